@@ -1,0 +1,102 @@
+"""simsched: a simulated scheduler and matching engine for Flux-style HPC clusters.
+
+>>> import simsched as ss
+>>> ss.Jobspec.from_shape("slot=2/core=4", duration=60).to_shape()
+'slot=2/core=4'
+
+Every public name is loaded when it is first used, so that importing the package costs nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from simsched.api import Run as Run
+    from simsched.api import feasible as feasible
+    from simsched.api import load_run as load_run
+    from simsched.api import simulate as simulate
+    from simsched.errors import ClusterError as ClusterError
+    from simsched.errors import ConfigError as ConfigError
+    from simsched.errors import FormatError as FormatError
+    from simsched.errors import LimitError as LimitError
+    from simsched.errors import RequestError as RequestError
+    from simsched.errors import RunError as RunError
+    from simsched.errors import SimschedError as SimschedError
+    from simsched.errors import WorkloadError as WorkloadError
+    from simsched.formats.hostlist import Hostlist as Hostlist
+    from simsched.formats.idset import Idset as Idset
+    from simsched.formats.jobspec import Jobspec as Jobspec
+    from simsched.formats.jobspec import load_jobspec as load_jobspec
+    from simsched.formats.jobspec import load_jobspecs as load_jobspecs
+    from simsched.formats.rset import ResourceSet as ResourceSet
+    from simsched.graph.cluster import Cluster as Cluster
+    from simsched.graph.cluster import load_cluster as load_cluster
+    from simsched.match.matcher import Matcher as Matcher
+    from simsched.match.outcome import Busy as Busy
+    from simsched.match.outcome import Infeasible as Infeasible
+    from simsched.match.outcome import Matched as Matched
+    from simsched.match.outcome import Outcome as Outcome
+    from simsched.workload.job import Job as Job
+    from simsched.workload.job import Workload as Workload
+    from simsched.workload.load import load_workload as load_workload
+
+#: Public name → the module that defines it.
+_HOME = {
+    "Run": "simsched.api",
+    "feasible": "simsched.api",
+    "load_run": "simsched.api",
+    "simulate": "simsched.api",
+    "ClusterError": "simsched.errors",
+    "ConfigError": "simsched.errors",
+    "FormatError": "simsched.errors",
+    "LimitError": "simsched.errors",
+    "RequestError": "simsched.errors",
+    "RunError": "simsched.errors",
+    "SimschedError": "simsched.errors",
+    "WorkloadError": "simsched.errors",
+    "Hostlist": "simsched.formats.hostlist",
+    "Idset": "simsched.formats.idset",
+    "Jobspec": "simsched.formats.jobspec",
+    "load_jobspec": "simsched.formats.jobspec",
+    "load_jobspecs": "simsched.formats.jobspec",
+    "ResourceSet": "simsched.formats.rset",
+    "Cluster": "simsched.graph.cluster",
+    "load_cluster": "simsched.graph.cluster",
+    "Matcher": "simsched.match.matcher",
+    "Busy": "simsched.match.outcome",
+    "Infeasible": "simsched.match.outcome",
+    "Matched": "simsched.match.outcome",
+    "Outcome": "simsched.match.outcome",
+    "Job": "simsched.workload.job",
+    "Workload": "simsched.workload.job",
+    "load_workload": "simsched.workload.load",
+}
+
+__all__ = [*_HOME, "__version__"]  # noqa: PLE0604 (the table's keys are strings)
+
+
+def __getattr__(name: str) -> object:
+    """Load a public name from its module (PEP 562)."""
+    if name == "__version__":
+        return _version()
+    home = _HOME.get(name)
+    if home is None:
+        raise AttributeError(f"module 'simsched' has no attribute {name!r}")
+    value: object = getattr(import_module(home), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
+def _version() -> str:
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version("simsched")
+    except PackageNotFoundError:  # run from a source tree that was never installed
+        return "0+unknown"

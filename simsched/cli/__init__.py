@@ -1,0 +1,160 @@
+"""The command line: a table of verbs, and the one place where errors become exit statuses.
+
+Each verb lives in a module of this package that has ``register(subparsers)``: it adds its
+parsers and gives each of them ``set_defaults(run=function)``, where ``function(args) -> int``
+returns the exit status (``None`` counts as 0).  Only the module of the verb that was asked for
+is imported, so ``simsched --help`` and ``simsched shape`` never pay for NumPy or pandas.
+
+Exit status: 0 done or yes, 1 no, 2 the input is wrong, 130 interrupted, 141 the reader of our
+output went away.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import sys
+from importlib import import_module
+from typing import TYPE_CHECKING, TypeAlias
+
+from simsched.errors import SimschedError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from types import ModuleType
+    from typing import TextIO
+
+    Subparsers: TypeAlias = argparse._SubParsersAction[argparse.ArgumentParser]
+
+#: Verb → (module of this package, one line of help), in the order of ``simsched --help``.
+VERBS: dict[str, tuple[str, str]] = {
+    "shape": ("requests", "expand an RFC 46 shape into jobspec resources"),
+    "validate": ("requests", "check jobspecs, shapes, constraints, R and JGF; every fault with its place"),
+    "convert": ("requests", "turn one job format into another"),
+    "feasible": ("matching", "could this request ever run on this cluster, and if not, why"),
+    "match": ("matching", "what would these requests get, one R each"),
+    "run": ("runs", "simulate a workload on a cluster under a queue policy"),
+    "report": ("reports", "tables and metrics of one run, or of several compared"),
+    "plot": ("reports", "pictures of a run"),
+    "cluster": ("clusters", "show, make and convert clusters"),
+    "workload": ("workloads", "show, make and convert workloads"),
+    "demo": ("demo", "a real study in under a minute"),
+    "completion": ("completion", "print the completion script of a shell"),
+}
+
+EXIT_BAD_INPUT = 2
+EXIT_INTERRUPTED = 130
+EXIT_BROKEN_PIPE = 141
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command line and return its exit status; no exception that an input causes gets out."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    try:
+        status = _run(arguments)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _silence_stdout()
+        return EXIT_BROKEN_PIPE
+    except KeyboardInterrupt:
+        return EXIT_INTERRUPTED
+    except (SimschedError, MemoryError, RecursionError, OSError) as error:
+        return _fail(_text_of(error))
+    return status
+
+
+def _run(arguments: list[str]) -> int:
+    parser = build_parser(_verb_of(arguments))
+    try:
+        args = parser.parse_args(arguments)
+    except SystemExit as stop:  # argparse has printed its message or the help
+        return stop.code if isinstance(stop.code, int) else EXIT_BAD_INPUT
+    function: Callable[[argparse.Namespace], int | None] | None = getattr(args, "run", None)
+    if function is None:
+        parser.print_help(sys.stderr)
+        return EXIT_BAD_INPUT
+    return function(args) or 0
+
+
+def build_parser(*verbs: str | None) -> argparse.ArgumentParser:
+    """Build the parser in which `verbs` have their own arguments and every other verb only its help line."""
+    parser = argparse.ArgumentParser(
+        prog="simsched",
+        description="A simulated scheduler and matching engine for Flux-style HPC clusters.",
+        epilog="`simsched VERB --help` explains one verb.",
+    )
+    parser.add_argument("--version", action=_Version, nargs=0, help="print the version and exit")
+    subparsers = parser.add_subparsers(title="verbs", metavar="VERB", dest="verb")
+    wanted = {VERBS[verb][0] for verb in verbs if verb is not None}
+    registered: set[str] = set()
+    for verb, (module, summary) in VERBS.items():
+        if module not in wanted:
+            subparsers.add_parser(verb, help=summary)
+        elif module not in registered:
+            registered.add(module)
+            load_verbs(module).register(subparsers)
+    return parser
+
+
+def load_verbs(module: str) -> ModuleType:
+    """Import the module of this package that holds some verbs.
+
+    Raises
+    ------
+    SimschedError
+        if this installation lacks that module or something that it needs.
+    """
+    try:
+        return import_module(f"simsched.cli.{module}")
+    except ModuleNotFoundError as error:
+        verbs = ", ".join(verb for verb, (home, _) in VERBS.items() if home == module)
+        raise SimschedError(f"{verbs}: not in this installation (no module named {error.name!r})") from error
+
+
+class _Version(argparse.Action):
+    """Print the version; looked up only when asked, since importlib.metadata is slow to import."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        from simsched import __version__
+
+        print(f"simsched {__version__}")
+        parser.exit()
+
+
+def _verb_of(arguments: Sequence[str]) -> str | None:
+    """Return the verb that the arguments name, if it is one of ours."""
+    first = next((argument for argument in arguments if not argument.startswith("-")), None)
+    return first if first in VERBS else None
+
+
+def _fail(message: str) -> int:
+    stream = sys.stderr
+    stream.write(f"simsched: error: {_printable(message, stream)}\n")
+    return EXIT_BAD_INPUT
+
+
+def _printable(message: str, stream: TextIO) -> str:
+    """Replace what the stream cannot encode, and control characters other than newline and tab."""
+    encoding = getattr(stream, "encoding", None) or "utf-8"
+    text = message.encode(encoding, "backslashreplace").decode(encoding)
+    return "".join(c if c.isprintable() or c in "\n\t" else repr(c)[1:-1] for c in text)
+
+
+def _text_of(error: Exception) -> str:
+    if isinstance(error, MemoryError):
+        return "out of memory: the input stands for more than this machine can hold"
+    if isinstance(error, RecursionError):
+        return "the input is nested too deeply"
+    return _os_error_text(error) if isinstance(error, OSError) else str(error)
+
+
+def _os_error_text(error: OSError) -> str:
+    reason = error.strerror or str(error) or type(error).__name__
+    return f"{os.fsdecode(error.filename)}: {reason}" if isinstance(error.filename, str | bytes) else reason
+
+
+def _silence_stdout() -> None:
+    """Point stdout at nothing, so that the interpreter's last flush does not complain."""
+    with contextlib.suppress(OSError, ValueError):  # stdout may be no real file (a test's buffer)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,0 +1,65 @@
+"""The errors a user can cause.
+
+Every one says where the fault is (a file, a line and column, or a JSON path), what was
+found there, and what was expected.  The command line prints the message and exits with
+status 2; nothing else in the package catches them.
+"""
+
+from __future__ import annotations
+
+
+class SimschedError(Exception):
+    """Base of every error that an input, a configuration or an argument can cause.
+
+    Parameters
+    ----------
+    message : what is wrong, one sentence without a full stop.
+    where : the place: ``"cluster.json"``, ``"jobs.yaml:12:5"``, ``"resources[0].count"`` …
+    expected : what would have been accepted there.
+
+    >>> print(SimschedError("unknown key 'cuont'", where="job.yaml:3:1", expected="count"))
+    job.yaml:3:1: unknown key 'cuont' (expected count)
+    """
+
+    def __init__(self, message: str, *, where: str | None = None, expected: str | None = None) -> None:
+        super().__init__(message, where, expected)
+        self.message = message
+        self.where = where
+        self.expected = expected
+
+    def at(self, where: str) -> SimschedError:
+        """Return the same error with `where` put before its own place."""
+        place = f"{where}: {self.where}" if self.where else where
+        return type(self)(self.message, where=place, expected=self.expected)
+
+    def __str__(self) -> str:
+        text = f"{self.where}: {self.message}" if self.where else self.message
+        return f"{text} (expected {self.expected})" if self.expected else text
+
+
+class FormatError(SimschedError):
+    """A text does not follow the standard it claims to follow."""
+
+
+class LimitError(FormatError):
+    """A text is well formed and stands for more than the stated limit allows."""
+
+
+class ClusterError(SimschedError):
+    """The documents are well formed and describe no possible cluster."""
+
+
+class RequestError(SimschedError):
+    """A jobspec is well formed and asks for something that cannot be matched at all."""
+
+
+class WorkloadError(SimschedError):
+    """A workload cannot be read or simulated."""
+
+
+class ConfigError(SimschedError):
+    """An option, policy name or configuration key is not one of those that exist."""
+
+
+class RunError(SimschedError):
+    """A run directory is missing, incomplete or not one of ours."""

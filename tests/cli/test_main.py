@@ -1,0 +1,131 @@
+"""The frame of the command line: exit statuses, error lines, isolation of verbs."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+from types import ModuleType
+
+import pytest
+
+from simsched import cli
+from simsched.errors import FormatError
+
+
+@pytest.fixture
+def verb(monkeypatch):
+    """Install a verb ``probe`` that runs the function given."""
+
+    def install(function):
+        module = ModuleType("simsched.cli.probe_module")
+
+        def register(subparsers):
+            parser = subparsers.add_parser("probe")
+            parser.add_argument("--number", type=int)
+            parser.set_defaults(run=function)
+
+        module.register = register
+        monkeypatch.setitem(sys.modules, "simsched.cli.probe_module", module)
+        monkeypatch.setitem(cli.VERBS, "probe", ("probe_module", "a probe"))
+
+    return install
+
+
+def raising(error):
+    def function(args):
+        raise error
+
+    return function
+
+
+def test_a_verb_gives_the_exit_status(verb):
+    verb(lambda args: args.number)
+    assert cli.main(["probe", "--number", "1"]) == 1
+    assert cli.main(["probe"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "text"),
+    [
+        (FormatError("not JSON", where="a.json:1:2"), 2, "simsched: error: a.json:1:2: not JSON\n"),
+        (FileNotFoundError(2, "No such file", "x.json"), 2, "simsched: error: x.json: No such file\n"),
+        (OSError("disc on fire"), 2, "simsched: error: disc on fire\n"),
+        (RecursionError(), 2, "simsched: error: the input is nested too deeply\n"),
+        (
+            MemoryError(),
+            2,
+            "simsched: error: out of memory: the input stands for more than this machine can hold\n",
+        ),
+        (FormatError("bad \x1b[31mcolour\udcff"), 2, "simsched: error: bad \\x1b[31mcolour\\udcff\n"),
+        (KeyboardInterrupt(), 130, ""),
+        (BrokenPipeError(), 141, ""),
+    ],
+)
+def test_errors_become_one_line_and_a_status(verb, capsys, error, status, text):
+    verb(raising(error))
+    assert cli.main(["probe"]) == status
+    captured = capsys.readouterr()
+    assert captured.err == text
+    assert captured.out == ""
+
+
+def test_a_bug_is_not_hidden(verb):
+    verb(raising(ZeroDivisionError()))
+    with pytest.raises(ZeroDivisionError):
+        cli.main(["probe"])
+
+
+@pytest.mark.parametrize("argv", [["no-such-verb"], ["--no-such-option"], ["probe", "--number", "x"], []])
+def test_wrong_arguments_are_status_2(verb, capsys, argv):
+    verb(lambda args: 0)
+    assert cli.main(argv) == 2
+    assert "usage: simsched" in capsys.readouterr().err
+
+
+def test_help_and_version(capsys):
+    assert cli.main(["--help"]) == 0
+    text = capsys.readouterr().out
+    assert all(f"\n    {verb}" in text for verb in cli.VERBS)
+    assert cli.main(["--version"]) == 0
+    assert capsys.readouterr().out.startswith("simsched 0")
+
+
+def test_a_verb_without_its_module_does_not_break_the_others(verb, monkeypatch, capsys):
+    verb(lambda args: 0)
+    monkeypatch.setitem(cli.VERBS, "ghost", ("no_such_module", "a ghost"))
+    assert cli.main(["--help"]) == 0
+    assert cli.main(["probe"]) == 0
+    assert cli.main(["completion", "bash"]) == 0
+    capsys.readouterr()
+    assert cli.main(["ghost"]) == 2
+    assert capsys.readouterr().err.startswith("simsched: error: ghost: not in this installation")
+
+
+def test_every_verb_of_the_table_is_registered_by_its_module():
+    for name, (module, _) in cli.VERBS.items():
+        subparsers = argparse.ArgumentParser().add_subparsers()
+        cli.load_verbs(module).register(subparsers)
+        assert name in subparsers.choices
+        assert callable(subparsers.choices[name].get_default("run")) or subparsers.choices[name]._subparsers
+
+
+def test_completion_knows_the_verbs(capsys):
+    assert cli.main(["completion", "bash"]) == 0
+    script = capsys.readouterr().out
+    assert all(verb in script for verb in cli.VERBS)
+
+
+def test_a_reader_that_goes_away_is_no_error():
+    read, write = os.pipe()
+    os.close(read)
+    with os.fdopen(write, "w") as closed:
+        done = subprocess.run(
+            [sys.executable, "-m", "simsched", "completion", "bash"],
+            stdout=closed,
+            stderr=subprocess.PIPE,
+            check=False,
+        )
+    assert done.returncode == 141
+    assert done.stderr == b""
