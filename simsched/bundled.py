@@ -1,0 +1,65 @@
+"""The clusters and workloads that come with simsched, found by name.
+
+In a wheel they are package data; in a checkout they are the repository's own top-level
+folders ``clusters/`` and ``workloads/``.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from simsched.errors import ConfigError
+
+_PACKAGE = Path(__file__).resolve().parent
+_NOT_DATA = ("README", ".")
+
+
+def folder(kind: str) -> Path:
+    """Return the folder that holds the bundled files of a kind (``"clusters"``, ``"workloads"``)."""
+    installed = _PACKAGE / "data" / kind
+    return installed if installed.is_dir() else _PACKAGE.parent / kind
+
+
+def plain_name(path: Path) -> str:
+    """Return a file's name up to its first dot.
+
+    >>> plain_name(Path("clusters/tiny.json")), plain_name(Path("month.swf.gz"))
+    ('tiny', 'month')
+    """
+    return path.name.split(".")[0]
+
+
+def bundled(kind: str) -> dict[str, Path]:
+    """Return name → file of everything bundled of a kind, by name."""
+    home = folder(kind)
+    if not home.is_dir():
+        return {}
+    files = sorted(path for path in home.iterdir() if path.is_file() and not path.name.startswith(_NOT_DATA))
+    return {plain_name(path): path for path in files}
+
+
+def resolve(kind: str, path_or_name: str | Path) -> Path:
+    """Return the file that a path or a bundled name stands for; ``-`` stays as it is.
+
+    Raises
+    ------
+    ConfigError
+        if there is neither such a file nor such a name; it says which names exist.
+    """
+    path = Path(path_or_name)
+    if str(path_or_name) == "-" or _is_file(path):
+        return path
+    known = bundled(kind)
+    found = known.get(str(path_or_name))
+    if found is not None:
+        return found
+    what = "is a directory" if _is_file(path, folder=True) else "no such file"
+    names = ", ".join(known) or "none"
+    raise ConfigError(what, where=str(path_or_name), expected=f"a file, or a bundled name of {kind}: {names}")
+
+
+def _is_file(path: Path, *, folder: bool = False) -> bool:
+    try:
+        return path.is_dir() if folder else path.is_file()
+    except OSError:  # such as a name longer than the file system allows
+        return False

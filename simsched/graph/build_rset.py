@@ -1,0 +1,142 @@
+"""R_lite → resource graph: a root, one node a rank, one pool a child type (ids kept)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from simsched.errors import ClusterError
+from simsched.graph.pool import NOTHING, Pool, numbered, split_name
+from simsched.graph.resource_graph import (
+    ResourceGraph,
+    add_contained,
+    add_vertices,
+    collector_paused,
+    finish,
+    new_graph,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from simsched.formats.idset import Idset
+    from simsched.formats.rset import RankGroup, ResourceSet
+
+ROOT_KEY = "cluster0"
+
+
+def from_rset(rset: ResourceSet, *, name: str = "cluster") -> ResourceGraph:
+    """Return the graph of a resource set's R_lite (RFC 20, readings R9 and R10).
+
+    A node's key is its host (``host@rank`` where brokers share a host); a pool's key is
+    ``host/type``.  Pools of one group share one `Pool` value.  A property ``p@gpu`` is on
+    the node as it stands and on the node's gpu pools as ``p``.
+
+    Raises
+    ------
+    ClusterError
+        if the set has no ranks.
+    """
+    if not rset.groups:
+        raise ClusterError("the cluster is empty: R_lite names no ranks", expected="at least one rank")
+    with collector_paused():
+        graph = new_graph(name, source="R", document=_document_facts(rset))
+        root = _free_key(ROOT_KEY, rset)
+        add_vertices(graph, [(root, numbered("cluster", 0))])
+        edges: list[tuple[str, str]] = []
+        add_vertices(graph, _vertices(rset, root, edges))
+        add_contained(graph, edges)
+        return finish(graph)
+
+
+def _document_facts(rset: ResourceSet) -> dict[str, object]:
+    """Return what R says about the whole set, so that it can be written again."""
+    facts = {
+        "starttime": rset.starttime,
+        "expiration": rset.expiration,
+        "nslots": rset.nslots,
+        "attributes": rset.attributes,
+    }
+    return {key: value for key, value in facts.items() if value}
+
+
+def _free_key(wanted: str, rset: ResourceSet) -> str:
+    return f"/{wanted}" if wanted in rset.hosts else wanted
+
+
+def _vertices(rset: ResourceSet, root: str, edges: list[tuple[str, str]]) -> Iterator[tuple[str, Pool]]:
+    """Yield nodes and their pools by rank, and note who contains whom."""
+    keys = host_keys(rset)
+    of_rank = {rank: group for group in rset.groups for rank in group.ranks}
+    labels = _PropertiesByRank(rset.properties)
+    shared: dict[tuple[int, frozenset[str]], list[tuple[str, Pool]]] = {}
+    for rank, host, key in keys:
+        names = labels.at(rank)
+        edges.append((root, key))
+        yield key, _node(rank, host, labels.mapping(names))
+        group = of_rank[rank]
+        mark = (id(group), names)
+        if mark not in shared:
+            shared[mark] = [(f"/{pool.type}", pool) for pool in _pools(group, names)]
+        for suffix, pool in shared[mark]:
+            child = key + suffix
+            edges.append((key, child))
+            yield child, pool
+
+
+def host_keys(rset: ResourceSet) -> list[tuple[int, str, str]]:
+    """Return (rank, host, vertex key) by ascending rank; keys are unique."""
+    ranks = sorted(rank for group in rset.groups for rank in group.ranks)
+    hosts = list(rset.hosts)
+    repeated = {host for host, times in Counter(hosts).items() if times > 1}
+    return [
+        (rank, host, f"{host}@{rank}" if host in repeated else host)
+        for rank, host in zip(ranks, hosts, strict=True)
+    ]
+
+
+def _node(rank: int, host: str, properties: Mapping[str, str]) -> Pool:
+    basename, number = split_name(host)
+    return Pool(type="node", name=host, basename=basename, id=number, rank=rank, properties=properties)
+
+
+def _pools(group: RankGroup, names: frozenset[str]) -> Sequence[Pool]:
+    """Return one pool a child type; properties of the rank reach it by their ``@`` suffix."""
+    return [
+        numbered(kind, size=len(ids), ids=ids, properties=suffix_properties(names, kind))
+        for kind, ids in group.children.items()
+        if ids
+    ]
+
+
+def suffix_properties(names: frozenset[str] | Mapping[str, str], kind: str) -> Mapping[str, str]:
+    """Return the properties that the names ending in ``@kind`` give to children of that type.
+
+    >>> suffix_properties({"amd-mi50@gpu": "", "fast": ""}, "gpu")
+    {'amd-mi50': ''}
+    """
+    ending = f"@{kind}"
+    found = {name.removesuffix(ending): "" for name in sorted(names) if name.endswith(ending)}
+    found.pop("", None)
+    return found or NOTHING
+
+
+class _PropertiesByRank:
+    """Which property names each rank has; equal rows share one mapping."""
+
+    def __init__(self, properties: Mapping[str, Idset]) -> None:
+        rows: dict[int, list[str]] = {}
+        for name, ranks in properties.items():
+            for rank in ranks:
+                rows.setdefault(rank, []).append(name)
+        distinct: dict[tuple[str, ...], frozenset[str]] = {}
+        self._rows = {
+            rank: distinct.setdefault(tuple(names), frozenset(names)) for rank, names in rows.items()
+        }
+        self._mappings = {names: dict.fromkeys(order, "") for order, names in distinct.items()}
+
+    def at(self, rank: int) -> frozenset[str]:
+        return self._rows.get(rank, frozenset())
+
+    def mapping(self, names: frozenset[str]) -> Mapping[str, str]:
+        return self._mappings.get(names, NOTHING)

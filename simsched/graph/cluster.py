@@ -1,0 +1,77 @@
+"""A cluster: a name, its frozen resource graph, and the index compiled from it on first use."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from simsched import bundled
+from simsched.errors import SimschedError
+from simsched.graph.build_rset import from_rset
+from simsched.graph.read import graph_from_text
+
+if TYPE_CHECKING:
+    from simsched.formats.rset import ResourceSet
+    from simsched.graph.index import Index
+    from simsched.graph.resource_graph import ResourceGraph
+
+
+class Cluster:
+    """Hardware as a value: it never changes, and what-if edits return a new one.
+
+    Attributes
+    ----------
+    name : how reports call it.
+    graph : the frozen `networkx.MultiDiGraph` of `Pool` vertices.
+    source : the file or bundled name it came from, or None.
+    """
+
+    def __init__(self, graph: ResourceGraph, *, name: str | None = None, source: str | None = None) -> None:
+        self.name = name or str(graph.graph.get("name") or "cluster")
+        self.graph = graph
+        self.source = source
+
+    @classmethod
+    def from_rset(cls, rset: ResourceSet, *, name: str = "cluster", source: str | None = None) -> Cluster:
+        """Return the cluster of a resource set's R_lite.
+
+        Raises
+        ------
+        ClusterError
+            if the set has no ranks.
+        """
+        return cls(from_rset(rset, name=name), name=name, source=source)
+
+    @cached_property
+    def index(self) -> Index:
+        """The compiled arrays that matching runs on; made once."""
+        from simsched.graph.index import Index
+
+        return Index(self.graph)
+
+    def __repr__(self) -> str:
+        return f"<Cluster {self.name!r}: {len(self.graph)} vertices>"
+
+
+def load_cluster(path_or_name: str | Path) -> Cluster:
+    """Read a cluster from a file, or a bundled one by name; ``-`` is standard input.
+
+    The kind of file (R, R with a graph, JGF, TreePool, GRUG, recipe) is found by content.
+
+    Raises
+    ------
+    ConfigError
+        if there is no such file and no bundled cluster of that name.
+    FormatError, ClusterError
+        if the file is not one of these kinds, or describes no possible cluster.
+    """
+    path = bundled.resolve("clusters", path_or_name)
+    name = "stdin" if str(path) == "-" else bundled.plain_name(Path(path))
+    try:
+        graph = graph_from_text(path, name=name)
+    except SimschedError as error:
+        if error.where and str(path) in error.where:
+            raise
+        raise error.at(str(path_or_name)) from None
+    return Cluster(graph, name=str(graph.graph["name"]), source=str(path_or_name))

@@ -1,0 +1,95 @@
+"""The resource pool: one vertex of the resource graph (RFC 4)."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from simsched.formats.idset import Idset
+
+UP, DOWN, DRAINED = "up", "down", "drained"
+STATUSES = (UP, DOWN, DRAINED)
+
+NOTHING: Mapping[str, Any] = {}
+"""The shared empty mapping.  Mappings of a pool are never changed, only replaced."""
+
+_TRAILING_ID = re.compile(r"^(.*?)(\d+)$", re.ASCII | re.DOTALL)
+
+
+class Pool(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """One or more indistinguishable units of one type (RFC 4, base data).
+
+    Attributes
+    ----------
+    type : ``"node"``, ``"core"``, ``"rack"`` …
+    name : basename + id, or basename alone; the host of an execution target.
+    basename : the name without its id.
+    id : the logical number among its like, or None.
+    uuid : a universally unique identifier, or ``""``.
+    size : units in the pool.
+    unit : what `size` counts (``"GB"``, ``"W"``), or ``""``.
+    rank : the broker rank of an execution target, or of what lies in one; None if not known.
+    status : ``"up"``, ``"down"`` or ``"drained"``.
+    properties : name → value (mostly ``""``), shared between vertices: never change it.
+    ids : the ids of the units where the vertex stands for several (R_lite's ``core: 0-47``).
+    extra : keys of the source that the model does not know, carried along as they are.
+    given : the keys that the source document wrote (None: the source was no JGF).
+
+    >>> Pool(type="core", name="core3", basename="core", id=3).size
+    1
+    """
+
+    type: str
+    name: str
+    basename: str
+    id: int | None = None
+    uuid: str = ""
+    size: int = 1
+    unit: str = ""
+    rank: int | None = None
+    status: str = UP
+    properties: Mapping[str, str] = msgspec.field(default_factory=lambda: NOTHING)
+    ids: Idset | None = None
+    extra: Mapping[str, Any] = msgspec.field(default_factory=lambda: NOTHING)
+    given: frozenset[str] | None = None
+
+    @property
+    def is_up(self) -> bool:
+        """Whether the scheduler may hand this vertex out."""
+        return self.status == UP
+
+    def replace(self, **changes: Any) -> Pool:
+        """Return the same pool with some fields changed.
+
+        >>> numbered("rack", 2).replace(status="down").status
+        'down'
+        """
+        return msgspec.structs.replace(self, **changes)
+
+
+def numbered(type_: str, number: int | None = None, *, basename: str | None = None, **rest: Any) -> Pool:
+    """Return a pool named by its basename (default: type) and number, as RFC 4 says.
+
+    >>> numbered("rack", 2).name, numbered("memory", size=512, unit="GB").name
+    ('rack2', 'memory')
+    """
+    base = basename or type_
+    name = base if number is None else f"{base}{number}"
+    return Pool(type=type_, name=name, basename=base, id=number, **rest)
+
+
+def split_name(name: str) -> tuple[str, int | None]:
+    """Split a host into basename and id.
+
+    >>> split_name("node186"), split_name("login"), split_name("rack0-eth")
+    (('node', 186), ('login', None), ('rack0-eth', None))
+    """
+    found = _TRAILING_ID.match(name)
+    if found is None or len(found[2]) > 18:
+        return name, None
+    return found[1], int(found[2])

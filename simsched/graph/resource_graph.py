@@ -1,0 +1,295 @@
+"""The resource graph: RFC 4 pools as a networkx MultiDiGraph, one edge key per subsystem.
+
+``graph.nodes[v]["pool"]`` is a `Pool`; an edge is ``(u, v, subsystem)`` with ``relationship``.
+Vertices stand in the order in which they were added (*graph order*).  Containment is a
+tree; other subsystems are directed graphs over the same vertices.  A graph is frozen by
+`finish`, which checks all that; the functions here take the graph first and change nothing.
+"""
+
+from __future__ import annotations
+
+import gc
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import networkx as nx
+
+from simsched.errors import ClusterError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from simsched.graph.pool import Pool
+
+ResourceGraph: TypeAlias = "nx.MultiDiGraph[str]"
+
+CONTAINMENT = "containment"
+CONTAINS = "contains"
+REVERSED = frozenset({"in"})
+"""Relationships that point from the part to the whole; a tree is walked along the others."""
+
+
+@contextmanager
+def collector_paused() -> Iterator[None]:
+    """Pause the garbage collector while millions of long-lived objects are made."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
+
+
+# --- building ------------------------------------------------------------------------
+
+
+def new_graph(name: str, **facts: Any) -> ResourceGraph:
+    """Return an empty graph; `facts` about the whole land in ``graph.graph``."""
+    graph: ResourceGraph = nx.MultiDiGraph(name=name)
+    graph.graph.update(facts)
+    return graph
+
+
+def add_vertices(graph: ResourceGraph, pools: Iterable[tuple[str, Pool]]) -> None:
+    """Add vertices in this order.
+
+    Raises
+    ------
+    ClusterError
+        if a key is already taken.
+    """
+    add = graph.add_node
+    for number, (key, pool) in enumerate(pools, start=len(graph) + 1):
+        add(key, pool=pool)
+        if len(graph) != number:
+            raise ClusterError("two vertices have this id", where=f"vertex {key!r}")
+
+
+def add_contained(graph: ResourceGraph, edges: Iterable[tuple[str, str]]) -> None:
+    """Add containment edges (parent, child) between vertices that exist."""
+    add = graph.add_edge
+    for above, child in edges:
+        add(above, child, CONTAINMENT, relationship=CONTAINS)
+
+
+def add_edge(
+    graph: ResourceGraph, source: str, target: str, subsystem: str, relationship: str, **extra: Any
+) -> None:
+    """Add one edge between vertices that exist.
+
+    Raises
+    ------
+    ClusterError
+        if an end does not exist, or the subsystem already joins the two in this direction.
+    """
+    for end in (source, target):
+        if end not in graph:
+            raise ClusterError(f"no vertex has the id {end!r}", where=f"edge {source!r} -> {target!r}")
+    if graph.has_edge(source, target, subsystem):
+        raise ClusterError(f"two edges of subsystem {subsystem!r}", where=f"edge {source!r} -> {target!r}")
+    graph.add_edge(source, target, subsystem, relationship=relationship, **extra)
+
+
+def finish(graph: ResourceGraph) -> ResourceGraph:
+    """Check the graph, give its targets ranks if they have none, freeze and return it.
+
+    Raises
+    ------
+    ClusterError
+        if containment is no tree over its vertices, if there is no execution target, or
+        if two targets carry one rank.
+    """
+    below = children_map(graph)
+    _note_root(graph, below)
+    _give_ranks(graph, below)
+    return nx.freeze(graph)  # type: ignore[no-any-return,unused-ignore]
+
+
+# --- looking -------------------------------------------------------------------------
+
+
+def pool_of(graph: ResourceGraph, vertex: str) -> Pool:
+    """Return the pool at a vertex."""
+    pool: Pool = graph.nodes[vertex]["pool"]
+    return pool
+
+
+def pools(graph: ResourceGraph) -> Iterator[tuple[str, Pool]]:
+    """Yield (vertex key, pool) in graph order."""
+    return ((key, data["pool"]) for key, data in graph.nodes(data=True))
+
+
+def subsystems(graph: ResourceGraph) -> list[str]:
+    """Return the names of the subsystems, containment first, the others by name.
+
+    O(edges).
+    """
+    found = {key for _, neighbours in graph.adjacency() for keys in neighbours.values() for key in keys}
+    return ([CONTAINMENT] if CONTAINMENT in found else []) + sorted(found - {CONTAINMENT})
+
+
+def children(graph: ResourceGraph, vertex: str, subsystem: str = CONTAINMENT) -> list[str]:
+    """Return what `vertex` dominates directly in a subsystem, in graph order of its edges."""
+    return [child for child, keys in graph.adj[vertex].items() if _points_down(keys.get(subsystem))]
+
+
+def parents(graph: ResourceGraph, vertex: str, subsystem: str = CONTAINMENT) -> list[str]:
+    """Return what dominates `vertex` directly in a subsystem."""
+    return [above for above, keys in graph.pred[vertex].items() if _points_down(keys.get(subsystem))]
+
+
+def children_map(graph: ResourceGraph, subsystem: str = CONTAINMENT) -> dict[str, list[str]]:
+    """Return vertex → its direct children, only for vertices that have some.  O(edges)."""
+    found: dict[str, list[str]] = {}
+    for above, neighbours in graph.adjacency():
+        if not neighbours:
+            continue
+        below = [child for child, keys in neighbours.items() if _points_down(keys.get(subsystem))]
+        if below:
+            found[above] = below
+    return found
+
+
+def _points_down(attributes: Mapping[str, Any] | None) -> bool:
+    return attributes is not None and attributes["relationship"] not in REVERSED
+
+
+def containment_root(graph: ResourceGraph) -> str:
+    """Return the one vertex that contains all the others."""
+    root: str = graph.graph["root"]
+    return root
+
+
+def walk(graph: ResourceGraph, start: str | None = None) -> Iterator[tuple[str, int]]:
+    """Yield (vertex, depth) in containment preorder, from the root or from `start`."""
+    stack = [(containment_root(graph) if start is None else start, 0)]
+    while stack:
+        vertex, depth = stack.pop()
+        yield vertex, depth
+        stack.extend((child, depth + 1) for child in reversed(children(graph, vertex)))
+
+
+def containment_paths(graph: ResourceGraph) -> dict[str, str]:
+    """Return vertex → its path of names from the root, in containment preorder.
+
+    Fluxion's ``paths.containment``: ``/cluster0/rack1/node17/core3``.
+    """
+    below = children_map(graph)
+    paths: dict[str, str] = {}
+    stack = [(containment_root(graph), "")]
+    while stack:
+        vertex, prefix = stack.pop()
+        path = f"{prefix}/{pool_of(graph, vertex).name}"
+        paths[vertex] = path
+        stack.extend((child, path) for child in reversed(below.get(vertex, ())))
+    return paths
+
+
+def execution_targets(graph: ResourceGraph, below: Mapping[str, list[str]] | None = None) -> list[str]:
+    """Return the execution targets in containment preorder.
+
+    They are the vertices of type node; in a graph without nodes, the topmost vertices that
+    carry a rank.  What lies below a target is never one itself.  `below` is the graph's
+    `children_map`, if it is at hand.
+    """
+    has_nodes = any(pool.type == "node" for _, pool in pools(graph))
+    below = children_map(graph) if below is None else below
+    found = []
+    stack = [containment_root(graph)]
+    while stack:
+        vertex = stack.pop()
+        pool = pool_of(graph, vertex)
+        if pool.type == "node" if has_nodes else pool.rank is not None:
+            found.append(vertex)
+        else:
+            stack.extend(reversed(below.get(vertex, ())))
+    return found
+
+
+# --- checking ------------------------------------------------------------------------
+
+
+def _note_root(graph: ResourceGraph, below: Mapping[str, list[str]]) -> None:
+    """Check that containment is a tree over its vertices, and note its root."""
+    if not len(graph):
+        raise ClusterError("the cluster is empty: it has no vertices", expected="an execution target")
+    parent = _parents_by_child(below)
+    roots = [v for v in graph if v not in parent and _belongs(graph, v, below)]
+    if not roots:
+        cycle = _cycle_from(next(iter(parent), None), parent)
+        raise ClusterError(f"containment has no root: {cycle}", expected="one root above all others")
+    if len(roots) > 1:
+        named = ", ".join(repr(root) for root in roots[:3]) + (", …" if len(roots) > 3 else "")
+        raise ClusterError(
+            f"containment has {len(roots)} roots: {named}", expected="one root above all others"
+        )
+    seen = _all_below(roots[0], below)
+    if len(seen) != len(parent) + 1:
+        lost = next(vertex for vertex in parent if vertex not in seen)
+        raise ClusterError(f"a cycle in containment: {_cycle_from(lost, parent)}")
+    graph.graph["root"] = roots[0]
+
+
+def _parents_by_child(below: Mapping[str, list[str]]) -> dict[str, str]:
+    parent: dict[str, str] = {}
+    for above, row in below.items():
+        for child in row:
+            if child in parent:
+                raise ClusterError(
+                    f"two parents in containment: {parent[child]!r} and {above!r}", where=f"vertex {child!r}"
+                )
+            parent[child] = above
+    return parent
+
+
+def _belongs(graph: ResourceGraph, vertex: str, below: Mapping[str, list[str]]) -> bool:
+    """Say whether a vertex without parent is part of containment: yes, unless it serves elsewhere."""
+    return vertex in below or not (graph.adj[vertex] or graph.pred[vertex])
+
+
+def _cycle_from(vertex: str | None, parent: Mapping[str, str]) -> str:
+    """Return the cycle that is met when climbing from a vertex, as text."""
+    climbed: dict[str, None] = {}
+    while vertex is not None and vertex not in climbed:
+        climbed[vertex] = None
+        vertex = parent.get(vertex)
+    if vertex is None:
+        return "no containment edges"
+    ring = list(climbed)
+    ring = [*ring[ring.index(vertex) :], vertex][::-1]
+    shown = ring if len(ring) <= 8 else [*ring[:4], "…", *ring[-2:]]
+    return " -> ".join(shown)
+
+
+def _all_below(root: str, below: Mapping[str, list[str]]) -> set[str]:
+    seen = {root}
+    layer = [root]
+    while layer:
+        layer = [child for vertex in layer if vertex in below for child in below[vertex]]
+        seen.update(layer)
+    return seen
+
+
+def _give_ranks(graph: ResourceGraph, below: Mapping[str, list[str]]) -> None:
+    """Give targets without a rank the next free ones, in containment order."""
+    targets = execution_targets(graph, below)
+    if not targets:
+        raise ClusterError(
+            "the cluster is empty: it has no execution target",
+            expected="a vertex of type node, or one with a rank",
+        )
+    taken: dict[int, str] = {}
+    for vertex in targets:
+        rank = pool_of(graph, vertex).rank
+        if rank is None:
+            continue
+        if rank in taken:
+            raise ClusterError(f"rank {rank} is also that of {taken[rank]!r}", where=f"vertex {vertex!r}")
+        taken[rank] = vertex
+    free = max(taken, default=-1) + 1
+    for vertex in targets:
+        pool = pool_of(graph, vertex)
+        if pool.rank is None:
+            graph.nodes[vertex]["pool"] = pool.replace(rank=free)
+            free += 1
