@@ -1,0 +1,30 @@
+"""What every test may use: the traces, and one hypothesis profile for all."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+
+# The same examples in every run, so that a red build is red again;
+# HYPOTHESIS_PROFILE=explore looks for new ones.
+settings.register_profile(
+    "fixed", derandomize=True, deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.register_profile(
+    "explore", parent=settings.get_profile("fixed"), derandomize=False, max_examples=2000
+)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fixed"))
+
+
+@pytest.fixture(scope="session")
+def traces() -> Path:
+    """The directory of the Parallel Workloads Archive's traces, which are not ours to copy."""
+    folder = Path(os.environ.get("SIMSCHED_TRACES") or REPOSITORY.parent / "shared" / "traces")
+    if not folder.is_dir():
+        pytest.skip(f"no traces: {folder} is not there; set SIMSCHED_TRACES")
+    return folder

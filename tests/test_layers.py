@@ -1,0 +1,155 @@
+"""The order of the rooms and the fences around libraries (docs: DESIGN of the house), read from the source."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).resolve().parent.parent / "simsched"
+
+#: Room → the rooms it may import from, besides itself.
+LEFT_OF: dict[str, set[str]] = {"errors": set()}
+LEFT_OF["formats"] = {"errors"}
+LEFT_OF["graph"] = LEFT_OF["formats"] | {"formats"}
+LEFT_OF["match"] = LEFT_OF["graph"] | {"graph"}
+LEFT_OF["schedule"] = LEFT_OF["match"] | {"match"}
+LEFT_OF["workload"] = LEFT_OF["formats"] | {"formats"}
+LEFT_OF["simulate"] = LEFT_OF["schedule"] | LEFT_OF["workload"] | {"schedule", "workload"}
+LEFT_OF["report"] = LEFT_OF["simulate"] | {"simulate"}
+LEFT_OF["study"] = LEFT_OF["report"] | {"report"}
+LEFT_OF["api"] = LEFT_OF["study"] | {"study"}
+LEFT_OF["cli"] = LEFT_OF["api"] | {"api", "simsched"}
+LEFT_OF["__main__"] = {"cli"}
+LEFT_OF["simsched"] = LEFT_OF["api"] | {"api"}  # the facade, simsched/__init__.py
+
+TEXT = {"formats", "workload", "study"}
+#: Library → where it may be imported: a room, or the beginning of a module's path.
+FENCES: dict[str, set[str]] = {
+    "networkx": {"graph"},
+    "simpy": {"simulate"},
+    "pandas": {"report", "study"},
+    "matplotlib": {"report/plot"},
+    "bokeh": {"report/plot"},
+    "distributed": {"study"},
+    "dask": {"study"},
+    "yaml": TEXT,
+    "msgspec": TEXT | {"simulate/record", "simulate/audit"},
+    "jsonschema": {"formats"},
+    "json": TEXT
+    | {"simulate", "report", "cli"},  # records and printed answers; reading JSON is formats' work
+    "xml": TEXT,
+    "xmlrpc": set(),
+    "pickle": set(),
+    "requests": set(),
+    "urllib": set(),
+    "random": set(),  # a numpy Generator is passed in
+    "rich": {"cli", "report", "study"},
+    "argparse": {"cli"},
+    "shtab": {"cli"},
+}
+
+
+def imports_of(tree: ast.AST) -> list[tuple[int, str]]:
+    """Every (line, dotted name) that a module imports anywhere, type-checking blocks included."""
+    found = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found += [(node.lineno, alias.name) for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"line {node.lineno}: a relative import hides its room"
+            names = [alias.name for alias in node.names]
+            found += [(node.lineno, f"{node.module}.{name}") for name in names]
+    return found
+
+
+def room_of(path: str) -> str:
+    """``formats/idset.py`` → formats; ``errors.py`` → errors; ``__init__.py`` → simsched."""
+    first = path.split("/")[0].removesuffix(".py")
+    return "simsched" if first == "__init__" else first
+
+
+def faults(path: str, source: str) -> list[str]:
+    """What the module at `path` (relative to the package) imports and may not."""
+    room, found = room_of(path), []
+    for line, name in imports_of(ast.parse(source)):
+        top, _, rest = name.partition(".")
+        if top == "simsched":
+            target = rest.split(".")[0]
+            target = target if target in LEFT_OF else "simsched"
+            if target not in LEFT_OF[room] | {room}:
+                found.append(f"{path}:{line}: {room} imports {target}")
+        elif top in FENCES and not any(path.startswith(place) for place in FENCES[top]):
+            found.append(f"{path}:{line}: {top} is imported outside {sorted(FENCES[top])}")
+    return found
+
+
+MODULES = sorted(path.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob("*.py"))
+
+
+@pytest.mark.parametrize("path", MODULES)
+def test_rooms_and_fences_hold(path):
+    assert faults(path, (PACKAGE / path).read_text()) == []
+
+
+@pytest.mark.parametrize("path", MODULES)
+def test_files_and_functions_are_short(path):
+    """STYLE: nothing beyond 60 lines a function and 500 a file."""
+    source = (PACKAGE / path).read_text()
+    assert source.count("\n") <= 500
+    functions = [n for n in ast.walk(ast.parse(source)) if isinstance(n, ast.FunctionDef)]
+    assert [f.name for f in functions if f.end_lineno - f.lineno >= 60] == []
+
+
+@pytest.mark.parametrize(
+    ("path", "source", "fault"),
+    [
+        ("formats/idset.py", "from simsched.graph import index", "formats/idset.py:1: formats imports graph"),
+        ("formats/idset.py", "import simsched", "formats/idset.py:1: formats imports simsched"),
+        ("workload/swf.py", "import simsched.match.matcher", "workload/swf.py:1: workload imports match"),
+        ("match/rules.py", "from simsched import simulate", "match/rules.py:1: match imports simulate"),
+        (
+            "errors.py",
+            "def f():\n    from simsched.formats import count",
+            "errors.py:2: errors imports formats",
+        ),
+        (
+            "match/rules.py",
+            "import networkx as nx",
+            "match/rules.py:1: networkx is imported outside ['graph']",
+        ),
+        (
+            "report/tables.py",
+            "from matplotlib.figure import Figure",
+            "report/tables.py:1: matplotlib is imported outside ['report/plot']",
+        ),
+        (
+            "schedule/easy.py",
+            "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import pandas as pd",
+            "schedule/easy.py:3: pandas is imported outside ['report', 'study']",
+        ),
+    ],
+)
+def test_the_checker_catches_a_planted_violation(path, source, fault):
+    assert faults(path, source) == [fault]
+
+
+def test_the_checker_lets_good_imports_pass():
+    assert faults("cli/runs.py", "import simsched\nimport json\nfrom simsched.report import tables") == []
+    assert faults("report/plots.py", "import bokeh.plotting\nfrom simsched.errors import RunError") == []
+
+
+def test_relative_imports_are_refused():
+    with pytest.raises(AssertionError, match="hides its room"):
+        faults("match/rules.py", "from ..graph import index")
+
+
+def test_no_printing_outside_the_command_line():
+    """Results go to stdout from `cli` alone; a library that prints cannot be composed."""
+    for path in MODULES:
+        if room_of(path) != "cli":
+            calls = [n for n in ast.walk(ast.parse((PACKAGE / path).read_text())) if isinstance(n, ast.Call)]
+            assert not [c.lineno for c in calls if isinstance(c.func, ast.Name) and c.func.id == "print"], (
+                path
+            )

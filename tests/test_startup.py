@@ -1,0 +1,70 @@
+"""Start-up stays cheap because what is heavy is not imported; seconds would only measure the machine."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+HEAVY = {
+    "numpy",
+    "pandas",
+    "networkx",
+    "simpy",
+    "duckdb",
+    "msgspec",
+    "yaml",
+    "jsonschema",
+    "rich",
+    "matplotlib",
+    "bokeh",
+    "distributed",
+    "importlib.metadata",
+    "xml.etree.ElementTree",
+}
+
+
+def imported_by(code: str) -> set[str]:
+    """The names in sys.modules after `code` ran in a fresh interpreter."""
+    script = f"import sys\n{code}\nsys.stderr.write('\\n'.join(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return set(done.stderr.splitlines())
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["--help"], ["shape", "slot=10/[core=2;gpu]"], ["shape", "--help"], ["shape", "node=2-4{x}/core"]],
+)
+def test_light_verbs_import_nothing_heavy(arguments):
+    modules = imported_by(f"from simsched.cli import main\nassert main({arguments!r}) == 0")
+    assert modules & HEAVY == set()
+
+
+def test_help_imports_no_verb():
+    modules = imported_by("from simsched.cli import main\nassert main(['--help']) == 0")
+    assert {m for m in modules if m.startswith("simsched")} == {"simsched", "simsched.cli", "simsched.errors"}
+
+
+def test_shape_imports_its_own_verb_only():
+    modules = imported_by("from simsched.cli import main\nassert main(['shape', 'core']) == 0")
+    rooms = {m.split(".")[1] for m in modules if m.startswith("simsched.")}
+    assert rooms == {"cli", "errors", "formats"}
+    assert {m for m in modules if m.startswith("simsched.cli.")} == {"simsched.cli.requests"}
+
+
+def test_importing_the_package_imports_nothing():
+    modules = imported_by("import simsched")
+    assert modules & HEAVY == set()
+    assert {m for m in modules if m.startswith("simsched")} == {"simsched"}
+
+
+def test_every_public_name_of_the_facade_exists():
+    import simsched
+
+    for name in simsched.__all__:
+        assert getattr(simsched, name) is not None
+    assert set(simsched.__all__) <= set(dir(simsched))
+    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+        _ = simsched.nonsense
