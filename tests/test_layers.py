@@ -1,4 +1,4 @@
-"""The order of the rooms and the fences around libraries (docs: DESIGN of the house), read from the source."""
+"""The order of the rooms and the fences around libraries, read from the source."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ PACKAGE = Path(__file__).resolve().parent.parent / "simsched"
 
 #: Room → the rooms it may import from, besides itself.
 LEFT_OF: dict[str, set[str]] = {"errors": set()}
-LEFT_OF["formats"] = {"errors"}
+LEFT_OF["bundled"] = {"errors"}  # where the bundled inputs are
+LEFT_OF["formats"] = {"errors", "bundled"}
 LEFT_OF["graph"] = LEFT_OF["formats"] | {"formats"}
 LEFT_OF["match"] = LEFT_OF["graph"] | {"graph"}
 LEFT_OF["schedule"] = LEFT_OF["match"] | {"match"}
@@ -35,7 +36,8 @@ FENCES: dict[str, set[str]] = {
     "distributed": {"study"},
     "dask": {"study"},
     "yaml": TEXT,
-    "msgspec": TEXT | {"simulate/record", "simulate/audit"},
+    "msgspec": TEXT
+    | {"graph/pool", "simulate/record", "simulate/audit"},  # text, and Structs for bulk records
     "jsonschema": {"formats"},
     "json": TEXT
     | {"simulate", "report", "cli"},  # records and printed answers; reading JSON is formats' work
@@ -66,7 +68,7 @@ def imports_of(tree: ast.AST) -> list[tuple[int, str]]:
 
 def room_of(path: str) -> str:
     """``formats/idset.py`` → formats; ``errors.py`` → errors; ``__init__.py`` → simsched."""
-    first = path.split("/")[0].removesuffix(".py")
+    first = path.split("/", maxsplit=1)[0].removesuffix(".py")
     return "simsched" if first == "__init__" else first
 
 
