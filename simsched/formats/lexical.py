@@ -1,0 +1,79 @@
+"""Small helpers that the readers share: excerpts and places for error messages, paths into documents."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+Path: TypeAlias = "tuple[str | int, ...]"
+"""A place in a document: mapping keys and list positions from the root."""
+
+_PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*\Z")
+_PATH_STEP = re.compile(r"""\.?([^.\[\]"]+)|\[(\d+)\]|\["((?:[^"\\]|\\.)*)"\]""")
+
+
+def clip(text: str, width: int = 60) -> str:
+    """Return `text`, its middle left out if it is longer than `width` characters.
+
+    >>> clip("abcdefghijkl", 9)
+    'abc...jkl'
+    """
+    if len(text) <= width:
+        return text
+    side = (width - 3) // 2
+    return f"{text[:side]}...{text[-side:]}"
+
+
+def line_and_column(text: str, offset: int) -> tuple[int, int]:
+    r"""Line and column, both from 1, of the character at `offset` of `text`.
+
+    >>> line_and_column("ab\ncd", 4)
+    (2, 2)
+    """
+    return text.count("\n", 0, offset) + 1, offset - text.rfind("\n", 0, offset)
+
+
+def place(where: str | None, line: int, column: int) -> str:
+    """Join a file name and a position: ``job.yaml:3:1``, or ``line 3, column 1`` without a name.
+
+    >>> place("job.yaml", 3, 1), place(None, 3, 1)
+    ('job.yaml:3:1', 'line 3, column 1')
+    """
+    return f"{where}:{line}:{column}" if where else f"line {line}, column {column}"
+
+
+def format_path(path: Sequence[str | int]) -> str:
+    """Write a path into a document as people read it.
+
+    >>> format_path(("resources", 0, "with", 1, "odd key"))
+    'resources[0].with[1]["odd key"]'
+    """
+    text = ""
+    for step in path:
+        if isinstance(step, int):
+            text += f"[{step}]"
+        elif _PLAIN_KEY.match(step):
+            text += f".{step}" if text else step
+        else:
+            quoted = step.replace("\\", "\\\\").replace('"', '\\"')
+            text += f'["{quoted}"]'
+    return text
+
+
+def parse_path(text: str) -> Path:
+    """Read what `format_path` writes; a leading ``$`` is allowed.
+
+    >>> parse_path('resources[0]["odd key"].count')
+    ('resources', 0, 'odd key', 'count')
+    """
+    steps: list[str | int] = []
+    for match in _PATH_STEP.finditer(text.removeprefix("$")):
+        key, position, quoted = match.groups()
+        if position is not None:
+            steps.append(int(position))
+        else:
+            steps.append(key if key is not None else re.sub(r"\\(.)", r"\1", quoted))
+    return tuple(steps)
