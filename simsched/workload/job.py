@@ -1,0 +1,194 @@
+"""`Job`, `Skip` and `Workload`: what every reader and every model gives.
+
+All three are frozen.  Times are seconds; whole numbers of a trace stay ``int``.  Equal
+requests of one workload share *one* `Jobspec` object, so that whoever compiles requests
+can cache by identity.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from simsched.errors import WorkloadError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from simsched.formats.dependency import Dependency
+    from simsched.formats.jobspec import Jobspec
+
+#: Records of one reason that an error message or a table names by place.
+FIRST_PLACES = 3
+
+
+class Job(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """One job as its user submitted it, with what a trace knows of its fate.
+
+    `submit`, `runtime`, `duration`, `think_time`, `cancel_at` and `wait` are seconds.
+    `duration` is the requested limit (None: unlimited), `runtime` what it really takes
+    (None: unknown, it runs to its limit).  `procs` and `nodes` are the flat counts of the
+    trace, `memory` is KB per processor; what is matched is the `jobspec` alone.  `wait`
+    and `status` are the trace's own outcome and serve comparison only.  `job.preceding`
+    and `think_time` are columns 17 and 18 of SWF 2.2.
+    """
+
+    id: int | str
+    submit: int | float
+    jobspec: Jobspec
+    runtime: int | float | None = None
+    duration: int | float | None = None
+    user: str | None = None
+    group: str | None = None
+    queue: str | None = None
+    bank: str | None = None
+    name: str | None = None
+    urgency: int = 16
+    dependencies: tuple[Dependency, ...] = ()
+    preceding: int | str | None = None
+    think_time: int | float | None = None
+    procs: int | None = None
+    hold: bool = False
+    cancel_at: float | None = None
+    nodes: int | None = None
+    memory: int | None = None
+    partition: str | None = None
+    wait: int | float | None = None
+    status: str | None = None
+
+
+class Skip(msgspec.Struct, frozen=True, gc=False):
+    """A record that did not become a job: its place, the reason and its text (cut short)."""
+
+    where: str
+    reason: str
+    text: str = ""
+    id: int | str | None = None
+    submit: int | float | None = None
+
+
+class Skips:
+    """Collects skipped records while a reader runs; `job_records` are kept one by one.
+
+    Lines that never were jobs (the steps of a Slurm job) are counted, and only the first
+    few of a reason are kept.
+    """
+
+    __slots__ = ("counts", "records", "strict")
+
+    def __init__(self, *, strict: bool = False) -> None:
+        self.strict = strict
+        self.records: list[Skip] = []
+        self.counts: dict[str, int] = {}
+
+    def add(self, skip: Skip, *, listed: bool = True) -> None:
+        """Count one record left out; under ``strict`` that is a `WorkloadError`."""
+        if self.strict and listed:
+            raise WorkloadError(f"record left out: {skip.reason}: {skip.text.strip()!r}", where=skip.where)
+        seen = self.counts.get(skip.reason, 0)
+        self.counts[skip.reason] = seen + 1
+        if listed or seen < FIRST_PLACES:
+            self.records.append(skip)
+
+    def count(self, reason: str, number: int) -> None:
+        """Count `number` lines that never were jobs, without a place each."""
+        if number:
+            self.counts[reason] = self.counts.get(reason, 0) + number
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """Jobs in submit order (stable), and what became of the records that are not among them.
+
+    ``len(jobs) + sum(skipped_counts.values()) == total_records`` as read; transforms then
+    change `jobs` and say so in `history`.
+    """
+
+    jobs: tuple[Job, ...]
+    name: str = ""
+    source: str = ""
+    header: Mapping[str, str] = field(default_factory=dict)
+    skipped: tuple[Skip, ...] = ()
+    skipped_counts: Mapping[str, int] = field(default_factory=dict)
+    total_records: int = 0
+    kind: str = ""
+    history: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.jobs)
+
+    def __iter__(self) -> Iterator[Job]:
+        return iter(self.jobs)
+
+    @property
+    def span(self) -> tuple[float, float]:
+        """First and last submit time in seconds; (0, 0) of an empty workload."""
+        return (self.jobs[0].submit, self.jobs[-1].submit) if self.jobs else (0, 0)
+
+    def with_jobs(self, jobs: Iterable[Job], note: str) -> Workload:
+        """Return the same workload with other jobs, put in submit order, and a line of history."""
+        return replace(self, jobs=in_submit_order(jobs), history=(*self.history, note))
+
+    def skip_table(self) -> list[tuple[str, int, str]]:
+        """Return (reason, count, first places), most frequent first."""
+        places: dict[str, list[str]] = {}
+        for skip in self.skipped:
+            known = places.setdefault(skip.reason, [])
+            if len(known) < FIRST_PLACES:
+                known.append(skip.where)
+        ranked = sorted(self.skipped_counts.items(), key=lambda item: (-item[1], item[0]))
+        return [(reason, count, ", ".join(places.get(reason, ()))) for reason, count in ranked]
+
+
+def in_submit_order(jobs: Iterable[Job]) -> tuple[Job, ...]:
+    """Return the jobs by submit time; equal times keep their order."""
+    return tuple(sorted(jobs, key=_submit_of))
+
+
+def _submit_of(job: Job) -> float:
+    return job.submit
+
+
+def assemble(
+    jobs: Iterable[Job],
+    skips: Skips,
+    *,
+    source: str,
+    name: str,
+    kind: str,
+    header: Mapping[str, str] | None = None,
+) -> Workload:
+    """Make the workload of a reader's jobs and skips, and check that no id occurs twice.
+
+    Raises
+    ------
+    WorkloadError
+        Under ``strict``, when two jobs carry one id; otherwise the later one is skipped.
+    """
+    kept = in_submit_order(jobs)
+    if len({job.id for job in kept}) < len(kept):
+        kept = _without_repeats(kept, skips, source)
+    return Workload(
+        jobs=kept,
+        name=name,
+        source=source,
+        header=dict(header or {}),
+        skipped=tuple(skips.records),
+        skipped_counts=dict(skips.counts),
+        total_records=len(kept) + sum(skips.counts.values()),
+        kind=kind,
+    )
+
+
+def _without_repeats(jobs: tuple[Job, ...], skips: Skips, source: str) -> tuple[Job, ...]:
+    seen: set[int | str] = set()
+    kept = []
+    for job in jobs:
+        if job.id in seen:
+            skips.add(Skip(f"{source}: job {job.id}", "job id occurs twice", "", job.id, job.submit))
+        else:
+            seen.add(job.id)
+            kept.append(job)
+    return tuple(kept)

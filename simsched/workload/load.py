@@ -1,0 +1,153 @@
+"""`load_workload`: any workload file or bundled name, told apart by what is in it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from simsched.errors import ConfigError
+from simsched.workload.mapping import JobMap, Reading
+from simsched.workload.source import Source
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from simsched.workload.job import Workload
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """One format: the module and function that read it, and what they read (text, lines, path)."""
+
+    module: str
+    function: str
+    reads: str
+    summary: str
+
+    def read(self, source: Source, reading: Reading) -> Workload:
+        """Read the source in this format."""
+        from importlib import import_module
+
+        function = getattr(import_module(f"simsched.workload.{self.module}"), self.function)
+        given: object = source
+        if self.reads != "source":
+            given = source.text() if self.reads == "text" else source.lines()
+        workload: Workload = function(given, reading)
+        return workload
+
+
+#: Name (``--as``) → format.
+READERS = {
+    "swf": Format("swf", "read_swf", "text", "Standard Workload Format of the Parallel Workloads Archive"),
+    "jobs": Format("jobs_yaml", "read_jobs_yaml", "text", "jobs.yaml: a list of shapes, jobspecs or files"),
+    "jsonl": Format("jobs_yaml", "read_jsonl", "lines", "JSON Lines of the same"),
+}
+
+
+def load_workload(
+    path_or_bundled: str | Path,
+    *,
+    map: str | JobMap | Iterable[str] | None = None,  # noqa: A002 (the word of the command line)
+    procs_per_node: int | None = None,
+    strict: bool = False,
+    as_: str | None = None,
+    limit: int | None = None,
+) -> Workload:
+    """Read a workload: a file of any format in `READERS`, ``-``, or the name of a bundled one.
+
+    Parameters
+    ----------
+    path_or_bundled : file (plain or gzip), folder of Flux jobs, ``-`` or bundled name.
+    map : template from flat counts to a shape, or several with rules by queue (see `mapping`).
+    procs_per_node : width of a node, for ``{nodes}`` where the trace has no node counts.
+    strict : make any record left out an error.
+    as_ : insist on a format instead of looking at the content.
+    limit : read at most this many records.
+
+    Raises
+    ------
+    ConfigError
+        No such file or name, an unknown format, a bad map.
+    FormatError, WorkloadError
+        The content cannot be read, or is left out under `strict`.
+    """
+    path = _resolve(path_or_bundled)
+    source = Source.of(path)
+    chosen = map if map is None or isinstance(map, str | JobMap) else tuple(map)
+    reading = Reading(
+        source=source.name,
+        name=source.stem,
+        folder=None if source.content is not None else path.parent,
+        maps=chosen,
+        procs_per_node=procs_per_node,
+        strict=strict,
+        limit=limit,
+    )
+    reading.job_map()  # a bad map is refused before anything is read
+    kind = _insisted(as_) if as_ else detect(source.head(), source.name)
+    return READERS[kind].read(source, reading)
+
+
+def _resolve(path: str | Path) -> Path:
+    if str(path) != "-" and Path(path).is_dir():
+        return Path(path)
+    from simsched.bundled import resolve
+
+    return resolve("workloads", path)
+
+
+def _insisted(kind: str) -> str:
+    if kind not in READERS:
+        raise ConfigError(f"unknown workload format {kind!r}", expected=", ".join(READERS))
+    return kind
+
+
+_PBS = re.compile(r"\d\d/\d\d/\d{4} \d\d:\d\d:\d\d;[A-Za-z];")
+_SACCT = re.compile(r"(?i)\bjobid(raw)?\b")
+_JSON_MARKS = (
+    ("flux", re.compile(r'"t_submit"\s*:')),
+    ("batsim", re.compile(r'"(subtime|nb_res)"\s*:')),
+    ("sacct-json", re.compile(r'"(association|slurm|tres|time_limit|job_id)"\s*:')),
+)
+
+
+def detect(head: str, name: str = "") -> str:
+    """Return the format (a key of `READERS`) that the beginning of a text shows.
+
+    >>> detect("; Version: 2.2"), detect("- shape: slot=1/core"), detect("JobID|Submit|State")
+    ('swf', 'jobs', 'sacct')
+    """
+    lines = [line for line in head.splitlines() if line.strip()]
+    first = lines[0].strip() if lines else ""
+    if not first:
+        return "swf" if ".swf" in name else "jobs"
+    if first[0] in "{[":
+        return _detect_json(head, lines)
+    return next((kind for kind, shows in _FIRST_LINES if shows(first)), "jobs")
+
+
+def _is_swf(line: str) -> bool:
+    if line.startswith(";"):
+        return True
+    words = line.split()
+    return len(words) >= 18 and all(re.fullmatch(r"[-+.\deE]+", word) for word in words[:18])
+
+
+_FIRST_LINES: tuple[tuple[str, Callable[[str], object]], ...] = (
+    ("sss", lambda line: line.startswith("<")),
+    ("swf", _is_swf),
+    ("sacct", lambda line: "|" in line and _SACCT.search(line)),
+    ("pbs", _PBS.match),
+)
+
+
+def _detect_json(head: str, lines: list[str]) -> str:
+    is_lines = lines[0].lstrip().startswith("{") and lines[0].rstrip().endswith("}")
+    if is_lines and (len(lines) > 1 or re.search(r'"(shape|jobspec|file)"\s*:', lines[0][:4000])):
+        return "flux" if '"t_submit"' in lines[0] else "jobs" if '"jobs"' in lines[0][:4000] else "jsonl"
+    for kind, mark in _JSON_MARKS:
+        if mark.search(head):
+            return kind
+    return "jobs"

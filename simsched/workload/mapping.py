@@ -1,0 +1,250 @@
+"""From flat counts to resource requests: templates such as ``slot={procs}/core``.
+
+A trace says "64 processors"; a graph-aware matcher wants a shape.  A template is a shape
+(RFC 46) with placeholders in it::
+
+    {procs}   processors           {nodes}   nodes: the trace's own, or ceil(procs / procs_per_node)
+    {ppn}     ceil(procs / nodes)  {cpt}     processors per task (1 if unknown)
+    {tasks}   ceil(procs / cpt)    {gpus}    gpus of the job       {gpn}  ceil(gpus / nodes)
+    {mem}     MB per processor     {memn}    MB per node
+
+``{mem|512}`` gives the value for records that do not say; without it such a record is
+left out and counted.  Rules by queue or partition go in front: ``gpu -> slot={gpus}/[core=8;gpu]``.
+Every distinct filled template gives *one* `Jobspec` object.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from simsched.errors import ConfigError, SimschedError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+    from pathlib import Path
+
+    from simsched.formats.constraint import Constraint
+    from simsched.formats.jobspec import Jobspec
+
+DEFAULT_TEMPLATE = "slot={procs}/core"
+PLACEHOLDERS = ("procs", "nodes", "ppn", "cpt", "tasks", "gpus", "gpn", "mem", "memn")
+
+# A hole stands where a count stands; after a type or a count, braces are RFC 46's own (a label, a key).
+_HOLE = re.compile(r"(?<=[=\-,\[:])\{\s*([A-Za-z_]+)\s*(?:\|\s*(\d+)\s*)?\}")
+
+
+def _ceil(value: int, by: int) -> int:
+    return -(-value // by)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Flat:
+    """The flat counts of one record; `memory` is KB per processor, None is unknown."""
+
+    procs: int | None = None
+    nodes: int | None = None
+    cpt: int | None = None
+    gpus: int | None = None
+    memory: int | None = None
+
+
+def _nodes(flat: Flat, procs_per_node: int | None) -> int | None:
+    if flat.nodes:
+        return flat.nodes
+    if flat.procs and procs_per_node:
+        return _ceil(flat.procs, procs_per_node)
+    return None
+
+
+def _per_node(total: int | None, flat: Flat, procs_per_node: int | None) -> int | None:
+    nodes = _nodes(flat, procs_per_node)
+    return _ceil(total, nodes) if total and nodes else None
+
+
+def _megabytes(flat: Flat, per: int | None) -> int | None:
+    return _ceil(flat.memory * per, 1024) if flat.memory and per else None
+
+
+_VALUES: Mapping[str, Callable[[Flat, int | None], int | None]] = {
+    "procs": lambda flat, _: flat.procs,
+    "nodes": _nodes,
+    "ppn": lambda flat, width: _per_node(flat.procs, flat, width),
+    "cpt": lambda flat, _: flat.cpt or 1,
+    "tasks": lambda flat, _: _ceil(flat.procs, flat.cpt or 1) if flat.procs else None,
+    "gpus": lambda flat, _: flat.gpus or None,
+    "gpn": lambda flat, width: _per_node(flat.gpus, flat, width),
+    "mem": lambda flat, _: _megabytes(flat, 1),
+    "memn": lambda flat, width: _megabytes(flat, _per_node(flat.procs, flat, width)),
+}
+
+
+class MissingValueError(SimschedError):
+    """A record lacks a value that its template needs; readers turn this into a skip."""
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """One compiled template: its text, and the placeholders in it with their defaults.
+
+    >>> Template.parse("node={nodes}/slot={ppn}/core").names
+    ('nodes', 'ppn')
+    """
+
+    text: str
+    names: tuple[str, ...]
+    defaults: tuple[int | None, ...]
+    _made: dict[tuple[int, ...], Jobspec] = field(default_factory=dict, compare=False, repr=False)
+
+    @classmethod
+    def parse(cls, text: str) -> Template:
+        """Compile a template; ConfigError when it is not a shape once its holes are filled."""
+        known: dict[str, int | None] = {}
+        for match in _HOLE.finditer(text):
+            name, default = match.group(1), match.group(2)
+            if name in PLACEHOLDERS:
+                known[name] = int(default) if default else known.get(name)
+            else:
+                raise ConfigError(
+                    f"unknown placeholder {{{name}}} in the map {text!r}",
+                    expected="one of " + ", ".join(f"{{{name}}}" for name in PLACEHOLDERS),
+                )
+        template = cls(text, tuple(known), tuple(known.values()))
+        template._check()
+        return template
+
+    def _check(self) -> None:
+        """Fill every hole with 1: a template that is no shape is refused before any record is read."""
+        try:
+            self.fill(tuple(1 for _ in self.names))
+        except SimschedError as error:
+            raise ConfigError(f"the map {self.text!r} gives no shape: {error.message}") from error
+        self._made.clear()
+
+    def fill(self, values: tuple[int, ...]) -> Jobspec:
+        """Return the jobspec of these values (in the order of `names`); equal values share it."""
+        made = self._made.get(values)
+        if made is None:
+            from simsched.formats.jobspec import Jobspec
+
+            given = dict(zip(self.names, values, strict=True))
+            made = Jobspec.from_shape(_HOLE.sub(lambda hole: _filled(hole, given), self.text))
+            self._made[values] = made
+        return made
+
+    def values(self, flat: Flat, procs_per_node: int | None) -> tuple[int, ...]:
+        """Return what fills the holes for one record; MissingValueError names what it lacks."""
+        found = []
+        for name, default in zip(self.names, self.defaults, strict=True):
+            value = _VALUES[name](flat, procs_per_node) or default
+            if not value:
+                raise MissingValueError(f"the map needs {{{name}}}, the record does not say")
+            found.append(value)
+        return tuple(found)
+
+
+def _filled(hole: re.Match[str], given: Mapping[str, int]) -> str:
+    name = hole.group(1)
+    return str(given[name]) if name in given else hole.group(0)
+
+
+@dataclass(frozen=True, slots=True)
+class JobMap:
+    """A default template, templates by queue or partition, and processors per node.
+
+    >>> jobs = JobMap.parse("node={nodes}/slot={ppn}/core", procs_per_node=16)
+    >>> jobs.jobspec(Flat(procs=40)).to_shape()
+    'node=3/slot=14/core'
+    """
+
+    default: Template
+    by_queue: Mapping[str, Template] = field(default_factory=dict)
+    procs_per_node: int | None = None
+    _constrained: dict[tuple[int, str], Jobspec] = field(default_factory=dict, compare=False, repr=False)
+
+    @classmethod
+    def parse(
+        cls,
+        text: str | Iterable[str] | JobMap | None,
+        *,
+        procs_per_node: int | None = None,
+        default: str = DEFAULT_TEMPLATE,
+    ) -> JobMap:
+        """Return the map of one template, or of several where ``queue -> template`` is a rule.
+
+        Raises
+        ------
+        ConfigError
+            On an unknown placeholder, a template that is no shape, ``{nodes}`` without a
+            width, a rule given twice, or processors per node below 1.
+        """
+        if isinstance(text, JobMap):
+            return text
+        if procs_per_node is not None and procs_per_node < 1:
+            raise ConfigError(f"{procs_per_node} processors per node", expected="1 or more")
+        rules: dict[str, Template] = {}
+        for part in [text] if isinstance(text, str) else list(text or ()):
+            queue, template = _split_rule(part)
+            if queue in rules:
+                raise ConfigError(f"two maps for {queue!r}" if queue else "two maps without a queue")
+            rules[queue] = Template.parse(template)
+        fallback = rules.pop("", None) or Template.parse(default)
+        return cls(fallback, rules, procs_per_node)
+
+    def template_for(self, *names: str | None) -> Template:
+        """Return the template of the first name (queue, partition) that has one."""
+        for name in names:
+            if name is not None and name in self.by_queue:
+                return self.by_queue[name]
+        return self.default
+
+    def jobspec(
+        self, flat: Flat, *names: str | None, constraint: Constraint | None = None, key: str = ""
+    ) -> Jobspec:
+        """Return the request of one record; `key` is any text that stands for the constraint.
+
+        Raises
+        ------
+        MissingValueError
+            When the record lacks a value that its template needs.
+        """
+        template = self.template_for(*names)
+        base = template.fill(template.values(flat, self.procs_per_node))
+        return base if constraint is None else self._with_constraint(base, constraint, key)
+
+    def _with_constraint(self, base: Jobspec, constraint: Constraint, key: str) -> Jobspec:
+        from simsched.formats.jobspec import Jobspec
+
+        place = (id(base), key or repr(constraint))
+        made = self._constrained.get(place)
+        if made is None:
+            made = Jobspec.from_shape(base.to_shape(), constraint=constraint)
+            self._constrained[place] = made
+        return made
+
+
+def _split_rule(text: str) -> tuple[str, str]:
+    queue, arrow, template = text.rpartition("->")
+    return (queue.strip(), template.strip()) if arrow else ("", text.strip())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """What every reader is told: how to call the source, how to map, and how strict to be.
+
+    `folder` is where file names in the source are looked up (None: nowhere), `limit` the
+    number of records to read at most.
+    """
+
+    source: str = "workload"
+    name: str = ""
+    folder: Path | None = None
+    maps: str | tuple[str, ...] | JobMap | None = None
+    procs_per_node: int | None = None
+    strict: bool = False
+    limit: int | None = None
+
+    def job_map(self, default: str = DEFAULT_TEMPLATE) -> JobMap:
+        """Return the map that was asked for, else the format's own `default` template."""
+        return JobMap.parse(self.maps, procs_per_node=self.procs_per_node, default=default)
