@@ -11,7 +11,8 @@ is taken is a :class:`Claims`.  How the rules are read here:
 * A `Want` with children, or whose type has vertices beneath it, counts distinct vertices; any
   other counts units of pools (M2).
 * Every copy of a slot is matched by itself.  If neither the path above nor the content names
-  targets or what is above targets, the copy chooses one target and stays in it (M3).
+  targets or what is above targets, the copy chooses one target and stays in it (M3), save for
+  what no target has, such as licences of the whole cluster.
 * An exclusive claim of a vertex with a subtree refuses everybody but its own children from that
   subtree, and is refused where anything is claimed in it.  A shared claim refuses exclusive
   claims of the same vertex or unit and of what contains it (M4).  Two shared claims may meet,
@@ -122,6 +123,11 @@ def types_above_targets(graph):
     return {graph[v].type for t in graph if is_target(graph, t) for v in ancestors(graph, t)}
 
 
+def types_outside_targets(graph):
+    """Types of what neither contains targets nor lies in one: licences, a shared file system."""
+    return {graph[v].type for v in graph if not targets_of(graph, v)}
+
+
 def satisfies(vertex, constraint):
     """RFC 31, evaluated as written; an empty list matches everything, and an empty `not` nothing."""
     if not constraint:
@@ -205,6 +211,7 @@ class Search:
         self.ignore_status = ignore_status
         self.smallest = smallest
         self.above = types_above_targets(graph)
+        self.far = types_outside_targets(graph)
         self.usable = [v for v in graph if self.is_usable(v)]
 
     def is_usable(self, name):
@@ -244,12 +251,15 @@ class Search:
             is_target(self.graph, v) for v in ancestors(self.graph, item.scope)
         )
         if inside or mentions(content, self.above):
-            scopes = [(item.scope,) * count]
+            near, far, scopes = content, (), [(item.scope,) * count]
         else:
+            far = tuple(want for want in content if want.type in self.far)
+            near = tuple(want for want in content if want.type not in self.far)
             targets = [v for v in self.within(item.scope) if is_target(self.graph, v)]
-            scopes = combinations_with_replacement(targets, count)
+            scopes = combinations_with_replacement(targets, count) if near else [(item.scope,) * count]
         for chosen in scopes:
-            items = [Item(want, scope, item.path, True) for scope in chosen for want in content]
+            items = [Item(want, scope, item.path, True) for scope in chosen for want in near]
+            items += [Item(want, item.scope, item.path, True) for _ in chosen for want in far]
             yield (lambda _, items=items: items), []
 
     def vertex_choices(self, item, count, claims):
@@ -333,11 +343,13 @@ def is_feasible(graph, request, constraint=None):
 def named(graph, pieces):
     """What R names on targets: {rank: {type: ids}} of the units counted, and of whole subtrees (M5).
 
+    A shared vertex without a `with` is named alone: R cannot list units that the job does not hold.
+
     Only leaves have a place in R; a target with nothing counted on it is named without any.
     """
     answer = {}
     for piece in pieces:
-        whole = not piece.want.children or piece.want.exclusive
+        whole = piece.exclusive and not piece.want.children or piece.want.exclusive
         vertices = [piece.vertex, *(descendants(graph, piece.vertex) if whole else ())]
         for v in vertices:
             for target in targets_of(graph, v):
@@ -365,7 +377,8 @@ def check_selection(graph, request, answer, claims=None, constraint=None):
     search = Search(graph, constraint, smallest=False)
     wanted = without_empty(answer)
     return any(
-        named(graph, pieces) == wanted for pieces in search.matches(request, (claims or Claims()).copy())
+        without_empty(named(graph, pieces)) == wanted
+        for pieces in search.matches(request, (claims or Claims()).copy())
     )
 
 
