@@ -349,7 +349,7 @@ def named(graph, pieces):
     """
     answer = {}
     for piece in pieces:
-        whole = piece.exclusive and not piece.want.children or piece.want.exclusive
+        whole = (piece.exclusive and not piece.want.children) or piece.want.exclusive
         vertices = [piece.vertex, *(descendants(graph, piece.vertex) if whole else ())]
         for v in vertices:
             for target in targets_of(graph, v):
@@ -364,8 +364,8 @@ def named(graph, pieces):
 def check_selection(graph, request, answer, claims=None, constraint=None):
     """Whether some match, of any acceptable counts, names exactly `answer` = {rank: {type: ids}} (M1-M6).
 
-    The search sees only the units that the answer names, but exclusive subtrees are judged on
-    the whole graph, since they hold what R does not name.
+    The search sees only the units that the answer names; what R names of whole subtrees is
+    judged on the whole graph.
     """
     seen = dict(graph)
     for name, vertex in graph.items():
@@ -373,8 +373,7 @@ def check_selection(graph, request, answer, claims=None, constraint=None):
         if target and not has_subtree(graph, name):
             given = answer.get(graph[target].rank, {}).get(vertex.type, set())
             seen[name] = vertex._replace(units=tuple(u for u in vertex.units if u in given))
-    graph = Graph(seen)
-    search = Search(graph, constraint, smallest=False)
+    search = Search(Graph(seen), constraint, smallest=False)
     wanted = without_empty(answer)
     return any(
         without_empty(named(graph, pieces)) == wanted
