@@ -1,0 +1,110 @@
+"""``simsched report`` and ``simsched plot``: what a run, or several, came to."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from simsched.errors import ConfigError, RunError
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Callable, Sequence
+
+    from simsched.cli import Subparsers
+    from simsched.report.tables import Run
+
+FORMATS = ("text", "json", "html", "csv", "markdown")
+#: the format that a file's ending asks for
+ENDINGS = {".txt": "text", ".json": "json", ".html": "html", ".htm": "html", ".csv": "csv", ".md": "markdown"}
+
+
+def register(subparsers: Subparsers) -> None:
+    """Add the verbs `report` and `plot`."""
+    report = subparsers.add_parser(
+        "report",
+        help="tables and metrics of one run, or of several compared",
+        description="Tables and metrics of one run directory, or of several side by side. "
+        "Several runs of the same workload are also compared job by job, each with the first.",
+    )
+    report.add_argument("runs", nargs="+", metavar="DIR", help="a run directory, or NAME=DIR to call it NAME")
+    report.add_argument("-o", "--output", metavar="FILE", help="write to FILE; its ending gives the format")
+    report.add_argument("--format", choices=FORMATS, help="text (the default), json, html, csv or markdown")
+    report.set_defaults(run=run_report)
+
+    plot = subparsers.add_parser(
+        "plot",
+        help="pictures of a run",
+        description="Draw one kind of picture of one run, or of several where the kind compares.",
+    )
+    plot.add_argument("kind", metavar="KIND", help="the kind of picture; `list` names them all")
+    plot.add_argument("runs", nargs="*", metavar="DIR", help="a run directory, or NAME=DIR to call it NAME")
+    plot.add_argument("-o", "--output", metavar="FILE", help="a .png, .svg or .pdf file (default: KIND.png)")
+    plot.add_argument("--dpi", type=int, default=144, help="dots per inch of a PNG (default 144)")
+    plot.add_argument("--dark", action="store_true", help="light lines on a dark ground")
+    plot.set_defaults(run=run_plot)
+
+
+def run_report(args: argparse.Namespace) -> int:
+    """Print or write the report of the runs."""
+    kind = args.format or ENDINGS.get(Path(args.output).suffix.lower() if args.output else "", "text")
+    if kind == "html" and not args.output:
+        raise ConfigError(
+            "a page of HTML is no text for a terminal", where="--format html", expected="-o FILE"
+        )
+    text = _rendered(load_runs(args.runs), kind)
+    if args.output and args.output != "-":
+        Path(args.output).write_text(text, encoding="utf-8")
+        sys.stderr.write(f"written: {args.output}\n")
+    else:
+        print(text, end="")
+    return 0
+
+
+def _rendered(runs: Sequence[Run], kind: str) -> str:
+    if kind == "html":
+        from simsched.report import html
+
+        return html.page(runs)
+    if kind == "text":
+        from simsched.report import text
+
+        return text.page(runs[0]) if len(runs) == 1 else text.comparison(runs)
+    from simsched.report import export
+
+    writers: dict[str, Callable[[Sequence[Run]], str]]
+    writers = {"json": export.as_json, "csv": export.as_csv, "markdown": export.as_markdown}
+    return writers[kind](runs)
+
+
+def load_runs(arguments: Sequence[str]) -> list[Run]:
+    """Open the runs of ``DIR`` and ``NAME=DIR`` arguments; equal names are numbered."""
+    from simsched.report.tables import load_run
+
+    runs: list[Run] = []
+    for argument in arguments:
+        name, equals, path = argument.partition("=")
+        named = bool(equals) and bool(name) and not Path(argument).exists()
+        run = load_run(path, name=name) if named else load_run(argument)
+        taken = sum(r.name == run.name or r.name.startswith(f"{run.name} (") for r in runs)
+        if taken:
+            run.name = f"{run.name} ({taken + 1})"
+        runs.append(run)
+    return runs
+
+
+def run_plot(args: argparse.Namespace) -> int:
+    """Draw one picture into a file, or list the kinds."""
+    from simsched.report import plots
+
+    if args.kind == "list":
+        for name, kind in plots.KINDS.items():
+            print(f"{name:<14}{kind.summary}")
+        return 0
+    if not args.runs:
+        raise RunError("no run directory", where="simsched plot", expected="KIND DIR…")
+    target = Path(args.output or f"{args.kind}.png")
+    plots.save(args.kind, load_runs(args.runs), target, dpi=args.dpi, dark=args.dark)
+    sys.stderr.write(f"written: {target}\n")
+    return 0

@@ -1,0 +1,168 @@
+"""``allocations.jsonl`` as frames: who held what, from when to when.
+
+A record is ``{"id": job, "event": "alloc" | "release", "time": t, "R": {…}}`` with an RFC 20
+R; the release shards of a job add up to its alloc.  Texts of ranks and ids repeat
+endlessly, so each distinct one is parsed once.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+import numpy as np
+import pandas as pd
+
+from simsched.errors import RunError, SimschedError
+from simsched.formats.hostlist import Hostlist
+from simsched.formats.idset import Idset
+from simsched.report.columns import ALLOCATIONS
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+#: rows that `held_pools` makes at most; a run of many-node jobs has one row a job and node
+MAX_ROWS = 50_000_000
+
+_READ = """
+with record as (
+    select row_number() over () as record, id, event, time, R.execution as x
+    from read_json(?, format = 'newline_delimited', maximum_object_size = 268435456, columns = {
+        id: 'VARCHAR', event: 'VARCHAR', time: 'DOUBLE',
+        R: 'STRUCT(execution STRUCT(R_lite STRUCT(rank VARCHAR, children MAP(VARCHAR, VARCHAR))[],
+                                    nodelist VARCHAR[]))'})
+)
+select record, id, event, time, x.nodelist as nodelist, unnest(x.R_lite, recursive := false) as entry
+from record
+"""
+
+_ENTRIES = f"""
+select record, id, event, time, array_to_string(nodelist, ',') as hosts, entry.rank as ranks,
+       unnest(if(cardinality(entry.children) > 0, map_keys(entry.children), ['node'])) as type,
+       unnest(if(cardinality(entry.children) > 0, map_values(entry.children), [''])) as ids
+from ({_READ})
+"""  # noqa: S608 - a constant
+
+
+def no_shards() -> pd.DataFrame:
+    """Return the frame of a run without allocations: the columns of `read_shards` and no row."""
+    kinds = {"record": "int64", "id": "str", "event": "category", "time": "float64"}
+    texts = dict.fromkeys(["hosts", "ranks", "type", "ids"], "category")
+    return pd.DataFrame({name: pd.Series([], dtype=kind) for name, kind in {**kinds, **texts}.items()})
+
+
+def read_shards(file: Path) -> pd.DataFrame:
+    """Read the records, one row for each R_lite entry and child type.
+
+    Columns: record (its line), id, event, time (s), hosts (of the whole record), ranks,
+    type (``node`` where an entry has no children) and ids.
+
+    Raises
+    ------
+    RunError : the file is not JSON Lines of such records.
+    """
+    from simsched.report.tables import glob_free
+
+    with duckdb.connect() as con:
+        try:
+            frame = con.execute(_ENTRIES, [glob_free(file)]).df()
+        except duckdb.Error as error:
+            text = str(error).splitlines()[0]
+            raise RunError(f"cannot be read: {text}", where=str(file), expected="one R a line") from None
+    if frame.empty:
+        return no_shards()
+    if frame[["id", "event", "time", "ranks"]].isna().to_numpy().any():
+        raise RunError("a record lacks id, event, time or R", where=str(file))
+    texts = {c: frame[c].astype("category") for c in ("event", "hosts", "ranks", "type", "ids")}
+    return frame.assign(**texts).sort_values("record", kind="stable", ignore_index=True)
+
+
+@lru_cache(maxsize=200_000)
+def ids_of(text: str) -> tuple[int, ...]:
+    """Return the ids of an idset text, expanded; RunError if it is none."""
+    try:
+        return tuple(Idset.parse(text).expand())
+    except SimschedError as error:
+        raise RunError(error.message, where="allocations.jsonl", expected=error.expected) from None
+
+
+def attempts(shards: pd.DataFrame) -> pd.Series[int]:
+    """Number of the allocation that each row belongs to: 0, and 1, 2 … for a job that was requeued."""
+    records = shards.drop_duplicates("record")
+    opened = (records["event"] == "alloc").groupby(records["id"], sort=False).cumsum() - 1
+    return shards["record"].map(pd.Series(opened.to_numpy(), index=records["record"])).astype("int64")
+
+
+def held_pools(shards: pd.DataFrame) -> pd.DataFrame:
+    """Return one row a job, attempt, target and resource type, with times of alloc and release.
+
+    A part that was given back early has the time at which *it* was released.  NaN: never.
+    """
+    if shards.empty:
+        return pd.DataFrame({c.name: [] for c in ALLOCATIONS})
+    numbered = shards.assign(attempt=attempts(shards))
+    is_alloc = (numbered["event"] == "alloc").to_numpy()
+    hosts = hosts_by_rank(shards)
+    given = _by_rank(numbered[is_alloc]).rename(columns={"time": "alloc"})
+    back = _by_rank(numbered[~is_alloc]).rename(columns={"time": "release"})
+    keys = ["id", "attempt", "rank", "type"]
+    last = back.groupby(keys, observed=True, sort=False)["release"].max()
+    table = given.merge(last.reset_index(), on=keys, how="left")
+    table["host"] = table["rank"].map(hosts).astype("category")
+    return table[[c.name for c in ALLOCATIONS]]
+
+
+def _by_rank(shards: pd.DataFrame) -> pd.DataFrame:
+    """Repeat each row for each of its ranks."""
+    codes = shards["ranks"].cat.codes.to_numpy()
+    ranks = [np.asarray(ids_of(t), dtype=np.int64) for t in shards["ranks"].cat.categories]
+    lengths = np.asarray([len(r) for r in ranks], dtype=np.int64)[codes]
+    if lengths.sum() > MAX_ROWS:
+        raise RunError(f"more than {MAX_ROWS:,} rows of allocations", expected="a smaller run")
+    rows = np.repeat(np.arange(len(shards)), lengths)
+    units = np.asarray([max(len(ids_of(t)), 1) for t in shards["ids"].cat.categories], dtype=np.int64)
+    return pd.DataFrame(
+        {
+            "id": shards["id"].to_numpy()[rows],
+            "attempt": shards["attempt"].to_numpy()[rows],
+            "rank": np.concatenate([ranks[c] for c in codes]) if len(codes) else np.zeros(0, dtype=np.int64),
+            "type": shards["type"].array[rows],
+            "units": units[shards["ids"].cat.codes.to_numpy()][rows],
+            "ids": shards["ids"].array[rows],
+            "time": shards["time"].to_numpy()[rows],
+        }
+    )
+
+
+def hosts_by_rank(shards: pd.DataFrame) -> dict[int, str]:
+    """Return the host name of every rank that was ever allocated (R10: nodelist follows sorted ranks)."""
+    names: dict[int, str] = {}
+    records = shards[["record", "hosts", "ranks"]].drop_duplicates(["record", "ranks"])
+    for hosts, group in _distinct_records(records):
+        ranks = sorted({i for text in group for i in ids_of(text)})
+        if all(rank in names for rank in ranks):
+            continue
+        found = _hosts(hosts)
+        if len(found) == len(ranks):
+            names.update(zip(ranks, found, strict=True))
+    return names
+
+
+def _distinct_records(records: pd.DataFrame) -> list[tuple[str, tuple[str, ...]]]:
+    grouped: dict[tuple[str, tuple[str, ...]], None] = {}
+    single = ~records["record"].duplicated(keep=False)
+    pairs = records[single].drop_duplicates(["hosts", "ranks"])
+    for hosts, ranks in zip(pairs["hosts"], pairs["ranks"], strict=True):
+        grouped[hosts, (ranks,)] = None
+    for _, group in records[~single].groupby("record", sort=False):
+        grouped[group["hosts"].iloc[0], tuple(group["ranks"])] = None
+    return list(grouped)
+
+
+@lru_cache(maxsize=1024)
+def _hosts(text: Any) -> tuple[str, ...]:
+    try:
+        return tuple(Hostlist.parse(text).expand()) if isinstance(text, str) else ()
+    except SimschedError as error:
+        raise RunError(error.message, where="allocations.jsonl", expected=error.expected) from None

@@ -1,0 +1,50 @@
+"""Classes that jobs are grouped by: size, run time, day, hour of the week.
+
+Each returns an ordered category aligned with the jobs, for `metrics.by` or ``groupby``.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from simsched.report.metrics import run_time, size
+
+#: upper bounds of the run-time classes, seconds, and what they are called
+RUN_TIME_CLASSES = ((60.0, "≤ 1 min"), (600.0, "≤ 10 min"), (3600.0, "≤ 1 h"), (6 * 3600.0, "≤ 6 h"),
+                    (86400.0, "≤ 1 d"), (float("inf"), "> 1 d"))  # fmt: skip
+WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+
+
+def size_class(jobs: pd.DataFrame) -> pd.Series[str]:
+    """Powers of two of a job's processors: ``1``, ``2``, ``3-4``, ``5-8`` …; ``0`` for none."""
+    values = size(jobs).to_numpy()
+    powers = np.ceil(np.log2(np.maximum(values, 1))).astype(int)
+    powers[values < 1] = -1
+    names = {-1: "0", 0: "1", 1: "2"} | {p: f"{2 ** (p - 1) + 1}-{2**p}" for p in range(2, 64)}
+    kinds = sorted(set(powers.tolist()))
+    codes: list[int] = np.searchsorted(kinds, powers).tolist()
+    values_ = pd.Categorical.from_codes(codes, pd.Index([names[k] for k in kinds]), ordered=True)
+    return pd.Series(values_, index=jobs.index, name="size")
+
+
+def run_time_class(jobs: pd.DataFrame) -> pd.Series[str]:
+    """Classes of run time from a minute to a day."""
+    bounds, names = zip(*RUN_TIME_CLASSES, strict=True)
+    edges = [-1.0, *bounds]
+    return pd.cut(run_time(jobs), edges, labels=list(names), ordered=True).rename("run time")
+
+
+def day(jobs: pd.DataFrame, origin: float | None = None) -> pd.Series[int]:
+    """Whole days between `origin` (the first submission's) and each submission."""
+    start = float(jobs["submit"].min()) if origin is None else origin
+    return ((jobs["submit"] - start) // 86400).astype("int64").rename("day")
+
+
+def weekday_hour(seconds: pd.Series[float]) -> pd.DataFrame:
+    """Weekday (0 is Monday) and hour of seconds since 1970, UTC.
+
+    A trace whose clock starts at 0 starts on a Thursday at midnight by this rule.
+    """
+    hours = (seconds // 3600).astype("int64")
+    return pd.DataFrame({"weekday": (hours // 24 + 3) % 7, "hour": hours % 24})

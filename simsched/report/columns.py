@@ -1,0 +1,85 @@
+"""The columns of a run's tables: name, kind, unit and meaning, written down once.
+
+The same table checks the files that are read, sets the dtypes of the frames, heads the
+tables of the reports and is printed in ``docs/reports.md``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Kind = Literal["text", "category", "int", "float", "bool"]
+
+#: dtype of each kind in the frames; ``category`` falls back to ``str`` when nearly every value differs
+DTYPES: dict[Kind, str] = {
+    "text": "str",
+    "category": "category",
+    "int": "int64",
+    "float": "float64",
+    "bool": "bool",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column: its name, the kind of its values, their unit and what they mean."""
+
+    name: str
+    kind: Kind
+    unit: str
+    meaning: str
+
+
+JOBS: tuple[Column, ...] = (
+    Column("id", "text", "", "the job's id in the workload"),
+    Column("name", "category", "", "the job's name"),
+    Column("user", "category", "", "who submitted it"),
+    Column("bank", "category", "", "the bank or account it is charged to"),
+    Column("queue", "category", "", "the queue it was submitted to"),
+    Column("urgency", "int", "", "RFC 21 urgency, 0 (held) to 31; 16 is the default"),
+    Column("submit", "float", "s", "when it was submitted"),
+    Column("eligible", "float", "s", "when its dependencies were met and it could be scheduled"),
+    Column("start", "float", "s", "when it got its resources; NaN: never"),
+    Column("end", "float", "s", "when it gave them back; NaN: never, or not yet"),
+    Column("duration", "float", "s", "the time it asked for; inf: unlimited"),
+    Column("runtime", "float", "s", "the time it ran"),
+    Column("nodes", "int", "nodes", "execution targets that its allocation touches"),
+    Column("cores", "int", "cores", "cores that it held"),
+    Column("gpus", "int", "gpus", "gpus that it held"),
+    Column("slots", "int", "slots", "slots that it held"),
+    Column("procs", "float", "processors", "processors as the workload asked; NaN: not said"),
+    Column("result", "category", "", "how it ended: one of RESULTS"),
+    Column("reason", "category", "", "why it did not run, or did not end well"),
+    Column("backfilled", "bool", "", "started ahead of a job that was before it in the queue"),
+    Column("shape", "category", "", "its request as an RFC 46 shape"),
+)
+
+#: every value that `result` can have, in the order of the reports
+RESULTS = ("COMPLETED", "TIMEOUT", "FAILED", "CANCELED", "RUNNING", "PENDING", "INFEASIBLE", "DROPPED")
+
+#: columns without which a file is not a table of jobs
+REQUIRED_JOBS = frozenset({"id", "submit", "start", "end", "result"})
+
+#: columns of the timeline that do not depend on the cluster; free_T, used_T, down_T come for each type T
+TIMELINE: tuple[Column, ...] = (
+    Column("time", "float", "s", "the instant from which on the row holds"),
+    Column("queued_jobs", "int", "jobs", "jobs that are eligible and wait"),
+    Column("queued_cores", "int", "cores", "what those jobs ask for"),
+    Column("running_jobs", "int", "jobs", "jobs that hold resources"),
+)
+
+ALLOCATIONS: tuple[Column, ...] = (
+    Column("id", "text", "", "the job's id"),
+    Column("attempt", "int", "", "0 for its first allocation; a requeued job has more"),
+    Column("rank", "int", "", "the execution target"),
+    Column("host", "category", "", "the target's host name"),
+    Column("type", "category", "", "type of the pool: core, gpu …; node where R names no children"),
+    Column("units", "int", "units", "units held of the pool"),
+    Column("ids", "category", "", "the ids of those units, an idset"),
+    Column("alloc", "float", "s", "from when on they were held"),
+    Column("release", "float", "s", "when they were given back; NaN: not yet"),
+)
+
+#: the column of `jobs` that says how much of a resource type a job held
+HELD = {"node": "nodes", "core": "cores", "gpu": "gpus"}

@@ -1,0 +1,125 @@
+"""The same figures for other programs: JSON, CSV and Markdown."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from typing import TYPE_CHECKING, Any
+
+from simsched.report import human
+from simsched.report.compare import Interval, compare, side_by_side
+from simsched.report.summary import metric
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import pandas as pd
+
+    from simsched.report.tables import Run
+
+
+def as_json(runs: Sequence[Run]) -> str:
+    """Return ``{"runs": [{name, cluster, config, summary, queues, reasons}], "comparisons": […]}``.
+
+    A figure that could not be computed is null.
+    """
+    document = {
+        "runs": [_record(run) for run in runs],
+        "comparisons": [_comparison(runs[0], run) for run in runs[1:]],
+    }
+    return json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def as_csv(runs: Sequence[Run]) -> str:
+    """Return the figures as CSV: metric, unit, then one column a run; empty where not computed."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(["metric", "unit", *(r.name for r in runs)])
+    for name, row in _figures(runs).iterrows():
+        writer.writerow([name, metric(str(name)).unit, *("" if math.isnan(v) else f"{v:.12g}" for v in row)])
+    return out.getvalue()
+
+
+def as_markdown(runs: Sequence[Run]) -> str:
+    """Return the figures as a Markdown table, then the reasons and the paired comparisons."""
+    rows = [
+        [str(name).replace("_", " "), *(human.quantity(v, metric(str(name)).unit) for v in row)]
+        for name, row in _figures(runs).iterrows()
+        if any(math.isfinite(v) for v in row)
+    ]
+    parts = [markdown_table(["", *(r.name for r in runs)], rows)]
+    for run in runs[1:]:
+        found = compare(runs[0].jobs, run.jobs)
+        low, high = human.seconds(found.wait.low), human.seconds(found.wait.high)
+        parts.append(
+            f"**{run.name}** against **{runs[0].name}** over {found.jobs:,} paired jobs: {found.verdict}; "
+            f"mean wait {human.seconds(found.wait.estimate)} different (95 % interval {low} to {high})."
+        )
+    for run in runs:
+        if len(run.reasons):
+            head = ["result", "reason", "jobs"]
+            told = [[str(r.result), str(r.reason), f"{r.jobs:,}"] for r in run.reasons.itertuples()]
+            parts += [f"Why jobs of {run.name} did not run or did not end well:", markdown_table(head, told)]
+    return "\n\n".join(parts) + "\n"
+
+
+def markdown_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return a Markdown table, the first column to the left and the others to the right.
+
+    >>> print(markdown_table(["", "easy"], [["mean wait", "2 h"]]))
+    |  | easy |
+    | :-- | --: |
+    | mean wait | 2 h |
+    """
+    lines = [list(head), [":--", *["--:"] * (len(head) - 1)], *map(list, rows)]
+    escaped = [[c.replace("|", "\\|").replace("\n", " ") for c in line] for line in lines]
+    return "\n".join("| " + " | ".join(line) + " |" for line in escaped)
+
+
+def _figures(runs: Sequence[Run]) -> pd.DataFrame:
+    table = side_by_side({str(i): r.summary for i, r in enumerate(runs)})
+    return table.set_axis([r.name for r in runs], axis="columns")
+
+
+def _record(run: Run) -> dict[str, Any]:
+    return {
+        "name": run.name,
+        "cluster": {"name": run.cluster_name, "totals": run.totals},
+        "config": run.config,
+        "summary": {name: _plain(value) for name, value in run.summary.items()},
+        "queues": _rows(run.queues.reset_index()),
+        "reasons": _rows(run.reasons),
+    }
+
+
+def _rows(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    return [{str(k): _plain(v) for k, v in row.items()} for row in frame.to_dict("records")]
+
+
+def _plain(value: Any) -> Any:
+    """Return a value as JSON has it: NumPy numbers as Python's, what is not finite as null."""
+    item = value.item() if hasattr(value, "item") else value
+    return None if isinstance(item, float) and not math.isfinite(item) else item
+
+
+def _comparison(first: Run, run: Run) -> dict[str, Any]:
+    found = compare(first.jobs, run.jobs)
+    intervals = {"wait": found.wait, "turnaround": found.turnaround, "bounded_slowdown": found.slowdown}
+    return {
+        "base": first.name,
+        "run": run.name,
+        "jobs": found.jobs,
+        "verdict": found.verdict,
+        "differences": {name: _interval(i) for name, i in intervals.items()},
+        "sooner": _plain(found.sooner),
+        "same": _plain(found.same),
+        "later": _plain(found.later),
+    }
+
+
+def _interval(interval: Interval) -> dict[str, Any]:
+    return {
+        k: _plain(v) for k, v in (("mean", interval.estimate), ("low", interval.low), ("high", interval.high))
+    }

@@ -1,0 +1,91 @@
+"""Numbers as people read them: seconds as hours, shares as per cent, always with their unit."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_STEPS = ((86400.0, "d"), (3600.0, "h"), (60.0, "min"))
+_BARS = "▁▂▃▄▅▆▇█"
+MISSING = "-"
+
+
+def seconds(value: float) -> str:
+    """Write a time in its two largest units.
+
+    >>> [seconds(v) for v in (0, 0.25, 59, 61, 3600, 93784, 1e9)]
+    ['0 s', '0.25 s', '59 s', '1 min 1 s', '1 h', '1 d 2 h', '11574 d']
+    """
+    if not math.isfinite(value):
+        return MISSING
+    if value < 0:
+        return f"-{seconds(-value)}"
+    if value < 59.95:
+        return f"{value:.3g} s"
+    rest = round(value)
+    for position, (length, unit) in enumerate(_STEPS):
+        if rest >= length:
+            whole, below = divmod(rest, int(length))
+            lower, name = _STEPS[position + 1] if position < 2 else (1.0, "s")
+            part = int(below // lower)
+            return f"{whole} {unit}" + (f" {part} {name}" if part and whole < 1000 else "")
+    return f"{rest} s"
+
+
+def share(value: float) -> str:
+    """Write a share as per cent.
+
+    >>> share(0.6123), share(1.0), share(0.00012), share(float("nan"))
+    ('61.2 %', '100 %', '0.012 %', '-')
+    """
+    if not math.isfinite(value):
+        return MISSING
+    percent = 100 * value
+    return f"{percent:.3g} %" if abs(percent) < 99.95 else f"{percent:.4g} %"
+
+
+def number(value: float) -> str:
+    """Write a plain number: whole ones with thousands separated, others with three digits.
+
+    >>> number(202871), number(3.14159), number(1234.5), number(float("nan"))
+    ('202,871', '3.14', '1,234', '-')
+    """
+    if not math.isfinite(value):
+        return MISSING
+    if float(value).is_integer() or abs(value) >= 1000:
+        return f"{value:,.0f}"
+    return f"{value:.3g}"
+
+
+def quantity(value: float, unit: str) -> str:
+    """Write a figure with its unit as `summary.Metric` names it.
+
+    >>> quantity(90, "s"), quantity(0.5, "share"), quantity(12, "jobs"), quantity(1.5, "ratio")
+    ('1 min 30 s', '50 %', '12 jobs', '1.5')
+    """
+    if unit == "s":
+        return seconds(value)
+    if unit == "share":
+        return share(value)
+    text = number(value)
+    return text if unit in ("", "ratio") or text == MISSING else f"{text} {unit}"
+
+
+def sparkline(values: Sequence[float] | npt.NDArray[np.float64], top: float | None = None) -> str:
+    """Draw values as one line of bars from 0 to `top` (their maximum by default); NaN is a blank.
+
+    >>> sparkline([0, 1, 2, 3, 4])
+    '▁▂▄▆█'
+    """
+    x = np.asarray(values, dtype=np.float64)
+    high = top if top is not None else float(np.nanmax(x)) if np.isfinite(x).any() else 0.0
+    if high <= 0:
+        return "".join(" " if not np.isfinite(v) else _BARS[0] for v in x)
+    steps = np.clip(np.nan_to_num(x) / high * (len(_BARS) - 1), 0, len(_BARS) - 1)
+    return "".join(_BARS[int(s)] if np.isfinite(v) else " " for s, v in zip(steps, x, strict=True))

@@ -1,0 +1,51 @@
+"""The timeline thinned out: means over equal bins of time, for sparklines and charts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Floats = npt.NDArray[np.float64]
+
+
+def binned(
+    timeline: pd.DataFrame, column: str, bins: int, window: tuple[float, float] | None = None
+) -> tuple[Floats, Floats]:
+    """Return the edges (bins + 1, seconds) and the time average of a step function in each bin.
+
+    Exact: the integral is interpolated at the edges, so nothing that is shorter than a bin
+    is lost.  NaN before the first row.
+    """
+    time = timeline["time"].to_numpy(dtype=np.float64)
+    low, high = window or ((time[0], time[-1]) if len(time) else (0.0, 0.0))
+    edges = np.linspace(low, high if high > low else low + 1.0, bins + 1)
+    if not len(time):
+        return edges, np.full(bins, np.nan)
+    values = timeline[column].to_numpy(dtype=np.float64)
+    knots = np.append(time, max(edges[-1], time[-1]))
+    integral = np.concatenate(([0.0], np.cumsum(values * np.diff(knots))))
+    at = np.interp(edges, knots, integral)
+    means = np.diff(at) / np.diff(edges)
+    means[edges[1:] <= time[0]] = np.nan
+    return edges, means
+
+
+def busiest(timeline: pd.DataFrame, column: str, edges: Floats) -> Floats:
+    """Return the maximum of a step function in each bin; NaN before the first row."""
+    time = timeline["time"].to_numpy(dtype=np.float64)
+    if not len(time):
+        return np.full(len(edges) - 1, np.nan)
+    values = timeline[column].to_numpy(dtype=np.float64)
+    first = np.searchsorted(time, edges[:-1], side="right") - 1
+    last = np.searchsorted(time, edges[1:], side="left")
+    top = np.full(len(edges) - 1, np.nan)
+    for i, (lo, hi) in enumerate(zip(first, last, strict=True)):
+        part = values[max(lo, 0) : hi]
+        if len(part):
+            top[i] = part.max()
+    return top

@@ -1,0 +1,290 @@
+"""Run directories as frames: jobs, timeline, allocations, queues, users, reasons.
+
+A run directory is the public data contract between the simulator and everybody else;
+nothing but its files is read.  DuckDB reads Parquet, pandas holds the frames.
+"""
+
+from __future__ import annotations
+
+import json
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+import pandas as pd
+
+from simsched.errors import RunError
+from simsched.report.columns import JOBS, REQUIRED_JOBS, TIMELINE, Column, Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from duckdb import DuckDBPyConnection
+
+#: a column with more distinct values than this stays text instead of a category
+MAX_CATEGORIES = 65_536
+#: the newest layout of a run directory that this version reads
+RUN_FORMAT = 1
+
+
+class Run:
+    """One run: what was run, and its tables.  Frames are read when they are first asked for.
+
+    Attributes
+    ----------
+    path : the run directory, or None for a run that was never saved.
+    meta : the content of ``run.json``.
+    name : how the run is called in comparisons; by default its directory's name.
+    """
+
+    def __init__(self, path: Path | None, meta: Mapping[str, Any], *, name: str | None = None) -> None:
+        self.path = path
+        self.meta: dict[str, Any] = dict(meta)
+        self.name = name or (path.name if path else "run")
+
+    @classmethod
+    def from_columns(
+        cls,
+        jobs: Mapping[str, Sequence[Any]] | pd.DataFrame,
+        timeline: Mapping[str, Sequence[Any]] | pd.DataFrame,
+        meta: Mapping[str, Any],
+        *,
+        name: str | None = None,
+    ) -> Run:
+        """Make a run from columns in memory; missing columns become empty ones."""
+        run = cls(None, meta, name=name)
+        run.__dict__["jobs"] = _shaped(pd.DataFrame(jobs), JOBS)
+        run.__dict__["timeline"] = _shaped(pd.DataFrame(timeline), TIMELINE)
+        return run
+
+    def __repr__(self) -> str:
+        return f"<Run {self.name}: {len(self.jobs)} jobs on {self.cluster_name}>"
+
+    @property
+    def cluster_name(self) -> str:
+        """The cluster's name, or ``?`` when the run does not say."""
+        return str(self.meta.get("cluster", {}).get("name") or "?")
+
+    @property
+    def totals(self) -> dict[str, int]:
+        """Units of each resource type of the whole cluster, ``{"node": 240, "core": 240}``."""
+        return {str(t): int(n) for t, n in self.meta.get("cluster", {}).get("totals", {}).items()}
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """What the simulation was asked to do: policies, seed, options."""
+        return dict(self.meta.get("config", {}))
+
+    @cached_property
+    def jobs(self) -> pd.DataFrame:
+        """One row a job; columns, units and dtypes are `columns.JOBS`."""
+        return _read(self._file("jobs.parquet"), JOBS, REQUIRED_JOBS)
+
+    @cached_property
+    def timeline(self) -> pd.DataFrame:
+        """One row an instant at which something changed; each row holds until the next one."""
+        return _read(self._file("timeline.parquet"), TIMELINE, frozenset({"time"}))
+
+    @cached_property
+    def summary(self) -> dict[str, float]:
+        """Figures by name (`summary.METRICS`): from ``summary.json``, or computed if that is not there."""
+        from simsched.report.summary import summarise
+
+        stored = self.path / "summary.json" if self.path else None
+        if stored and stored.is_file():
+            return {k: _number(v) for k, v in read_record(stored).items() if _is_number(v)}
+        return summarise(self.jobs, self.timeline, self.totals)
+
+    @cached_property
+    def allocations(self) -> pd.DataFrame:
+        """One row a job and pool (or node) it held; columns are `columns.ALLOCATIONS`.
+
+        Empty, with the same columns, for a run that did not write its allocations.
+        """
+        from simsched.report.allocations import held_pools
+
+        return held_pools(self.shards)
+
+    @cached_property
+    def shards(self) -> pd.DataFrame:
+        """The alloc and release records of ``allocations.jsonl``, one row a record and R_lite entry."""
+        from simsched.report.allocations import no_shards, read_shards
+
+        file = self.path / "allocations.jsonl" if self.path else None
+        return read_shards(file) if file and file.is_file() else no_shards()
+
+    @property
+    def has_allocations(self) -> bool:
+        """Whether the run wrote which job held what."""
+        return self.path is not None and (self.path / "allocations.jsonl").is_file()
+
+    @cached_property
+    def queues(self) -> pd.DataFrame:
+        """One row a queue: jobs, waits, slowdowns, use (see `metrics.by`)."""
+        from simsched.report.metrics import by
+
+        return by(self.jobs, "queue")
+
+    @cached_property
+    def users(self) -> pd.DataFrame:
+        """One row a user: jobs, waits, slowdowns, use (see `metrics.by`)."""
+        from simsched.report.metrics import by
+
+        return by(self.jobs, "user").sort_values("core_hours", ascending=False)
+
+    @cached_property
+    def reasons(self) -> pd.DataFrame:
+        """One row a reason why jobs did not run or not end well: result, reason, jobs, an example's id."""
+        from simsched.report.metrics import reasons
+
+        return reasons(self.jobs)
+
+    def _file(self, name: str) -> Path:
+        if self.path is None:
+            raise RunError(f"this run was never saved and has no {name}")
+        return self.path / name
+
+
+def load_run(directory: str | Path, *, name: str | None = None) -> Run:
+    """Open a finished run directory.
+
+    Raises
+    ------
+    RunError : there is no such directory, it is not a run's, the run did not finish, or
+        it was written by a newer layout than this version reads.
+    """
+    path = Path(directory)
+    if not path.exists():
+        raise RunError("there is no such run directory", where=str(path))
+    if not path.is_dir():
+        raise RunError("this is a file", where=str(path), expected="a run directory")
+    if not (path / "run.json").is_file():
+        raise RunError("this is not a run directory: it has no run.json", where=str(path))
+    meta = read_record(path / "run.json")
+    _check_meta(meta, path)
+    return Run(path, meta, name=name or path.resolve().name)
+
+
+def _check_meta(meta: dict[str, Any], path: Path) -> None:
+    where = str(path / "run.json")
+    if "simsched" not in meta:
+        raise RunError("not written by simsched", where=where, expected="a key 'simsched'")
+    layout = meta.get("format", RUN_FORMAT)
+    if layout != RUN_FORMAT:
+        raise RunError(f"run format {layout!r} is not known", where=where, expected=f"format {RUN_FORMAT}")
+    if meta.get("complete") is not True:
+        raise RunError("the run did not finish", where=str(path), expected="a complete run")
+    for key in ("cluster", "config", "counts"):
+        if not isinstance(meta.get(key, {}), dict):
+            raise RunError(f"{key} is not an object", where=where)
+    for file in ("jobs.parquet", "timeline.parquet"):
+        if not (path / file).is_file():
+            raise RunError(f"{file} is missing", where=str(path), expected="a complete run")
+
+
+def read_record(file: Path) -> dict[str, Any]:
+    """Read a JSON object of the run directory; RunError if it is none."""
+    try:
+        value = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise RunError(f"cannot be read: {error}", where=str(file), expected="a JSON object") from None
+    if not isinstance(value, dict):
+        raise RunError("holds no JSON object", where=str(file), expected="a JSON object")
+    return value
+
+
+def _is_number(value: Any) -> bool:
+    return value is None or (isinstance(value, int | float) and not isinstance(value, bool))
+
+
+def _number(value: float | None) -> float:
+    return float("nan") if value is None else float(value)
+
+
+def glob_free(path: Path) -> str:
+    """Return the path as DuckDB takes it literally: ``* ? [`` would otherwise be patterns.
+
+    >>> glob_free(Path("runs/a[1].parquet"))
+    'runs/a[[]1].parquet'
+    """
+    return "".join(f"[{c}]" if c in "*?[" else c for c in str(path))
+
+
+def _read(file: Path, columns: tuple[Column, ...], required: frozenset[str]) -> pd.DataFrame:
+    """Read one Parquet file into a frame of documented dtypes, text columns as categories."""
+    with duckdb.connect() as con:
+        try:
+            con.read_parquet(glob_free(file)).create_view("t")
+            have = {str(name): str(kind) for name, kind, *_ in con.execute("describe t").fetchall()}
+            lacking = sorted(required - have.keys())
+            if lacking:
+                raise RunError(f"has no column {', '.join(lacking)}", where=str(file))
+            known = {c.name: c for c in columns}
+            items = [_item(con, name, kind, known.get(name)) for name, kind in have.items()]
+            frame = con.execute(f"select {', '.join(items)} from t").df()  # noqa: S608 - quoted names
+        except duckdb.Error as error:
+            first = str(error).splitlines()[0]
+            raise RunError(f"cannot be read: {first}", where=str(file), expected="a Parquet file") from None
+    return _shaped(frame, columns)
+
+
+def _item(con: DuckDBPyConnection, name: str, found: str, column: Column | None) -> str:
+    """Return the select item that reads one column: numbers cast, texts as enums (categories)."""
+    quoted = '"' + name.replace('"', '""') + '"'
+    kind = column.kind if column else _kind_of(found)
+    if kind == "category":
+        count = f"select count(distinct {quoted}) from t"  # noqa: S608 - a quoted name
+        distinct = con.execute(count).fetchall()[0][0]
+        if not 0 < distinct <= MAX_CATEGORIES:
+            return f"{quoted}::varchar as {quoted}"
+        enum = '"enum of ' + quoted[1:]
+        values = f"select distinct {quoted}::varchar v from t where v is not null order by v"  # noqa: S608 - a quoted name
+        con.execute(f"create type {enum} as enum ({values})")
+        return f"{quoted}::varchar::{enum} as {quoted}"
+    sql = {"int": f"coalesce({quoted}::bigint, 0)", "bool": f"coalesce({quoted}::boolean, false)"}
+    return f"{sql.get(kind, quoted + ('::double' if kind == 'float' else '::varchar'))} as {quoted}"
+
+
+def _kind_of(found: str) -> Kind:
+    """Return the kind under which a column that is not documented is read."""
+    if found == "VARCHAR":
+        return "category"
+    return "bool" if found == "BOOLEAN" else "int" if "INT" in found else "float"
+
+
+def _shaped(frame: pd.DataFrame, columns: tuple[Column, ...]) -> pd.DataFrame:
+    """Return the frame with the documented columns first, of their dtypes, absent ones empty."""
+    known = {c.name for c in columns}
+    shaped = {c.name: _typed(frame, c) for c in columns}
+    rest = {str(name): frame[name] for name in frame.columns if name not in known}
+    return pd.DataFrame({**shaped, **rest}, index=frame.index)
+
+
+def _typed(frame: pd.DataFrame, column: Column) -> pd.Series[Any]:
+    if column.name not in frame:
+        blank: dict[str, Any] = {"int": 0, "bool": False, "float": float("nan")}
+        value = pd.Series(
+            [blank.get(column.kind)] * len(frame), index=frame.index, dtype=_blank_dtype(column)
+        )
+    else:
+        value = frame[column.name]
+    if column.kind == "category":
+        return value if isinstance(value.dtype, pd.CategoricalDtype) else _category(value)
+    if column.kind == "int":
+        return value.astype("float64").fillna(0).astype("int64") if value.dtype != "int64" else value
+    if column.kind == "bool":
+        return value.fillna(False).astype("bool") if value.dtype != "bool" else value
+    if column.kind == "float":
+        return value.astype("float64") if value.dtype != "float64" else value
+    return value.astype("str")
+
+
+def _blank_dtype(column: Column) -> str:
+    return {"int": "int64", "bool": "bool", "float": "float64"}.get(column.kind, "object")
+
+
+def _category(value: pd.Series[Any]) -> pd.Series[Any]:
+    """Return texts as a category, or as they are when nearly all differ."""
+    texts = value.astype("str") if value.notna().any() else value.astype("object")
+    return texts.astype("category") if texts.nunique() <= MAX_CATEGORIES else texts

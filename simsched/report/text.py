@@ -1,0 +1,205 @@
+"""A run, or several side by side, as a page of plain text that fits a terminal."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from simsched.report import human
+from simsched.report import metrics as m
+from simsched.report.classes import size_class
+from simsched.report.columns import RESULTS
+from simsched.report.compare import Comparison, compare
+from simsched.report.series import binned
+from simsched.report.summary import metric
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    import pandas as pd
+
+    from simsched.report.tables import Run
+
+WIDTH = 96
+#: rows of a table on a page; the rest is counted
+MAX_ROWS = 12
+#: the figures of a comparison on a terminal
+COMPARED = ("jobs_run", "jobs_infeasible", "makespan", "throughput", "mean_wait", "median_wait", "p95_wait",
+            "max_wait", "mean_bounded_slowdown", "p95_bounded_slowdown", "area_weighted_response",
+            "utilisation_node", "utilisation_core", "utilisation_gpu", "goodput", "loss_of_capacity",
+            "fragmentation_core", "fragmentation_gpu", "backfill_share", "mean_queue_length",
+            "jain_users")  # fmt: skip
+
+
+def page(run: Run) -> str:
+    """Return the page of one run: jobs, use, waits, queues, sizes and reasons."""
+    parts = [_head(run), _overview(run)]
+    if len(m.ran(run.jobs)):
+        parts += [_curves(run), _waits(run)]
+        if run.jobs["queue"].nunique() > 1:
+            parts.append(_groups("queue", run.queues))
+        parts.append(_groups("cores", m.by(run.jobs, size_class(run.jobs))))
+    if len(run.reasons):
+        parts.append(_reasons(run.reasons))
+    return "\n\n".join(parts) + "\n"
+
+
+def comparison(runs: Sequence[Run]) -> str:
+    """Return the page of several runs: their figures in columns, then each against the first, job by job."""
+    names = [r.name for r in runs]
+    rows = []
+    for name in COMPARED:
+        values = [r.summary.get(name, math.nan) for r in runs]
+        if any(math.isfinite(v) for v in values):
+            known = metric(name)
+            rows.append([name.replace("_", " "), *(human.quantity(v, known.unit) for v in values)])
+    parts = [table(["", *names], rows)]
+    pairs = [_pair(runs[0], run, compare(runs[0].jobs, run.jobs)) for run in runs[1:]]
+    return "\n\n".join([*parts, *pairs]) + "\n"
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]], width: int = WIDTH) -> str:
+    """Return rows under a head, the first column to the left, the others to the right.
+
+    >>> print(table(["", "easy", "fcfs"], [["mean wait", "2 h", "3 h 20 min"]]))
+               easy        fcfs
+    mean wait   2 h  3 h 20 min
+    """
+    lines = [list(head), *map(list, rows)]
+    widths = [max(len(line[i]) for line in lines) for i in range(len(head))]
+    over = sum(widths) + 2 * (len(widths) - 1) - width
+    if over > 0:
+        widths[0] = max(widths[0] - over, 12)
+    return "\n".join(_line(line, widths) for line in lines)
+
+
+def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
+    first = _clip(cells[0], widths[0]).ljust(widths[0])
+    return "  ".join([first, *(c.rjust(w) for c, w in zip(cells[1:], widths[1:], strict=True))]).rstrip()
+
+
+def _clip(text: str, width: int) -> str:
+    return text if len(text) <= width else text[: max(width - 1, 0)] + "…"
+
+
+def _head(run: Run) -> str:
+    units = [f"{n:,} {t}{'' if n == 1 else 's'}" for t, n in run.totals.items() if n and t != "cluster"]
+    config = run.config
+    policies = [str(config[k]) for k in ("queue_policy", "match_policy") if config.get(k) is not None]
+    inputs = [str(i.get("name")) for i in run.meta.get("inputs", []) if i.get("role") == "workload"]
+    lines = [
+        _clip(" · ".join([run.name, *policies]), WIDTH),
+        _clip(f"{run.cluster_name}: {', '.join(units[:6]) or 'nothing known of its size'}", WIDTH),
+    ]
+    if inputs:
+        lines.append(_clip(f"workload {', '.join(inputs)}", WIDTH))
+    return "\n".join([*lines, "─" * min(WIDTH, max(map(len, lines)))])
+
+
+def _overview(run: Run) -> str:
+    s = run.summary
+    counts = [(r.lower(), s.get(f"jobs_{r.lower()}", 0.0)) for r in RESULTS]
+    told = " · ".join(f"{name} {human.number(n)}" for name, n in counts if n)
+    used = [
+        f"{k.removeprefix('utilisation_')} {human.share(v)}"
+        for k, v in s.items()
+        if k.startswith("utilisation_") and math.isfinite(v)
+    ]
+    wall = run.meta.get("wall_seconds")
+    rows = [
+        ("jobs", f"{human.number(s.get('jobs', math.nan))}: {told}"),
+        ("makespan", f"{_of(s, 'makespan')}, {_of(s, 'throughput')}"),
+        ("utilisation", " · ".join(used) or human.MISSING),
+        ("goodput", f"{_of(s, 'goodput')}, lost to jobs that did not complete {_of(s, 'badput')}"),
+        ("loss of capacity", f"{_of(s, 'loss_of_capacity')} idle while a queued job was no larger"),
+        (
+            "backfilled",
+            f"{_of(s, 'backfill_share')} of jobs; run time / requested {_of(s, 'estimate_accuracy')}",
+        ),
+        ("fairness", f"Jain index of users {_of(s, 'jain_users')}"),
+    ]
+    if wall:
+        speed = run.meta.get("jobs_per_second", math.nan)
+        rows.append(("simulated in", f"{human.seconds(float(wall))}, {human.number(float(speed))} jobs/s"))
+    return "\n".join(
+        _clip(f"{label:<17}{text}", WIDTH) for label, text in rows if not text.startswith(human.MISSING)
+    )
+
+
+def _of(summary: Mapping[str, float], name: str) -> str:
+    return human.quantity(summary.get(name, math.nan), metric(name).unit)
+
+
+def _curves(run: Run) -> str:
+    """Utilisation and queue over time as sparklines."""
+    window, bins = m.span(run.jobs), WIDTH - 34
+    lines = []
+    for kind in m.types(run.timeline):
+        total = run.totals.get(kind)
+        if total and kind in ("node", "core", "gpu"):
+            _, used = binned(run.timeline, f"used_{kind}", bins, window)
+            lines.append(f"{kind + 's in use':<17}{human.sparkline(used / total, 1.0)} of {total:,}")
+    if len(run.timeline):
+        _, queue = binned(run.timeline, "queued_jobs", bins, window)
+        top = f"max {human.number(run.summary.get('max_queue_length', math.nan))}"
+        lines.append(f"{'queued jobs':<17}{human.sparkline(queue)} {top}")
+    return "\n".join(lines)
+
+
+def _waits(run: Run) -> str:
+    done = m.measured(run.jobs)
+    rows = []
+    for label, column, unit in (
+        ("wait", "wait", "s"),
+        ("turnaround", "turnaround", "s"),
+        ("bounded slowdown", "bounded_slowdown", "ratio"),
+    ):
+        d = m.describe(done[column])
+        rows.append(
+            [label, *(human.quantity(d[k], unit) for k in ("mean", "p50", "p90", "p95", "p99", "max"))]
+        )
+    return table(["", "mean", "median", "p90", "p95", "p99", "max"], rows)
+
+
+def _groups(label: str, frame: pd.DataFrame) -> str:
+    rows = [
+        [
+            str(key),
+            human.number(float(row["jobs"])),
+            human.seconds(float(row["mean_wait"])),
+            human.seconds(float(row["median_wait"])),
+            human.seconds(float(row["p95_wait"])),
+            human.number(float(row["mean_bounded_slowdown"])),
+            human.share(float(row["share"])),
+        ]
+        for key, row in frame.head(MAX_ROWS).iterrows()
+    ]
+    head = [f"by {label}", "jobs", "mean wait", "median wait", "p95 wait", "mean bsld", "of core hours"]
+    more = len(frame) - MAX_ROWS
+    return table(head, rows) + (f"\n… and {more:,} more" if more > 0 else "")
+
+
+def _reasons(frame: pd.DataFrame) -> str:
+    rows = [
+        [_clip(f"{str(result).lower()}: {reason}", WIDTH - 30), f"{jobs:,}", _clip(str(example), 14)]
+        for result, reason, jobs, example in frame.head(MAX_ROWS).to_numpy()
+    ]
+    more = len(frame) - MAX_ROWS
+    return table(["why", "jobs", "e.g. job"], rows) + (f"\n… and {more:,} more reasons" if more > 0 else "")
+
+
+def _pair(first: Run, run: Run, found: Comparison) -> str:
+    if not found.jobs:
+        return f"{run.name} and {first.name} have no job in common"
+    low, high = _signed(found.wait.low), _signed(found.wait.high)
+    sooner, same, later = map(human.share, (found.sooner, found.same, found.later))
+    lines = [
+        f"{run.name} against {first.name}, {found.jobs:,} jobs paired: {found.verdict}",
+        f"  mean wait {_signed(found.wait.estimate)} (95 % between {low} and {high}, bootstrap over days)",
+        f"  {sooner} of the jobs start sooner, {same} at the same time, {later} later",
+    ]
+    return "\n".join(lines)
+
+
+def _signed(value: float) -> str:
+    return human.seconds(value) if value < 0 else f"+{human.seconds(value)}"
