@@ -202,10 +202,15 @@ class Item(NamedTuple):
     in_slot: bool
 
 
+class TooBigError(Exception):
+    """The search took more steps than it was given; nothing was found out."""
+
+
 class Search:
     """All matches of one request, as a generator of lists of pieces."""
 
-    def __init__(self, graph, constraint=None, ignore_status=False, smallest=True):
+    def __init__(self, graph, constraint=None, ignore_status=False, smallest=True, steps=20_000):
+        self.steps = steps
         self.graph = graph
         self.constraint = constraint
         self.ignore_status = ignore_status
@@ -224,6 +229,9 @@ class Search:
 
     def solve(self, items, claims, pieces):
         """Match the first item in every way, then the rest."""
+        self.steps -= 1
+        if self.steps < 0:
+            raise TooBigError
         if not items:
             yield pieces
             return
@@ -362,7 +370,12 @@ def named(graph, pieces):
 
 
 def check_selection(graph, request, answer, claims=None, constraint=None):
-    """Whether some match, of any acceptable counts, names exactly `answer` = {rank: {type: ids}} (M1-M6).
+    """Whether some match, of any acceptable counts, names exactly `answer` = {rank: {type: ids}} (M1-M6)."""
+    return next(matches_naming(graph, request, answer, claims, constraint), None) is not None
+
+
+def matches_naming(graph, request, answer, claims=None, constraint=None):
+    """Yield the matches that name exactly `answer`.
 
     The search sees only the units that the answer names; what R names of whole subtrees is
     judged on the whole graph.
@@ -375,10 +388,9 @@ def check_selection(graph, request, answer, claims=None, constraint=None):
             seen[name] = vertex._replace(units=tuple(u for u in vertex.units if u in given))
     search = Search(Graph(seen), constraint, smallest=False)
     wanted = without_empty(answer)
-    return any(
-        without_empty(named(graph, pieces)) == wanted
-        for pieces in search.matches(request, (claims or Claims()).copy())
-    )
+    for pieces in search.matches(request, (claims or Claims()).copy()):
+        if without_empty(named(graph, pieces)) == wanted:
+            yield pieces
 
 
 def without_empty(answer):

@@ -1,0 +1,154 @@
+"""The engine against the exhaustive oracle: histories of random requests on random tiny clusters.
+
+Law (M10): a match is found if and only if one exists, whatever was claimed before; and R names
+a match (M1-M6).  Each history is made from its seed alone, so a failure repeats.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from itertools import islice
+
+import pytest
+from bruteforce import Claims, TooBigError, is_feasible, match_exists, matches_naming
+from cases import (
+    flat_cluster,
+    random_constraint,
+    random_request,
+    to_jgf,
+    to_r,
+    to_resources,
+    to_shape,
+    tree_cluster,
+)
+
+import simsched as ss
+
+JOBS = 6
+
+
+def jobspec(request, constraint):
+    system = {"duration": 60}
+    if constraint:
+        system["constraints"] = constraint
+    slots = [label for resource in to_resources(request) for label in labels(resource)]
+    tasks = [{"command": ["app"], "slot": label, "count": {"per_slot": 1}} for label in slots]
+    document = {
+        "version": 999,
+        "resources": to_resources(request),
+        "tasks": tasks,
+        "attributes": {"system": system},
+    }
+    return ss.Jobspec.from_dict(document)
+
+
+def labels(resource):
+    if resource["type"] == "slot":
+        yield resource["label"]
+    for child in resource.get("with", ()):
+        yield from labels(child)
+
+
+def load(graph, kind, folder):
+    path = folder / f"cluster-{kind}.json"
+    path.write_text(json.dumps(to_r(graph) if kind == "flat" else to_jgf(graph)))
+    return ss.load_cluster(path)
+
+
+def named_by(rset, graph):
+    """R as {rank: {type: ids}}, of the types that the oracle's leaves have."""
+    types = {v.type for v in graph.values() if v.type in {"core", "gpu"}}
+    document = rset.to_dict()
+    answer = {}
+    for group in document["execution"]["R_lite"]:
+        children = {
+            kind: set(ss.Idset.parse(text)) for kind, text in group["children"].items() if kind in types
+        }
+        for rank in ss.Idset.parse(group["rank"]):
+            answer[rank] = children
+    return answer
+
+
+class History:
+    """One cluster and the jobs that run on it, in the engine's books and in the oracle's."""
+
+    def __init__(self, seed, kind, folder):
+        self.rng = random.Random(f"{kind} {seed}")
+        self.graph = flat_cluster(self.rng) if kind == "flat" else tree_cluster(self.rng)
+        self.matcher = ss.Matcher(load(self.graph, kind, folder))
+        self.jobs = {}
+        self.story = [f"{kind} {seed}: {dict(self.graph)}"]
+        self.asked = 0
+
+    def claims(self):
+        claims = Claims()
+        for pieces in self.jobs.values():
+            claims.add(self.graph, pieces)
+        return claims
+
+    def play(self):
+        """Ask for jobs and release some; stop early where R alone does not say what was taken."""
+        for _ in range(JOBS):
+            if self.jobs and self.rng.random() < 0.3:
+                gone = self.rng.choice(sorted(self.jobs))
+                self.story.append(f"release {gone}")
+                self.matcher.release(gone)
+                del self.jobs[gone]
+            elif not self.ask():
+                break
+        return self.asked
+
+    def ask(self):
+        request, constraint = random_request(self.rng, self.graph), random_constraint(self.rng)
+        self.story.append(f"{to_shape(request)} {constraint or ''}")
+        try:
+            possible = match_exists(self.graph, request, self.claims(), constraint)
+            feasible = possible or is_feasible(self.graph, request, constraint)
+        except TooBigError:
+            return True
+        self.asked += 1
+        outcome = self.matcher.match(jobspec(request, constraint))
+        expected = ss.Matched if possible else ss.Busy if feasible else ss.Infeasible
+        assert isinstance(outcome, expected), f"{self}\n{type(outcome)} and not {expected}"
+        if not possible:
+            assert outcome.reasons, f"{self}\nno reasons"
+            return True
+        return self.accept(outcome, request, constraint)
+
+    def accept(self, outcome, request, constraint):
+        named = named_by(outcome.R, self.graph)
+        self.story.append(f"  job {outcome.id}: {named}")
+        matches = matches_naming(self.graph, request, named, self.claims(), constraint)
+        try:
+            found = list(islice(matches, 50))
+        except TooBigError:
+            return False
+        assert found, f"{self}\nR names no match of the request"
+        self.jobs[outcome.id] = found[0]
+        return len({self.taken_by(pieces) for pieces in found}) == 1
+
+    def taken_by(self, pieces):
+        claims = Claims()
+        claims.add(self.graph, pieces)
+        return frozenset(claims.subtrees), frozenset(claims.units), frozenset(claims.shared)
+
+    def __str__(self):
+        return "\n".join(self.story)
+
+
+def play(kind, seeds, folder):
+    asked = sum(History(seed, kind, folder).play() for seed in seeds)
+    assert asked > 2 * len(seeds), "too many histories ended early to prove anything"
+
+
+@pytest.mark.parametrize("kind", ["flat", "tree"])
+def test_engine_is_sound_and_complete(kind, tmp_path):
+    play(kind, range(400), tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["flat", "tree"])
+@pytest.mark.parametrize("part", range(1, 6))
+def test_engine_is_sound_and_complete_for_long(kind, part, tmp_path):
+    play(kind, range(part * 1000, part * 1000 + 1000), tmp_path)
