@@ -1,0 +1,96 @@
+"""What Python users call, where it takes more than one room: match questions and whole runs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from simsched.report.tables import Run, load_run
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from simsched.formats.jobspec import Jobspec
+    from simsched.graph.cluster import Cluster
+    from simsched.match.outcome import Outcome
+    from simsched.simulate.result import Result
+    from simsched.workload.job import Workload
+
+__all__ = ["Run", "SimulatedRun", "feasible", "load_run", "simulate"]
+
+
+def feasible(cluster: Cluster, jobspec: Jobspec) -> Outcome:
+    """Say whether a request could ever run on a cluster: on the idle machine, whatever is up or down (M11).
+
+    Returns
+    -------
+    Outcome
+        true when feasible; otherwise `.reasons` says where it fails and what is nearest.
+
+    Raises
+    ------
+    RequestError
+        if the request cannot mean anything on this cluster, such as bytes of cores.
+    """
+    from simsched.match.matcher import Matcher
+
+    return Matcher(cluster).satisfiable(jobspec)
+
+
+class SimulatedRun(Run):
+    """A run in memory: the tables of `Run`, and `save`."""
+
+    def __init__(self, result: Result, meta: Mapping[str, Any], *, name: str) -> None:
+        super().__init__(None, meta, name=name)
+        self.result = result
+
+    def save(self, directory: str | Path) -> Path:
+        """Write the run directory, summary included, and return its path.
+
+        Raises
+        ------
+        RunError
+            if `directory` exists and is no run directory.
+        """
+        from simsched.report.summary import write_summary
+
+        path = self.result.save(directory)
+        write_summary(path)
+        self.path = path
+        return path
+
+
+def simulate(
+    cluster: Cluster,
+    workload: Workload,
+    queue_policy: str = "easy",
+    match_policy: str = "first",
+    seed: int = 0,
+    **options: Any,
+) -> SimulatedRun:
+    """Run a workload on a cluster.
+
+    Parameters
+    ----------
+    queue_policy, match_policy : names; ``simsched run --help`` lists them.
+    seed : of every random choice; the same seed gives the same run.
+    options : what else `simsched.simulate.api.simulate` takes: `allocations`, `overrun`, `order` …
+
+    Returns
+    -------
+    SimulatedRun
+        with `.jobs` and `.timeline` (data frames, times in seconds), `.summary` (figures by
+        name) and `.save(directory)`.
+
+    Raises
+    ------
+    ConfigError
+        for a policy or option that does not exist.
+    """
+    from simsched.simulate.api import simulate as run_workload
+
+    result = run_workload(cluster, workload, queue_policy, match_policy, seed, **options)
+    tables = Run.from_columns(result.jobs, result.timeline, result.meta)
+    run = SimulatedRun(result, result.meta, name=f"{queue_policy} on {cluster.name}")
+    run.__dict__.update(jobs=tables.jobs, timeline=tables.timeline)
+    return run
