@@ -1,0 +1,83 @@
+"""RFC 23 Flux Standard Duration: ``N[ms|s|m|h|d]``, ``inf`` or ``infinity``."""
+
+from __future__ import annotations
+
+import math
+import re
+
+from simsched.errors import FormatError
+
+SECONDS = {"ms": 0.001, "": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+"""Seconds of each suffix."""
+
+_TEXT = re.compile(r"\+?(\d+\.?\d*(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?)([A-Za-z]*)\Z", re.ASCII)
+_ENDLESS = frozenset({"inf", "infinity"})
+_EXPECTED = "a duration such as 90, 30m, 1.5h, 2d or inf"
+
+
+def parse_duration(text: str | float, where: str | None = None) -> float:
+    """Return the seconds that an RFC 23 duration stands for; `inf` is allowed, NaN is not.
+
+    A number is taken as seconds.  Raises `FormatError`.
+
+    >>> parse_duration("1.5h"), parse_duration("250ms"), parse_duration(60), parse_duration("inf")
+    (5400.0, 0.25, 60.0, inf)
+    """
+    if isinstance(text, str):
+        return _from_text(text.strip(), where)
+    if isinstance(text, bool) or not isinstance(text, (int, float)):
+        raise FormatError(f"{text!r} is not a duration", where=where, expected=_EXPECTED)
+    try:
+        seconds = float(text)
+    except OverflowError:
+        raise FormatError("the duration is too large", where=where, expected=_EXPECTED) from None
+    if math.isnan(seconds) or seconds < 0:
+        raise FormatError(f"a duration cannot be {text}", where=where, expected=_EXPECTED)
+    return seconds
+
+
+def _from_text(text: str, where: str | None) -> float:
+    if text.lower() in _ENDLESS:
+        return math.inf
+    found = _TEXT.match(text)
+    if found is None:
+        raise FormatError(f"{_short(text)} is not a duration", where=where, expected=_EXPECTED)
+    number, suffix = found.groups()
+    if suffix not in SECONDS:
+        raise FormatError(
+            f"unknown unit {_short(suffix)} in the duration {_short(text)}",
+            where=where,
+            expected="ms, s, m, h or d",
+        )
+    seconds = float(number) / 1000 if suffix == "ms" else float(number) * SECONDS[suffix]
+    if math.isinf(seconds):
+        raise FormatError(f"the duration {_short(text)} is too large", where=where, expected=_EXPECTED)
+    return seconds
+
+
+def _short(text: str) -> str:
+    return repr(text if len(text) <= 40 else text[:40] + "…")
+
+
+def format_duration(seconds: float) -> str:
+    """Return the shortest RFC 23 text that stands for exactly these seconds.
+
+    Raises `FormatError` for a negative number or NaN.
+
+    >>> format_duration(5400), format_duration(86400), format_duration(0.25), format_duration(61)
+    ('90m', '1d', '250ms', '61s')
+    """
+    seconds = parse_duration(seconds)
+    if math.isinf(seconds):
+        return "inf"
+    candidates = (_candidate(seconds, suffix) for suffix in ("s", "m", "h", "d", "ms"))
+    exact = [text for text in candidates if parse_duration(text) == seconds]
+    best = min(exact, key=len)
+    shortest = [text for text in exact if len(text) == len(best)]
+    return min(shortest, key=lambda text: -SECONDS[text.lstrip("0123456789.e+-")])
+
+
+def _candidate(seconds: float, suffix: str) -> str:
+    value = seconds * 1000 if suffix == "ms" else seconds / SECONDS[suffix]
+    text = repr(value)
+    return text.removesuffix(".0") + suffix

@@ -1,0 +1,55 @@
+"""From a jobspec document that is valid to a `Jobspec`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from simsched.formats.count import Count
+from simsched.formats.faults import joined
+from simsched.formats.frozen import freeze
+from simsched.formats.jobspec import Jobspec
+from simsched.formats.jobspec_rules import faults_of
+from simsched.formats.task import Task
+from simsched.formats.vertex import ResourceVertex
+
+
+def build(document: Mapping[str, Any], where: str | None = None) -> Jobspec:
+    """Check a document by RFC 14 (a document of version 1 may be one of RFC 25) and build it.
+
+    Raises `FormatError` that tells the first fault and how many more there are.
+    """
+    plain = dict(document) if isinstance(document, Mapping) else document
+    faults = faults_of(plain)
+    if faults and (plain.get("version") != 1 or faults_of(plain, v1=True)):
+        raise joined(faults, where)
+    return build_valid(plain)
+
+
+def build_valid(document: Mapping[str, Any]) -> Jobspec:
+    """Build the jobspec of a document that has no faults."""
+    return Jobspec(
+        build_resources(document["resources"]),
+        tuple(Task.from_dict(task) for task in document["tasks"]),
+        freeze(document["attributes"]),
+        document["version"],
+    )
+
+
+def build_resources(vertices: Any) -> tuple[ResourceVertex, ...]:
+    """Build a resources list that has no faults."""
+    return tuple([_vertex(vertex) for vertex in vertices])
+
+
+def _vertex(document: Mapping[str, Any]) -> ResourceVertex:
+    get = document.get
+    count = document["count"]
+    return ResourceVertex(
+        document["type"],
+        Count.from_json(count),
+        get("unit"),
+        get("exclusive"),
+        get("label"),
+        get("id"),
+        build_resources(get("with") or ()),
+    )
