@@ -1,0 +1,62 @@
+"""``simsched demo``: a month of jobs on a bundled cluster, FCFS against EASY."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import argparse
+
+    from simsched.cli import Subparsers
+    from simsched.report.tables import Run
+
+CLUSTER = "flat240"
+WORKLOAD = "month"
+POLICIES = ("fcfs", "easy")
+
+
+def register(subparsers: Subparsers) -> None:
+    """Add the verb ``demo``."""
+    parser = subparsers.add_parser(
+        "demo",
+        help="a real study in under a minute",
+        description=f"Run a month of synthetic jobs (the bundled workload {WORKLOAD!r}) on the bundled "
+        f"cluster {CLUSTER!r}, first come first served and with EASY backfilling, and compare the waits.",
+    )
+    parser.add_argument(
+        "-o",
+        "--output",
+        metavar="DIR",
+        default="demo-results",
+        help="where the runs go (default: demo-results)",
+    )
+    parser.set_defaults(run=demo)
+
+
+def demo(args: argparse.Namespace) -> int:
+    """Run the study, print its table, and end with the path of the results."""
+    from simsched.api import load_run, simulate
+    from simsched.graph.cluster import load_cluster
+    from simsched.workload.load import load_workload
+
+    folder = Path(args.output)
+    cluster, workload = load_cluster(CLUSTER), load_workload(WORKLOAD)
+    print(f"{len(workload)} jobs of the workload {WORKLOAD!r} on the cluster {CLUSTER!r}\n", flush=True)
+    runs: list[Run] = []
+    for policy in POLICIES:
+        sys.stderr.write(f"simulating {policy} …\n")
+        path = simulate(cluster, workload, queue_policy=policy).save(folder / policy)
+        runs.append(load_run(path, name=policy))
+    _show(runs, folder)
+    return 0
+
+
+def _show(runs: list[Run], folder: Path) -> None:
+    from simsched.report import text
+
+    print(text.comparison(runs))
+    seconds = sum(run.meta["wall_seconds"] for run in runs)
+    print(f"Simulated in {seconds:.1f} s.  More of one run: simsched report {folder / POLICIES[-1]}")
+    print(f"Results: {folder.resolve()}")
