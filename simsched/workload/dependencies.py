@@ -37,7 +37,7 @@ def resolve(drafts: Sequence[tuple[str, Job, Any]]) -> list[Job]:
         found: list[Dependency] = []
         for dependency in (*_parsed(said, place), *job.jobspec.dependencies):
             found.extend(_targets(dependency, job, ids, names, place))
-        made.append(msgspec.structs.replace(job, dependencies=tuple(found)) if found else job)
+        made.append(msgspec.structs.replace(job, dependencies=tuple(dict.fromkeys(found))) if found else job)
     refuse_cycles(made)
     return made
 

@@ -122,19 +122,12 @@ def _workload(
             raise WorkloadError(
                 "not a job", where=place, expected="a mapping with 'shape', 'jobspec' or 'file'"
             )
-        for job in maker.jobs({**_without_request(defaults, entry), **entry}, place):
+        for job in maker.jobs(entry, defaults, place):
             drafts.append((place, job, entry.get("depends", defaults.get("depends"))))
             if len(drafts) > MAX_JOBS:
                 raise LimitError(f"more than {MAX_JOBS:,} jobs", where=place)
     jobs = resolve(drafts)
     return assemble(jobs, Skips(), source=reading.source, name=reading.name, kind=kind)
-
-
-def _without_request(defaults: dict[str, Any], entry: dict[str, Any]) -> dict[str, Any]:
-    """Return the defaults, without their request where the entry brings its own."""
-    if not any(key in entry for key in _REQUESTS):
-        return defaults
-    return {key: value for key, value in defaults.items() if key not in _REQUESTS}
 
 
 @dataclass(slots=True)
@@ -143,17 +136,22 @@ class _Maker:
 
     folder: Path | None
     made: dict[str, Jobspec] = field(default_factory=dict)
-    ids: dict[int | str, str] = field(default_factory=dict)
+    ids: dict[str, str] = field(default_factory=dict)
     sequence: int = 0
 
-    def jobs(self, entry: dict[str, Any], place: str) -> Iterator[Job]:
-        """Yield the jobs of one entry, `count` of them; their dependencies come later."""
+    def jobs(self, said: dict[str, Any], defaults: dict[str, Any], place: str) -> Iterator[Job]:
+        """Yield the jobs of one entry, `count` of them; their dependencies come later.
+
+        A limit in the entry counts before that of its jobspec, that before the default.
+        """
+        entry = {**_defaults_for(said, defaults), **said}
         _refuse_unknown(entry, KEYS, place)
         seconds = {key: _seconds(entry, key, place) for key in _SECONDS}
         counts = {key: _whole(entry, key, place) for key in _COUNTS}
         texts: dict[str, Any] = {key: _text(entry, key, place) for key in _TEXTS}
         jobspec = self._jobspec(entry, place)
-        duration = seconds["duration"] if "duration" in entry else _limit_of(jobspec)
+        own = None if "duration" in said else _limit_of(jobspec)
+        duration = seconds["duration"] if own is None else own
         if duration is None and seconds["runtime"] is None:
             raise WorkloadError("a job needs a runtime or a duration", where=place)
         count = 1 if counts["count"] is None else counts["count"]
@@ -168,7 +166,7 @@ class _Maker:
                 runtime=seconds["runtime"],
                 urgency=_urgency(counts["urgency"], place),
                 hold=_flag(entry, "hold", place),
-                preceding=entry.get("preceding"),
+                preceding=_preceding(entry, place),
                 think_time=seconds["think_time"],
                 cancel_at=seconds["cancel_at"],
                 procs=counts["procs"],
@@ -189,9 +187,9 @@ class _Maker:
                     f"bad id {given!r}", where=f"{place}.id", expected="a whole number or a text"
                 )
             made = given if count == 1 else f"{given}.{index + 1}"
-        if made in self.ids:
-            raise WorkloadError(f"job id {made!r} occurs twice, first at {self.ids[made]}", where=place)
-        self.ids[made] = place
+        first = self.ids.setdefault(str(made), place)
+        if first is not place:
+            raise WorkloadError(f"job id {made!r} occurs twice, first at {first}", where=place)
         return made
 
     def _jobspec(self, entry: dict[str, Any], place: str) -> Jobspec:
@@ -226,18 +224,21 @@ class _Maker:
         return constrained(load_jobspec(self.folder / value), constraint)
 
 
+def _defaults_for(said: dict[str, Any], defaults: dict[str, Any]) -> dict[str, Any]:
+    """Return the defaults, without their request where the entry brings its own."""
+    if not any(key in said for key in _REQUESTS):
+        return defaults
+    return {key: value for key, value in defaults.items() if key not in _REQUESTS}
+
+
 def constrained(jobspec: Jobspec, constraint: Constraint | None) -> Jobspec:
     """Return the jobspec with a constraint and-ed to its own (RFC 31)."""
     if constraint is None:
         return jobspec
     from simsched.formats.constraint import And, to_json
-    from simsched.formats.jobspec import Jobspec
 
     whole = constraint if jobspec.constraint is None else And((jobspec.constraint, constraint))
-    document = jobspec.to_dict()
-    attributes = dict(document.get("attributes") or {})
-    attributes["system"] = {**(attributes.get("system") or {}), "constraints": to_json(whole)}
-    return Jobspec.from_dict({**document, "attributes": attributes})
+    return jobspec.with_system(constraints=to_json(whole))
 
 
 def _limit_of(jobspec: Jobspec) -> float | None:
@@ -302,6 +303,13 @@ def _urgency(value: int | None, place: str) -> int:
     if value > 31:
         raise WorkloadError(f"bad urgency {value}", where=f"{place}.urgency", expected="0 to 31")
     return value
+
+
+def _preceding(entry: dict[str, Any], place: str) -> int | str | None:
+    value = entry.get("preceding")
+    if value is None or (isinstance(value, int | str) and not isinstance(value, bool)):
+        return value
+    raise WorkloadError(f"bad preceding {value!r}", where=f"{place}.preceding", expected="a job id")
 
 
 def _text(entry: dict[str, Any], key: str, place: str) -> str | None:

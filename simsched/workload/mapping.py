@@ -214,13 +214,12 @@ class JobMap:
         return base if constraint is None else self._with_constraint(base, constraint, key)
 
     def _with_constraint(self, base: Jobspec, constraint: Constraint, key: str) -> Jobspec:
-        from simsched.formats.jobspec import Jobspec
+        from simsched.formats.constraint import to_json
 
         place = (id(base), key or repr(constraint))
         made = self._constrained.get(place)
         if made is None:
-            made = Jobspec.from_shape(base.to_shape(), constraint=constraint)
-            self._constrained[place] = made
+            made = self._constrained[place] = base.with_system(constraints=to_json(constraint))
         return made
 
 

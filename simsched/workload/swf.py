@@ -1,4 +1,4 @@
-"""Standard Workload Format 2.2 (Parallel Workloads Archive): reader and writer.
+"""Standard Workload Format 2.2 (Parallel Workloads Archive): the reader.
 
 Eighteen columns of numbers, ``-1`` for absent, ``;`` lines for the header.  The reader
 parses whole columns with NumPy and only then makes jobs; what it leaves out, and why, is
@@ -14,6 +14,9 @@ in the workload's skips.  The rules (in this order, the first that applies):
 
 Run time 0 is kept (an instant job), requested time -1 is an unlimited job, requested
 processors -1 means the allocated ones, and a job cancelled after it started ran its time.
+
+A header line ``; Map: slot={procs}/[core=16;gpu]`` (ours) says what a processor of this file
+stands for; it holds unless the caller brings a map.
 """
 
 from __future__ import annotations
@@ -23,7 +26,7 @@ from typing import TYPE_CHECKING, Any
 
 from simsched.errors import WorkloadError
 from simsched.workload.job import Job, Skip, Skips, Workload, assemble
-from simsched.workload.mapping import Flat, JobMap, MissingValueError, Reading
+from simsched.workload.mapping import DEFAULT_TEMPLATE, Flat, JobMap, MissingValueError, Reading
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -48,7 +51,6 @@ NO_RUN_TIME = "no run time"
  _PART, _PREC, _THINK) = range(COLUMNS)  # fmt: skip
 
 _RESULTS = {0: "FAILED", 1: "COMPLETED", 5: "CANCELED"}
-_CODES = {result: code for code, result in _RESULTS.items()} | {"TIMEOUT": 0}
 _BLOCK = 4096
 
 
@@ -69,7 +71,8 @@ def read_swf(text: str, reading: Reading | None = None) -> Workload:
         raise WorkloadError(
             "no line of this file holds 18 numbers", where=reading.source, expected="an SWF trace"
         )
-    reader = _Reader(table, numbers, lines, header, reading.job_map(), skips, reading.source)
+    job_map = reading.job_map(header.get("Map", DEFAULT_TEMPLATE))
+    reader = _Reader(table, numbers, lines, header, job_map, skips, reading.source)
     return assemble(reader.jobs(), skips, source=reading.source, name=reading.name, kind="swf", header=header)
 
 
@@ -211,10 +214,10 @@ class _Reader:
             self._requests(procs, memory, queue, partition),
             _integers(take[:, _RUN]),
             _or_none(take[:, _LIMIT], above=0),
-            _texts(take[:, _USER], {}),
-            _texts(take[:, _GROUP], {}),
+            _texts(take[:, _USER], numbered(self.header, "User")),
+            _texts(take[:, _GROUP], numbered(self.header, "Group")),
             queue,
-            _texts(take[:, _EXE], {}),
+            _texts(take[:, _EXE], numbered(self.header, "Executable")),
             _or_none(take[:, _PREC], above=0),
             _or_none(take[:, _THINK]),
             procs,

@@ -1,0 +1,184 @@
+"""The Lublin-Feitelson model of rigid jobs: sizes, run times and arrivals.
+
+U. Lublin and D. G. Feitelson, "The workload on parallel supercomputers: modeling the
+characteristics of rigid jobs", Journal of Parallel and Distributed Computing 63 (2003)
+(first as a thesis, 1999).  Three sets of parameters: batch, interactive, and typeless.
+Everything is drawn from a `numpy.random.Generator` that is passed in.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from math import exp, lgamma, log, log2
+from typing import TYPE_CHECKING
+
+from simsched.errors import ConfigError
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    Floats = npt.NDArray[np.float64]
+    Integers = npt.NDArray[np.int64]
+
+BUCKETS = 48
+BUCKET_SECONDS = 1800
+DAY = BUCKETS * BUCKET_SECONDS
+FIRST_BUCKET = 11  # the cycle of a day is taken from bucket 11, the quietest time, on
+START_HOUR = 8.0  # of a day, where arrivals begin
+LONGEST_RUN = 12.0  # log seconds; longer draws are drawn again
+LONGEST_GAP = 13.0  # log seconds between two arrivals
+MEDIUM_BELOW_HIGH = 2.5  # UMed = UHi - 2.5 for a machine of another size
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lublin:
+    """The parameters of the model, named as in the paper.
+
+    `serial` and `power2` are the probabilities of one-node and power-of-two sizes; `low`,
+    `medium`, `high` (log2 of nodes) and `low_share` shape the two-stage uniform size;
+    `a1`, `b1`, `a2`, `b2` and `pa`, `pb` the hyper-gamma run time (log seconds); `aarr`,
+    `barr` the gamma of gaps (log seconds, `arar` times), `anum`, `bnum` the daily cycle.
+    """
+
+    serial: float
+    power2: float
+    low: float
+    medium: float
+    high: float
+    low_share: float
+    a1: float
+    b1: float
+    a2: float
+    b2: float
+    pa: float
+    pb: float
+    aarr: float
+    barr: float
+    anum: float
+    bnum: float
+    arar: float
+
+    def for_machine(self, nodes: int) -> Lublin:
+        """Return the model for a machine of so many nodes: UHi = log2(nodes), UMed = UHi - 2.5."""
+        if nodes < 1:
+            raise ConfigError(f"a machine of {nodes} nodes", expected="1 or more")
+        high = log2(nodes)
+        medium = max(high - MEDIUM_BELOW_HIGH, 0.0)
+        return replace(self, low=min(self.low, medium), medium=medium, high=high)
+
+    def sizes(self, number: int, rng: np.random.Generator) -> Integers:
+        """Draw sizes in nodes: serial, a power of two, or anything between."""
+        import numpy as np
+
+        kind = rng.random(number)
+        low = rng.random(number) <= self.low_share
+        begin, end = np.where(low, self.low, self.medium), np.where(low, self.medium, self.high)
+        exponent = begin + (end - begin) * rng.random(number)
+        is_power = kind <= self.serial + self.power2
+        exponent = np.where(is_power, np.floor(exponent + 0.5), exponent)
+        size = np.floor(np.exp2(exponent) + 0.5).astype(np.int64)
+        size = np.minimum(size, max(1, round(2**self.high)))
+        size[kind <= self.serial] = 1
+        return size
+
+    def run_times(self, sizes: Integers, rng: np.random.Generator) -> Integers:
+        """Draw run times in whole seconds; larger jobs take the second gamma more often."""
+        import numpy as np
+
+        share = np.clip(self.pa * sizes + self.pb, 0.0, 1.0)
+
+        def draw(which: npt.NDArray[np.intp]) -> Floats:
+            first = rng.random(len(which)) <= share[which]
+            shape, scale = np.where(first, self.a1, self.a2), np.where(first, self.b1, self.b2)
+            return rng.gamma(shape, scale)
+
+        return np.floor(np.exp(_redrawn(len(sizes), LONGEST_RUN, draw))).astype(np.int64)
+
+    def arrivals(
+        self,
+        number: int,
+        rng: np.random.Generator,
+        *,
+        start_hour: float = START_HOUR,
+        until: float | None = None,
+    ) -> Floats:
+        """Draw arrival times in seconds after the start, which is at `start_hour` of a day.
+
+        Gaps are spent as points over half-hour buckets that weigh as the cycle of a day
+        has it, mean 1.  With `until` every gap is scaled by one factor so that the last
+        job arrives then; the cycle stays where it is.
+        """
+        import numpy as np
+
+        def draw(which: npt.NDArray[np.intp]) -> Floats:
+            return rng.gamma(self.aarr * self.arar, self.barr, len(which))
+
+        points = np.cumsum(np.exp(_redrawn(number, LONGEST_GAP, draw)))
+        clock = np.arange(BUCKETS + 1) * BUCKET_SECONDS
+        spent = np.concatenate(([0.0], np.cumsum(self.weights()))) * BUCKET_SECONDS
+        begin = start_hour * 3600 % DAY
+        before = np.interp(begin, clock, spent)
+        if until is not None and number:
+            days, rest = divmod(begin + until, DAY)
+            points *= (days * spent[-1] + np.interp(rest, clock, spent) - before) / points[-1]
+        days, rest = np.divmod(points + before, spent[-1])
+        times: Floats = days * DAY + np.interp(rest, spent, clock) - begin
+        return times
+
+    def weights(self) -> Floats:
+        """The weight of each half hour of a day (0 is midnight), mean 1."""
+        import numpy as np
+
+        edges = np.array(
+            [_gamma_cdf(self.anum, (FIRST_BUCKET - 0.5 + i) / self.bnum) for i in range(BUCKETS + 1)]
+        )
+        weights = np.roll(np.diff(edges), FIRST_BUCKET - 1)
+        mean_one: Floats = weights * (BUCKETS / weights.sum())
+        return mean_one
+
+
+def _redrawn(number: int, most: float, draw: object) -> Floats:
+    """Draw `number` values, and draw those above `most` again until none is."""
+    import numpy as np
+
+    values = np.full(number, np.inf)
+    while len(which := np.flatnonzero(values > most)):
+        values[which] = draw(which)  # type: ignore[operator]
+    return values
+
+
+def _gamma_cdf(shape: float, x: float) -> float:
+    """Regularised lower incomplete gamma function, by its power series.
+
+    >>> round(_gamma_cdf(1.0, 2.0), 6)  # 1 - exp(-2)
+    0.864665
+    """
+    if x <= 0:
+        return 0.0
+    term = total = 1.0 / shape
+    step = shape
+    while term > total * 1e-16:
+        step += 1.0
+        term *= x / step
+        total += term
+    return min(1.0, total * exp(shape * log(x) - x - lgamma(shape)))
+
+
+TYPELESS = Lublin(
+    serial=0.244, power2=0.576, low=0.8, medium=4.5, high=7, low_share=0.86,
+    a1=4.2, b1=0.94, a2=312, b2=0.03, pa=-0.0054, pb=0.78,
+    aarr=10.2303, barr=0.4871, anum=8.1737, bnum=3.9631, arar=1.0225,
+)  # fmt: skip
+BATCH = Lublin(
+    serial=0.2927, power2=0.6686, low=1.2, medium=5, high=7, low_share=0.875,
+    a1=6.57, b1=0.823, a2=639.1, b2=0.0156, pa=-0.003, pb=0.6986,
+    aarr=6.0415, barr=0.8531, anum=6.1271, bnum=5.2740, arar=1.0519,
+)  # fmt: skip
+INTERACTIVE = Lublin(
+    serial=0.1541, power2=0.625, low=1, medium=3, high=5.5, low_share=0.705,
+    a1=3.8351, b1=0.6605, a2=7.073, b2=0.6856, pa=-0.0118, pb=0.9156,
+    aarr=6.5510, barr=0.6621, anum=8.9186, bnum=3.6680, arar=0.9797,
+)  # fmt: skip
+
+MODELS = {"typeless": TYPELESS, "batch": BATCH, "interactive": INTERACTIVE}

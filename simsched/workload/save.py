@@ -1,0 +1,123 @@
+"""`save_workload`: a workload into a file of any format that can be written."""
+
+from __future__ import annotations
+
+import gzip
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from simsched.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from simsched.workload.job import Workload
+
+
+class Writer(NamedTuple):
+    """One format: the function that yields its lines, and the fields of a job that it cannot hold."""
+
+    module: str
+    function: str
+    endings: tuple[str, ...]
+    loses: tuple[str, ...] = ()
+
+
+#: Name (``--to``) → writer.
+WRITERS = {
+    "swf": Writer(
+        "swf_writer", "write_swf", (".swf",),
+        ("jobspec", "urgency", "dependencies", "hold", "cancel_at", "bank", "nodes"),
+    ),
+    "jobs": Writer("entries", "write_jobs_yaml", (".yaml", ".yml")),
+    "jsonl": Writer("entries", "write_jsonl", (".jsonl",)),
+}  # fmt: skip
+
+
+def save_workload(workload: Workload, path: str | Path, *, to: str | None = None) -> str:
+    """Write a workload; the format is `to`, or told by the ending (``.gz`` compresses).
+
+    The file is written beside its final name and renamed when whole.  Returns the name of
+    the format.
+
+    Raises
+    ------
+    ConfigError
+        On a format that cannot be written, or an ending that tells none.
+    """
+    place = Path(path)
+    kind = to or kind_of(place.name)
+    lines = lines_of(workload, kind)
+    partial = place.with_name(f".{place.name}.partial")
+    try:
+        _write(lines, partial, compress=place.suffix == ".gz")
+        partial.replace(place)
+    finally:
+        partial.unlink(missing_ok=True)
+    return kind
+
+
+def lines_of(workload: Workload, kind: str) -> Iterator[str]:
+    """Return the lines of a workload in a format."""
+    if kind not in WRITERS:
+        raise ConfigError(f"cannot write {kind!r}", expected=", ".join(WRITERS))
+    writer = WRITERS[kind]
+    lines: Iterator[str] = getattr(import_module(f"simsched.workload.{writer.module}"), writer.function)(
+        workload
+    )
+    return lines
+
+
+def kind_of(name: str) -> str:
+    """Return the format that a file name's ending tells.
+
+    >>> kind_of("month.swf.gz"), kind_of("jobs.yaml")
+    ('swf', 'jobs')
+    """
+    plain = name.removesuffix(".gz")
+    for kind, writer in WRITERS.items():
+        if plain.endswith(writer.endings):
+            return kind
+    endings = ", ".join(ending for writer in WRITERS.values() for ending in writer.endings)
+    raise ConfigError("the ending tells no format", where=name, expected=f"{endings}, or --to")
+
+
+def losses(workload: Workload, kind: str) -> list[str]:
+    """Return the fields that some job has and the format cannot hold."""
+    from simsched.workload.job import Job
+
+    plain = dict(
+        zip(Job.__struct_fields__[-len(Job.__struct_defaults__) :], Job.__struct_defaults__, strict=True)
+    )
+    found = []
+    for name in WRITERS[kind].loses:
+        if name == "jobspec":
+            flat = workload.header.get("Map") is not None or all(
+                _is_flat(job.jobspec) for job in workload.jobs
+            )
+            lost = not flat
+        else:
+            lost = any(getattr(job, name) != plain.get(name) for job in workload.jobs)
+        if lost:
+            found.append(name)
+    return found
+
+
+def _is_flat(jobspec: object) -> bool:
+    from simsched.formats.jobspec import Jobspec
+    from simsched.workload.flat import demand
+
+    assert isinstance(jobspec, Jobspec)
+    return jobspec == Jobspec.from_shape(f"slot={demand(jobspec).procs}/core")
+
+
+def _write(lines: Iterator[str], path: Path, *, compress: bool) -> None:
+    if compress:
+        # No name and no time in the header: the same workload gives the same bytes.
+        with path.open("wb") as raw, gzip.GzipFile("", "wb", 9, raw, mtime=0) as stream:
+            for line in lines:
+                stream.write(f"{line}\n".encode())
+        return
+    with path.open("w", encoding="utf-8", newline="\n") as stream:
+        stream.writelines(f"{line}\n" for line in lines)
