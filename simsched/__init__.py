@@ -9,8 +9,10 @@ Every public name is loaded when it is first used, so that importing the package
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
-from typing import TYPE_CHECKING
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from simsched.api import Run as Run
@@ -75,6 +77,27 @@ _HOME = {
 }
 
 __all__ = [*_HOME, "__version__"]  # noqa: PLE0604 (the table's keys are strings)
+
+
+class _Facade(ModuleType):
+    """Keeps ``simsched.simulate`` the function, although a subpackage has the same name.
+
+    The import system puts each imported subpackage into its parent under its name; a data
+    descriptor of the module's class goes before that.
+    """
+
+    @property
+    def simulate(self) -> Any:
+        from simsched.api import simulate
+
+        return simulate
+
+    @simulate.setter
+    def simulate(self, subpackage: ModuleType) -> None:
+        """Leave the name to the function; ``from simsched.simulate import …`` does not need it."""
+
+
+sys.modules[__name__].__class__ = _Facade
 
 
 def __getattr__(name: str) -> object:

@@ -68,3 +68,11 @@ def test_every_public_name_of_the_facade_exists():
     assert set(simsched.__all__) <= set(dir(simsched))
     with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
         _ = simsched.nonsense
+
+
+def test_the_function_simulate_outlives_its_namesake_package():
+    import simsched
+    from simsched.simulate import engine
+
+    assert engine.Engine.__module__ == "simsched.simulate.engine"
+    assert simsched.simulate.__module__ == "simsched.api"
