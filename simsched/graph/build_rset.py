@@ -37,44 +37,74 @@ def from_rset(rset: ResourceSet, *, name: str = "cluster") -> ResourceGraph:
     ClusterError
         if the set has no ranks.
     """
-    if not rset.groups:
-        raise ClusterError("the cluster is empty: R_lite names no ranks", expected="at least one rank")
     with collector_paused():
-        graph = new_graph(name, source="R", document=_document_facts(rset))
-        root = _free_key(ROOT_KEY, rset)
-        add_vertices(graph, [(root, numbered("cluster", 0))])
+        frame = RsetFrame(rset)
+        graph = new_graph(name, source="R", document=frame.facts)
+        add_vertices(graph, [(frame.root, numbered("cluster", 0))])
         edges: list[tuple[str, str]] = []
-        add_vertices(graph, _vertices(rset, root, edges))
+        add_vertices(graph, _vertices(frame, edges))
         add_contained(graph, edges)
         return finish(graph)
 
 
+class RsetFrame:
+    """What a resource set says of its ranks, ready to build on: keys, nodes, properties.
+
+    Attributes
+    ----------
+    root : the key of the cluster's vertex.
+    group_of : rank → its group of R_lite.
+    facts : what R says about the whole set, so that it can be written again.
+    """
+
+    def __init__(self, rset: ResourceSet) -> None:
+        if not rset.groups:
+            raise ClusterError("the cluster is empty: R_lite names no ranks", expected="at least one rank")
+        self.group_of: dict[int, RankGroup] = {rank: group for group in rset.groups for rank in group.ranks}
+        self._hosts = list(rset.hosts)
+        if len(self._hosts) != len(self.group_of):
+            raise ClusterError(
+                f"{len(self.group_of)} ranks and {len(self._hosts)} hosts",
+                expected="one host a rank in nodelist",
+            )
+        self.root = f"/{ROOT_KEY}" if ROOT_KEY in self._hosts else ROOT_KEY
+        self._labels = _PropertiesByRank(rset.properties)
+        self.facts = {key: value for key, value in _document_facts(rset).items() if value}
+
+    def nodes(self) -> Iterator[tuple[int, str, Pool]]:
+        """Yield (rank, vertex key, pool) of each node by ascending rank (R10)."""
+        repeated = {host for host, times in Counter(self._hosts).items() if times > 1}
+        for rank, host in zip(sorted(self.group_of), self._hosts, strict=True):
+            basename, number = split_name(host)
+            properties = self._labels.mapping(self._labels.at(rank))
+            key = f"{host}@{rank}" if host in repeated else host
+            yield (
+                rank,
+                key,
+                Pool(type="node", name=host, basename=basename, id=number, rank=rank, properties=properties),
+            )
+
+    def property_names(self, rank: int) -> frozenset[str]:
+        """Return the names of the rank's properties as R writes them."""
+        return self._labels.at(rank)
+
+
 def _document_facts(rset: ResourceSet) -> dict[str, object]:
-    """Return what R says about the whole set, so that it can be written again."""
-    facts = {
+    return {
         "starttime": rset.starttime,
         "expiration": rset.expiration,
         "nslots": rset.nslots,
         "attributes": rset.attributes,
     }
-    return {key: value for key, value in facts.items() if value}
 
 
-def _free_key(wanted: str, rset: ResourceSet) -> str:
-    return f"/{wanted}" if wanted in rset.hosts else wanted
-
-
-def _vertices(rset: ResourceSet, root: str, edges: list[tuple[str, str]]) -> Iterator[tuple[str, Pool]]:
+def _vertices(frame: RsetFrame, edges: list[tuple[str, str]]) -> Iterator[tuple[str, Pool]]:
     """Yield nodes and their pools by rank, and note who contains whom."""
-    keys = host_keys(rset)
-    of_rank = {rank: group for group in rset.groups for rank in group.ranks}
-    labels = _PropertiesByRank(rset.properties)
     shared: dict[tuple[int, frozenset[str]], list[tuple[str, Pool]]] = {}
-    for rank, host, key in keys:
-        names = labels.at(rank)
-        edges.append((root, key))
-        yield key, _node(rank, host, labels.mapping(names))
-        group = of_rank[rank]
+    for rank, key, node in frame.nodes():
+        edges.append((frame.root, key))
+        yield key, node
+        group, names = frame.group_of[rank], frame.property_names(rank)
         mark = (id(group), names)
         if mark not in shared:
             shared[mark] = [(f"/{pool.type}", pool) for pool in _pools(group, names)]
@@ -82,22 +112,6 @@ def _vertices(rset: ResourceSet, root: str, edges: list[tuple[str, str]]) -> Ite
             child = key + suffix
             edges.append((key, child))
             yield child, pool
-
-
-def host_keys(rset: ResourceSet) -> list[tuple[int, str, str]]:
-    """Return (rank, host, vertex key) by ascending rank; keys are unique."""
-    ranks = sorted(rank for group in rset.groups for rank in group.ranks)
-    hosts = list(rset.hosts)
-    repeated = {host for host, times in Counter(hosts).items() if times > 1}
-    return [
-        (rank, host, f"{host}@{rank}" if host in repeated else host)
-        for rank, host in zip(ranks, hosts, strict=True)
-    ]
-
-
-def _node(rank: int, host: str, properties: Mapping[str, str]) -> Pool:
-    basename, number = split_name(host)
-    return Pool(type="node", name=host, basename=basename, id=number, rank=rank, properties=properties)
 
 
 def _pools(group: RankGroup, names: frozenset[str]) -> Sequence[Pool]:

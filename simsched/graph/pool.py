@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from simsched.errors import ClusterError
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -17,6 +19,12 @@ STATUSES = (UP, DOWN, DRAINED)
 
 NOTHING: Mapping[str, Any] = {}
 """The shared empty mapping.  Mappings of a pool are never changed, only replaced."""
+
+OUTER = "@vertex"
+"""Key of `Pool.extra` for what a JGF vertex says beside id and metadata."""
+
+MAX_SIZE = 10**15
+MAX_RANK = 2**31 - 1
 
 _TRAILING_ID = re.compile(r"^(.*?)(\d+)$", re.ASCII | re.DOTALL)
 
@@ -93,3 +101,25 @@ def split_name(name: str) -> tuple[str, int | None]:
     if found is None or len(found[2]) > 18:
         return name, None
     return found[1], int(found[2])
+
+
+def check_pool(pool: Pool, key: str) -> None:
+    """Check the numbers of the pool that will be the vertex `key`.
+
+    Raises
+    ------
+    ClusterError
+        for a negative or absurd size, id or rank, and for ids that do not add up to the size.
+    """
+    if not 0 <= pool.size <= MAX_SIZE:
+        raise _fault(f"size {pool.size}", key, f"0 to {MAX_SIZE:,} units")
+    if pool.id is not None and not 0 <= pool.id <= MAX_SIZE:
+        raise _fault(f"id {pool.id}", key, "a number from 0 on, or -1 for none")
+    if pool.rank is not None and not 0 <= pool.rank <= MAX_RANK:
+        raise _fault(f"rank {pool.rank}", key, "a number from 0 on, or -1 for none")
+    if pool.ids is not None and len(pool.ids) != pool.size:
+        raise _fault(f"size {pool.size} with {len(pool.ids)} ids", key, "one id a unit")
+
+
+def _fault(message: str, key: str, expected: str) -> ClusterError:
+    return ClusterError(message, where=f"vertex {key!r}", expected=expected)

@@ -25,7 +25,7 @@ ResourceGraph: TypeAlias = "nx.MultiDiGraph[str]"
 
 CONTAINMENT = "containment"
 CONTAINS = "contains"
-REVERSED = frozenset({"in"})
+REVERSED = frozenset({"in", "draws_from", "drawn-from", "part-of"})
 """Relationships that point from the part to the whole; a tree is walked along the others."""
 
 
@@ -170,6 +170,39 @@ def walk(graph: ResourceGraph, start: str | None = None) -> Iterator[tuple[str, 
         stack.extend((child, depth + 1) for child in reversed(children(graph, vertex)))
 
 
+def edge_triples(graph: ResourceGraph) -> Iterator[tuple[str, str, str]]:
+    """Yield (source, target, subsystem) by source in graph order."""
+    for source, neighbours in graph.adjacency():
+        for target, keys in neighbours.items():
+            for subsystem in keys:
+                yield source, target, subsystem
+
+
+def paths_by_subsystem(graph: ResourceGraph) -> dict[str, dict[str, str]]:
+    """Return, for each subsystem, vertex → path of names from its root.
+
+    Where several vertices dominate one, its path goes through the first that is met.
+    """
+    found = {name: subsystem_paths(graph, name) for name in subsystems(graph)}
+    return found or {CONTAINMENT: containment_paths(graph)}
+
+
+def subsystem_paths(graph: ResourceGraph, subsystem: str) -> dict[str, str]:
+    """Return vertex → path in a subsystem, walking from its roots in graph order."""
+    if subsystem == CONTAINMENT:
+        return containment_paths(graph)
+    below = children_map(graph, subsystem)
+    inner = {child for row in below.values() for child in row}
+    paths: dict[str, str] = {}
+    stack = [(root, "") for root in reversed(list(below)) if root not in inner]
+    while stack:
+        vertex, prefix = stack.pop()
+        if vertex not in paths:
+            paths[vertex] = path = f"{prefix}/{pool_of(graph, vertex).name}"
+            stack.extend((child, path) for child in reversed(below.get(vertex, ())))
+    return paths
+
+
 def containment_paths(graph: ResourceGraph) -> dict[str, str]:
     """Return vertex → its path of names from the root, in containment preorder.
 
@@ -288,8 +321,8 @@ def _give_ranks(graph: ResourceGraph, below: Mapping[str, list[str]]) -> None:
             raise ClusterError(f"rank {rank} is also that of {taken[rank]!r}", where=f"vertex {vertex!r}")
         taken[rank] = vertex
     free = max(taken, default=-1) + 1
-    for vertex in targets:
-        pool = pool_of(graph, vertex)
-        if pool.rank is None:
-            graph.nodes[vertex]["pool"] = pool.replace(rank=free)
-            free += 1
+    missing = [vertex for vertex in targets if pool_of(graph, vertex).rank is None]
+    for rank, vertex in enumerate(missing, start=free):
+        graph.nodes[vertex]["pool"] = pool_of(graph, vertex).replace(rank=rank)
+    if missing:
+        graph.graph["assigned_ranks"] = frozenset(missing)

@@ -1,0 +1,145 @@
+"""R with a TreePool topology → resource graph: nodes, localities within them, pools in those."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from simsched.errors import ClusterError
+from simsched.formats.idset import Idset
+from simsched.formats.treepool import MEMORY_UNIT
+from simsched.graph.build_rset import RsetFrame, suffix_properties
+from simsched.graph.pool import Pool, numbered
+from simsched.graph.resource_graph import (
+    ResourceGraph,
+    add_contained,
+    add_vertices,
+    collector_paused,
+    finish,
+    new_graph,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from simsched.formats.rset import RankGroup, ResourceSet
+    from simsched.formats.treepool import Domain, TreePool
+
+
+def from_treepool(rset: ResourceSet, topology: TreePool, *, name: str = "cluster") -> ResourceGraph:
+    """Return the graph of a resource set whose ``scheduling`` is a TreePool topology.
+
+    R_lite says what there is and the topology where on its rank it is; what R_lite names
+    and the topology does not lies directly in the node.
+
+    Raises
+    ------
+    ClusterError
+        if the topology speaks of ranks or ids that R_lite does not have, or names one twice.
+    """
+    with collector_paused():
+        frame = RsetFrame(rset)
+        graph = new_graph(name, source="TreePool", document=frame.facts, treepool=topology.extra)
+        add_vertices(graph, [(frame.root, numbered("cluster", 0))])
+        edges: list[tuple[str, str]] = []
+        add_vertices(graph, _vertices(frame, topology, edges))
+        add_contained(graph, edges)
+        return finish(graph)
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """One vertex of a node's inside: the ends of its key and of its parent's, and its pool."""
+
+    suffix: str
+    parent: str
+    pool: Pool
+
+
+def _vertices(
+    frame: RsetFrame, topology: TreePool, edges: list[tuple[str, str]]
+) -> Iterator[tuple[str, Pool]]:
+    topo_of = {rank: group.topo for group in topology.children for rank in group.ranks}
+    strange = sorted(set(topo_of) - set(frame.group_of))
+    if strange:
+        raise ClusterError(f"the topology has rank {strange[0]}", expected="only ranks of R_lite")
+    shared: dict[tuple[int, int, frozenset[str]], list[_Part]] = {}
+    for rank, key, node in frame.nodes():
+        edges.append((frame.root, key))
+        yield key, node
+        group, topo, names = frame.group_of[rank], topo_of.get(rank), frame.property_names(rank)
+        mark = (id(group), id(topo), names)
+        if mark not in shared:
+            shared[mark] = list(_inside(group, topo, names, f"rank {rank}"))
+        for part in shared[mark]:
+            child = key + part.suffix
+            edges.append((key + part.parent, child))
+            yield child, part.pool
+
+
+def _inside(group: RankGroup, topo: Domain | None, names: frozenset[str], where: str) -> Iterator[_Part]:
+    """Yield what is in a node: the topology's domains and pools, then what they leave out."""
+    placed: dict[str, Idset] = {}
+    if topo is not None:
+        yield from _domain(topo, "", _Numbering(names, placed, where))
+    for kind, ids in group.children.items():
+        done = placed.get(kind, Idset.parse(""))
+        if not done <= ids:
+            raise ClusterError(
+                f"the topology of {where} has {kind} {done - ids}",
+                expected=f"only those of R_lite: {ids or 'none'}",
+            )
+        rest = ids - done
+        if rest:
+            yield _Part(f"/{kind}", "", _pool(kind, rest, names))
+    foreign = sorted(set(placed) - set(group.children))
+    if foreign:
+        raise ClusterError(f"the topology of {where} has {foreign[0]}s, R_lite has none")
+
+
+class _Numbering:
+    """The running numbers of domains within one node, and the ids that are already placed."""
+
+    def __init__(self, names: frozenset[str], placed: dict[str, Idset], where: str) -> None:
+        self.names = names
+        self.placed = placed
+        self.where = where
+        self._next: dict[str, int] = {}
+
+    def number(self, kind: str) -> int:
+        """Return the next number of this type within the node."""
+        found = self._next.get(kind, 0)
+        self._next[kind] = found + 1
+        return found
+
+    def place(self, kind: str, ids: Idset) -> None:
+        """Note that these ids have found their place."""
+        before = self.placed.get(kind, Idset.parse(""))
+        if not before.isdisjoint(ids):
+            raise ClusterError(f"the topology of {self.where} names {kind} {before & ids} twice")
+        self.placed[kind] = before | ids
+
+
+def _domain(domain: Domain, parent: str, numbering: _Numbering) -> Iterator[_Part]:
+    """Yield the parts of one domain, depth first."""
+    for kind, ids in (("core", domain.cores), ("gpu", domain.gpus)):
+        if ids:
+            numbering.place(kind, ids)
+            yield _Part(f"{parent}/{kind}", parent, _pool(kind, ids, numbering.names))
+    if domain.memory is not None:
+        memory = numbered("memory", size=domain.memory, unit=MEMORY_UNIT)
+        yield _Part(f"{parent}/memory", parent, memory)
+    for number, device in enumerate(domain.storage):
+        extra: Mapping[str, str] = {"path": device.path}
+        pool = numbered("storage", number, size=device.capacity, unit=device.unit, extra=extra)
+        yield _Part(f"{parent}/storage{number}", parent, pool)
+    for kind, domains in domain.children:
+        for inner in domains:
+            number = numbering.number(kind)
+            suffix = f"{parent}/{kind}{number}"
+            yield _Part(suffix, parent, numbered(kind, number))
+            yield from _domain(inner, suffix, numbering)
+
+
+def _pool(kind: str, ids: Idset, names: frozenset[str]) -> Pool:
+    return numbered(kind, size=len(ids), ids=ids, properties=suffix_properties(names, kind))
