@@ -131,6 +131,15 @@ class Hostlist:
         """
         return cls(_runs(hosts))
 
+    @classmethod
+    def join(cls, parts: Iterable[Hostlist]) -> Hostlist:
+        """The lists of `parts`, one after the other; linear in their ranges.
+
+        >>> str(Hostlist.join([Hostlist.parse("n1"), Hostlist.parse("n[2-3]")]))
+        'n[1-3]'
+        """
+        return cls(_joined(chain.from_iterable(part._segments for part in parts)))
+
     # -- as a sequence ---------------------------------------------------------------
 
     def __len__(self) -> int:
@@ -172,7 +181,7 @@ class Hostlist:
             start, at = end, at + 1
 
     def __add__(self, other: Hostlist) -> Hostlist:
-        return Hostlist(_joined([*self._segments, *other._segments]))
+        return Hostlist.join((self, other))
 
     def __contains__(self, host: object) -> bool:
         return isinstance(host, str) and any(s.position(host) >= 0 for s in self._segments)

@@ -112,6 +112,15 @@ class Idset:
         return cls(((int(low), int(high)),)) if low <= high else EMPTY
 
     @classmethod
+    def from_ranges(cls, ranges: Iterable[Range]) -> Idset:
+        """The union of inclusive (low, high) pairs, in any order; they may overlap.
+
+        >>> str(Idset.from_ranges([(4, 6), (0, 3), (5, 8)]))
+        '0-8'
+        """
+        return cls(_merged(sorted(ranges)))
+
+    @classmethod
     def from_mask(cls, mask: int) -> Idset:
         """The positions of the bits that are set in `mask`.
 

@@ -1,0 +1,404 @@
+"""Resource sets (RFC 20), R in short: which execution targets, and what on each.
+
+Both generations are read: with and without ``execution.nslots``, properties that begin with
+``+``, and ``scheduling.writer``; the newer one is written.  Children of any type are
+idsets of units of that type (R9); the nodelist names the ranks in ascending order (R10).
+Ranks, ids and hosts are held as ranges throughout.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from simsched.errors import ClusterError
+from simsched.formats import rset_algebra as algebra
+from simsched.formats.hostlist import Hostlist
+from simsched.formats.idset import Idset
+from simsched.formats.lexical import clip
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from simsched.formats.rset_algebra import Children, Piece
+
+
+@dataclass(frozen=True, slots=True)
+class RankGroup:
+    """Ranks that hold the same: an idset of units by resource type."""
+
+    ranks: Idset
+    children: Mapping[str, Idset]
+
+    def __hash__(self) -> int:
+        return hash((self.ranks, frozenset(self.children.items())))
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceSet:
+    """An R document as a value.
+
+    Parameters
+    ----------
+    groups : ranks with equal children together, in order of their lowest rank.
+    hosts : one name per rank, in ascending order of ranks.
+    properties : the ranks that have each property.
+    starttime, expiration : seconds since the epoch (in a simulation, since its start), or None.
+    nslots : how many slots the scheduler allocated, or None.
+    scheduling, attributes : as in the document; read them, do not change them.
+    extra : keys of ``execution`` that RFC 20 does not name, carried along.
+
+    The constructor trusts its arguments; `from_dict`, `of` and the operations make
+    canonical sets, and equality of canonical sets is equality of what they stand for.
+
+    >>> r = ResourceSet.of([("0-3", {"core": "0-7"})], "node[10-13]")
+    >>> print(r)
+    rank[0-3]/core[0-7]
+    >>> r.host_of(2), r.count("core")
+    ('node12', 32)
+    """
+
+    groups: tuple[RankGroup, ...] = ()
+    hosts: Hostlist = field(default_factory=Hostlist)
+    properties: Mapping[str, Idset] = field(default_factory=dict)
+    starttime: float | None = None
+    expiration: float | None = None
+    nslots: int | None = None
+    scheduling: Mapping[str, Any] | None = None
+    attributes: Mapping[str, Any] | None = None
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+    # -- making one ------------------------------------------------------------------
+
+    @classmethod
+    def from_dict(cls, doc: Any, where: str | None = None) -> ResourceSet:
+        """Read an R document (already parsed JSON).
+
+        Raises
+        ------
+        FormatError
+            Not R, or any of its parts not as RFC 20 says; `where` and the path are named.
+        LimitError
+            More than ten million ranks.
+        """
+        from simsched.formats.rset_read import read_rset
+
+        return read_rset(doc, where)
+
+    @classmethod
+    def of(
+        cls,
+        entries: Iterable[tuple[Idset | str, Mapping[str, Idset | str]]],
+        hosts: Hostlist | str,
+        **fields: Any,
+    ) -> ResourceSet:
+        """Make a canonical set of (ranks, children) entries, as text or values; `fields` as the class has.
+
+        Raises ClusterError if two entries hold one rank or hosts and ranks differ in number.
+        """
+        parsed = [
+            (_idset(ranks), {kind: _idset(ids) for kind, ids in children.items() if ids})
+            for ranks, children in entries
+        ]
+        cut = algebra.pieces(parsed)
+        for before, after in zip(cut, cut[1:], strict=False):
+            if after.low <= before.high:
+                raise ClusterError(f"rank {after.low} occurs twice")
+        names = Hostlist.parse(hosts) if isinstance(hosts, str) else hosts
+        result = cls(_groups(cut), names, **fields)
+        if len(names) != len(result.ranks):
+            raise ClusterError(f"{len(names)} hosts for {len(result.ranks)} ranks")
+        return result
+
+    # -- questions -------------------------------------------------------------------
+
+    @property
+    def ranks(self) -> Idset:
+        """All ranks of the set."""
+        if len(self.groups) == 1:
+            return self.groups[0].ranks
+        result = Idset()
+        spans = sorted(span for group in self.groups for span in group.ranks.ranges)
+        if spans:
+            result = Idset(tuple(_merged(spans)))
+        return result
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is no rank in the set."""
+        return not self.groups
+
+    @property
+    def types(self) -> tuple[str, ...]:
+        """The types of children that occur: core, gpu, then the others by name."""
+        kinds = {kind: _EMPTY for group in self.groups for kind in group.children}
+        return tuple(sorted(kinds, key=lambda kind: algebra.type_order((kind, _EMPTY))))
+
+    def host_of(self, rank: int) -> str:
+        """The host of `rank`; ValueError if the set has no such rank."""
+        return self.hosts[self.ranks.index(rank)]
+
+    def ranks_of(self, host: str) -> Idset:
+        """The ranks on `host`, none if the set has no such host."""
+        ranks = self.ranks
+        return Idset.from_ids(ranks[i] for i, name in enumerate(self.hosts) if name == host)
+
+    def children_of(self, rank: int) -> Children:
+        """What `rank` holds; ValueError if the set has no such rank."""
+        for group in self.groups:
+            if rank in group.ranks:
+                return group.children
+        raise ValueError(f"rank {rank} is not in the resource set")
+
+    def count(self, kind: str) -> int:
+        """How many units of type `kind` the set holds; of type node: how many ranks, unless named otherwise.
+
+        >>> ResourceSet.of([("0-1", {"gpu": "0-3"})], "n[1-2]").count("node")
+        2
+        """
+        total = sum(len(g.ranks) * len(g.children[kind]) for g in self.groups if kind in g.children)
+        return sum(len(g.ranks) for g in self.groups) if kind == "node" and not total else total
+
+    def properties_of(self, rank: int) -> tuple[str, ...]:
+        """The properties that `rank` has."""
+        return tuple(name for name, ranks in self.properties.items() if rank in ranks)
+
+    # -- algebra ---------------------------------------------------------------------
+
+    def union(self, other: ResourceSet) -> ResourceSet:
+        """What is in either set; ClusterError if they name a rank's host differently.
+
+        Of the results of `union`, `intersect` and `subtract`: times and attributes are the
+        first set's (the second's where the first has none), ``nslots`` and ``scheduling``
+        are gone, because they described another set.
+        """
+        return self._combined(other, algebra.united)
+
+    def intersect(self, other: ResourceSet) -> ResourceSet:
+        """What is in both sets; ClusterError if they name a rank's host differently."""
+        return self._combined(other, algebra.shared)
+
+    def subtract(self, other: ResourceSet) -> ResourceSet:
+        """What is in this set and not in the other; a rank with nothing left is gone.
+
+        Known to users as ``flux R diff``.
+        """
+        return self._combined(other, algebra.remaining)
+
+    __or__ = union
+    __and__ = intersect
+    __sub__ = subtract
+
+    def append(self, other: ResourceSet) -> ResourceSet:
+        """The union of two sets that have nothing in common; ClusterError names what they share.
+
+        Known to users as ``flux R append``.  Slots add up if both sets count them.
+        """
+        common = self.intersect(other)
+        if not common.is_empty:
+            raise ClusterError(f"both resource sets hold {clip(str(common))}", expected="disjoint sets")
+        bare = next(
+            (g.ranks for g in self.groups if not g.children and not g.ranks.isdisjoint(other.ranks)), None
+        )
+        if bare:
+            raise ClusterError(f"both resource sets hold rank {bare.first}", expected="disjoint sets")
+        nslots = None if self.nslots is None or other.nslots is None else self.nslots + other.nslots
+        return replace(self.union(other), nslots=nslots)
+
+    def shard(self, ranks: Idset) -> ResourceSet:
+        """The part of the set that is on `ranks`; ranks that the set does not have are left out."""
+        cut = [(kept, group.children) for group in self.groups if (kept := group.ranks & ranks)]
+        return self._with(algebra.pieces(cut), self, None)
+
+    def shards(self) -> list[ResourceSet]:
+        """The set rank by rank, in ascending order; their union is the set."""
+        hosts = iter(self.hosts)
+        result = []
+        for low, high, children in algebra.pieces((g.ranks, g.children) for g in self.groups):
+            for rank in range(low, high + 1):
+                one = Idset(((rank, rank),))
+                result.append(
+                    replace(
+                        self,
+                        groups=(RankGroup(one, children),),
+                        hosts=Hostlist.from_hosts((next(hosts),)),
+                        properties={name: one for name, ranks in self.properties.items() if rank in ranks},
+                        nslots=None,
+                        scheduling=None,
+                    )
+                )
+        return result
+
+    def remap(self, first: int = 0) -> ResourceSet:
+        """The same set with its ranks renumbered from `first`, in order (``flux R remap``)."""
+        ranks = self.ranks
+        groups = [(self._renumbered(ranks, group.ranks, first), group.children) for group in self.groups]
+        properties = {name: self._renumbered(ranks, r, first) for name, r in self.properties.items()}
+        return replace(self, groups=_groups(algebra.pieces(groups)), properties=properties, scheduling=None)
+
+    @staticmethod
+    def _renumbered(ranks: Idset, part: Idset, first: int) -> Idset:
+        """The positions of `part` among `ranks`, counted from `first`."""
+        places = [(first + start, first + stop - 1) for start, stop in algebra.spans(ranks, part)]
+        return Idset(tuple(_merged(places)))
+
+    def _combined(self, other: ResourceSet, rule: Any) -> ResourceSet:
+        """The result of a rule on what each rank holds in both sets."""
+        self._agree(other)
+        mine = algebra.pieces((g.ranks, g.children) for g in self.groups)
+        others = algebra.pieces((g.ranks, g.children) for g in other.groups)
+        return self._with(algebra.combine(mine, others, rule), other, rule)
+
+    def _agree(self, other: ResourceSet) -> None:
+        """Raise ClusterError if a rank has one host here and another there."""
+        mine, others = self.ranks, other.ranks
+        both = mine & others
+        if not both:
+            return
+        here, there = _hosts_at(self.hosts, mine, both), _hosts_at(other.hosts, others, both)
+        if here != there:
+            for rank, a, b in zip(both, here, there, strict=True):
+                if a != b:
+                    raise ClusterError(f"rank {rank} is {a!r} in one resource set and {b!r} in the other")
+
+    def _with(self, cut: list[Piece], other: ResourceSet, rule: Any) -> ResourceSet:
+        """The set of these pieces, with hosts and properties of this set and, for ranks not in it, the other."""
+        groups = _groups(cut)
+        result = ResourceSet(groups)
+        mine, wanted = self.ranks, result.ranks
+        added = wanted - mine
+        names = dict.fromkeys((*self.properties, *(other.properties if rule is algebra.united else ())))
+        properties = {}
+        for name in names:
+            having = self.properties.get(name, _EMPTY)
+            if rule is algebra.united:
+                having = having | other.properties.get(name, _EMPTY)
+            elif rule is algebra.shared:
+                having = having & other.properties.get(name, _EMPTY)
+            if kept := having & wanted:
+                properties[name] = kept
+        if added:
+            hosts = _merged_hosts(self, other, wanted)
+        else:
+            hosts = _hosts_at(self.hosts, mine, wanted)
+        return ResourceSet(
+            groups,
+            hosts,
+            properties,
+            starttime=other.starttime if self.starttime is None else self.starttime,
+            expiration=other.expiration if self.expiration is None else self.expiration,
+            attributes=other.attributes if self.attributes is None else self.attributes,
+            extra=self.extra,
+        )
+
+    # -- out -------------------------------------------------------------------------
+
+    def to_dict(self) -> dict[str, Any]:
+        """The RFC 20 document: idsets canonical, one compressed hostlist, optional keys only where set.
+
+        >>> ResourceSet.of([("19-22", {"core": "0-47"})], "node[186-189]").to_dict()["execution"]
+        {'R_lite': [{'rank': '19-22', 'children': {'core': '0-47'}}], 'nodelist': ['node[186-189]']}
+        """
+        execution: dict[str, Any] = {
+            "R_lite": [
+                {"rank": str(g.ranks), "children": {kind: str(ids) for kind, ids in g.children.items()}}
+                for g in self.groups
+            ],
+            "nodelist": [str(self.hosts)] if self.hosts else [],
+        }
+        if self.properties:
+            execution["properties"] = {name: str(ranks) for name, ranks in self.properties.items()}
+        for key in ("nslots", "starttime", "expiration"):
+            if (value := getattr(self, key)) is not None:
+                execution[key] = value
+        execution.update(self.extra)
+        doc: dict[str, Any] = {"version": 1, "execution": execution}
+        for key in ("scheduling", "attributes"):
+            if (part := getattr(self, key)) is not None:
+                doc[key] = part
+        return doc
+
+    def __str__(self) -> str:
+        return " ".join(
+            f"rank{_bracketed(g.ranks)}"
+            + (
+                "/" + ",".join(f"{kind}{_bracketed(ids)}" for kind, ids in g.children.items())
+                if g.children
+                else ""
+            )
+            for g in self.groups
+        )
+
+    def __repr__(self) -> str:
+        return f"ResourceSet({clip(str(self))!r}, hosts={clip(str(self.hosts))!r})"
+
+    def __hash__(self) -> int:
+        return hash((self.groups, self.hosts, self.starttime, self.expiration))
+
+    def _check(self) -> None:
+        """Assert that the set is canonical and its parts agree."""
+        cut = algebra.pieces((g.ranks, g.children) for g in self.groups)
+        assert all(a.high < b.low for a, b in zip(cut, cut[1:], strict=False))
+        assert self.groups == _groups(cut)
+        assert all(ids for g in self.groups for ids in g.children.values())
+        assert len(self.hosts) == len(self.ranks)
+        assert all(ranks and ranks <= self.ranks for ranks in self.properties.values())
+        assert self.expiration is None or math.isfinite(self.expiration)
+        for group in self.groups:
+            group.ranks._check()
+            for ids in group.children.values():
+                ids._check()
+
+
+_EMPTY = Idset()
+
+
+def _idset(value: Idset | str) -> Idset:
+    return Idset.parse(value) if isinstance(value, str) else value
+
+
+def _groups(cut: list[Piece]) -> tuple[RankGroup, ...]:
+    return tuple(RankGroup(ranks, children) for ranks, children in algebra.grouped(cut))
+
+
+def _merged(spans: Iterable[tuple[int, int]]) -> Iterable[tuple[int, int]]:
+    """Join ascending, disjoint spans that touch."""
+    low, high = -1, -2
+    for start, end in spans:
+        if start == high + 1:
+            high = end
+            continue
+        if low >= 0:
+            yield low, high
+        low, high = start, end
+    if low >= 0:
+        yield low, high
+
+
+def _hosts_at(hosts: Hostlist, ranks: Idset, wanted: Idset) -> Hostlist:
+    """The hosts of the ranks `wanted`, where `hosts` names all of `ranks`."""
+    if ranks == wanted:
+        return hosts
+    return Hostlist.join(hosts[start:stop] for start, stop in algebra.spans(ranks, wanted))
+
+
+def _merged_hosts(left: ResourceSet, right: ResourceSet, wanted: Idset) -> Hostlist:
+    """The hosts of `wanted`, from `left` where it has the rank and from `right` elsewhere."""
+    mine, others = left.ranks, right.ranks
+    sides = [(low, high, start, left.hosts) for (low, high), start in _placed(mine, wanted & mine)] + [
+        (low, high, start, right.hosts) for (low, high), start in _placed(others, wanted - mine)
+    ]
+    sides.sort(key=lambda side: side[0])
+    return Hostlist.join(hosts[start : start + high - low + 1] for low, high, start, hosts in sides)
+
+
+def _placed(ranks: Idset, wanted: Idset) -> Iterable[tuple[tuple[int, int], int]]:
+    """Each range of `wanted` with the position of its first rank among `ranks`."""
+    starts = (start for start, _ in algebra.spans(ranks, wanted))
+    return zip(wanted.ranges, starts, strict=True)
+
+
+def _bracketed(ids: Idset) -> str:
+    text = str(ids)
+    return text if text.isdigit() else f"[{text}]"
