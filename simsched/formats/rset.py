@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from operator import and_, or_
 from typing import TYPE_CHECKING, Any
 
 from simsched.errors import ClusterError
@@ -19,9 +21,9 @@ from simsched.formats.idset import Idset
 from simsched.formats.lexical import clip
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
-    from simsched.formats.rset_algebra import Children, Piece
+    from simsched.formats.rset_algebra import Children, Piece, Rule
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +104,7 @@ class ResourceSet:
             for ranks, children in entries
         ]
         cut = algebra.pieces(parsed)
-        for before, after in zip(cut, cut[1:], strict=False):
+        for before, after in pairwise(cut):
             if after.low <= before.high:
                 raise ClusterError(f"rank {after.low} occurs twice")
         names = Hostlist.parse(hosts) if isinstance(hosts, str) else hosts
@@ -118,11 +120,7 @@ class ResourceSet:
         """All ranks of the set."""
         if len(self.groups) == 1:
             return self.groups[0].ranks
-        result = Idset()
-        spans = sorted(span for group in self.groups for span in group.ranks.ranges)
-        if spans:
-            result = Idset(tuple(_merged(spans)))
-        return result
+        return Idset.from_ranges(span for group in self.groups for span in group.ranks.ranges)
 
     @property
     def is_empty(self) -> bool:
@@ -173,18 +171,18 @@ class ResourceSet:
         first set's (the second's where the first has none), ``nslots`` and ``scheduling``
         are gone, because they described another set.
         """
-        return self._combined(other, algebra.united)
+        return self._combined(other, algebra.united, or_)
 
     def intersect(self, other: ResourceSet) -> ResourceSet:
         """What is in both sets; ClusterError if they name a rank's host differently."""
-        return self._combined(other, algebra.shared)
+        return self._combined(other, algebra.shared, and_)
 
     def subtract(self, other: ResourceSet) -> ResourceSet:
         """What is in this set and not in the other; a rank with nothing left is gone.
 
         Known to users as ``flux R diff``.
         """
-        return self._combined(other, algebra.remaining)
+        return self._combined(other, algebra.remaining, lambda mine, _: mine)
 
     __or__ = union
     __and__ = intersect
@@ -198,18 +196,27 @@ class ResourceSet:
         common = self.intersect(other)
         if not common.is_empty:
             raise ClusterError(f"both resource sets hold {clip(str(common))}", expected="disjoint sets")
-        bare = next(
-            (g.ranks for g in self.groups if not g.children and not g.ranks.isdisjoint(other.ranks)), None
-        )
-        if bare:
-            raise ClusterError(f"both resource sets hold rank {bare.first}", expected="disjoint sets")
+        for one, two in ((self, other), (other, self)):
+            for group in one.groups:
+                if not group.children and not group.ranks.isdisjoint(two.ranks):
+                    rank = (group.ranks & two.ranks).first
+                    raise ClusterError(f"both resource sets hold rank {rank}", expected="disjoint sets")
         nslots = None if self.nslots is None or other.nslots is None else self.nslots + other.nslots
         return replace(self.union(other), nslots=nslots)
 
     def shard(self, ranks: Idset) -> ResourceSet:
         """The part of the set that is on `ranks`; ranks that the set does not have are left out."""
         cut = [(kept, group.children) for group in self.groups if (kept := group.ranks & ranks)]
-        return self._with(algebra.pieces(cut), self, None)
+        groups = _groups(algebra.pieces(cut))
+        wanted = ResourceSet(groups).ranks
+        return replace(
+            self,
+            groups=groups,
+            hosts=_hosts_at(self.hosts, self.ranks, wanted),
+            properties=_restricted(self.properties, wanted),
+            nslots=None,
+            scheduling=None,
+        )
 
     def shards(self) -> list[ResourceSet]:
         """The set rank by rank, in ascending order; their union is the set."""
@@ -240,15 +247,32 @@ class ResourceSet:
     @staticmethod
     def _renumbered(ranks: Idset, part: Idset, first: int) -> Idset:
         """The positions of `part` among `ranks`, counted from `first`."""
-        places = [(first + start, first + stop - 1) for start, stop in algebra.spans(ranks, part)]
-        return Idset(tuple(_merged(places)))
+        places = algebra.spans(ranks, part)
+        return Idset.from_ranges((first + start, first + stop - 1) for start, stop in places)
 
-    def _combined(self, other: ResourceSet, rule: Any) -> ResourceSet:
-        """The result of a rule on what each rank holds in both sets."""
+    def _combined(
+        self, other: ResourceSet, rule: Rule, having: Callable[[Idset, Idset], Idset]
+    ) -> ResourceSet:
+        """The result of `rule` on what each rank holds in both sets, of `having` on each property's ranks."""
         self._agree(other)
         mine = algebra.pieces((g.ranks, g.children) for g in self.groups)
         others = algebra.pieces((g.ranks, g.children) for g in other.groups)
-        return self._with(algebra.combine(mine, others, rule), other, rule)
+        groups = _groups(algebra.combine(mine, others, rule))
+        ranks = ResourceSet(groups).ranks
+        names = dict.fromkeys((*self.properties, *other.properties))
+        properties = {
+            name: having(self.properties.get(name, _EMPTY), other.properties.get(name, _EMPTY))
+            for name in names
+        }
+        return ResourceSet(
+            groups,
+            _merged_hosts(self, other, ranks),
+            _restricted(properties, ranks),
+            starttime=other.starttime if self.starttime is None else self.starttime,
+            expiration=other.expiration if self.expiration is None else self.expiration,
+            attributes=other.attributes if self.attributes is None else self.attributes,
+            extra=self.extra,
+        )
 
     def _agree(self, other: ResourceSet) -> None:
         """Raise ClusterError if a rank has one host here and another there."""
@@ -261,36 +285,6 @@ class ResourceSet:
             for rank, a, b in zip(both, here, there, strict=True):
                 if a != b:
                     raise ClusterError(f"rank {rank} is {a!r} in one resource set and {b!r} in the other")
-
-    def _with(self, cut: list[Piece], other: ResourceSet, rule: Any) -> ResourceSet:
-        """The set of these pieces, with hosts and properties of this set and, for ranks not in it, the other."""
-        groups = _groups(cut)
-        result = ResourceSet(groups)
-        mine, wanted = self.ranks, result.ranks
-        added = wanted - mine
-        names = dict.fromkeys((*self.properties, *(other.properties if rule is algebra.united else ())))
-        properties = {}
-        for name in names:
-            having = self.properties.get(name, _EMPTY)
-            if rule is algebra.united:
-                having = having | other.properties.get(name, _EMPTY)
-            elif rule is algebra.shared:
-                having = having & other.properties.get(name, _EMPTY)
-            if kept := having & wanted:
-                properties[name] = kept
-        if added:
-            hosts = _merged_hosts(self, other, wanted)
-        else:
-            hosts = _hosts_at(self.hosts, mine, wanted)
-        return ResourceSet(
-            groups,
-            hosts,
-            properties,
-            starttime=other.starttime if self.starttime is None else self.starttime,
-            expiration=other.expiration if self.expiration is None else self.expiration,
-            attributes=other.attributes if self.attributes is None else self.attributes,
-            extra=self.extra,
-        )
 
     # -- out -------------------------------------------------------------------------
 
@@ -339,7 +333,7 @@ class ResourceSet:
     def _check(self) -> None:
         """Assert that the set is canonical and its parts agree."""
         cut = algebra.pieces((g.ranks, g.children) for g in self.groups)
-        assert all(a.high < b.low for a, b in zip(cut, cut[1:], strict=False))
+        assert all(a.high < b.low for a, b in pairwise(cut))
         assert self.groups == _groups(cut)
         assert all(ids for g in self.groups for ids in g.children.values())
         assert len(self.hosts) == len(self.ranks)
@@ -362,20 +356,6 @@ def _groups(cut: list[Piece]) -> tuple[RankGroup, ...]:
     return tuple(RankGroup(ranks, children) for ranks, children in algebra.grouped(cut))
 
 
-def _merged(spans: Iterable[tuple[int, int]]) -> Iterable[tuple[int, int]]:
-    """Join ascending, disjoint spans that touch."""
-    low, high = -1, -2
-    for start, end in spans:
-        if start == high + 1:
-            high = end
-            continue
-        if low >= 0:
-            yield low, high
-        low, high = start, end
-    if low >= 0:
-        yield low, high
-
-
 def _hosts_at(hosts: Hostlist, ranks: Idset, wanted: Idset) -> Hostlist:
     """The hosts of the ranks `wanted`, where `hosts` names all of `ranks`."""
     if ranks == wanted:
@@ -386,11 +366,19 @@ def _hosts_at(hosts: Hostlist, ranks: Idset, wanted: Idset) -> Hostlist:
 def _merged_hosts(left: ResourceSet, right: ResourceSet, wanted: Idset) -> Hostlist:
     """The hosts of `wanted`, from `left` where it has the rank and from `right` elsewhere."""
     mine, others = left.ranks, right.ranks
-    sides = [(low, high, start, left.hosts) for (low, high), start in _placed(mine, wanted & mine)] + [
-        (low, high, start, right.hosts) for (low, high), start in _placed(others, wanted - mine)
+    if wanted <= mine:
+        return _hosts_at(left.hosts, mine, wanted)
+    parts = [(low, left.hosts[at : at + high - low + 1]) for (low, high), at in _placed(mine, wanted & mine)]
+    parts += [
+        (low, right.hosts[at : at + high - low + 1]) for (low, high), at in _placed(others, wanted - mine)
     ]
-    sides.sort(key=lambda side: side[0])
-    return Hostlist.join(hosts[start : start + high - low + 1] for low, high, start, hosts in sides)
+    parts.sort(key=lambda part: part[0])
+    return Hostlist.join(hosts for _, hosts in parts)
+
+
+def _restricted(properties: Mapping[str, Idset], ranks: Idset) -> dict[str, Idset]:
+    """The properties of `ranks` alone."""
+    return {name: kept for name, having in properties.items() if (kept := having & ranks)}
 
 
 def _placed(ranks: Idset, wanted: Idset) -> Iterable[tuple[tuple[int, int], int]]:

@@ -17,6 +17,10 @@ Children: TypeAlias = "Mapping[str, Idset]"
 """What a rank holds: an idset by resource type, none of them empty."""
 
 
+Rule: TypeAlias = "Callable[[Children | None, Children | None], Children | None]"
+"""From what a rank holds on both sides (None: the rank is not there) to what it shall hold."""
+
+
 class Piece(NamedTuple):
     """Ranks `low` to `high`, all with `children`."""
 
@@ -57,11 +61,7 @@ def sweep(
         j += b is not None and b.high < at
 
 
-def combine(
-    left: list[Piece],
-    right: list[Piece],
-    rule: Callable[[Children | None, Children | None], Children | None],
-) -> list[Piece]:
+def combine(left: list[Piece], right: list[Piece], rule: Rule) -> list[Piece]:
     """Apply `rule` to what each rank holds on both sides; None leaves the rank out."""
     result = []
     known: dict[tuple[int, int], Children | None] = {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from simsched.errors import FormatError, LimitError
@@ -55,7 +56,7 @@ class _Reader:
             if key not in _KEYS:
                 self.fail((key,), f"unknown key {clip(str(key))!r}", "one of " + ", ".join(_KEYS))
         parts = {key: self.mapping((key,), doc[key]) for key in _KEYS[1:] if doc.get(key) is not None}
-        outer = {"scheduling": parts.get("scheduling"), "attributes": parts.get("attributes")}
+        outer: dict[str, Any] = {"scheduling": parts.get("scheduling"), "attributes": parts.get("attributes")}
         if "execution" not in parts:
             if "scheduling" not in parts:
                 self.fail(("execution",), "is null", "an object")
@@ -102,7 +103,7 @@ class _Reader:
             ranks, children = self.entry((*path, position), entry)
             cut += [(low, high, position, children) for low, high in ranks.ranges]
         cut.sort(key=lambda piece: piece[:3])
-        for (_, high, _, _), (low, _, position, _) in zip(cut, cut[1:], strict=False):
+        for (_, high, _, _), (low, _, position, _) in pairwise(cut):
             if low <= high:
                 self.fail((*path, position, "rank"), f"rank {low} occurs twice", "each rank once")
         pieces = [algebra.Piece(low, high, children) for low, high, _, children in cut]
