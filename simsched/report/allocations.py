@@ -33,7 +33,8 @@ with record as (
         R: 'STRUCT(execution STRUCT(R_lite STRUCT(rank VARCHAR, children MAP(VARCHAR, VARCHAR))[],
                                     nodelist VARCHAR[]))'})
 )
-select record, id, event, time, x.nodelist as nodelist, unnest(x.R_lite, recursive := false) as entry
+select record, id, event, time, x.nodelist as nodelist,
+       unnest(coalesce(x.R_lite, [null]), recursive := false) as entry
 from record
 """
 

@@ -46,7 +46,7 @@ METRICS: tuple[Metric, ...] = (
     Metric("mean_turnaround", "s", "mean time from submission to end", -1),
     Metric("median_turnaround", "s", "median time from submission to end", -1),
     Metric("mean_bounded_slowdown", "ratio", "mean of max(1, turnaround / max(run time, 10 s))", -1),
-    Metric("median_bounded_slowdown", "ratio", "median bounded slowdown", -1),
+    Metric("median_bounded_slowdown", "ratio", "median of the bounded slowdown", -1),
     Metric("p95_bounded_slowdown", "ratio", "95th percentile of the bounded slowdown", -1),
     Metric("mean_per_processor_bounded_slowdown", "ratio", "mean bounded slowdown per processor", -1),
     Metric("area_weighted_response", "s", "turnaround weighted by core-seconds", -1),

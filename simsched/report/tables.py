@@ -178,6 +178,9 @@ def _check_meta(meta: dict[str, Any], path: Path) -> None:
     for key in ("cluster", "config", "counts"):
         if not isinstance(meta.get(key, {}), dict):
             raise RunError(f"{key} is not an object", where=where)
+    for kind, units in (meta.get("cluster", {}).get("totals") or {}).items():
+        if not isinstance(units, int) or isinstance(units, bool):
+            raise RunError(f"cluster.totals.{kind} is not a count", where=where)
     for file in ("jobs.parquet", "timeline.parquet"):
         if not (path / file).is_file():
             raise RunError(f"{file} is missing", where=str(path), expected="a complete run")

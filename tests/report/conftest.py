@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import duckdb
 import numpy as np
@@ -12,6 +11,9 @@ import pandas as pd
 import pytest
 
 from simsched.report.columns import JOBS, TIMELINE
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 SQL = {"text": "varchar", "category": "varchar", "int": "bigint", "float": "double", "bool": "boolean"}
 
@@ -63,7 +65,7 @@ def _parquet(frame: pd.DataFrame, kinds: dict[str, str], file: Path) -> None:
     columns = [f'cast("{c}" as {kind}) as "{c}"' for c, kind in kinds.items() if c in frame]
     with duckdb.connect() as con:
         con.register("frame", frame)
-        con.execute(f"copy (select {', '.join(columns)} from frame) to '{file}' (format parquet)")
+        con.sql(f"select {', '.join(columns)} from frame").write_parquet(str(file))
 
 
 def jobs_of(rows: list[dict[str, Any]]) -> pd.DataFrame:

@@ -1,0 +1,88 @@
+"""`simsched report`: formats, names, files, and what is refused."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from simsched.cli import main
+
+
+@pytest.fixture
+def run_dir(tmp_path):
+    """A run directory of two jobs, written by hand."""
+    import duckdb
+
+    folder = tmp_path / "easy"
+    folder.mkdir()
+    duckdb.sql(
+        """select * from (values ('a', 0.0, 0.0, 60.0, 4, 'COMPLETED'), ('b', 10.0, 60.0, 90.0, 2, 'TIMEOUT'))
+           t(id, submit, start, "end", cores, result)"""
+    ).write_parquet(str(folder / "jobs.parquet"))
+    duckdb.sql(
+        """select * from (values (0.0, 4, 0), (10.0, 4, 1), (60.0, 2, 0), (90.0, 0, 0))
+           t(time, used_core, queued_jobs)"""
+    ).write_parquet(str(folder / "timeline.parquet"))
+    meta = {"simsched": "0", "format": 1, "complete": True, "cluster": {"name": "x", "totals": {"core": 4}}}
+    (folder / "run.json").write_text(json.dumps(meta))
+    return folder
+
+
+def test_text_is_the_default(run_dir, capsys):
+    assert main(["report", str(run_dir)]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("easy\nx: 4 cores\n")
+    assert "utilisation      core 83.3 %" in out
+
+
+def test_json_goes_to_stdout(run_dir, capsys):
+    assert main(["report", str(run_dir), "--format", "json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["runs"][0]["summary"]["mean_wait"] == 25
+
+
+@pytest.mark.parametrize(
+    ("name", "start"),
+    [("r.json", "{"), ("r.csv", "metric,unit,easy"), ("r.md", "|  | easy |"), ("r.txt", "easy\n")],
+)
+def test_the_ending_of_the_file_gives_the_format(run_dir, tmp_path, capsys, name, start):
+    assert main(["report", str(run_dir), "-o", str(tmp_path / name)]) == 0
+    assert (tmp_path / name).read_text().startswith(start)
+    assert capsys.readouterr().out == ""
+
+
+def test_a_dash_is_stdout(run_dir, capsys):
+    assert main(["report", str(run_dir), "-o", "-", "--format", "csv"]) == 0
+    assert capsys.readouterr().out.startswith("metric,")
+
+
+def test_runs_are_named_and_equal_names_numbered(run_dir, capsys):
+    assert main(["report", f"mine={run_dir}", str(run_dir), str(run_dir), "--format", "csv"]) == 0
+    assert capsys.readouterr().out.startswith("metric,unit,mine,easy,easy (2)\n")
+
+
+def test_several_runs_are_compared(run_dir, capsys):
+    assert main(["report", str(run_dir), f"b={run_dir}"]) == 0
+    assert "b against easy, 2 jobs paired: no difference shown" in capsys.readouterr().out
+
+
+def test_a_directory_with_an_equals_sign_is_a_directory(run_dir, capsys):
+    moved = run_dir.rename(run_dir.parent / "k=v")
+    assert main(["report", str(moved), "--format", "csv"]) == 0
+    assert capsys.readouterr().out.startswith("metric,unit,k=v\n")
+
+
+def test_no_such_run(tmp_path, capsys):
+    assert main(["report", str(tmp_path / "none")]) == 2
+    assert "there is no such run directory" in capsys.readouterr().err
+
+
+def test_html_needs_a_file(run_dir, capsys):
+    assert main(["report", str(run_dir), "--format", "html"]) == 2
+    assert "expected -o FILE" in capsys.readouterr().err
+
+
+def test_a_file_that_cannot_be_written(run_dir, tmp_path, capsys):
+    assert main(["report", str(run_dir), "-o", str(tmp_path / "no" / "r.csv")]) == 2
+    assert "No such file" in capsys.readouterr().err
