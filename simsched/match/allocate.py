@@ -1,0 +1,295 @@
+"""The live state: what is free now, claimed and released by whole selections.
+
+An `Availability` is a value of one instant; the matcher never knows which.  The state of
+this moment, the expected state at a job's shadow time, and an idle machine are three
+instances of it.  Costs are in the targets touched, never in the size of the machine.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from simsched.graph.index import Bools, Index, Ints, PoolType
+    from simsched.match.capacity import Capacity
+    from simsched.match.request import Content, Need
+    from simsched.match.selection import Draw, Hold, Selection
+
+_NOTHING: Ints = np.empty(0, np.int64)
+
+LOG_LIMIT = 4096
+"""Changes remembered for counts that catch up; a count that fell further behind starts anew."""
+
+
+class Availability:
+    """Free units a bank, claims a vertex, and the counts derived from them.
+
+    Parameters
+    ----------
+    index : the compiled cluster.
+    ignore_status : treat everything as up (feasibility "on this cluster, whatever its state").
+
+    Attributes
+    ----------
+    free : pool type → free units a bank.
+    total : pool type → free units in all.
+    use : claims that touch each target.
+    up : which targets are up.
+    """
+
+    __slots__ = (
+        "_hidden",
+        "base",
+        "counts",
+        "free",
+        "held",
+        "index",
+        "log",
+        "partial",
+        "shared",
+        "sharers",
+        "total",
+        "up",
+        "use",
+    )
+
+    def __init__(self, index: Index, *, ignore_status: bool = False) -> None:
+        self.index = index
+        pools = index.pool_types
+        self.free: dict[str, Ints] = {
+            name: p.size.copy() if ignore_status else np.where(p.up, p.size, 0) for name, p in pools.items()
+        }
+        self.total: dict[str, int] = {name: int(free.sum()) for name, free in self.free.items()}
+        self.partial: dict[str, dict[int, int]] = {name: {} for name, p in pools.items() if p.named}
+        """Free-unit masks of the banks that are neither full nor empty."""
+        self.use: Ints = np.zeros(len(index), dtype=np.int64)
+        self.up: Bools = np.ones(len(index), dtype=np.bool_) if ignore_status else index.up.copy()
+        self.held: dict[str, Bools] = {n: np.zeros(len(v), np.bool_) for n, v in index.vertex_types.items()}
+        self.shared: dict[str, Ints] = {n: np.zeros(len(v), np.int64) for n, v in index.vertex_types.items()}
+        self.sharers: dict[tuple[str, int, int], int] = {}
+        """(pool type, bank, unit) → how many share it; a shared unit is not free."""
+        self._hidden: dict[str, Ints] = {}
+        """Pool type → units that are neither free nor taken, because their target is down."""
+        if not ignore_status and not all(p.up.all() for p in pools.values()):
+            self._hidden = {name: np.where(p.up, 0, p.size) for name, p in pools.items()}
+        self.log: list[Ints] = []
+        self.base = 0
+        """How many entries the log has lost at its front."""
+        self.counts: dict[Content, Capacity] = {}
+        """Incrementally kept counts, by what they count (see `capacity`)."""
+
+    def copy(self) -> Availability:
+        """Return an independent copy; derived counts are made anew where they are asked for."""
+        twin: Availability = object.__new__(Availability)
+        twin.index = self.index
+        twin.free = {name: free.copy() for name, free in self.free.items()}
+        twin.total = self.total.copy()
+        twin.partial = {name: masks.copy() for name, masks in self.partial.items()}
+        twin.use = self.use.copy()
+        twin.up = self.up.copy()
+        twin.held = {name: row.copy() for name, row in self.held.items()}
+        twin.shared = {name: row.copy() for name, row in self.shared.items()}
+        twin.sharers = self.sharers.copy()
+        twin._hidden = {name: row.copy() for name, row in self._hidden.items()}
+        twin.log = []
+        twin.base = 0
+        twin.counts = {}
+        return twin
+
+    # --- questions -----------------------------------------------------------------------
+
+    def free_mask(self, pool: PoolType, bank: int) -> int:
+        """Return which units of a bank are free, as a bit mask over its unit ordinals."""
+        mask = self.partial[pool.name].get(bank)
+        if mask is not None:
+            return mask
+        return (1 << int(pool.size[bank])) - 1 if self.free[pool.name][bank] else 0
+
+    def taken(self, name: str) -> Ints:
+        """Return how many units of each bank are claimed, exclusively or shared."""
+        size = self.index.pool_types[name].size
+        hidden = self._hidden.get(name)
+        found: Ints = size - self.free[name] if hidden is None else size - self.free[name] - hidden
+        return found
+
+    def shareable(self, name: str) -> Ints:
+        """Return how many units of each bank are free or claimed shared only."""
+        free = self.free[name]
+        if self.sharers:
+            free = free.copy()
+            for kind, bank, _ in self.sharers:
+                if kind == name:
+                    free[bank] += 1
+        return free
+
+    def usable_mask(self, need: Need, bank: int) -> int:
+        """Return the units of a bank that may serve a pool need, as a mask over unit ordinals."""
+        pool = self.index.pool_types[need.type]
+        mask = self.free_mask(pool, bank)
+        if not need.exclusive:
+            for kind, shared_bank, unit in self.sharers:
+                if (kind, shared_bank) == (need.type, bank):
+                    mask |= 1 << unit
+        if need.ids is not None:
+            mask &= sum(1 << i for i, unit in enumerate(pool.ids[bank]) if unit in need.ids)
+        if need.names is not None:
+            names = self.index.unit_names(need.type, bank)
+            mask &= sum(1 << i for i, name in enumerate(names) if name in need.names)
+        return mask
+
+    @property
+    def version(self) -> int:
+        """A number that grows with every change."""
+        return self.base + len(self.log)
+
+    def changed_since(self, version: int) -> Ints | None:
+        """Return the targets touched since `version`, each once; None: too long ago to tell."""
+        if version < self.base:
+            return None
+        missed = self.log[version - self.base :]
+        if len(missed) == 1:
+            return missed[0]
+        return np.unique(np.concatenate(missed)) if missed else _NOTHING
+
+    # --- changes -------------------------------------------------------------------------
+
+    def claim(self, selection: Selection) -> None:
+        """Take what a selection names; it must have been selected on this very state."""
+        for draw in selection.held:
+            self.free[draw.type][draw.banks] -= draw.units
+            self.total[draw.type] -= draw.amount
+            if draw.masks is not None:
+                self._take_units(draw)
+        for draw in selection.shared:
+            self._share_units(draw)
+        for hold in selection.holds:
+            self._hold(hold, 1)
+        self.use[selection.targets] += 1
+        self._note(selection.targets)
+
+    def release(self, selection: Selection) -> None:
+        """Give back what a selection took."""
+        for draw in selection.held:
+            self.free[draw.type][draw.banks] += draw.units
+            self.total[draw.type] += draw.amount
+            if draw.masks is not None:
+                self._give_units(draw)
+        for draw in selection.shared:
+            self._unshare_units(draw)
+        for hold in selection.holds:
+            self._hold(hold, -1)
+        self.use[selection.targets] -= 1
+        if self._hidden:
+            self._hide(selection)
+        self._note(selection.targets)
+
+    def set_status(self, targets: Ints, *, up: bool) -> None:
+        """Mark execution targets up or down; what runs on them is not touched."""
+        changing = targets[self.up[targets] != up]
+        self.up[changing] = up
+        for name, pool in self.index.pool_types.items():
+            hidden = self._hidden.setdefault(name, np.zeros(len(pool), np.int64))
+            banks = np.flatnonzero(np.isin(pool.target, changing))
+            if up:
+                self._move(name, banks, hidden[banks].copy(), hidden)
+            else:
+                self._move(name, banks, -self.free[name][banks], hidden)
+        self._note(changing)
+
+    def _move(self, name: str, banks: Ints, units: Ints, hidden: Ints) -> None:
+        self.free[name][banks] += units
+        self.total[name] += int(units.sum())
+        hidden[banks] -= units
+
+    def _hide(self, selection: Selection) -> None:
+        """Keep units that come back on targets that are down from being free."""
+        down = selection.targets[~self.up[selection.targets]]
+        for draw in selection.held if len(down) else ():
+            pool = self.index.pool_types[draw.type]
+            banks = draw.banks[np.isin(pool.target[draw.banks], down)]
+            self._move(draw.type, banks, -self.free[draw.type][banks], self._hidden[draw.type])
+
+    def _take_units(self, draw: Draw) -> None:
+        pool = self.index.pool_types[draw.type]
+        partial = self.partial[draw.type]
+        size = pool.size
+        for bank, mask in zip(draw.banks.tolist(), draw.masks or (), strict=True):
+            had = partial.pop(bank, None)
+            rest = ((1 << int(size[bank])) - 1 if had is None else had) & ~mask
+            if rest:
+                partial[bank] = rest
+
+    def _give_units(self, draw: Draw) -> None:
+        pool = self.index.pool_types[draw.type]
+        partial = self.partial[draw.type]
+        size = pool.size
+        for bank, mask in zip(draw.banks.tolist(), draw.masks or (), strict=True):
+            now = partial.pop(bank, 0) | mask
+            if now != (1 << int(size[bank])) - 1:
+                partial[bank] = now
+
+    def _share_units(self, draw: Draw) -> None:
+        """Claim units shared: the first to share a unit takes it from exclusive use."""
+        for bank, mask in zip(draw.banks.tolist(), draw.masks or (), strict=True):
+            for unit in _bits(mask):
+                key = (draw.type, bank, unit)
+                self.sharers[key] = self.sharers.get(key, 0) + 1
+                if self.sharers[key] == 1:
+                    self._shift(draw.type, bank, 1 << unit, -1)
+
+    def _unshare_units(self, draw: Draw) -> None:
+        for bank, mask in zip(draw.banks.tolist(), draw.masks or (), strict=True):
+            for unit in _bits(mask):
+                key = (draw.type, bank, unit)
+                self.sharers[key] -= 1
+                if not self.sharers[key]:
+                    del self.sharers[key]
+                    self._shift(draw.type, bank, 1 << unit, 1)
+
+    def _shift(self, name: str, bank: int, mask: int, sign: int) -> None:
+        """Move one unit in or out of exclusive use."""
+        pool = self.index.pool_types[name]
+        self.free[name][bank] += sign
+        self.total[name] += sign
+        full = (1 << int(pool.size[bank])) - 1
+        partial = self.partial[name]
+        now = partial.pop(bank, full if sign < 0 else 0)
+        now = now | mask if sign > 0 else now & ~mask
+        if now and now != full:
+            partial[bank] = now
+
+    def _hold(self, hold: Hold, sign: int) -> None:
+        if hold.exclusive:
+            self.held[hold.type][hold.ordinals] = sign > 0
+        else:
+            self.shared[hold.type][hold.ordinals] += sign
+
+    def _note(self, targets: Ints) -> None:
+        self.log.append(targets)
+        if len(self.log) > LOG_LIMIT:
+            drop = LOG_LIMIT // 2
+            del self.log[:drop]
+            self.base += drop
+
+    # --- invariants ----------------------------------------------------------------------
+
+    def _check(self) -> None:
+        """Assert that counts, masks and totals tell one story."""
+        for name, pool in self.index.pool_types.items():
+            free = self.free[name]
+            assert (free >= 0).all(), name
+            assert (free <= pool.size).all(), name
+            assert self.total[name] == int(free.sum()), name
+            hidden = self._hidden.get(name)
+            for bank, mask in self.partial.get(name, {}).items():
+                visible = int(free[bank]) + (int(hidden[bank]) if hidden is not None else 0)
+                assert 0 < mask < (1 << int(pool.size[bank])) - 1, (name, bank)
+                assert mask.bit_count() == visible, (name, bank)
+        assert (self.use >= 0).all()
+        assert all((row >= 0).all() for row in self.shared.values())
+
+
+def _bits(mask: int) -> list[int]:
+    return [i for i in range(mask.bit_length()) if mask >> i & 1]

@@ -1,0 +1,312 @@
+"""Selection, top-down: take candidates in the policy's order and descend into each.
+
+Counts (`capacity`) have settled that the request fits, and that its siblings do not
+compete; what is left is to choose, and choosing one never spoils another.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from simsched.graph.index import ABOVE, TARGET, Ints
+from simsched.match.capacity import EVERYWHERE, MANY, beneath, capacity, hosts, usable_units
+from simsched.match.draws import finished, lowest_bits, spelled
+from simsched.match.policy import Candidates, MatchPolicy, arranged
+from simsched.match.request import POOL, SLOT, VERTEX
+from simsched.match.selection import Draw, Hold, Selection
+
+if TYPE_CHECKING:
+    from simsched.graph.index import Index
+    from simsched.match.allocate import Availability
+    from simsched.match.request import Content, Need, Request
+
+BLOCK = 512
+"""Targets looked at first when candidates are taken in graph order; the block doubles from there."""
+
+
+class Descent:
+    """One selection in the making; short-lived."""
+
+    def __init__(
+        self, request: Request, avail: Availability, policy: MatchPolicy, rng: np.random.Generator | None
+    ) -> None:
+        self.request = request
+        self.avail = avail
+        self.index: Index = avail.index
+        self.policy = policy
+        self.rng = rng
+        self.targets: list[Ints] = []
+        self.held: list[Draw] = []
+        self.named: list[Draw] = []
+        self.shared: list[Draw] = []
+        self.holds: list[Hold] = []
+        self.covered = False
+        """Whether anything was named that an ancestor holds, or held that is not named."""
+
+    def build(self) -> Selection:
+        """Return the selection."""
+        for need in self.request.needs:
+            self._place(need, 1, EVERYWHERE, 0, covered=False)
+        held = finished(self.held, self.avail)
+        named = finished([*self.named, *self.shared], self.avail) if self.covered or self.shared else held
+        return Selection(
+            request=self.request,
+            targets=self.targets[0] if len(self.targets) == 1 else _union(self.targets),
+            held=held,
+            named=named,
+            holds=tuple(self.holds),
+            shared=tuple(self.shared),
+            slots=self.request.slots,
+        )
+
+    # --- descending ----------------------------------------------------------------------
+
+    def _place(self, need: Need, times: int, above: str, vertex: int, *, covered: bool) -> None:
+        """Take `times` copies of a need beneath a vertex; `covered`: an ancestor is held whole already."""
+        if need.kind == POOL:
+            self._draw_beneath(need, need.amount * times, above, vertex, covered=covered)
+        elif need.kind == SLOT:
+            self._place_slot(need, need.amount * times, above, vertex, covered=covered)
+        else:
+            self._place_vertices(need, times, above, vertex, covered=covered)
+
+    def _place_all(self, need: Need, times: int, vertex: int, *, covered: bool) -> None:
+        """Take `times` copies of a vertex need's or slot's content beneath one vertex of its type."""
+        if need.flat is not None and need.kind == VERTEX:
+            for type_, units in need.flat:
+                self._draw_units(type_, units * times, need.type, vertex, covered=covered)
+            return
+        for child in need.children:
+            self._place(child, times, need.type, vertex, covered=covered)
+
+    def _place_slot(self, need: Need, slots: int, above: str, vertex: int, *, covered: bool) -> None:
+        index = self.index
+        spread_out = need.content is not None and above != index.target_type
+        if spread_out and (above == EVERYWHERE or index.vertex_types[above].level == ABOVE):
+            assert need.content is not None
+            fits = capacity(need.content, self.avail).fits
+            low, high = self._reach(above, vertex, index.target_type)
+            targets, numbers = self._take(index.target_type, fits, slots, low, high)
+            self._fill_targets(need.content, targets, numbers, covered=covered)
+            for child in need.children:
+                if child not in need.content.needs:
+                    self._place(child, slots, above, vertex, covered=covered)
+            return
+        if need.flat is not None and above != EVERYWHERE:
+            for type_, units in need.flat:
+                self._draw_units(type_, units * slots, above, vertex, covered=covered)
+            return
+        for child in need.children:
+            self._place(child, slots, above, vertex, covered=covered)
+
+    def _place_vertices(self, need: Need, times: int, above: str, vertex: int, *, covered: bool) -> None:
+        low, high = self._reach(above, vertex, need.type)
+        wanted = need.amount * times
+        if need.level == TARGET:
+            assert need.content is not None
+            fits = capacity(need.content, self.avail).fits
+        else:
+            ordinals = np.arange(low, high)
+            fits = np.zeros(high, dtype=np.int64)
+            fits[low:high] = hosts(need, ordinals, self.avail)
+        most = 1 if need.exclusive else times
+        chosen, numbers = self._take(need.type, fits, wanted, low, high, most=most)
+        self.holds.append(Hold(need.type, chosen, need.exclusive))
+        if need.level == TARGET:
+            assert need.content is not None
+            if need.exclusive and not covered:
+                self._hold_beneath(need.type, chosen)
+            self._fill_targets(
+                need.content, chosen, numbers, covered=covered or need.exclusive, whole=need.whole
+            )
+            return
+        if need.exclusive and not covered:
+            self._hold_beneath(need.type, chosen)
+        if need.whole:
+            self._name_beneath(need.type, chosen)
+        for ordinal, number in zip(chosen.tolist(), spelled(numbers, len(chosen)), strict=True):
+            self._place_all(need, number, ordinal, covered=covered or need.exclusive)
+
+    def _fill_targets(
+        self, content: Content, targets: Ints, numbers: Ints | int, *, covered: bool, whole: bool = False
+    ) -> None:
+        """Take `numbers[i]` copies of `content` on each target."""
+        self.targets.append(targets)
+        if content.alone and not (content.node and content.exclusive):
+            if not covered:
+                self._hold_beneath(self.index.target_type, targets)
+            covered = whole = True
+        if whole:
+            self._name_beneath(self.index.target_type, targets)
+        if content.flat is not None:
+            for type_, units in content.flat:
+                if not whole:
+                    self._draw_on_targets(type_, targets, numbers * units, covered=covered)
+            return
+        for target, number in zip(targets.tolist(), spelled(numbers, len(targets)), strict=True):
+            for need in content.needs:
+                self._place(need, number, self.index.target_type, target, covered=covered)
+
+    # --- choosing ------------------------------------------------------------------------
+
+    def _reach(self, above: str, vertex: int, below: str) -> tuple[int, int]:
+        """Return the interval of `below` ordinals beneath one vertex."""
+        if above == EVERYWHERE:
+            return 0, len(self.index.positions(below)[0])
+        low, high = self.index.interval(above, below)
+        return int(low[vertex]), int(high[vertex])
+
+    def _take(
+        self, kind: str, fits: Ints, wanted: int, low: int, high: int, *, most: int = MANY
+    ) -> tuple[Ints, Ints | int]:
+        """Take `wanted` copies from candidates in [low, high), at most `most` from each.
+
+        Returns the candidates taken and how many copies of each (one number: the same of all).
+        """
+        if self.policy.order is None:
+            found = _first_candidates(fits, wanted, low, high, most)
+            numbers = fits[found]
+        else:
+            found = low + np.flatnonzero(fits[low:high])
+            numbers = fits[found]
+            order = arranged(self.policy, Candidates(kind, found, numbers, self.avail, self.rng))
+            found, numbers = found[order], numbers[order]
+        if most < MANY:
+            numbers = np.minimum(numbers, most)
+        if most == 1 or (len(numbers) >= wanted and int(numbers[:wanted].max()) == 1):
+            return found[:wanted], 1
+        sums = np.cumsum(numbers)
+        last = int(np.searchsorted(sums, wanted))
+        numbers = numbers[: last + 1].copy()
+        numbers[last] -= int(sums[last]) - wanted
+        return found[: last + 1], numbers
+
+    # --- units ---------------------------------------------------------------------------
+
+    def _draw_on_targets(self, type_: str, targets: Ints, units: Ints | int, *, covered: bool) -> None:
+        """Draw units of one pool type on each of several targets."""
+        if self.index.pool_types[type_].aligned:
+            self._note(_draw(type_, targets, units), covered=covered)
+            return
+        for target, number in zip(targets.tolist(), spelled(units, len(targets)), strict=True):
+            self._draw_units(type_, number, self.index.target_type, target, covered=covered)
+
+    def _draw_units(self, type_: str, units: int, above: str, vertex: int, *, covered: bool) -> None:
+        """Draw units from the banks beneath a vertex, in graph order."""
+        low, high = self._reach(above, vertex, type_)
+        free = self.avail.free[type_][low:high]
+        sums = np.cumsum(free)
+        last = int(np.searchsorted(sums, units))
+        numbers = free[: last + 1].copy()
+        numbers[last] -= int(sums[last]) - units
+        some = np.flatnonzero(numbers)
+        self._note(_draw(type_, low + some, numbers[some]), covered=covered)
+        self._touch(type_, low + some)
+
+    def _draw_beneath(self, need: Need, units: int, above: str, vertex: int, *, covered: bool) -> None:
+        """Draw what a pool need asks for: any units, units that `id` names, or units to share (M4)."""
+        if need.takes_any_units:
+            self._draw_units(need.type, units, above, vertex, covered=covered)
+            return
+        low, high = self._reach(above, vertex, need.type)
+        draw = self._particular(need, units if need.exclusive else need.amount, low, high)
+        self._touch(need.type, draw.banks)
+        if need.exclusive:
+            self._note(draw, covered=covered)
+        elif covered:
+            self.named.append(draw)
+        else:
+            self.shared.append(draw)
+
+    def _particular(self, need: Need, units: int, low: int, high: int) -> Draw:
+        """Choose units bank by bank, as masks."""
+        have = usable_units(need, self.avail)
+        banks, masks = [], []
+        for bank in range(low, high):
+            if units and have[bank]:
+                mask = lowest_bits(self.avail.usable_mask(need, bank), min(units, int(have[bank])))
+                banks.append(bank)
+                masks.append(mask)
+                units -= mask.bit_count()
+        numbers = np.array([mask.bit_count() for mask in masks], dtype=np.int64)
+        return Draw(need.type, np.array(banks, dtype=np.int64), numbers, int(numbers.sum()), masks)
+
+    def _note(self, draw: Draw, *, covered: bool) -> None:
+        """Write down a draw: named in R, and held unless an ancestor holds it already."""
+        self.named.append(draw)
+        if covered:
+            self.covered = True
+        else:
+            self.held.append(draw)
+
+    def _touch(self, type_: str, banks: Ints) -> None:
+        """Write down the targets that banks lie on."""
+        targets = self.index.pool_types[type_].target[banks]
+        self.targets.append(np.unique(targets[targets >= 0]))
+
+    # --- whole subtrees (M4, M5) ------------------------------------------------------------
+
+    def _hold_beneath(self, kind: str, chosen: Ints) -> None:
+        """Hold everything beneath some vertices: units, vertices, and the targets they are or contain."""
+        self.covered = True
+        self.held.extend(self._units_beneath(kind, chosen))
+        for name, vertices in self.index.vertex_types.items():
+            if name not in self.index.types_beneath(kind):
+                continue
+            ordinals = beneath(kind, name, chosen, self.index).ordinals
+            assert ordinals is not None
+            self.holds.append(Hold(name, ordinals, exclusive=True))
+            if vertices.level == TARGET:
+                self.targets.append(ordinals)
+
+    def _name_beneath(self, kind: str, chosen: Ints) -> None:
+        """Let R name everything beneath some vertices."""
+        self.named.extend(self._units_beneath(kind, chosen))
+
+    def _units_beneath(self, kind: str, chosen: Ints) -> list[Draw]:
+        """Return all free units beneath some vertices (all that are up: the subtrees are idle)."""
+        found = []
+        for name, pool in self.index.pool_types.items():
+            if pool.aligned and kind == self.index.target_type:
+                banks = chosen
+            else:
+                ordinals = beneath(kind, name, chosen, self.index).ordinals
+                assert ordinals is not None
+                banks = ordinals
+            units = self.avail.free[name][banks]
+            if not units.all():
+                some = np.flatnonzero(units)
+                banks, units = banks[some], units[some]
+            if len(banks):
+                found.append(_draw(name, banks, units))
+        return found
+
+
+def _draw(type_: str, banks: Ints, units: Ints | int) -> Draw:
+    amount = units * len(banks) if isinstance(units, int) else int(units.sum())
+    return Draw(type_, banks, units, amount)
+
+
+def _first_candidates(fits: Ints, wanted: int, low: int, high: int, most: int) -> Ints:
+    """Return, in graph order, candidates that suffice for `wanted` copies; a block at a time."""
+    parts = []
+    block = max(BLOCK, 2 * wanted if most == 1 else 0)
+    while True:
+        found = np.flatnonzero(fits[low : low + block] if low + block < high else fits[low:high])
+        if low:
+            found += low
+        low += block
+        parts.append(found)
+        if low >= high:
+            break
+        wanted -= len(found) if most == 1 else int(np.minimum(fits[found], most).sum())
+        if wanted <= 0:
+            break
+        block *= 2
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+
+def _union(parts: list[Ints]) -> Ints:
+    return np.unique(np.concatenate(parts)) if parts else np.empty(0, dtype=np.int64)

@@ -1,0 +1,93 @@
+"""Draws: units merged bank by bank, and the lowest free ones of a bank picked by number."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from simsched.match.selection import Draw
+
+if TYPE_CHECKING:
+    from simsched.graph.index import Ints, PoolType
+    from simsched.match.allocate import Availability
+
+
+def finished(draws: list[Draw], avail: Availability) -> tuple[Draw, ...]:
+    """Return one draw a pool type, each bank once, with the units chosen (the lowest free ones)."""
+    if len(draws) > 1:
+        draws = _merged(draws)
+    return tuple(draw if draw.masks is not None else _chosen(draw, avail) for draw in draws)
+
+
+def _merged(draws: list[Draw]) -> list[Draw]:
+    by_type: dict[str, list[Draw]] = {}
+    for draw in draws:
+        by_type.setdefault(draw.type, []).append(draw)
+    return [parts[0] if len(parts) == 1 else _merge(parts) for parts in by_type.values()]
+
+
+def _merge(parts: list[Draw]) -> Draw:
+    """Add up draws of one type; a unit that is named twice counts once."""
+    if any(part.masks is not None for part in parts):
+        return _merge_masks(parts)
+    banks = np.concatenate([part.banks for part in parts])
+    units = np.concatenate([np.broadcast_to(part.units, len(part.banks)) for part in parts])
+    once, where = np.unique(banks, return_inverse=True)
+    numbers = np.zeros(len(once), dtype=np.int64)
+    np.add.at(numbers, where, units)
+    return Draw(parts[0].type, once, numbers, int(numbers.sum()))
+
+
+def _merge_masks(parts: list[Draw]) -> Draw:
+    masks: dict[int, int] = {}
+    for part in parts:
+        for bank, mask in zip(part.banks.tolist(), part.masks or (), strict=True):
+            masks[bank] = masks.get(bank, 0) | mask
+    banks = sorted(masks)
+    chosen = [masks[bank] for bank in banks]
+    numbers = np.array([mask.bit_count() for mask in chosen], dtype=np.int64)
+    return Draw(parts[0].type, np.array(banks, dtype=np.int64), numbers, int(numbers.sum()), chosen)
+
+
+def _chosen(draw: Draw, avail: Availability) -> Draw:
+    """Return the draw with the lowest free units of each bank; whole banks need no masks."""
+    pool = avail.index.pool_types[draw.type]
+    if not pool.named or _takes_whole_banks(draw, pool):
+        return draw
+    masks = [
+        lowest_bits(avail.free_mask(pool, bank), units)
+        for bank, units in zip(draw.banks.tolist(), spelled(draw.units, len(draw.banks)), strict=True)
+    ]
+    return Draw(draw.type, draw.banks, draw.units, draw.amount, masks)
+
+
+def _takes_whole_banks(draw: Draw, pool: PoolType) -> bool:
+    if pool.uniform is not None and isinstance(draw.units, int):
+        return draw.units == pool.uniform
+    return bool((pool.size[draw.banks] == draw.units).all())
+
+
+def lowest_bits(mask: int, count: int) -> int:
+    """Return the `count` lowest set bits of a mask that has at least as many.
+
+    >>> bin(lowest_bits(0b1011010, 3))
+    '0b11010'
+    """
+    lowest = mask & -mask
+    run = ((1 << count) - 1) * lowest
+    if run & mask == run:
+        return run
+    low, high = count, mask.bit_length()
+    while low < high:
+        middle = (low + high) // 2
+        if (mask & ((1 << middle) - 1)).bit_count() >= count:
+            high = middle
+        else:
+            low = middle + 1
+    return mask & ((1 << low) - 1)
+
+
+def spelled(numbers: Ints | int, length: int) -> list[int]:
+    """Return one number a place, whether they were given one by one or all at once."""
+    return [numbers] * length if isinstance(numbers, int) else numbers.tolist()

@@ -1,0 +1,468 @@
+"""A jobspec's resources compiled against one cluster: the question in the cluster's own terms.
+
+Every request vertex becomes a `Need` that knows what kind of thing it asks for here (units
+of a pool, vertices, copies of a slot, or a type that the cluster does not have), where such
+things lie, how many it takes at least, and whether it takes them exclusively (M4).
+Requests are cached: equal resources and constraints share one `Request`, and slots of
+equal content share one set of incrementally kept counts whatever their count.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from math import ceil
+from typing import TYPE_CHECKING
+
+from simsched.errors import RequestError
+from simsched.formats.hostlist import Hostlist
+from simsched.formats.idset import Idset
+from simsched.formats.units import convert
+from simsched.graph.index import ABOVE, BELOW, TARGET
+from simsched.match.rules import RFC14
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from simsched.formats.count import Count
+    from simsched.formats.jobspec import Jobspec, ResourceVertex
+    from simsched.graph.index import Bools, Index
+    from simsched.match.rules import MatchRules
+
+POOL, VERTEX, SLOT, ABSENT = "pool", "vertex", "slot", "absent"
+MAX_UNITS = 10**15
+"""A count beyond this is refused: no cluster holds it, and sums of it would overflow."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Need:
+    """One request vertex, compiled.
+
+    Attributes
+    ----------
+    type : the resource type, or ``"slot"``.
+    kind : `POOL`, `VERTEX`, `SLOT` or `ABSENT` (no such type in this cluster).
+    level : for a vertex or pool, where such things lie; for a slot, `TARGET` where each copy
+        lies within one execution target (M3), else `ABOVE`.
+    amount : how many are taken: the least acceptable count (M6), in the pool's own unit.
+    count : the acceptable counts as asked for.
+    exclusive : claimed exclusively (M4).
+    whole : R names the whole subtree (M5).
+    children : what must be had beneath each.
+    ids, names : the vertices or units that may serve; None: any.
+    path : where it stands in the request, ``node/slot/core``.
+    number : its place in the request in preorder.
+    eligible : the targets that the constraint lets pass (M7).
+    content : what one execution target must offer for one of these; None above the targets.
+    flat : what `children` draw, where units a pool type say it all (see `Content`).
+    """
+
+    type: str
+    kind: str
+    level: str
+    amount: int
+    count: Count
+    exclusive: bool
+    whole: bool
+    children: tuple[Need, ...]
+    ids: Idset | None
+    names: frozenset[str] | None
+    path: str
+    number: int
+    label: str | None
+    eligible: Bools
+    content: Content | None
+    flat: tuple[tuple[str, int], ...] | None
+
+    @property
+    def takes_any_units(self) -> bool:
+        """Whether this asks for units of a pool, no matter which, for itself alone."""
+        return self.kind == POOL and self.exclusive and self.ids is None and self.names is None
+
+    def walk(self) -> Iterator[Need]:
+        """Yield this need and all beneath it, in preorder."""
+        yield self
+        for child in self.children:
+            yield from child.walk()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Content:
+    """What is asked of one execution target for one copy of a slot, or for one target vertex.
+
+    Attributes
+    ----------
+    node : whether the target itself is claimed, and so serves at most once when `exclusive`.
+    needs : what must be had within the target for one copy.
+    flat : the same as units a pool type, where that says it all; None: sockets and the like.
+    alone : nothing else may be on the target (a policy of whole nodes).
+    unit : the one pool type of which one unit is all that is asked, whose free units are then
+        the answer; else None.
+    eligible : the targets that the constraint, ids and names let pass.
+    every : whether `eligible` holds for all targets of the cluster.
+    """
+
+    node: bool
+    exclusive: bool
+    needs: tuple[Need, ...]
+    flat: tuple[tuple[str, int], ...] | None
+    eligible: Bools
+    every: bool
+    alone: bool
+    unit: str | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Request:
+    """A compiled request; compare by identity, since equal ones are shared.
+
+    Attributes
+    ----------
+    needs : the top-level needs.
+    demand : units of each pool type that any match takes at least (exclusively).
+    nodes : execution targets that any match touches at least.
+    slots : copies of slots in all, or 0 without a slot.
+    ranged : numbers (preorder) of the needs whose count is a range or set, not settled yet.
+    chosen : the counts settled for the others of them, in the request's own unit.
+    separable : no two siblings compete for the same things, so counting is exact (M10).
+    """
+
+    jobspec: Jobspec
+    needs: tuple[Need, ...]
+    eligible: Bools
+    demand: dict[str, int]
+    nodes: int
+    slots: int
+    ranged: tuple[int, ...]
+    separable: bool
+    rules: MatchRules
+    chosen: dict[int, int]
+    alone: bool
+    variants: dict[tuple[int, int], Request] = field(default_factory=dict)
+
+    def walk(self) -> Iterator[Need]:
+        """Yield all needs in preorder."""
+        for need in self.needs:
+            yield from need.walk()
+
+
+def compile_request(
+    jobspec: Jobspec, index: Index, rules: MatchRules = RFC14, *, alone: bool = False
+) -> Request:
+    """Compile a jobspec's resources and constraint against a cluster.
+
+    With `alone`, only idle targets serve, and they are taken whole (policies of whole nodes).
+
+    Raises
+    ------
+    RequestError
+        if it cannot mean anything here: units of another dimension, a slot in a slot,
+        a slot without content, a slot or vertex beneath a pool.
+    """
+    key = (jobspec.resources, jobspec.constraint, rules.name, alone)
+    cache: dict[object, Request] = index.memo.setdefault("requests", {})
+    request = cache.get(key)
+    if request is None:
+        request = _Compiler(index, jobspec, rules, {}, alone=alone).request()
+        cache[key] = request
+    return request
+
+
+def with_amount(request: Request, number: int, amount: int, index: Index) -> Request:
+    """Return the request with one ranged need fixed at `amount`; the other choices stay."""
+    variant = request.variants.get((number, amount))
+    if variant is None:
+        chosen = {**request.chosen, number: amount}
+        variant = _Compiler(index, request.jobspec, request.rules, chosen, alone=request.alone).request()
+        request.variants[number, amount] = variant
+    return variant
+
+
+class _Compiler:
+    """One compilation; short-lived."""
+
+    def __init__(
+        self, index: Index, jobspec: Jobspec, rules: MatchRules, chosen: dict[int, int], *, alone: bool
+    ) -> None:
+        self.index = index
+        self.alone = alone
+        self.jobspec = jobspec
+        self.rules = rules
+        self.chosen = chosen
+        """Counts settled for ranged vertices: in the request's own unit, by preorder number."""
+        self.number = 0
+        self.ranged: list[int] = []
+        self.eligible = index.targets_matching(jobspec.constraint)
+        self.every = bool(self.eligible.all())
+
+    def request(self) -> Request:
+        if not self.jobspec.resources:
+            raise RequestError(
+                "the request asks for nothing", where="resources", expected="at least one vertex"
+            )
+        needs = tuple(
+            self.need(vertex, in_slot=False, path="", within=False) for vertex in self.jobspec.resources
+        )
+        demand: dict[str, int] = {}
+        for need in needs:
+            _add_demand(need, 1, demand)
+        return Request(
+            jobspec=self.jobspec,
+            needs=needs,
+            eligible=self.eligible,
+            demand=demand,
+            nodes=max(1, sum(_targets_touched(need) for need in needs)),
+            slots=sum(_slots(need, 1) for need in needs),
+            ranged=tuple(self.ranged),
+            separable=_separable(needs, self.index, within=False),
+            rules=self.rules,
+            chosen=self.chosen,
+            alone=self.alone,
+        )
+
+    def need(self, vertex: ResourceVertex, *, in_slot: bool, path: str, within: bool) -> Need:
+        number = self.number
+        self.number += 1
+        path = f"{path}/{vertex.type}" if path else vertex.type
+        if vertex.type == "slot":
+            return self._slot(vertex, number, path, in_slot=in_slot, within=within)
+        kind, level = self._place(vertex.type)
+        if kind == POOL and vertex.with_:
+            raise RequestError(
+                f"nothing lies beneath a {vertex.type} in this cluster", where=path, expected="no 'with'"
+            )
+        at_target = kind == VERTEX and level == TARGET
+        children = tuple(
+            self.need(child, in_slot=in_slot, path=path, within=within or at_target) for child in vertex.with_
+        )
+        exclusive = self.rules.is_exclusive(vertex.exclusive, in_slot=in_slot)
+        ids, names = self._identified(vertex, path)
+        return Need(
+            type=vertex.type,
+            kind=kind,
+            level=level,
+            amount=self._amount(vertex, number, path),
+            count=vertex.count,
+            exclusive=exclusive,
+            whole=kind == VERTEX and ((exclusive and not vertex.with_) or vertex.exclusive is True),
+            children=children,
+            ids=ids,
+            names=names,
+            path=path,
+            number=number,
+            label=vertex.label,
+            eligible=self.eligible,
+            flat=_flat_demand(children),
+            content=self._content(children, ids, names, exclusive=exclusive) if at_target else None,
+        )
+
+    def _slot(self, vertex: ResourceVertex, number: int, path: str, *, in_slot: bool, within: bool) -> Need:
+        if in_slot:
+            raise RequestError("a slot cannot stand in a slot", where=path)
+        if not vertex.with_:
+            raise RequestError("a slot needs content", where=path, expected="'with'")
+        amount = self._amount(vertex, number, path)
+        children = tuple(self.need(child, in_slot=True, path=path, within=within) for child in vertex.with_)
+        inside = not any(n.level in (TARGET, ABOVE) and n.kind == VERTEX for c in children for n in c.walk())
+        confined = inside and any(n.level != ABOVE for c in children for n in c.walk())
+        near = tuple(c for c in children if c.level != ABOVE)
+        content = self._content(near, None, None, node=False) if confined else None
+        return Need(
+            type="slot",
+            kind=SLOT,
+            level=TARGET if confined else ABOVE,
+            amount=amount,
+            count=vertex.count,
+            exclusive=vertex.exclusive is not False,
+            whole=False,
+            children=children,
+            ids=None,
+            names=None,
+            path=path,
+            number=number,
+            label=vertex.label,
+            eligible=self.eligible,
+            flat=_flat_demand(children),
+            content=content,
+        )
+
+    def _place(self, type_: str) -> tuple[str, str]:
+        vertices = self.index.vertex_types.get(type_)
+        if vertices is not None:
+            return VERTEX, vertices.level
+        pool = self.index.pool_types.get(type_)
+        if pool is not None:
+            return POOL, BELOW if pool.on_targets else ABOVE
+        return ABSENT, BELOW
+
+    def _amount(self, vertex: ResourceVertex, number: int, path: str) -> int:
+        amount = self.chosen.get(number, vertex.count.min)
+        if not vertex.count.is_fixed and number not in self.chosen:
+            self.ranged.append(number)
+        if amount > MAX_UNITS:
+            raise RequestError(f"a count of {amount} is beyond any cluster", where=path)
+        pool = self.index.pool_types.get(vertex.type)
+        if vertex.unit is None or pool is None or vertex.unit == pool.unit:
+            return amount
+        if not pool.unit:
+            raise RequestError(
+                f"the cluster counts {vertex.type} without a unit, the request asks for {vertex.unit!r}",
+                where=path,
+                expected="no unit",
+            )
+        try:
+            return ceil(convert(amount, vertex.unit, pool.unit))
+        except RequestError as error:
+            raise error.at(path) from None
+
+    def _identified(self, vertex: ResourceVertex, path: str) -> tuple[Idset | None, frozenset[str] | None]:
+        """Read `id`: an idset of vertex ids, or a hostlist of names (M2)."""
+        if vertex.id is None:
+            return None, None
+        text = vertex.id
+        if text and all(c in "0123456789,-[]" for c in text):
+            return Idset.parse(text, where=f"{path}.id"), None
+        return None, frozenset(Hostlist.parse(text, where=f"{path}.id"))
+
+    def _content(
+        self,
+        needs: tuple[Need, ...],
+        ids: Idset | None,
+        names: frozenset[str] | None,
+        *,
+        node: bool = True,
+        exclusive: bool = False,
+    ) -> Content:
+        """Return the shared `Content` of these needs under this constraint."""
+        flat = _flat_demand(needs)
+        key = (
+            "content",
+            self.jobspec.constraint if not self.every else None,
+            node,
+            exclusive,
+            self.alone,
+            ids,
+            names,
+            flat if flat is not None else tuple(_signature(n) for n in needs),
+        )
+        cache: dict[object, Content] = self.index.memo.setdefault("contents", {})
+        content = cache.get(key)
+        if content is None:
+            eligible = self.eligible
+            if ids is not None or names is not None:
+                eligible = eligible & self._chosen_targets(ids, names)
+            every = bool(eligible.all())
+            unit = self._one_unit(flat) if every and not node and not self.alone else None
+            content = Content(node, exclusive, needs, flat, eligible, every, self.alone, unit)
+            cache[key] = content
+        return content
+
+    def _one_unit(self, flat: tuple[tuple[str, int], ...] | None) -> str | None:
+        if flat is None or len(flat) != 1 or flat[0][1] != 1:
+            return None
+        pool = self.index.pool_types.get(flat[0][0])
+        return pool.name if pool is not None and pool.aligned else None
+
+    def _chosen_targets(self, ids: Idset | None, names: frozenset[str] | None) -> Bools:
+        import numpy as np
+
+        vertices = self.index.vertex_types[self.index.target_type]
+        found = [
+            (ids is None or number in ids) and (names is None or name in names)
+            for number, name in zip(vertices.ids.tolist(), vertices.names, strict=True)
+        ]
+        return np.array(found, dtype=np.bool_)
+
+
+def _signature(need: Need) -> tuple[object, ...]:
+    """Return what two needs must share to be counted alike."""
+    return (
+        need.type,
+        need.amount,
+        need.exclusive,
+        need.ids,
+        need.names,
+        tuple(_signature(child) for child in need.children),
+    )
+
+
+def _flat_demand(needs: tuple[Need, ...]) -> tuple[tuple[str, int], ...] | None:
+    """Return units a pool type where needs within a target ask for nothing but exclusive units."""
+    found: dict[str, int] = {}
+    for need in needs:
+        if need.kind == SLOT:
+            inner = _flat_demand(need.children)
+            if inner is None:
+                return None
+            parts = [(type_, units * need.amount) for type_, units in inner]
+        elif need.takes_any_units and need.level == BELOW:
+            parts = [(need.type, need.amount)]
+        else:
+            return None
+        for type_, units in parts:
+            found[type_] = found.get(type_, 0) + units
+    return tuple(sorted(found.items()))
+
+
+def _add_demand(need: Need, times: int, demand: dict[str, int]) -> None:
+    times *= need.amount
+    if need.exclusive and need.kind in (POOL, ABSENT):
+        demand[need.type] = demand.get(need.type, 0) + times
+    for child in need.children:
+        _add_demand(child, times, demand)
+
+
+def _targets_touched(need: Need) -> int:
+    """Return how many distinct targets any match of this need touches at least."""
+    if need.kind == VERTEX and need.level == TARGET:
+        return need.amount
+    below = max((_targets_touched(child) for child in need.children), default=0)
+    return below * need.amount if need.kind == VERTEX and need.level == ABOVE else below
+
+
+def _slots(need: Need, times: int) -> int:
+    times *= need.amount
+    if need.kind == SLOT:
+        return times
+    return sum(_slots(child, times) for child in need.children)
+
+
+# --- competition (M10) ---------------------------------------------------------------------
+
+
+def _separable(needs: tuple[Need, ...], index: Index, *, within: bool) -> bool:
+    """Say whether counting each sibling by itself is exact, here and beneath."""
+    if within and _flat_demand(needs) is not None:
+        return True
+    blocked = [_blocked(need, index) for need in needs]
+    touched = [{n.type for n in need.walk()} for need in needs]
+    for i, left in enumerate(blocked):
+        for j in range(i + 1, len(needs)):
+            if left & touched[j] or blocked[j] & touched[i]:
+                return False
+    return all(_alone(need, index, within=within) for need in needs)
+
+
+def _alone(need: Need, index: Index, *, within: bool) -> bool:
+    """Say whether a need counts exactly by itself: its vertices do not overlap, its content is separable."""
+    if need.kind == VERTEX and _nested(need.type, index):
+        return False
+    inside = within or need.level == TARGET
+    return _separable(need.children, index, within=inside)
+
+
+def _nested(type_: str, index: Index) -> bool:
+    """Say whether vertices of a type lie within one another."""
+    vertices = index.vertex_types[type_]
+    return bool((vertices.end[:-1] > vertices.pos[1:]).any())
+
+
+def _blocked(need: Need, index: Index) -> set[str]:
+    """Return the types of which a match of this need takes something away from others."""
+    found: set[str] = set()
+    for part in need.walk():
+        if part.kind in (POOL, ABSENT) and part.exclusive:
+            found.add(part.type)
+        elif part.kind == VERTEX and part.exclusive:
+            found.add(part.type)
+            found |= index.types_beneath(part.type)
+    return found
