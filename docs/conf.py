@@ -1,0 +1,21 @@
+"""Sphinx configuration of the manual; `make docs` builds it."""
+
+from __future__ import annotations
+
+from importlib.metadata import version as installed_version
+
+project = "simsched"
+author = "The simsched developers"
+copyright = "2026, The simsched developers"  # noqa: A001 (Sphinx's name)
+release = version = installed_version("simsched")
+
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+source_suffix = {".md": "markdown"}
+exclude_patterns = ["_build"]
+html_theme = "alabaster"
+html_theme_options = {"description": "Simulated scheduler and matching engine for Flux-style clusters"}
+
+myst_heading_anchors = 3
+suppress_warnings = ["myst.xref_missing"]  # the README links to files outside the manual
+autodoc_typehints = "signature"
+napoleon_google_docstring = False
