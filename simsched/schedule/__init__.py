@@ -1,0 +1,1 @@
+"""Queue policies: who starts, in which order, and who may pass whom."""

@@ -1,0 +1,246 @@
+"""``simsched run``: simulate a workload on a cluster and write a run directory."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import argparse
+    import threading
+    from collections.abc import Callable, Iterator
+
+    from simsched.cli import Subparsers
+    from simsched.graph.cluster import Cluster
+    from simsched.simulate.engine import Engine
+    from simsched.simulate.result import Result
+    from simsched.workload.job import Workload
+
+EXIT_FAULTS = 1
+EXIT_INTERRUPTED = 130
+
+
+def register(subparsers: Subparsers) -> None:
+    """Add the verb `run`."""
+    run = subparsers.add_parser(
+        "run",
+        help="simulate a workload on a cluster under a queue policy",
+        description="Simulate a workload on a cluster and write a run directory: tables of jobs and of the "
+        "timeline, every allocation as R, and a summary.  An earlier run of that name is replaced once the "
+        "new one is whole; anything else of that name is left alone.",
+        epilog="Exit status: 0 done, 1 the audit found faults, 2 the input is wrong, 130 interrupted "
+        "(what was done is then in DIR.partial).",
+    )
+    run.add_argument("cluster", metavar="CLUSTER", help="a cluster file, or the name of a bundled one")
+    run.add_argument("workload", metavar="WORKLOAD", help="a workload file, or the name of a bundled one")
+    run.add_argument("-o", "--output", metavar="DIR", required=True, help="the run directory to write")
+    _add_rules(run)
+    _add_reading(run)
+    run.add_argument("--audit", action="store_true", help="check the run with the independent auditor")
+    run.add_argument("--no-allocations", action="store_true", help="do not write who got what (faster)")
+    run.add_argument("--quiet", action="store_true", help="no progress, no summary")
+    run.set_defaults(run=run_run)
+
+
+def _add_rules(run: argparse.ArgumentParser) -> None:
+    rules = run.add_argument_group("rules of the simulation")
+    rules.add_argument("--queue-policy", metavar="Q", default="easy", help="fcfs, easy … (default easy)")
+    rules.add_argument("--match-policy", metavar="M", default="first", help="first, lonode … (default first)")
+    rules.add_argument("--order", metavar="O", default="fifo", help="fifo, priority, sjf … (default fifo)")
+    rules.add_argument(
+        "--seed", metavar="S", type=_whole, default=0, help="of every random choice (default 0)"
+    )
+    rules.add_argument(
+        "--overrun",
+        choices=("timeout", "allow"),
+        default="timeout",
+        help="what happens to a job at the end of its requested time (default timeout)",
+    )
+    rules.add_argument(
+        "--option",
+        metavar="KEY=VALUE",
+        action="append",
+        default=[],
+        help="a variation of the queue policy (extra=no, refresh=when-blocked, reservation=none) or of the "
+        "simulation (passes=event, candidates=actual); may be repeated",
+    )
+
+
+def _add_reading(run: argparse.ArgumentParser) -> None:
+    reading = run.add_argument_group("reading the workload")
+    reading.add_argument(
+        "--map", metavar="T", action="append", help="what a record's processors ask for: 'slot={procs}/core'"
+    )
+    reading.add_argument(
+        "--procs-per-node", metavar="N", type=_whole, help="processors of a node, for {nodes}"
+    )
+    reading.add_argument("--limit", metavar="N", type=_whole, help="read at most N records")
+    reading.add_argument("--strict", action="store_true", help="refuse a workload with bad records")
+
+
+def _whole(text: str) -> int:
+    """Read a whole number from 0 on."""
+    from argparse import ArgumentTypeError
+
+    if not (text.isascii() and text.isdigit() and len(text) < 19):
+        raise ArgumentTypeError(f"{text!r} is not a whole number from 0 on")
+    return int(text)
+
+
+def run_run(args: argparse.Namespace) -> int:
+    """Simulate, write, audit if asked to, and say what came of it."""
+    from simsched.simulate.directory import RunDirectory, refuse_foreign
+
+    refuse_foreign(args.output)
+    cluster, workload = _inputs(args)
+    with _stopping() as stop, RunDirectory(args.output) as directory:
+        sink = None if args.no_allocations else directory.allocations()
+        result = _simulate(args, cluster, workload, sink, stop)
+        path = directory.finish(result, {"summary.json": _summary(result)})
+    if not result.meta["complete"]:
+        sys.stderr.write(f"interrupted; what was done until then: {path}\n")
+        return EXIT_INTERRUPTED
+    if not args.quiet:
+        _report(str(path))
+    return _audit(args, cluster, workload, str(path)) if args.audit else 0
+
+
+def _inputs(args: argparse.Namespace) -> tuple[Cluster, Workload]:
+    from simsched.graph.cluster import load_cluster
+    from simsched.workload.load import load_workload
+
+    cluster = load_cluster(args.cluster)
+    workload = load_workload(
+        args.workload, map=args.map, procs_per_node=args.procs_per_node, strict=args.strict, limit=args.limit
+    )
+    for reason, count, places in workload.skip_table():
+        sys.stderr.write(f"left out: {count} records, {reason} ({places})\n")
+    return cluster, workload
+
+
+def _simulate(
+    args: argparse.Namespace, cluster: Cluster, workload: Workload, sink: Any, stop: threading.Event
+) -> Result:
+    from simsched.simulate.api import simulate
+
+    options = _options(args)
+    with _progress(len(workload), quiet=args.quiet) as progress:
+        return simulate(
+            cluster,
+            workload,
+            args.queue_policy,
+            args.match_policy,
+            args.seed,
+            allocations=sink is not None,
+            sink=sink,
+            progress=progress,
+            stop=stop,
+            order=args.order,
+            overrun=args.overrun,
+            **options,
+        )
+
+
+def _options(args: argparse.Namespace) -> dict[str, Any]:
+    """Tell the options of the simulation from those of the queue policy."""
+    from simsched.errors import ConfigError
+    from simsched.simulate.config import CHOICES
+
+    mine: dict[str, Any] = {}
+    policy: dict[str, Any] = {}
+    for text in args.option:
+        key, equals, value = text.partition("=")
+        if not equals or not key:
+            raise ConfigError(f"{text!r} is no option", where="--option", expected="KEY=VALUE")
+        name = "passes" if key == "pass" else key
+        if name in CHOICES:
+            mine[name] = value
+        else:
+            policy[name.replace("-", "_")] = _value(value)
+    return {**mine, "queue_options": policy}
+
+
+def _value(text: str) -> Any:
+    """Read yes, no and whole numbers; anything else stays text."""
+    words = {"yes": True, "true": True, "no": False, "false": False}
+    if text in words:
+        return words[text]
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 19 else text
+
+
+@contextmanager
+def _stopping() -> Iterator[threading.Event]:
+    """Turn the first Ctrl-C into a request to stop at the next pass; a second one ends at once."""
+    import threading
+
+    stop = threading.Event()
+
+    def ask(_number: int, _frame: object) -> None:
+        stop.set()
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    if threading.current_thread() is not threading.main_thread():
+        yield stop
+        return
+    before = signal.signal(signal.SIGINT, ask)
+    try:
+        yield stop
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+@contextmanager
+def _progress(jobs: int, *, quiet: bool) -> Iterator[Callable[[Engine], None] | None]:
+    """Show a bar on a terminal's standard error; nothing in a pipe."""
+    if quiet or not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}"), TimeRemainingColumn())
+    console = Console(stderr=True)
+    with Progress(*columns, console=console, transient=True, redirect_stdout=False) as bar:
+        task = bar.add_task("", total=jobs)
+
+        def show(engine: Engine) -> None:
+            days = engine.now / 86400
+            text = f"day {days:,.1f}, {len(engine.plan)} running, {len(engine.waiting)} waiting"
+            bar.update(task, completed=engine.done, description=text)
+
+        yield show
+
+
+def _summary(result: Result) -> str:
+    """Return ``summary.json`` of a run."""
+    import json
+    import math
+
+    from simsched.report.summary import summarise
+    from simsched.report.tables import Run
+
+    run = Run.from_columns(result.jobs, result.timeline, result.meta)
+    figures = summarise(run.jobs, run.timeline, run.totals)
+    plain = {name: value if math.isfinite(value) else None for name, value in figures.items()}
+    return json.dumps(plain, indent=1) + "\n"
+
+
+def _report(path: str) -> None:
+    from simsched.report import text
+    from simsched.report.tables import load_run
+
+    print(text.page(load_run(path)), end="")
+    sys.stderr.write(f"written: {path}\n")
+
+
+def _audit(args: argparse.Namespace, cluster: Cluster, workload: Workload, path: str) -> int:
+    from simsched.errors import ConfigError
+    from simsched.simulate.audit import audit_run
+
+    if args.no_allocations:
+        raise ConfigError("there are no allocations to audit", where="--audit --no-allocations")
+    found = audit_run(path, cluster, workload)
+    sys.stderr.write(f"{found}\n")
+    return 0 if found else EXIT_FAULTS

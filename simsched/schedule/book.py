@@ -1,0 +1,70 @@
+"""`Book`: what a queue policy may know of the jobs, as columns indexed by job number.
+
+A job's number is its place in the workload's submit order.  The engine writes the book
+once; policies only read it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy.typing as npt
+
+    from simsched.match.request import Request
+
+    Floats = npt.NDArray[np.float64]
+    Integers = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Book:
+    """Columns over all jobs of a workload; `durations` and the rest are seconds.
+
+    Attributes
+    ----------
+    requests : the compiled request of each job (None: it can never run and never waits).
+    kinds : the number of each job's request; equal requests have equal numbers.
+    submits : submit time.
+    durations : requested seconds; inf where unlimited.
+    judged, judged_array : seconds by which a backfill candidate is judged (the requested ones, or, as
+        CQSim does, the actual ones).
+    priorities : greater goes first (RFC 21 urgency unless a queue says more).
+    types : the resource types that are asked for.
+    demand : units of each type that the job needs at the least, shape (types, jobs).
+    single : the one type in which every request of the workload is a plain number of units
+        whatever is free, or None.  If there is one, counts alone decide whether a job fits.
+    units : units of `single` that each job needs; empty without it.
+    users, banks : numbers of the user and the bank of each job, for fair share.
+    """
+
+    requests: Sequence[Request | None]
+    kinds: list[int]
+    submits: Floats
+    durations: list[float]
+    judged: list[float]
+    judged_array: Floats
+    priorities: Integers
+    types: tuple[str, ...]
+    demand: Integers
+    single: str | None = None
+    units: list[int] = field(default_factory=list)
+    users: Integers | None = None
+    banks: Integers | None = None
+
+    def __len__(self) -> int:
+        return len(self.kinds)
+
+    @property
+    def sizes(self) -> Integers:
+        """Units of the first type asked for (cores before anything else), at least one."""
+        if not self.types:
+            return np.ones(len(self), dtype=np.int64)
+        main = self.types.index("core") if "core" in self.types else 0
+        sizes: Integers = np.maximum(self.demand[main], 1)
+        return sizes

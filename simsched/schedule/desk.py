@@ -1,0 +1,138 @@
+"""`Desk`: what a queue policy sees and may do in one pass, and the table of policies."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+import numpy as np
+
+from simsched.match.matcher import select
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from simsched.match.allocate import Availability
+    from simsched.match.request import Request
+    from simsched.match.selection import Selection
+    from simsched.schedule.book import Book
+    from simsched.schedule.plan import Plan
+    from simsched.schedule.waiting import Waiting
+
+    Integers = npt.NDArray[np.int64]
+
+
+class Start(NamedTuple):
+    """One job that the pass started, on what, and whether it passed a waiting job."""
+
+    job: int
+    selection: Selection
+    backfilled: bool
+
+
+class QueuePolicy(Protocol):
+    """Decides who starts at one instant; it may keep what it knows from pass to pass."""
+
+    def run_pass(self, desk: Desk) -> None:
+        """Start what may start now."""
+
+
+class Desk:
+    """The queue, the plan and the clock of one cluster, as queue policies use them.
+
+    `released` says that something was given back since the last pass, so that what failed
+    may fit now; `moved` that a running job ended before its expected end or the machine
+    changed, so that a reservation may move.  Both are reset by `close`.
+    """
+
+    __slots__ = (
+        "_failed",
+        "_policy",
+        "_rng",
+        "book",
+        "moved",
+        "now",
+        "plan",
+        "released",
+        "started",
+        "waiting",
+    )
+
+    def __init__(
+        self,
+        book: Book,
+        plan: Plan,
+        waiting: Waiting,
+        match_policy: str = "first",
+        rng: np.random.Generator | None = None,
+    ) -> None:
+        self.book = book
+        self.plan = plan
+        self.waiting = waiting
+        self.now: float = 0
+        self.released = True
+        self.moved = True
+        self.started: list[Start] = []
+        self._failed: set[int] = set()
+        self._policy = match_policy
+        self._rng = rng
+
+    def fit(self, job: int) -> Selection | None:
+        """Return what the job would get if it started now, or None.
+
+        A request that failed is not matched again until something is released.
+        """
+        book = self.book
+        kind = book.kinds[job]
+        if kind in self._failed:
+            return None
+        if book.single is not None and book.units[job] > self.plan.free(book.single):
+            return None
+        selection = self.seek(self.request(job), self.plan.available)
+        if selection is None:
+            self._failed.add(kind)
+        return selection
+
+    def request(self, job: int) -> Request:
+        """Return the compiled request of a job that waits (so it has one)."""
+        request = self.book.requests[job]
+        assert request is not None
+        return request
+
+    def free(self) -> Integers:
+        """Return the free units of each type of the book, shape (types, 1)."""
+        free = self.plan.free
+        return np.array([[free(type_)] for type_ in self.book.types], dtype=np.int64).reshape(-1, 1)
+
+    def free_units(self) -> int:
+        """Return the free units of the single type of the book."""
+        return self.plan.free(self.book.types[0])
+
+    def fits_now(self, jobs: Integers) -> npt.NDArray[np.bool_]:
+        """Return which jobs the sums of free units do not rule out."""
+        fits: npt.NDArray[np.bool_] = np.logical_and.reduce(self.book.demand[:, jobs] <= self.free(), axis=0)
+        return fits
+
+    def seek(self, request: Request, available: Availability) -> Selection | None:
+        """Match under this desk's match policy."""
+        return select(request, available, self._policy, self._rng)
+
+    def start(self, job: int, selection: Selection, *, backfilled: bool = False) -> None:
+        """Start a waiting job now; its expected end is now + its requested duration."""
+        self.waiting.remove(job)
+        self.plan.claim(job, selection, self.now + self.book.durations[job])
+        self.started.append(Start(job, selection, backfilled))
+
+    def open(self, now: float) -> None:
+        """Begin a pass at `now`."""
+        self.now = now
+        if self.released:
+            self._failed.clear()
+        if not self.waiting.static:
+            self.waiting.sort(now)
+
+    def close(self) -> list[Start]:
+        """End the pass and return what it started, in order."""
+        self.released = self.moved = False
+        self.waiting.fresh.clear()
+        started, self.started = self.started, []
+        return started

@@ -1,0 +1,141 @@
+"""Job orders: who is considered first.  One function each, found by name in one table.
+
+An order gives every job a key; the smallest is considered first.  Equal keys break by
+(priority, submit time, workload order), the same in every order.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from simsched.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import numpy.typing as npt
+
+    from simsched.schedule.book import Book
+
+    Floats = npt.NDArray[np.float64]
+    Integers = npt.NDArray[np.int64]
+    Key = Callable[["Book", "Integers", float], "Floats"]
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """A named job order; `keys(book, jobs, now)` gives one key a job, the smallest first.
+
+    A static order never looks at `now`, so its keys are computed once.
+    """
+
+    name: str
+    keys: Key
+    static: bool = True
+
+    def ranked(self, book: Book, jobs: Integers, now: float) -> Integers:
+        """Return the jobs by (key, priority, submit time, workload order)."""
+        columns = (jobs, book.submits[jobs], -book.priorities[jobs], self.keys(book, jobs, now))
+        return jobs[np.lexsort(columns)]
+
+
+def job_order(name: str) -> Order:
+    """Find a job order by its name.
+
+    Raises
+    ------
+    ConfigError
+        If there is none of that name, here or among the installed ``simsched.job_orders``.
+
+    >>> job_order("sjf").static
+    True
+    """
+    if name in ORDERS:
+        return ORDERS[name]
+    from importlib.metadata import entry_points
+
+    for entry in entry_points(group="simsched.job_orders", name=name):
+        order: Order = entry.load()
+        return order
+    raise ConfigError(f"unknown job order {name!r}", expected=", ".join(ORDERS))
+
+
+def _durations(book: Book, jobs: Integers) -> Floats:
+    return np.asarray(book.durations, dtype=np.float64)[jobs]
+
+
+def _finite_durations(book: Book, jobs: Integers) -> Floats:
+    """Requested seconds, at least one; unlimited counts as a hundred years."""
+    return np.clip(_durations(book, jobs), 1.0, 3.2e9)
+
+
+def _fifo(book: Book, jobs: Integers, _now: float) -> Floats:
+    """First come, first served: by submit time."""
+    return book.submits[jobs]
+
+
+def _priority(book: Book, jobs: Integers, _now: float) -> Floats:
+    """Highest priority first (RFC 21: urgency 0 to 31)."""
+    return -book.priorities[jobs].astype(np.float64)
+
+
+def _sjf(book: Book, jobs: Integers, _now: float) -> Floats:
+    """Shortest requested time first."""
+    return _durations(book, jobs)
+
+
+def _ljf(book: Book, jobs: Integers, _now: float) -> Floats:
+    """Longest requested time first."""
+    return -_durations(book, jobs)
+
+
+def _smallest_area(book: Book, jobs: Integers, _now: float) -> Floats:
+    """Smallest requested time times size first."""
+    return _durations(book, jobs) * book.sizes[jobs]
+
+
+def _largest_area(book: Book, jobs: Integers, now: float) -> Floats:
+    """Largest requested time times size first."""
+    return -_smallest_area(book, jobs, now)
+
+
+def _wfp3(book: Book, jobs: Integers, now: float) -> Floats:
+    """WFP3 (Tang et al. 2009): (wait / requested time)³ times size, the greatest first."""
+    waits = now - book.submits[jobs]
+    return -((waits / _finite_durations(book, jobs)) ** 3) * book.sizes[jobs]
+
+
+def _unicep(book: Book, jobs: Integers, now: float) -> Floats:
+    """UNICEP (Tang et al. 2009): wait / (log2(size) times requested time), the greatest first.
+
+    log2 of a one-unit job is 0; it is taken of size + 1, so that one unit counts 1.
+    """
+    waits = now - book.submits[jobs]
+    keys: Floats = -waits / (np.log2(book.sizes[jobs] + 1.0) * _finite_durations(book, jobs))
+    return keys
+
+
+def _f1(book: Book, jobs: Integers, _now: float) -> Floats:
+    """F1 (Carastan-Santos & de Camargo 2017), the least first: log10(requested) size + 870 log10(submit)."""
+    submits = np.maximum(book.submits[jobs], 1.0)
+    return np.log10(_finite_durations(book, jobs)) * book.sizes[jobs] + 870.0 * np.log10(submits)
+
+
+#: Name → order.
+ORDERS: dict[str, Order] = {
+    order.name: order
+    for order in (
+        Order("fifo", _fifo),
+        Order("priority", _priority),
+        Order("sjf", _sjf),
+        Order("ljf", _ljf),
+        Order("smallest-area", _smallest_area),
+        Order("largest-area", _largest_area),
+        Order("wfp3", _wfp3, static=False),
+        Order("unicep", _unicep, static=False),
+        Order("f1", _f1),
+    )
+}

@@ -1,0 +1,232 @@
+"""`Plan`: who holds what until when, and when a request could start at the earliest."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from dataclasses import replace
+from itertools import accumulate
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy import count_nonzero
+
+from simsched.match.matcher import select
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from simsched.match.allocate import Availability
+    from simsched.match.request import Request
+    from simsched.match.selection import Draw, Selection
+
+    Seek = Callable[["Request", "Availability"], "Selection | None"]
+
+
+class Shadow(NamedTuple):
+    """The earliest start of a request, and what is available then if nothing else starts."""
+
+    start: float
+    available: Availability
+    selection: Selection
+
+
+class Plan:
+    """The running jobs with their expected ends, over the availability of now.
+
+    The ends are sorted, so that what is free at a later time is the availability of now and
+    the releases up to then.  An expected end that has passed counts as now.
+    """
+
+    __slots__ = ("_ends", "_jobs", "_until", "available", "held", "idle")
+
+    def __init__(self, available: Availability) -> None:
+        self.available = available
+        self.idle = idle_targets(available)
+        self.held: dict[int, Selection] = {}
+        self._until: dict[int, float] = {}
+        self._ends: list[float] = []
+        self._jobs: list[int] = []
+
+    def __len__(self) -> int:
+        return len(self._ends)
+
+    def claim(self, job: int, selection: Selection, end: float) -> None:
+        """Start a job on `selection`, expected to end at `end` (seconds; inf: nobody knows)."""
+        targets = selection.targets
+        available = self.available
+        self.idle -= len(targets) - int(count_nonzero(available.use[targets]))
+        available.claim(selection)
+        self.held[job] = selection
+        self._until[job] = end
+        at = bisect_right(self._ends, end)
+        self._ends.insert(at, end)
+        self._jobs.insert(at, job)
+
+    def release(self, job: int) -> Selection:
+        """End a job: give back what it held, and return it."""
+        selection = self.held.pop(job)
+        targets = selection.targets
+        available = self.available
+        available.release(selection)
+        self.idle += len(targets) - int(count_nonzero(available.use[targets]))
+        end = self._until.pop(job)
+        at = bisect_left(self._ends, end)
+        while self._jobs[at] != job:
+            at += 1
+        del self._ends[at]
+        del self._jobs[at]
+        return selection
+
+    def free(self, type_: str) -> int:
+        """Return the free units of a pool type, or the idle execution targets for any other type."""
+        return self.available.total.get(type_, self.idle)
+
+    def expected_end(self, job: int) -> float:
+        """Return the expected end of a running job."""
+        return self._until[job]
+
+    def running(self) -> Iterator[tuple[float, int]]:
+        """Yield (expected end, job), the next end first."""
+        return zip(self._ends, self._jobs, strict=True)
+
+    def earliest_count(self, units: list[int], free: int, need: int, now: float) -> tuple[float, int]:
+        """Return when `need` units of the one counted type are free, and how many are left over then.
+
+        `units` are the units of each job by number.  (inf, 0) if the releases never suffice.
+        O(running jobs), in C.
+        """
+        ends = self._ends
+        freed = list(accumulate(map(units.__getitem__, self._jobs), initial=free))
+        at = bisect_left(freed, need)
+        if at == 0:
+            return now, free - need
+        if at == len(freed):
+            return float("inf"), 0
+        start = max(ends[at - 1], now)
+        at = bisect_right(ends, start)
+        return start, freed[at] - need
+
+    def shadow(self, request: Request, now: float, seek: Seek) -> Shadow | None:
+        """Return the earliest start of `request` when nothing else starts before it, or None if never.
+
+        More releases never hurt, so it gallops and then bisects over the releases; the sums
+        of free units tell how many are needed at the least.
+        """
+        moments = self._moments(now)
+        at = self._least(request, moments)
+        state = self.available.copy()
+        self._advance(state, moments, 0, at)
+        found = seek(request, state)
+        step = 1
+        low, low_at = state, at
+        while found is None:
+            if at == len(moments):
+                return None
+            low, low_at = state, at
+            at, step = min(at + step, len(moments)), step * 2
+            state = low.copy()
+            self._advance(state, moments, low_at, at)
+            found = seek(request, state)
+        while at - low_at > 1:
+            middle = (low_at + at) // 2
+            trial = low.copy()
+            self._advance(trial, moments, low_at, middle)
+            chosen = seek(request, trial)
+            if chosen is None:
+                low, low_at = trial, middle
+            else:
+                state, at, found = trial, middle, chosen
+        return Shadow(moments[at - 1][0] if at else now, state, found)
+
+    def _moments(self, now: float) -> list[tuple[float, list[int]]]:
+        """Return the distinct expected ends, each with the jobs that end then."""
+        moments: list[tuple[float, list[int]]] = []
+        for end, job in zip(self._ends, self._jobs, strict=True):
+            when = max(end, now)
+            if moments and moments[-1][0] == when:
+                moments[-1][1].append(job)
+            else:
+                moments.append((when, [job]))
+        return moments
+
+    def _least(self, request: Request, moments: list[tuple[float, list[int]]]) -> int:
+        """Return how many moments must pass before the sums of free units could suffice."""
+        least = 0
+        for type_, need in request.demand.items():
+            free = self.free(type_)
+            at = 0
+            while free < need and at < len(moments):
+                free += sum(self.held[job].counts.get(type_, 0) for job in moments[at][1])
+                at += 1
+            least = max(least, at)
+        return least
+
+    def _advance(
+        self, state: Availability, moments: list[tuple[float, list[int]]], begin: int, end: int
+    ) -> None:
+        """Release what ends in the moments from `begin` up to `end`."""
+        for _, jobs in moments[begin:end]:
+            for job in jobs:
+                state.release(self.held[job])
+
+    def _check(self) -> None:
+        assert self._ends == sorted(self._ends)
+        assert len(self._ends) == len(self._jobs) == len(self.held) == len(self._until)
+        assert set(self._jobs) == set(self.held)
+        assert all(self._until[job] == end for end, job in self.running())
+        assert self.idle == idle_targets(self.available)
+        self.available._check()
+
+
+def idle_targets(available: Availability) -> int:
+    """Return how many execution targets are up and touched by no claim."""
+    return int(count_nonzero((available.use == 0) & available.up))
+
+
+def first_fit(request: Request, available: Availability) -> Selection | None:
+    """Seek with the plainest policy: whether it fits does not depend on the policy (M8)."""
+    return select(request, available, "first", None)
+
+
+def units_in(available: Availability, type_: str) -> int:
+    """Return the free units of a pool type, or the idle targets for any other type."""
+    total = available.total
+    return total[type_] if type_ in total else idle_targets(available)
+
+
+def without(available: Availability, selection: Selection) -> Availability:
+    """Return what is available once everything that `selection` names is set aside as well.
+
+    Unlike a claim, this may name what is already taken: a reservation lies on resources
+    that others hold until then.
+    """
+    left = available.copy()
+    draws = [_free_part(left, draw) for draw in selection.held]
+    holds = [
+        replace(hold, ordinals=hold.ordinals[~left.held[hold.type][hold.ordinals]])
+        for hold in selection.holds
+        if hold.exclusive
+    ]
+    left.claim(
+        replace(
+            selection,
+            held=tuple(draw for draw in draws if draw.amount),
+            holds=tuple(hold for hold in holds if len(hold.ordinals)),
+            shared=(),
+        )
+    )
+    return left
+
+
+def _free_part(available: Availability, draw: Draw) -> Draw:
+    """Return what of a draw is free now."""
+    pool = available.index.pool_types[draw.type]
+    free = available.free[draw.type][draw.banks]
+    if not pool.named:
+        units = np.minimum(free, draw.units)
+        return replace(draw, units=units, amount=int(units.sum()))
+    wanted = draw.masks if draw.masks is not None else [-1] * len(draw.banks)
+    banks = draw.banks.tolist()
+    masks = [available.free_mask(pool, bank) & mask for bank, mask in zip(banks, wanted, strict=True)]
+    units = np.minimum(np.array([mask.bit_count() for mask in masks], dtype=np.int64), free)
+    return replace(draw, units=units, amount=int(units.sum()), masks=masks)

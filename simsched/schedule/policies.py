@@ -1,0 +1,63 @@
+"""The table of queue policies, and how one is found by name."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from simsched.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from simsched.schedule.desk import QueuePolicy
+
+
+def _fcfs() -> QueuePolicy:
+    from simsched.schedule.fcfs import Fcfs
+
+    return Fcfs()
+
+
+def _easy(extra: bool = True, refresh: str = "always", reservation: str = "hard") -> QueuePolicy:
+    from simsched.schedule.easy import REFRESH, RESERVATION, Easy, EasyOptions
+
+    _among("refresh", refresh, REFRESH)
+    _among("reservation", reservation, RESERVATION)
+    return Easy(EasyOptions(extra, refresh, reservation))
+
+
+#: Name → maker; the keyword arguments are the policy's options.
+POLICIES: dict[str, Callable[..., QueuePolicy]] = {"easy": _easy, "fcfs": _fcfs}
+
+
+def queue_policy(name: str, options: Mapping[str, Any] | None = None) -> QueuePolicy:
+    """Make the queue policy of that name.
+
+    Raises
+    ------
+    ConfigError
+        If there is none of that name here or among the installed ``simsched.queue_policies``,
+        or if it has no such option.
+
+    >>> type(queue_policy("easy", {"extra": False})).__name__
+    'Easy'
+    """
+    maker = POLICIES.get(name) or _installed(name)
+    try:
+        return maker(**dict(options or {}))
+    except TypeError as error:
+        raise ConfigError(f"queue policy {name!r}: {error}") from error
+
+
+def _installed(name: str) -> Callable[..., QueuePolicy]:
+    from importlib.metadata import entry_points
+
+    for entry in entry_points(group="simsched.queue_policies", name=name):
+        maker: Callable[..., QueuePolicy] = entry.load()
+        return maker
+    raise ConfigError(f"unknown queue policy {name!r}", expected=", ".join(sorted(POLICIES)))
+
+
+def _among(option: str, value: object, accepted: tuple[str, ...]) -> None:
+    if value not in accepted:
+        raise ConfigError(f"unknown value {value!r} of {option}", expected=", ".join(accepted))

@@ -1,0 +1,118 @@
+"""`Waiting`: the queue, in the order in which a pass considers it."""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_left
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import numpy.typing as npt
+
+    from simsched.schedule.book import Book
+    from simsched.schedule.order import Order
+
+    Integers = npt.NDArray[np.int64]
+
+
+class Waiting:
+    """Jobs that wait, always in order.
+
+    Every job has a rank: its place in the order among all jobs of the workload.  A static
+    order ranks once; any other ranks the waiting jobs again at `sort`.  The ranks that wait
+    are one sorted array of machine integers, so that adding and removing is a bisection and
+    a short move of memory, and a whole pass can look at them as one vector.
+    """
+
+    __slots__ = ("_at", "_book", "_order", "_plain", "_rank", "_ranks", "fresh")
+
+    def __init__(self, book: Book, order: Order) -> None:
+        self._book = book
+        self._order = order
+        everyone = np.arange(len(book), dtype=np.int64)
+        at = order.ranked(book, everyone, 0.0) if order.static else everyone
+        self._plain = bool((at == everyone).all())  # rank and job number are the same
+        self._ranks = array("q")
+        self.fresh: list[int] = []  # ranks added since the last pass
+        self._use(at)
+
+    def _use(self, at: Integers) -> None:
+        self._at = at
+        rank = np.empty_like(at)
+        rank[at] = np.arange(len(at), dtype=np.int64)
+        self._rank: list[int] = rank.tolist()
+
+    def __len__(self) -> int:
+        return len(self._ranks)
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self.jobs().tolist())
+
+    def __contains__(self, job: int) -> bool:
+        rank = self._rank[job]
+        at = bisect_left(self._ranks, rank)
+        return at < len(self._ranks) and self._ranks[at] == rank
+
+    @property
+    def static(self) -> bool:
+        """Whether jobs keep their places while they wait."""
+        return self._order.static
+
+    @property
+    def first(self) -> int:
+        """The job that is considered first."""
+        return int(self._at[self._ranks[0]])
+
+    def jobs(self, begin: int = 0) -> Integers:
+        """Return the waiting jobs in order, from the `begin`-th on."""
+        ranks = np.array(self._ranks, dtype=np.int64)[begin:]
+        return ranks if self._plain else self._at[ranks]
+
+    def new_jobs(self) -> list[int]:
+        """Return the jobs added since the last pass that still wait, in order."""
+        if len(self.fresh) == 1:
+            return [int(self._at[self.fresh[0]])]
+        return [int(self._at[rank]) for rank in sorted(self.fresh)]
+
+    def add(self, job: int) -> None:
+        """Put a job into the queue. O(log n) and a short move."""
+        rank = self._rank[job]
+        self.fresh.append(rank)
+        ranks = self._ranks
+        if not ranks or rank > ranks[-1]:
+            ranks.append(rank)
+        else:
+            ranks.insert(bisect_left(ranks, rank), rank)
+
+    def remove(self, job: int) -> None:
+        """Take a job out of the queue. O(log n) and a short move."""
+        rank = self._rank[job]
+        del self._ranks[bisect_left(self._ranks, rank)]
+        if rank in self.fresh:
+            self.fresh.remove(rank)
+
+    def sort(self, now: float) -> None:
+        """Rank the waiting jobs again, as an order that looks at the clock must. O(n log n)."""
+        if self._order.static or not self._ranks:
+            return
+        jobs = self._order.ranked(self._book, np.sort(self.jobs()), now)
+        fresh = {int(self._at[rank]) for rank in self.fresh}
+        at = self._at.copy()
+        # The waiting jobs take the ranks that the waiting jobs had, in the new order.
+        slots = np.array(self._ranks, dtype=np.int64)
+        at[slots] = jobs
+        for rank, job in zip(slots.tolist(), jobs.tolist(), strict=True):
+            self._rank[job] = rank
+        self._at = at
+        self._plain = False
+        self.fresh = [self._rank[job] for job in fresh]
+
+    def _check(self) -> None:
+        ranks = list(self._ranks)
+        assert ranks == sorted(set(ranks))
+        assert all(self._rank[int(self._at[rank])] == rank for rank in ranks)
+        assert set(self.fresh) <= set(ranks)

@@ -1,0 +1,82 @@
+"""``allocations.jsonl``: one R a line, written while the run goes on.
+
+``{"id": job, "event": "alloc"|"release", "time": t, "R": {…}}``; the release shards of a
+job add up to its alloc.  The R of a whole release has the text of the alloc's R, so every R
+is encoded once.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from simsched.match.emit import to_json_line
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import TextIO
+
+    from simsched.graph.index import Index
+    from simsched.match.selection import Selection
+
+#: Lines that are gathered before they go to the file.
+BATCH = 512
+
+
+class AllocationLog:
+    """Encodes allocations as lines; they go to `sink`, or wait in memory until one is given.
+
+    `expirations` holds, per job, the requested seconds (inf: no expiration, which RFC 20
+    writes as 0).
+    """
+
+    def __init__(
+        self,
+        ids: Sequence[int | str],
+        durations: Sequence[float],
+        index: Index,
+        scheduler: Any = None,
+        sink: TextIO | None = None,
+    ) -> None:
+        self._ids = ids
+        self._durations = durations
+        self._index = index
+        self._scheduler = scheduler
+        self._texts: dict[int, str] = {}
+        self._lines: list[str] = []
+        self.sink = sink
+
+    def alloc(self, job: int, now: float, selection: Selection) -> None:
+        """Write that a job got `selection`."""
+        duration = self._durations[job]
+        text = self._texts[job] = to_json_line(
+            selection,
+            self._index,
+            starttime=now,
+            expiration=0 if duration == float("inf") else now + duration,
+            scheduler=self._scheduler,
+        )
+        self._write(job, "alloc", now, text)
+
+    def release(self, job: int, now: float) -> None:
+        """Write that a job gave back everything that it held."""
+        self._write(job, "release", now, self._texts.pop(job))
+
+    def _write(self, job: int, event: str, now: float, text: str) -> None:
+        name = self._ids[job]
+        shown = json.dumps(name) if isinstance(name, str) else name
+        self._lines.append(f'{{"id": {shown}, "event": "{event}", "time": {now}, "R": {text}}}\n')
+        if self.sink is not None and len(self._lines) >= BATCH:
+            self.flush()
+
+    def flush(self) -> None:
+        """Hand what has gathered to the sink."""
+        if self.sink is not None:
+            self.sink.write("".join(self._lines))
+            self._lines.clear()
+
+    def flush_to(self, sink: TextIO) -> None:
+        """Write what is still in memory to `sink`; without a sink of its own that is everything."""
+        sink.write("".join(self._lines))
+        if self.sink is not None:
+            self._lines.clear()

@@ -1,0 +1,395 @@
+"""The audit: an independent check of a run directory.
+
+It knows the hardware (`Inventory`, read from the graph), the workload's jobspecs, and what
+the run wrote: ``allocations.jsonl`` and ``jobs.parquet``.  It knows nothing of the matcher,
+of policies or of the engine.  The laws it checks:
+
+A1  lines are in order of time and name jobs of the workload
+A2  what R names exists: ranks, their hosts, the ids of their units
+A3  nothing is held twice at one time, and exclusive targets are held alone
+A4  the release shards of a job add up to its alloc
+A5  R satisfies the job's request
+A6  R's targets satisfy the job's constraint
+A7  every job of the workload is in the table once, and what the table says of it is what R says
+A8  a job starts no sooner than it was submitted and no job runs beyond its end
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from simsched.errors import RunError
+from simsched.formats.hostlist import Hostlist
+from simsched.simulate.inventory import Inventory, ids_of, mask_of
+from simsched.simulate.satisfied import SLOT, shortfall
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from simsched.formats.jobspec import Jobspec
+    from simsched.formats.vertex import ResourceVertex
+    from simsched.graph.cluster import Cluster
+    from simsched.workload.job import Job, Workload
+
+#: Faults of one law that a report names one by one.
+NAMED = 20
+#: Results of jobs that never held anything.
+NEVER_RAN = ("INFEASIBLE", "DROPPED", "PENDING")
+SLACK = 1e-6
+"""Seconds by which sums of floating-point times may differ."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One law broken, where, and how."""
+
+    law: str
+    job: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.law} job {self.job}: {self.text}"
+
+
+@dataclass(slots=True)
+class AuditReport:
+    """What an audit found; true when nothing is wrong."""
+
+    jobs: int = 0
+    allocations: int = 0
+    releases: int = 0
+    counts: Counter[str] = field(default_factory=Counter)
+    faults: list[Fault] = field(default_factory=list)
+
+    def __bool__(self) -> bool:
+        return not self.counts
+
+    def add(self, law: str, job: object, text: str) -> None:
+        """Note a fault; only the first few of each law are kept in full."""
+        self.counts[law] += 1
+        if self.counts[law] <= NAMED:
+            self.faults.append(Fault(law, str(job), text))
+
+    def __str__(self) -> str:
+        looked = f"{self.jobs} jobs, {self.allocations} allocations, {self.releases} releases"
+        if self:
+            return f"audit: clean ({looked})"
+        head = f"audit: {sum(self.counts.values())} faults ({looked})"
+        return "\n".join([head, *map(str, self.faults)])
+
+
+def audit_run(directory: str | Path, cluster: Cluster, workload: Workload) -> AuditReport:
+    """Check a run directory against the cluster and the workload it was made of.
+
+    Raises
+    ------
+    RunError
+        If the directory lacks ``jobs.parquet`` or ``allocations.jsonl``.
+    """
+    path = Path(directory)
+    for name in ("jobs.parquet", "allocations.jsonl"):
+        if not (path / name).is_file():
+            raise RunError(f"there is no {name} to audit", where=str(path))
+    table = read_jobs(path / "jobs.parquet")
+    with (path / "allocations.jsonl").open("rb") as lines:
+        return audit(Inventory.of(cluster), workload.jobs, lines, table)
+
+
+def read_jobs(path: Path) -> list[dict[str, Any]]:
+    """Read the table of jobs as one mapping a row."""
+    import duckdb
+
+    with duckdb.connect(":memory:") as connection:
+        found = connection.execute("SELECT * FROM read_parquet(?)", [str(path)])
+        names = [column[0] for column in found.description or ()]
+        return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
+
+
+def audit(
+    inventory: Inventory, jobs: Sequence[Job], lines: Any, table: Sequence[Mapping[str, Any]]
+) -> AuditReport:
+    """Check the lines of ``allocations.jsonl`` and the rows of the table of jobs."""
+    auditor = _Auditor(inventory, jobs)
+    for number, line in enumerate(lines, start=1):
+        auditor.take(number, line)
+    auditor.finish(table)
+    return auditor.report
+
+
+@dataclass(slots=True)
+class _Held:
+    """What a job holds: rank → type → mask; `whole` while nothing was given back."""
+
+    start: float
+    text: Any
+    units: dict[int, dict[str, int]]
+
+
+class _Law:
+    """What one jobspec says that the audit needs, worked out once."""
+
+    __slots__ = ("allowed", "alone", "shared", "spec")
+
+    def __init__(self, spec: Jobspec, inventory: Inventory) -> None:
+        self.spec = spec
+        self.allowed = inventory.matching(spec.constraint) if spec.constraint is not None else None
+        self.alone = any(_is_alone(vertex, inventory.type, in_slot=False) for vertex in spec.resources)
+        exclusive = {
+            kind
+            for vertex in spec.resources
+            for kind in _exclusive_types(vertex, in_slot=False, inside=False)
+        }
+        self.shared = inventory.unit_types - exclusive if not self.alone else frozenset()
+
+
+def _is_alone(vertex: ResourceVertex, target: str, *, in_slot: bool) -> bool:
+    """Whether the request holds targets exclusively."""
+    exclusive = in_slot if vertex.exclusive is None else vertex.exclusive
+    if vertex.type == target and exclusive:
+        return True
+    inner = in_slot or vertex.type == SLOT
+    return any(_is_alone(child, target, in_slot=inner) for child in vertex.with_)
+
+
+def _exclusive_types(vertex: ResourceVertex, *, in_slot: bool, inside: bool) -> Iterator[str]:
+    """Yield the types of which the request takes units away from others."""
+    exclusive = inside or (in_slot if vertex.exclusive is None else vertex.exclusive)
+    if exclusive:
+        yield vertex.type
+    inner = in_slot or vertex.type == SLOT
+    deep = inside or (bool(exclusive) and vertex.type != SLOT)
+    for child in vertex.with_:
+        yield from _exclusive_types(child, in_slot=inner, inside=deep)
+
+
+class _Auditor:
+    """One audit in progress."""
+
+    def __init__(self, inventory: Inventory, jobs: Sequence[Job]) -> None:
+        self.inventory = inventory
+        self.report = AuditReport(jobs=len(jobs))
+        self.jobs = {str(job.id): job for job in jobs}
+        self.held: dict[str, _Held] = {}
+        self.spans: dict[str, tuple[float, float]] = {}
+        self.sizes: dict[str, tuple[int, dict[str, int]]] = {}
+        self._laws: dict[int, _Law] = {}
+        self._busy: dict[tuple[int, str], int] = {}
+        self._shared: dict[tuple[int, str], dict[str, int]] = {}
+        self._on: dict[int, set[str]] = {}
+        self._alone: dict[int, str] = {}
+        self._time = float("-inf")
+
+    # -- the lines ----------------------------------------------------------------------------
+
+    def take(self, number: int, line: bytes) -> None:
+        """Check one line of ``allocations.jsonl``."""
+        import msgspec
+
+        try:
+            record = msgspec.json.decode(line)
+            name, event, time, document = str(record["id"]), record["event"], record["time"], record["R"]
+            lite = document["execution"]
+        except (msgspec.DecodeError, KeyError, TypeError):
+            self.report.add("A1", f"(line {number})", "no alloc or release record")
+            return
+        if time < self._time:
+            self.report.add("A1", name, f"line {number} goes back in time, from {self._time} to {time}")
+        self._time = time
+        job = self.jobs.get(name)
+        if job is None:
+            self.report.add("A1", name, f"line {number} names no job of the workload")
+        elif event == "alloc":
+            self.report.allocations += 1
+            self._alloc(name, job, time, lite)
+        elif event == "release":
+            self.report.releases += 1
+            self._release(name, time, lite)
+        else:
+            self.report.add("A1", name, f"line {number}: unknown event {event!r}")
+
+    def _units(self, name: str, execution: Mapping[str, Any]) -> dict[int, dict[str, int]]:
+        """Return what R_lite names, checked against the inventory (A2)."""
+        units: dict[int, dict[str, int]] = {}
+        targets = self.inventory.targets
+        for group in execution["R_lite"]:
+            children = {type_: mask_of(ids) for type_, ids in group.get("children", {}).items()}
+            for rank in ids_of(str(group["rank"])):
+                target = targets.get(rank)
+                if target is None:
+                    self.report.add("A2", name, f"rank {rank} does not exist")
+                    continue
+                for type_, mask in children.items():
+                    if mask & ~target.units.get(type_, 0):
+                        self.report.add("A2", name, f"rank {rank} has no such {type_}: ids beyond its own")
+                units[rank] = children
+        hosts = list(Hostlist.parse(execution["nodelist"]))
+        if hosts != [targets[rank].host for rank in sorted(units)]:
+            self.report.add("A2", name, f"nodelist {execution['nodelist']} is not the hosts of its ranks")
+        return units
+
+    def _alloc(self, name: str, job: Job, time: float, execution: Mapping[str, Any]) -> None:
+        if name in self.held:
+            self.report.add("A3", name, "allocated while it holds something")
+        units = self._units(name, execution)
+        law = self._law(job)
+        self._claim(name, law, units)
+        self._judge(name, law, units)
+        self._expiration(name, job, time, execution)
+        self.held[name] = _Held(time, execution, units)
+        totals: Counter[str] = Counter()
+        for masks in units.values():
+            for type_, mask in masks.items():
+                totals[type_] += mask.bit_count()
+        self.sizes[name] = (len(units), dict(totals))
+        self.spans[name] = (time, float("nan"))
+
+    def _law(self, job: Job) -> _Law:
+        law = self._laws.get(id(job.jobspec))
+        if law is None:
+            law = self._laws[id(job.jobspec)] = _Law(job.jobspec, self.inventory)
+        return law
+
+    def _claim(self, name: str, law: _Law, units: dict[int, dict[str, int]]) -> None:
+        """Take units and targets (A3)."""
+        for rank, masks in units.items():
+            here = self._on.setdefault(rank, set())
+            if rank in self._alone:
+                self.report.add("A3", name, f"rank {rank} is held exclusively by job {self._alone[rank]}")
+            elif law.alone and here:
+                self.report.add(
+                    "A3", name, f"rank {rank} is to be held exclusively, jobs are on it: {sorted(here)}"
+                )
+            here.add(name)
+            if law.alone:
+                self._alone[rank] = name
+            for type_, mask in masks.items():
+                self._take_units(name, (rank, type_), mask, shared=type_ in law.shared)
+
+    def _take_units(self, name: str, place: tuple[int, str], mask: int, *, shared: bool) -> None:
+        taken = self._busy.get(place, 0)
+        sharers = self._shared.get(place)
+        if sharers and not shared:
+            for other in sharers.values():
+                taken |= other
+        if taken & mask:
+            self.report.add("A3", name, f"{place[1]} of rank {place[0]} held twice: mask {taken & mask:#x}")
+        if shared:
+            self._shared.setdefault(place, {})[name] = mask
+        else:
+            self._busy[place] = self._busy.get(place, 0) | mask
+
+    def _judge(self, name: str, law: _Law, units: dict[int, dict[str, int]]) -> None:
+        """Request and constraint (A5, A6)."""
+        if law.allowed is not None and not law.allowed.issuperset(units):
+            wrong = sorted(set(units) - law.allowed)[:5]
+            self.report.add("A6", name, f"ranks {wrong} do not satisfy {law.spec.constraint}")
+        counts = {r: {t: mask.bit_count() for t, mask in masks.items()} for r, masks in units.items()}
+        fault = shortfall(law.spec.resources, counts, self.inventory)
+        if fault is not None:
+            self.report.add("A5", name, fault)
+
+    def _expiration(self, name: str, job: Job, time: float, execution: Mapping[str, Any]) -> None:
+        expected = 0 if job.duration is None or job.duration == float("inf") else time + job.duration
+        if abs(execution.get("starttime", 0) - time) > SLACK:
+            self.report.add("A8", name, f"starttime {execution.get('starttime')} is not {time}")
+        if abs(execution.get("expiration", 0) - expected) > SLACK:
+            self.report.add("A8", name, f"expiration {execution.get('expiration')} is not {expected}")
+
+    def _release(self, name: str, time: float, execution: Mapping[str, Any]) -> None:
+        held = self.held.get(name)
+        if held is None:
+            self.report.add("A4", name, "releases what it does not hold")
+            return
+        same = held.text == execution
+        shard = held.units if same else self._units(name, execution)
+        law = self._law(self.jobs[name])
+        for rank, masks in list(shard.items()):
+            mine = held.units.get(rank)
+            if mine is None or any(mask & ~mine.get(type_, 0) for type_, mask in masks.items()):
+                self.report.add("A4", name, f"releases on rank {rank} what it does not hold")
+                continue
+            self._give_back(name, law, rank, masks)
+            rest = {t: m & ~masks.get(t, 0) for t, m in mine.items() if m & ~masks.get(t, 0)}
+            if not rest:
+                self._on[rank].discard(name)
+                if self._alone.get(rank) == name:
+                    del self._alone[rank]
+        held.units = {} if same else _without(held.units, shard)
+        self.spans[name] = (held.start, time)
+        if not held.units:
+            del self.held[name]
+
+    def _give_back(self, name: str, law: _Law, rank: int, masks: Mapping[str, int]) -> None:
+        for type_, mask in masks.items():
+            if type_ in law.shared:
+                sharers = self._shared[rank, type_]
+                sharers[name] &= ~mask
+                if not sharers[name]:
+                    del sharers[name]
+            else:
+                self._busy[rank, type_] &= ~mask
+
+    # -- the table ----------------------------------------------------------------------------
+
+    def finish(self, table: Sequence[Mapping[str, Any]]) -> None:
+        """Check the table of jobs against the lines, and that nothing is still held."""
+        rows: Counter[str] = Counter(str(row["id"]) for row in table)
+        for name in self.jobs:
+            if rows[name] != 1:
+                self.report.add("A7", name, f"is in the table {rows[name]} times")
+        running = {str(row["id"]) for row in table if row["result"] == "RUNNING"}
+        for name in self.held:
+            if name not in running:
+                self.report.add("A4", name, "never gave back everything")
+        for row in table:
+            self._row(str(row["id"]), row)
+
+    def _row(self, name: str, row: Mapping[str, Any]) -> None:
+        job = self.jobs.get(name)
+        span = self.spans.get(name)
+        if row["result"] in NEVER_RAN or (row["start"] is None and row["result"] in ("CANCELED", "FAILED")):
+            if span is not None or row["start"] is not None:
+                self.report.add("A7", name, f"is {row['result']} and has an allocation")
+            if not row["reason"] and row["result"] != "PENDING":
+                self.report.add("A7", name, f"is {row['result']} without a reason")
+            return
+        if job is None or span is None:
+            self.report.add("A7", name, f"is {row['result']} and was never allocated anything")
+            return
+        self._times(name, job, row, span)
+        targets, units = self.sizes[name]
+        said = (row["nodes"], row["cores"], row["gpus"])
+        if row["result"] != "RUNNING" and said != (targets, units.get("core", 0), units.get("gpu", 0)):
+            self.report.add("A7", name, f"table says nodes, cores, gpus {said}, R says {targets}, {units}")
+
+    def _times(self, name: str, job: Job, row: Mapping[str, Any], span: tuple[float, float]) -> None:
+        start, end = span
+        if row["start"] < job.submit - SLACK:
+            self.report.add("A8", name, f"starts at {row['start']}, submitted at {job.submit}")
+        if row["start"] != start or (row["result"] != "RUNNING" and row["end"] != end):
+            self.report.add("A7", name, f"table says {row['start']} to {row['end']}, R says {start} to {end}")
+        if row["result"] in ("COMPLETED", "TIMEOUT") and row["end"] is not None:
+            ran = row["end"] - row["start"]
+            limit = job.duration if row["result"] == "TIMEOUT" else job.runtime
+            if limit is not None and abs(ran - limit) > SLACK * max(1.0, abs(row["end"])):
+                self.report.add("A8", name, f"{row['result']} after {ran} s instead of {limit} s")
+
+
+def _without(
+    units: Mapping[int, Mapping[str, int]], shard: Mapping[int, Mapping[str, int]]
+) -> dict[int, dict[str, int]]:
+    """Return what is left of a holding once a shard is given back."""
+    left: dict[int, dict[str, int]] = {}
+    for rank, masks in units.items():
+        gone = shard.get(rank)
+        if gone is None:
+            left[rank] = dict(masks)
+            continue
+        rest = {type_: mask & ~gone.get(type_, 0) for type_, mask in masks.items()}
+        rest = {type_: mask for type_, mask in rest.items() if mask}
+        if rest:
+            left[rank] = rest
+    return left

@@ -1,0 +1,36 @@
+"""`Clock`: simulated time, and the one total order of events.
+
+Events are ordered by (time, class, sequence).  The classes are the order of what happens
+at one instant: ends, then disruptions, then submissions and met dependencies; the
+scheduling pass comes after the last of them.
+"""
+
+from __future__ import annotations
+
+from heapq import heappush
+from typing import TYPE_CHECKING, Any
+
+from simpy import Environment
+from simpy.events import Event
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+END, DISRUPTION, SUBMISSION = 1, 2, 3
+
+
+class Clock(Environment):
+    """A simpy environment that takes absolute times, so that no sum is rounded twice."""
+
+    def at(self, time: float, order: int, callback: Callable[[Event], None], value: Any = None) -> None:
+        """Call `callback(event)` at `time` (seconds), with `event.value` = `value`."""
+        event = Event(self)
+        event._ok = True
+        event._value = value
+        event.callbacks = [callback]
+        heappush(self._queue, (time, order, next(self._eid), event))  # type: ignore[misc]
+
+    def last_of_instant(self) -> bool:
+        """Whether no further event waits at the present time."""
+        queue = self._queue
+        return not queue or queue[0][0] > self._now

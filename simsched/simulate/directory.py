@@ -1,0 +1,143 @@
+"""A run directory: written beside its final name, renamed when whole.
+
+Nothing half-written ever bears the final name.  An existing run directory of that name is
+replaced as a whole, at the end; anything else that exists is left alone and refused.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from simsched.errors import RunError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from types import TracebackType
+    from typing import Self, TextIO
+
+    from simsched.simulate.result import Result
+
+PARTIAL = ".partial"
+
+
+class RunDirectory:
+    """One run directory in the making; as a context it removes what was not finished.
+
+    Raises
+    ------
+    RunError
+        On entry, if something that is no run directory has the name already.
+    """
+
+    def __init__(self, directory: str | Path) -> None:
+        self.path = Path(directory)
+        self._work = self.path.with_name(f".{self.path.name}.{os.getpid()}.writing")
+        self._sink: TextIO | None = None
+
+    def __enter__(self) -> Self:
+        if not self.path.name:
+            raise RunError(
+                "this cannot be a run directory", where=str(self.path), expected="a path to a new directory"
+            )
+        refuse_foreign(self.path)
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        shutil.rmtree(self._work, ignore_errors=True)
+        self._work.mkdir()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._sink is not None:
+            self._sink.close()
+        shutil.rmtree(self._work, ignore_errors=True)
+
+    def allocations(self) -> TextIO:
+        """Open ``allocations.jsonl`` for the run to write into while it goes on."""
+        self._sink = (self._work / "allocations.jsonl").open("w", encoding="utf-8", buffering=1 << 20)
+        return self._sink
+
+    def finish(self, result: Result, files: Mapping[str, str]) -> Path:
+        """Write everything, give the directory its name, and return its path.
+
+        A run that was interrupted gets ``.partial`` behind its name, and never replaces a
+        finished one.
+        """
+        self._write_allocations(result)
+        write_parquet(self._work / "jobs.parquet", result.jobs)
+        write_parquet(self._work / "timeline.parquet", result.timeline)
+        for name, text in files.items():
+            (self._work / name).write_text(text, encoding="utf-8")
+        text = json.dumps(_finite(result.meta), indent=2, ensure_ascii=False, allow_nan=False)
+        (self._work / "run.json").write_text(text + "\n", encoding="utf-8")
+        whole = bool(result.meta["complete"])
+        target = self.path if whole else self.path.with_name(self.path.name + PARTIAL)
+        refuse_foreign(target)
+        _replace(self._work, target)
+        return target
+
+    def _write_allocations(self, result: Result) -> None:
+        log = result.log
+        if log is None:
+            return
+        sink = self._sink or self.allocations()
+        log.flush_to(sink)
+        sink.close()
+
+
+def refuse_foreign(path: Path) -> None:
+    """Raise a `RunError` if `path` is anything but free, an empty directory or a run directory."""
+    if not os.path.lexists(path):
+        return
+    if not path.is_dir():
+        raise RunError("this is a file", where=str(path), expected="a new directory, or an earlier run's")
+    if not (path / "run.json").is_file() and any(path.iterdir()):
+        raise RunError(
+            "this directory holds something that is not a run",
+            where=str(path),
+            expected="a new directory, or an earlier run's",
+        )
+
+
+def _replace(work: Path, target: Path) -> None:
+    """Give `work` the name `target`; what had it goes away only when the new one is whole."""
+    old = work.with_name(work.name + ".old")
+    if target.exists():
+        target.rename(old)
+    work.rename(target)
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def write_parquet(path: Path, columns: Mapping[str, Any]) -> None:
+    """Write NumPy columns of one length as Parquet; NaN becomes NULL, inf stays."""
+    import duckdb
+
+    table = dict(columns)  # found by name in the statement below
+    choices = ", ".join(_choice(name, column) for name, column in table.items())
+    with duckdb.connect(":memory:", config={"threads": 1}) as connection:
+        connection.register("columns_of_run", table)
+        target = str(path).replace("'", "''")
+        connection.execute(
+            f"COPY (SELECT {choices} FROM columns_of_run) TO '{target}' (FORMAT parquet, COMPRESSION zstd)"  # noqa: S608
+        )
+
+
+def _choice(name: str, column: Any) -> str:
+    quoted = f'"{name}"'
+    if column.dtype.kind == "f":
+        value = f"CASE WHEN isnan({quoted}) THEN NULL ELSE {quoted} END"
+        return f"CAST({value} AS BIGINT) AS {quoted}" if name == "procs" else f"{value} AS {quoted}"
+    return f"CAST({quoted} AS VARCHAR) AS {quoted}" if column.dtype.kind == "O" else quoted
+
+
+def _finite(value: Any) -> Any:
+    """Replace numbers that JSON does not have by text."""
+    if isinstance(value, float) and value in (float("inf"), float("-inf")):
+        return str(value)
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    return [_finite(item) for item in value] if isinstance(value, list | tuple) else value

@@ -1,0 +1,105 @@
+"""The life of a job after RFC 21, as one transition table.
+
+``NEW → DEPEND → PRIORITY → SCHED → RUN → CLEANUP → INACTIVE``, driven by the events of the
+job's eventlog (RFC 18).  Replaying an eventlog over the table gives the job's state.
+
+>>> replay(["submit", "validate", "depend", "priority", "alloc"]).name
+'RUN'
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import TYPE_CHECKING
+
+from simsched.errors import RunError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+class State(IntEnum):
+    """The states of RFC 21."""
+
+    NEW = 0
+    DEPEND = 1
+    PRIORITY = 2
+    SCHED = 3
+    RUN = 4
+    CLEANUP = 5
+    INACTIVE = 6
+
+
+#: An exception of severity 0 ends a job in any of these.
+_LIVE = (State.NEW, State.DEPEND, State.PRIORITY, State.SCHED, State.RUN)
+
+#: (state, event) → state.  Events that leave a state as it is are in the table too: what is
+#: not in it must not happen.  ``requeue`` is ours: RFC 21 has no way back from RUN.
+TRANSITIONS: dict[tuple[State, str], State] = {
+    (State.NEW, "submit"): State.NEW,
+    (State.NEW, "validate"): State.DEPEND,
+    (State.DEPEND, "dependency-add"): State.DEPEND,
+    (State.DEPEND, "dependency-remove"): State.DEPEND,
+    (State.DEPEND, "depend"): State.PRIORITY,
+    (State.PRIORITY, "priority"): State.SCHED,
+    (State.SCHED, "priority"): State.SCHED,
+    (State.SCHED, "urgency"): State.SCHED,
+    (State.SCHED, "alloc"): State.RUN,
+    (State.RUN, "start"): State.RUN,
+    (State.RUN, "finish"): State.CLEANUP,
+    (State.RUN, "requeue"): State.SCHED,
+    (State.CLEANUP, "exception"): State.CLEANUP,
+    (State.CLEANUP, "release"): State.CLEANUP,
+    (State.CLEANUP, "free"): State.CLEANUP,
+    (State.CLEANUP, "clean"): State.INACTIVE,
+    **{(state, "exception"): State.CLEANUP for state in _LIVE},
+}
+
+
+def step(state: State, event: str) -> State:
+    """Return the state after `event`.
+
+    Raises
+    ------
+    RunError
+        If that event cannot happen in that state.
+
+    >>> step(State.INACTIVE, "finish")
+    Traceback (most recent call last):
+    simsched.errors.RunError: event 'finish' cannot happen in state INACTIVE (expected no more events)
+    """
+    after = TRANSITIONS.get((state, event))
+    if after is None:
+        possible = ", ".join(name for before, name in TRANSITIONS if before is state)
+        raise RunError(
+            f"event {event!r} cannot happen in state {state.name}", expected=possible or "no more events"
+        )
+    return after
+
+
+def replay(events: Iterable[str], state: State = State.NEW) -> State:
+    """Return the state after all `events`, in order.
+
+    Raises
+    ------
+    RunError
+        At the first event that cannot happen.
+    """
+    for event in events:
+        state = step(state, event)
+    return state
+
+
+#: The whole way of a job that nothing holds up, from submission into the queue …
+ARRIVED = replay(("submit", "validate", "depend", "priority"))
+#: … into execution …
+STARTED = replay(("alloc", "start"), ARRIVED)
+#: … and out of it.
+ENDED = replay(("finish", "release", "free", "clean"), STARTED)
+
+
+def mermaid() -> str:
+    """Return the table as a Mermaid state diagram, for the documentation."""
+    lines = ["stateDiagram-v2", "    [*] --> NEW"]
+    lines += [f"    {a.name} --> {b.name}: {event}" for (a, event), b in TRANSITIONS.items()]
+    return "\n".join([*lines, "    INACTIVE --> [*]", ""])

@@ -1,0 +1,208 @@
+"""From a workload to the columns that a run works on: compiled requests, durations, feasibility."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from simsched.errors import SimschedError
+from simsched.graph.index import BELOW, TARGET
+from simsched.match.allocate import Availability
+from simsched.match.matcher import select
+from simsched.match.request import POOL, SLOT, VERTEX, compile_request
+from simsched.schedule.book import Book
+from simsched.simulate.record import DROPPED, INFEASIBLE
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from simsched.formats.jobspec import Jobspec
+    from simsched.graph.index import Index
+    from simsched.match.request import Request
+    from simsched.simulate.config import RunConfig
+    from simsched.workload.job import Job
+
+UNLIMITED = float("inf")
+NO_END = "neither a run time nor a duration is known"
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """The jobs of a run as columns by job number (the place in submit order).
+
+    Attributes
+    ----------
+    book : what queue policies see.
+    submits : submit times, as the workload has them (whole numbers stay whole).
+    runtimes : seconds that the job will run, the end at its duration included.
+    timeouts : 1 where the job is ended at its duration.
+    rejected : job → (result, reason) for those that can never run.
+    sizes : cores (or first units) that the job demands.
+    """
+
+    book: Book
+    submits: list[float]
+    runtimes: list[float]
+    timeouts: bytearray
+    rejected: dict[int, tuple[int, str]]
+    sizes: list[int]
+
+
+def prepare(jobs: Sequence[Job], index: Index, config: RunConfig) -> Prepared:
+    """Compile every job's request, and find out which jobs can never run on this cluster."""
+    kinds = _Kinds(index)
+    numbers = [kinds.number(job.jobspec) for job in jobs]
+    durations = [_duration(job) for job in jobs]
+    runtimes, timeouts = _runtimes(jobs, durations, may_overrun=config.overrun == "allow")
+    rejected = {
+        at: (INFEASIBLE, kinds.reasons[kind])
+        for at, kind in enumerate(numbers)
+        if kinds.requests[kind] is None
+    }
+    for at, runtime in enumerate(runtimes):
+        if runtime == UNLIMITED:
+            rejected.setdefault(at, (DROPPED, NO_END))
+    judged = [min(a, b) for a, b in zip(runtimes, durations, strict=True)]
+    book = _book(jobs, kinds, numbers, durations, judged if config.candidates == "actual" else durations)
+    return Prepared(book, [job.submit for job in jobs], runtimes, timeouts, rejected, book.sizes.tolist())
+
+
+class _Kinds:
+    """The distinct requests of a workload, compiled and tried on the idle cluster once each."""
+
+    def __init__(self, index: Index) -> None:
+        self._index = index
+        self._idle = Availability(index)
+        self._by_spec: dict[int, int] = {}
+        self._by_request: dict[int, int] = {}
+        self.requests: list[Request | None] = []
+        self.reasons: list[str] = []
+
+    def number(self, jobspec: Jobspec) -> int:
+        """Return the number of the jobspec's request; equal requests have one number."""
+        known = self._by_spec.get(id(jobspec))
+        if known is None:
+            known = self._by_spec[id(jobspec)] = self._compile(jobspec)
+        return known
+
+    def _compile(self, jobspec: Jobspec) -> int:
+        try:
+            request = compile_request(jobspec, self._index)
+        except SimschedError as error:
+            return self._add(None, str(error))
+        known = self._by_request.get(id(request))
+        if known is not None:
+            return known
+        if select(request, self._idle, "first", None) is None:
+            number = self._add(None, _why_never(request, self._index))
+        else:
+            number = self._add(request, "")
+        self._by_request[id(request)] = number
+        return number
+
+    def _add(self, request: Request | None, reason: str) -> int:
+        self.requests.append(request)
+        self.reasons.append(reason)
+        return len(self.requests) - 1
+
+
+def _why_never(request: Request, index: Index) -> str:
+    """Say why a request can never be matched here, in one line."""
+    for type_, units in request.demand.items():
+        total = index.totals.get(type_, 0)
+        if units > total:
+            return f"needs {units} {type_}, the cluster has {total}"
+    if request.nodes > len(index):
+        return f"needs {request.nodes} nodes, the cluster has {len(index)}"
+    return "no part of the cluster, even idle, holds what is asked for"
+
+
+def _duration(job: Job) -> float:
+    return UNLIMITED if job.duration is None else job.duration
+
+
+def _runtimes(
+    jobs: Sequence[Job], durations: Sequence[float], *, may_overrun: bool
+) -> tuple[list[float], bytearray]:
+    """Return how long each job will run, and which of them are ended at their duration."""
+    runtimes: list[float] = []
+    timeouts = bytearray(len(jobs))
+    for at, (job, duration) in enumerate(zip(jobs, durations, strict=True)):
+        runtime = duration if job.runtime is None else job.runtime
+        if runtime > duration and not may_overrun:
+            runtime = duration
+            timeouts[at] = 1
+        runtimes.append(runtime)
+    return runtimes, timeouts
+
+
+def _book(
+    jobs: Sequence[Job], kinds: _Kinds, numbers: list[int], durations: list[float], judged: list[float]
+) -> Book:
+    plain = [None if request is None else plain_units(request) for request in kinds.requests]
+    single = _single(kinds.requests, plain)
+    types = (single,) if single else _types(kinds.requests)
+    table = np.zeros((len(types), len(kinds.requests)), dtype=np.int64)
+    for number, request in enumerate(kinds.requests):
+        counted = plain[number]
+        for at, type_ in enumerate(types):
+            if single and counted:
+                table[at, number] = counted[1]
+            elif request is not None:
+                table[at, number] = request.demand.get(type_, 0)
+    demand = table[:, numbers]
+    return Book(
+        requests=[kinds.requests[number] for number in numbers],
+        kinds=numbers,
+        submits=np.array([job.submit for job in jobs], dtype=np.float64),
+        durations=durations,
+        judged=judged,
+        judged_array=np.array(judged, dtype=np.float64),
+        priorities=np.array([job.urgency for job in jobs], dtype=np.int64),
+        types=types,
+        demand=demand,
+        single=single,
+        units=demand[0].tolist() if single else [],
+    )
+
+
+def _types(requests: Sequence[Request | None]) -> tuple[str, ...]:
+    """Return the pool types that are asked for, in order of first appearance."""
+    types: dict[str, None] = {}
+    for request in requests:
+        if request is not None:
+            types.update(dict.fromkeys(request.demand))
+    return tuple(types)
+
+
+def _single(requests: Sequence[Request | None], plain: Sequence[tuple[str, int] | None]) -> str | None:
+    """Return the one type in which every request is a plain number of units, if there is one."""
+    kinds = {
+        counted and counted[0]
+        for request, counted in zip(requests, plain, strict=True)
+        if request is not None
+    }
+    return kinds.pop() if len(kinds) == 1 else None
+
+
+def plain_units(request: Request) -> tuple[str, int] | None:
+    """Return type and number if the request is a plain number of units, wherever they are.
+
+    Such a request fits if and only if that many units are free: ``slot=N/core`` (N units of
+    a pool, each from anywhere) and ``slot=N/node`` (N whole targets), without a constraint.
+    """
+    if len(request.needs) != 1 or request.ranged or not request.eligible.all():
+        return None
+    slot = request.needs[0]
+    if slot.kind != SLOT or len(slot.children) != 1:
+        return None
+    asked = slot.children[0]
+    if not asked.exclusive or asked.ids is not None or asked.names is not None or asked.children:
+        return None
+    if asked.kind == POOL and asked.level == BELOW and asked.amount == 1 and slot.content is not None:
+        return asked.type, slot.amount
+    if asked.kind == VERTEX and asked.level == TARGET:
+        return asked.type, slot.amount * asked.amount
+    return None
