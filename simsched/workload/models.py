@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from simsched.errors import ConfigError
 from simsched.workload.distribution import Distribution
 from simsched.workload.job import Job, Skips, Workload, assemble
-from simsched.workload.lublin import MODELS, Lublin
+from simsched.workload.lublin import MODELS, START_HOUR, Lublin
 from simsched.workload.mapping import Flat, JobMap
 from simsched.workload.tsafrir import assign, estimates
 
@@ -76,7 +76,11 @@ class LublinWorkload:
         job_map = job_map or JobMap.parse(None)
         jobs = _jobs(draft, limits, users(len(limits), self.users, rng), job_map)
         name = f"lublin-{self.model}"
-        header = {"MaxProcs": str(self.capacity or self.machine), "Map": job_map.default.text}
+        header = {
+            "UnixStartTime": str(int(START_HOUR * 3600)),  # so that hours of the day come out right
+            "MaxProcs": str(self.capacity or self.machine),
+            "Map": job_map.default.text,
+        }
         return assemble(jobs, Skips(), source=name, name=name, kind="model", header=header)
 
     def _check(self) -> None:
@@ -175,13 +179,13 @@ def _jobs(draft: Draft, limits: list[Any], names: list[str | None], job_map: Job
 
 
 def users(jobs: int, number: int, rng: np.random.Generator) -> list[str | None]:
-    """Return a user name per job; user k submits in proportion to 1 / k**1.1 (ours, not Lublin's)."""
+    """Return a user (a number, as in traces) per job; user k submits in proportion to 1 / k**1.1 (ours, not Lublin's)."""
     import numpy as np
 
     if not number:
         return [None] * jobs
     weight = np.arange(1, number + 1, dtype=float) ** -_USER_SKEW
-    names = [f"user{index + 1:03d}" for index in range(number)]
+    names = [str(index + 1) for index in range(number)]
     return [names[index] for index in rng.choice(number, jobs, p=weight / weight.sum()).tolist()]
 
 

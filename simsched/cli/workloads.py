@@ -1,0 +1,270 @@
+"""``simsched workload show|make|convert``: look at, make and rewrite workloads."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Sequence
+
+    import numpy as np
+
+    from simsched.cli import Subparsers
+    from simsched.workload.job import Workload
+
+_TRANSFORMS = """\
+transforms, in order, each with -t:
+  slice(BEGIN, END)  first(N)  where(QUERY)  thin(SHARE)  load(FACTOR)  runtime(FACTOR)
+  estimates(exact)  estimates(FACTOR)  estimates(tsafrir, LIMIT)  anonymise
+  shift(T)  rebase  repeat(TIMES, PERIOD)
+"""
+
+
+def register(subparsers: Subparsers) -> None:
+    """Add the verb ``workload`` and its three actions."""
+    parser = subparsers.add_parser("workload", help="show, make and convert workloads")
+    actions = parser.add_subparsers(title="actions", metavar="ACTION", dest="action", required=True)
+    _register_show(actions)
+    _register_make(actions)
+    _register_convert(actions)
+
+
+def _register_show(actions: Subparsers) -> None:
+    import argparse
+
+    parser = actions.add_parser(
+        "show",
+        help="what a workload holds: counts, load by week, sizes, run times, limits, users",
+        epilog=_TRANSFORMS,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    _add_input(parser)
+    parser.add_argument(
+        "--capacity", type=int, metavar="P", help="processors of the machine, to tell the load"
+    )
+    parser.add_argument("--format", choices=("text", "json"), default="text", help="default: text")
+    parser.set_defaults(run=show)
+
+
+def _register_convert(actions: Subparsers) -> None:
+    import argparse
+
+    parser = actions.add_parser(
+        "convert",
+        help="rewrite workloads in another format, transformed on the way; several are merged",
+        epilog=_TRANSFORMS,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    _add_input(parser, several=True)
+    _add_output(parser)
+    parser.set_defaults(run=convert)
+
+
+def _register_make(actions: Subparsers) -> None:
+    parser = actions.add_parser("make", help="make a synthetic workload")
+    models = parser.add_subparsers(title="models", metavar="MODEL", dest="model_name", required=True)
+    _register_lublin(models)
+    mix = models.add_parser("mix", help="a stream of jobs from weighted templates (a YAML file)")
+    mix.add_argument("spec", metavar="MIX.yaml", help="gap, jobs or span, and parts: see docs/workloads.md")
+    _add_seed(mix)
+    _add_output(mix)
+    mix.set_defaults(run=make_mix)
+
+
+def _register_lublin(models: Subparsers) -> None:
+    parser = models.add_parser("lublin", help="the Lublin-Feitelson model of rigid jobs")
+    parser.add_argument(
+        "--machine", type=int, required=True, metavar="P", help="the largest job, in processors"
+    )
+    parser.add_argument("--jobs", type=int, metavar="N", help="how many jobs")
+    parser.add_argument("--span", metavar="D", help="for how long jobs are submitted, such as 30d")
+    parser.add_argument("--load", type=float, metavar="L", help="offered load to reach, such as 0.8")
+    parser.add_argument(
+        "--capacity", type=int, metavar="P", help="processors of the machine (default: --machine)"
+    )
+    parser.add_argument("--type", default="typeless", help="typeless (default), batch, interactive or both")
+    parser.add_argument("--run-time-factor", type=float, default=1.0, metavar="F", help="multiply run times")
+    parser.add_argument("--estimates", metavar="D", help="give limits by Tsafrir's model, up to this time")
+    parser.add_argument(
+        "--users", type=int, default=0, metavar="N", help="number of users (default: no names)"
+    )
+    parser.add_argument("--map", metavar="TEMPLATE", help="what a processor is (default: slot={procs}/core)")
+    _add_seed(parser)
+    _add_output(parser)
+    parser.set_defaults(run=make_lublin)
+
+
+def _add_input(parser: argparse.ArgumentParser, *, several: bool = False) -> None:
+    parser.add_argument(
+        "workload", metavar="WORKLOAD", nargs="+" if several else None, help="file, -, or a bundled name"
+    )
+    parser.add_argument("--as", dest="as_", metavar="FORMAT", help="insist on a format instead of looking")
+    parser.add_argument(
+        "--map",
+        action="append",
+        metavar="TEMPLATE",
+        help="counts to shapes, such as 'node={nodes}/slot={ppn}/core'; 'QUEUE -> TEMPLATE' for one queue",
+    )
+    parser.add_argument("--procs-per-node", type=int, metavar="N", help="width of a node, for {nodes}")
+    parser.add_argument("--strict", action="store_true", help="any record left out is an error")
+    parser.add_argument("--limit", type=int, metavar="N", help="read at most N records")
+    parser.add_argument("-t", "--transform", action="append", default=[], metavar="STEP", help="see below")
+    _add_seed(parser)
+
+
+def _add_seed(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="of everything random (default: 0)")
+
+
+def _add_output(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("-o", "--output", metavar="FILE", help="where to (default: standard output)")
+    parser.add_argument(
+        "--to", metavar="FORMAT", help="swf, jobs, jsonl, batsim or sss (default: by the ending)"
+    )
+
+
+def show(args: argparse.Namespace) -> int:
+    """Print what a workload holds."""
+    from simsched.workload.describe import describe
+
+    data = describe(_read(args, [args.workload]), capacity=args.capacity)
+    if args.format == "json":
+        import json
+
+        print(json.dumps(data, indent=2))
+    else:
+        from simsched.workload.show import as_text
+
+        print(as_text(data), end="")
+    return 0
+
+
+def convert(args: argparse.Namespace) -> int:
+    """Write workloads in another format."""
+    workload = _read(args, args.workload)
+    _tell_skips(workload)
+    _write(workload, args)
+    return 0
+
+
+def make_lublin(args: argparse.Namespace) -> int:
+    """Make a workload by the Lublin-Feitelson model."""
+    from simsched.workload.mapping import JobMap
+    from simsched.workload.models import LublinWorkload
+
+    model = LublinWorkload(
+        machine=args.machine,
+        jobs=args.jobs,
+        span=_duration(args.span, "--span"),
+        model=args.type,
+        load=args.load,
+        capacity=args.capacity,
+        run_time_factor=args.run_time_factor,
+        max_estimate=_whole(_duration(args.estimates, "--estimates")),
+        users=args.users,
+    )
+    _write(_noted(model.make(_generator(args), JobMap.parse(args.map)), args), args)
+    return 0
+
+
+def make_mix(args: argparse.Namespace) -> int:
+    """Make a workload from the parts of a mix."""
+    from simsched.formats.text import load_document, read_text
+    from simsched.workload.models import mix_from_dict
+
+    mix = mix_from_dict(load_document(read_text(args.spec), args.spec), args.spec)
+    _write(_noted(mix.make(_generator(args)), args), args)
+    return 0
+
+
+def _read(args: argparse.Namespace, names: Sequence[str]) -> Workload:
+    from simsched.workload.load import load_workload
+    from simsched.workload.steps import apply_steps
+    from simsched.workload.transforms import merge
+
+    parts = [
+        load_workload(
+            name,
+            map=args.map,
+            procs_per_node=args.procs_per_node,
+            strict=args.strict,
+            as_=args.as_,
+            limit=args.limit,
+        )
+        for name in names
+    ]
+    whole = parts[0] if len(parts) == 1 else merge(parts)
+    return apply_steps(whole, args.transform, _generator(args)) if args.transform else whole
+
+
+def _write(workload: Workload, args: argparse.Namespace) -> None:
+    """Write to the file that was named, or to standard output; say what the format cannot hold."""
+    from simsched.workload.save import kind_of, lines_of, losses, save_workload
+
+    kind = args.to or (kind_of(args.output) if args.output else "jobs")
+    if args.output:
+        save_workload(workload, args.output, to=kind)
+        sys.stderr.write(f"{args.output}: {len(workload):,} jobs ({kind})\n")
+    else:
+        for line in lines_of(workload, kind):
+            print(line)
+    lost = losses(workload, kind)
+    if lost:
+        sys.stderr.write(f"note: {kind} cannot hold: {', '.join(lost)}\n")
+
+
+def _tell_skips(workload: Workload) -> None:
+    from simsched.workload.show import skip_text
+
+    table = [{"reason": r, "count": n, "first": first} for r, n, first in workload.skip_table()]
+    if table:
+        sys.stderr.write("\n".join(["left out:", *skip_text(table), ""]))
+
+
+def _noted(workload: Workload, args: argparse.Namespace) -> Workload:
+    """Return the workload with the command that makes it again in its history."""
+    from dataclasses import replace
+
+    words = ["simsched workload make", args.model_name]
+    for name, value in sorted(vars(args).items()):
+        if name not in {"verb", "action", "model_name", "run", "output", "to", "spec"} and value:
+            words.append(f"--{name.replace('_', '-')} {_quoted(value)}")
+    words += ["--seed 0"] if not args.seed else []
+    spec = [_quoted(args.spec)] if args.model_name == "mix" else []
+    return replace(workload, history=(*workload.history, " ".join([*words[:2], *spec, *words[2:]])))
+
+
+def _quoted(value: object) -> str:
+    import shlex
+
+    return shlex.quote(str(value))
+
+
+def _generator(args: argparse.Namespace) -> np.random.Generator:
+    import numpy as np
+
+    from simsched.errors import ConfigError
+
+    if args.seed < 0:
+        raise ConfigError(f"seed {args.seed}", expected="0 or more")
+    return np.random.default_rng(args.seed)
+
+
+def _duration(text: str | None, where: str) -> float | None:
+    if text is None:
+        return None
+    from simsched.formats.duration import parse_duration
+
+    return parse_duration(text, where)
+
+
+def _whole(value: float | None) -> int | None:
+    from simsched.errors import ConfigError
+
+    if value is None:
+        return None
+    if not 60 <= value < 1e9:
+        raise ConfigError(f"a longest limit of {value:g} s", expected="a minute or more")
+    return int(value)
