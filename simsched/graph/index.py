@@ -16,7 +16,7 @@ one bank on each target is *aligned*: its bank ordinals are the target ordinals.
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -26,6 +26,7 @@ import numpy.typing as npt
 
 from simsched.errors import ClusterError, RequestError
 from simsched.formats import constraint as rfc31
+from simsched.formats.hostlist import HostEncoder
 from simsched.formats.idset import Idset
 from simsched.formats.units import convert
 from simsched.graph import resource_graph as rg
@@ -94,6 +95,10 @@ class PoolType:
     total: int
     uniform: int | None
     """The one size of all banks, if they agree."""
+    uniform_ids: Idset | None
+    """The one set of unit ids of all banks, if they agree."""
+    texts: dict[tuple[Idset, int], Idset] = field(default_factory=dict)
+    """Sets of ids made from masks before: (ids of the bank, mask) → ids."""
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -156,6 +161,22 @@ class Index:
         return all(p.aligned for p in self.pool_types.values()) and not any(
             v.level == BELOW for v in self.vertex_types.values()
         )
+
+    @cached_property
+    def ranks_ascend(self) -> bool:
+        """Whether ranks ascend in containment order, as they mostly do."""
+        return bool((np.diff(self.ranks) > 0).all())
+
+    @cached_property
+    def host_encoder(self) -> HostEncoder:
+        """Writes the hosts of ascending target ordinals as a hostlist."""
+        return HostEncoder(self.hosts)
+
+    @cached_property
+    def written_properties(self) -> dict[str, Bools]:
+        """Property → which targets have it, for R: as it was given, ``+`` ones left out."""
+        given = {name for properties in self._properties for name in properties}
+        return {name: self.property_rows[name] for name in sorted(given) if not name.startswith("+")}
 
     @cached_property
     def totals(self) -> dict[str, int]:
@@ -431,6 +452,7 @@ def _pool_type(name: str, places: list[int], tree: _Tree) -> PoolType:
         per_target=per_target,
         total=int(size[up].sum()),
         uniform=sizes.pop() if len(sizes) == 1 else None,
+        uniform_ids=banks[0].ids if len({bank.ids for bank in banks}) == 1 else None,
     )
 
 

@@ -177,7 +177,7 @@ def hosts(need: Need, ordinals: Ordinals, avail: Availability) -> Ints:
 def is_idle(kind: str, ordinals: Ordinals, avail: Availability) -> Bools:
     """Say which vertices have nothing claimed in their whole subtree (M4)."""
     index = avail.index
-    idle = ~_at(avail.held[kind], ordinals) & (_at(avail.shared[kind], ordinals) == 0)
+    idle: Bools = ~_at(avail.held[kind], ordinals) & (_at(avail.shared[kind], ordinals) == 0)
     for name, vertices in index.vertex_types.items():
         if name in index.types_beneath(kind):
             busy = avail.held[name] | (avail.shared[name] > 0)

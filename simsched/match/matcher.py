@@ -1,93 +1,150 @@
-"""Matching: request + availability → selection, top-down over the counts of `capacity`.
-
-`could_fit` answers from counts alone; `select` takes candidates in the policy's order until
-the count is met, descends into each, and ends with the lowest free units of the banks.
-Both are pure questions: only `Availability.claim` changes anything.
-"""
+"""The matcher as people use it: one cluster, one state, questions and claims by jobspec."""
 
 from __future__ import annotations
 
+from itertools import count
 from typing import TYPE_CHECKING
 
-from simsched.graph.index import TARGET
-from simsched.match.capacity import EVERYWHERE, capacity, copies_of
-from simsched.match.descend import Descent
-from simsched.match.policy import MatchPolicy, find_policy
-from simsched.match.request import SLOT, VERTEX, compile_request, with_amount
+import numpy as np
+
+from simsched.errors import ConfigError
+from simsched.match.allocate import Availability
+from simsched.match.choose import could_fit as could_fit
+from simsched.match.choose import select as select
+from simsched.match.emit import to_rset
+from simsched.match.explain import explain
+from simsched.match.outcome import Busy, Infeasible, Matched, Outcome
+from simsched.match.policy import find_policy
+from simsched.match.request import compile_request
+from simsched.match.rules import find_rules
 
 if TYPE_CHECKING:
-    import numpy as np
-
-    from simsched.graph.index import Index
-    from simsched.match.allocate import Availability
-    from simsched.match.request import Need, Request
+    from simsched.formats.jobspec import Jobspec
+    from simsched.graph.cluster import Cluster
+    from simsched.match.request import Request
     from simsched.match.selection import Selection
 
 
-def could_fit(request: Request, avail: Availability) -> bool:
-    """Say whether the counts allow a match.
+class Matcher:
+    """Matches jobspecs against one cluster and keeps what they were given.
 
-    Exact where siblings do not compete (`request.separable`), else a necessary condition.
-    Ranges count with their least acceptable value.
-    """
-    return all(_has(need, avail) for need in request.needs)
-
-
-def _has(need: Need, avail: Availability) -> bool:
-    """Say whether one top-level need can be had, counted by itself."""
-    content = need.content
-    if content is not None and need.level == TARGET:
-        if need.kind == SLOT and len(content.needs) == len(need.children):
-            return capacity(content, avail).total >= need.amount
-        if need.kind == VERTEX:
-            return capacity(content, avail).some >= need.amount
-    return int(copies_of(need, EVERYWHERE, None, avail)[0]) >= 1
-
-
-def select(
-    request: Request,
-    avail: Availability,
-    policy: str | MatchPolicy = "first",
-    rng: np.random.Generator | None = None,
-) -> Selection | None:
-    """Return what the request gets in this state, or None if it cannot be had now.
+    Parameters
+    ----------
+    cluster : the cluster.
+    policy : name of the match policy.
+    rules : name of the dialect.
+    seed : seed of the generator for policies that draw lots.
 
     Raises
     ------
     ConfigError
-        for an unknown policy, or one that returns no permutation.
+        for an unknown policy or dialect.
+
+    >>> import simsched as ss
+    >>> matcher = ss.Matcher(ss.load_cluster("tiny"), policy="lonode")
+    >>> got = matcher.match(ss.Jobspec.from_shape("slot=2/core=2"))
+    >>> bool(got), got.R.to_dict()["execution"]["R_lite"]
+    (True, [{'rank': '0', 'children': {'core': '0-3'}}])
+    >>> matcher.release(got.id)
     """
-    policy = find_policy(policy)
-    if policy.whole_nodes and not request.alone:
-        request = compile_request(request.jobspec, avail.index, request.rules, alone=True)
-    if not could_fit(request, avail):
-        return None
-    for number in request.ranged:
-        request = _settle(request, number, avail)
-    return Descent(request, avail, policy, rng).build()
+
+    def __init__(
+        self, cluster: Cluster, policy: str = "first", rules: str = "rfc14", *, seed: int = 0
+    ) -> None:
+        self.cluster = cluster
+        self.index = cluster.index
+        self.policy = find_policy(policy)
+        self.rules = find_rules(rules)
+        self.available = Availability(self.index)
+        self._rng = np.random.default_rng(seed)
+        self._claims: dict[int, Selection] = {}
+        self._ids = count(1)
+
+    def match(self, jobspec: Jobspec, *, starttime: float | None = None) -> Outcome:
+        """Claim what the jobspec asks for, or say why it cannot be had (M9: all or nothing).
+
+        `starttime` (seconds since the epoch) and the jobspec's duration become R's times.
+
+        Raises
+        ------
+        RequestError
+            if the jobspec cannot mean anything on this cluster.
+        """
+        request = self._compile(jobspec)
+        selection = select(request, self.available, self.policy, self._rng)
+        if selection is None:
+            feasible = self._feasible(request)
+            return Busy(reasons=explain(request, self.available)) if feasible else feasible
+        self.available.claim(selection)
+        id_ = next(self._ids)
+        self._claims[id_] = selection
+        return Matched(id=id_, R=self._rset(selection, jobspec, starttime), selection=selection)
+
+    def satisfiable(self, jobspec: Jobspec) -> Outcome:
+        """Say whether the jobspec can ever match here: on the idle machine, all of it up (M11)."""
+        return self._feasible(self._compile(jobspec))
+
+    def feasible_now(self, jobspec: Jobspec) -> Outcome:
+        """Say whether the jobspec would match in this state, without claiming anything."""
+        request = self._compile(jobspec)
+        selection = select(request, self.available, self.policy, self._rng)
+        if selection is not None:
+            return Matched(R=self._rset(selection, jobspec, None), selection=selection)
+        never = self._feasible(request)
+        return Busy(reasons=explain(request, self.available)) if never else never
+
+    def release(self, id_: int) -> None:
+        """Give back what `match` claimed under this id.
+
+        Raises
+        ------
+        ConfigError
+            if nothing is claimed under it.
+        """
+        selection = self._claims.pop(id_, None)
+        if selection is None:
+            raise ConfigError(f"nothing is allocated under id {id_}")
+        self.available.release(selection)
+
+    @property
+    def allocations(self) -> dict[int, Selection]:
+        """What is claimed now, by id."""
+        return dict(self._claims)
+
+    def _compile(self, jobspec: Jobspec) -> Request:
+        return compile_request(jobspec, self.index, self.rules, alone=self.policy.whole_nodes)
+
+    def _feasible(self, request: Request) -> Outcome:
+        idle = self._idle()
+        selection = select(request, idle, self.policy, self._rng)
+        if selection is None:
+            return Infeasible(reasons=explain(request, idle))
+        return Matched(R=to_rset(selection, self.index), selection=selection)
+
+    def _idle(self) -> Availability:
+        idle: Availability | None = self.index.memo.get("idle")
+        if idle is None:
+            idle = self.index.memo["idle"] = Availability(self.index, ignore_status=True)
+        return idle
+
+    def _rset(self, selection: Selection, jobspec: Jobspec, starttime: float | None):
+        end = starttime + jobspec.duration if starttime is not None and jobspec.duration else None
+        return to_rset(selection, self.index, starttime=starttime, expiration=end)
+
+    def _check(self) -> None:
+        """Assert that the state is what the claims add up to."""
+        self.available._check()
+        for name, pool in self.index.pool_types.items():
+            held = np.zeros(len(pool), dtype=np.int64)
+            for selection in self._claims.values():
+                for draw in selection.held:
+                    if draw.type == name:
+                        held[draw.banks] += draw.units
+            if not any(selection.shared for selection in self._claims.values()):
+                assert (self.available.taken(name) == held).all(), name
 
 
-def _settle(request: Request, number: int, avail: Availability) -> Request:
-    """Fix one ranged need at the largest acceptable value that can be had (M6).
-
-    What fits with n fits with less, so the largest acceptable value is found by bisection.
-    """
-    need = next(n for n in request.walk() if n.number == number)
-    best = low = need.count.min
-    high = need.count.largest_at_most(_bound(need, avail.index)) or low
-    while low < high:
-        middle = (low + high + 1) // 2
-        value = need.count.largest_at_most(middle) or best
-        if value <= best or could_fit(with_amount(request, number, value, avail.index), avail):
-            best, low = max(best, value), middle
-        else:
-            high = middle - 1
-    return with_amount(request, number, best, avail.index)
-
-
-def _bound(need: Need, index: Index) -> int:
-    """Return a count that no match of a ranged need can exceed, in the request's own unit."""
-    if need.kind == SLOT:
-        return sum(index.totals.values())
-    total = index.totals.get(need.type, 0)
-    return total * need.count.min // max(1, need.amount) + total
+def feasible(cluster: Cluster, jobspec: Jobspec, *, now: bool = False, policy: str = "first") -> Outcome:
+    """Say whether a jobspec can match on a cluster: ever, or with `now` in its present up/down state."""
+    matcher = Matcher(cluster, policy=policy)
+    return matcher.feasible_now(jobspec) if now else matcher.satisfiable(jobspec)

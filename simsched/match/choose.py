@@ -1,0 +1,93 @@
+"""Matching: request + availability → selection, top-down over the counts of `capacity`.
+
+`could_fit` answers from counts alone; `select` takes candidates in the policy's order until
+the count is met, descends into each, and ends with the lowest free units of the banks.
+Both are pure questions: only `Availability.claim` changes anything.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from simsched.graph.index import TARGET
+from simsched.match.capacity import EVERYWHERE, capacity, copies_of
+from simsched.match.descend import Descent
+from simsched.match.policy import MatchPolicy, find_policy
+from simsched.match.request import SLOT, VERTEX, compile_request, with_amount
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from simsched.graph.index import Index
+    from simsched.match.allocate import Availability
+    from simsched.match.request import Need, Request
+    from simsched.match.selection import Selection
+
+
+def could_fit(request: Request, avail: Availability) -> bool:
+    """Say whether the counts allow a match.
+
+    Exact where siblings do not compete (`request.separable`), else a necessary condition.
+    Ranges count with their least acceptable value.
+    """
+    return all(_has(need, avail) for need in request.needs)
+
+
+def _has(need: Need, avail: Availability) -> bool:
+    """Say whether one top-level need can be had, counted by itself."""
+    content = need.content
+    if content is not None and need.level == TARGET:
+        if need.kind == SLOT and len(content.needs) == len(need.children):
+            return capacity(content, avail).total >= need.amount
+        if need.kind == VERTEX:
+            return capacity(content, avail).some >= need.amount
+    return int(copies_of(need, EVERYWHERE, None, avail)[0]) >= 1
+
+
+def select(
+    request: Request,
+    avail: Availability,
+    policy: str | MatchPolicy = "first",
+    rng: np.random.Generator | None = None,
+) -> Selection | None:
+    """Return what the request gets in this state, or None if it cannot be had now.
+
+    Raises
+    ------
+    ConfigError
+        for an unknown policy, or one that returns no permutation.
+    """
+    policy = find_policy(policy)
+    if policy.whole_nodes and not request.alone:
+        request = compile_request(request.jobspec, avail.index, request.rules, alone=True)
+    if not could_fit(request, avail):
+        return None
+    for number in request.ranged:
+        request = _settle(request, number, avail)
+    return Descent(request, avail, policy, rng).build()
+
+
+def _settle(request: Request, number: int, avail: Availability) -> Request:
+    """Fix one ranged need at the largest acceptable value that can be had (M6).
+
+    What fits with n fits with less, so the largest acceptable value is found by bisection.
+    """
+    need = next(n for n in request.walk() if n.number == number)
+    best = low = need.count.min
+    high = need.count.largest_at_most(_bound(need, avail.index)) or low
+    while low < high:
+        middle = (low + high + 1) // 2
+        value = need.count.largest_at_most(middle) or best
+        if value <= best or could_fit(with_amount(request, number, value, avail.index), avail):
+            best, low = max(best, value), middle
+        else:
+            high = middle - 1
+    return with_amount(request, number, best, avail.index)
+
+
+def _bound(need: Need, index: Index) -> int:
+    """Return a count that no match of a ranged need can exceed, in the request's own unit."""
+    if need.kind == SLOT:
+        return sum(index.totals.values())
+    total = index.totals.get(need.type, 0)
+    return total * need.count.min // max(1, need.amount) + total

@@ -1,0 +1,157 @@
+"""Selection → R (RFC 20): what the job was counted to get, in the words of the execution system.
+
+R names units on execution targets rank by rank (M5).  Units of pools that lie on no target
+(a licence pool, storage of a rack) have no place in R_lite; they are listed under
+``scheduling.pools`` as {path: units}.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from simsched.formats.hostlist import encode_hosts
+from simsched.formats.idset import Idset, encode_ids
+from simsched.formats.rset import ResourceSet
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from simsched.graph.index import Index, Ints, PoolType
+    from simsched.match.selection import Draw, Selection
+
+Seconds = float | int
+
+
+def document(
+    selection: Selection,
+    index: Index,
+    *,
+    starttime: Seconds | None = None,
+    expiration: Seconds | None = None,
+    scheduler: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """Return the R document of a selection, ready to be written as JSON.
+
+    `starttime` and `expiration` are seconds since the epoch; `scheduler` becomes
+    ``attributes.system.scheduler`` (queue, policy).
+    """
+    targets = np.sort(selection.targets)
+    ranks = index.ranks[targets]
+    if not index.ranks_ascend:
+        order = np.argsort(ranks, kind="stable")
+        targets, ranks = targets[order], ranks[order]
+    execution: dict[str, Any] = {
+        "R_lite": _entries(selection, index, targets, ranks),
+        "nodelist": [_hosts(index, targets)],
+        "nslots": selection.slots or len(targets),
+    }
+    if starttime is not None:
+        execution["starttime"] = starttime
+    if expiration is not None:
+        execution["expiration"] = expiration
+    properties = _properties(index, targets, ranks)
+    if properties:
+        execution["properties"] = properties
+    found: dict[str, Any] = {"version": 1, "execution": execution}
+    loose = _loose(selection, index)
+    if loose:
+        found["scheduling"] = {"writer": "simsched", "pools": loose}
+    if scheduler:
+        found["attributes"] = {"system": {"scheduler": dict(scheduler)}}
+    return found
+
+
+def to_rset(selection: Selection, index: Index, **rest: Any) -> ResourceSet:
+    """Return the R of a selection as a value; keywords as for `document`."""
+    return ResourceSet.from_dict(document(selection, index, **rest))
+
+
+def _hosts(index: Index, targets: Ints) -> str:
+    """Return the hosts as a hostlist, in the order of their ranks (R10)."""
+    if index.ranks_ascend:
+        return index.host_encoder.encode(targets.tolist())
+    return encode_hosts([index.hosts[i] for i in targets.tolist()])
+
+
+def _entries(selection: Selection, index: Index, targets: Ints, ranks: Ints) -> list[dict[str, Any]]:
+    """Return R_lite: targets with equal children share one entry."""
+    named = [d for d in selection.named if index.pool_types[d.type].named]
+    uniform = _one_entry(named, selection, index)
+    if uniform is not None:
+        return [{"rank": encode_ids(ranks.tolist()), "children": uniform}]
+    children: dict[int, list[tuple[str, str]]] = {target: [] for target in targets.tolist()}
+    for draw in sorted(named, key=lambda d: d.type):
+        for target, text in _ids_by_target(draw, index.pool_types[draw.type]).items():
+            children[target].append((draw.type, text))
+    groups: dict[tuple[tuple[str, str], ...], list[int]] = {}
+    for rank, target in zip(ranks.tolist(), targets.tolist(), strict=True):
+        groups.setdefault(tuple(children[target]), []).append(rank)
+    return [{"rank": encode_ids(members), "children": dict(key)} for key, members in groups.items()]
+
+
+def _one_entry(named: list[Draw], selection: Selection, index: Index) -> dict[str, str] | None:
+    """Return the children that all targets share, where that is plain to see: whole equal banks."""
+    children = {}
+    for draw in sorted(named, key=lambda d: d.type):
+        pool = index.pool_types[draw.type]
+        whole = draw.masks is None and pool.aligned and draw.banks is selection.targets
+        if not whole or pool.uniform_ids is None:
+            return None
+        children[draw.type] = str(pool.uniform_ids)
+    return children
+
+
+def _ids_by_target(draw: Draw, pool: PoolType) -> dict[int, str]:
+    """Return target → ids of the units drawn there, for the banks that lie on targets."""
+    found: dict[int, Idset] = {}
+    banks = draw.banks.tolist()
+    masks = draw.masks or [-1] * len(banks)
+    for bank, target, mask in zip(banks, pool.target[draw.banks].tolist(), masks, strict=True):
+        if target >= 0:
+            ids = ids_of(pool, bank, mask)
+            found[target] = found[target] | ids if target in found else ids
+    return {target: str(ids) for target, ids in found.items()}
+
+
+def ids_of(pool: PoolType, bank: int, mask: int = -1) -> Idset:
+    """Return the ids of a bank's units that a mask over unit ordinals names (-1: all)."""
+    ids = pool.ids[bank]
+    if mask < 0:
+        return ids
+    key = (ids, mask)
+    found = pool.texts.get(key)
+    if found is None:
+        if ids.last == len(ids) - 1:
+            found = Idset.from_mask(mask)
+        else:
+            units = ids.expand()
+            found = Idset.from_ids(units[i] for i in range(mask.bit_length()) if mask >> i & 1)
+        pool.texts[key] = found
+    return found
+
+
+def _properties(index: Index, targets: Ints, ranks: Ints) -> dict[str, str]:
+    """Return the properties of the targets; those that begin with ``+`` are the instance's own."""
+    found = {}
+    for name, row in index.written_properties.items():
+        has = row[targets]
+        if has.any():
+            found[name] = encode_ids(ranks[has].tolist())
+    return found
+
+
+def _loose(selection: Selection, index: Index) -> dict[str, str | int]:
+    """Return what lies on no target: the pool's vertex → ids of its units, or their number."""
+    found: dict[str, str | int] = {}
+    for draw in selection.named:
+        pool = index.pool_types[draw.type]
+        if pool.aligned and pool.named:
+            continue
+        units = np.broadcast_to(draw.units, len(draw.banks)).tolist()
+        for i, bank in enumerate(draw.banks.tolist()):
+            if pool.target[bank] < 0 or not pool.named:
+                mask = draw.masks[i] if draw.masks is not None else -1
+                found[pool.keys[bank][0]] = str(ids_of(pool, bank, mask)) if pool.named else units[i]
+    return found
