@@ -18,7 +18,6 @@ from cases import (
     random_request,
     to_jgf,
     to_r,
-    to_resources,
     to_shape,
     tree_cluster,
 )
@@ -29,25 +28,7 @@ JOBS = 6
 
 
 def jobspec(request, constraint):
-    system = {"duration": 60}
-    if constraint:
-        system["constraints"] = constraint
-    slots = [label for resource in to_resources(request) for label in labels(resource)]
-    tasks = [{"command": ["app"], "slot": label, "count": {"per_slot": 1}} for label in slots]
-    document = {
-        "version": 999,
-        "resources": to_resources(request),
-        "tasks": tasks,
-        "attributes": {"system": system},
-    }
-    return ss.Jobspec.from_dict(document)
-
-
-def labels(resource):
-    if resource["type"] == "slot":
-        yield resource["label"]
-    for child in resource.get("with", ()):
-        yield from labels(child)
+    return ss.Jobspec.from_shape(to_shape(request), duration=60, constraint=constraint)
 
 
 def load(graph, kind, folder):
@@ -78,7 +59,7 @@ class History:
         self.graph = flat_cluster(self.rng) if kind == "flat" else tree_cluster(self.rng)
         self.matcher = ss.Matcher(load(self.graph, kind, folder))
         self.jobs = {}
-        self.story = [f"{kind} {seed}: {dict(self.graph)}"]
+        self.story = [f"{kind} {seed}: {describe(self.graph)}"]
         self.asked = 0
 
     def claims(self):

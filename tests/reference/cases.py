@@ -107,6 +107,19 @@ def ids(numbers):
     return ",".join(str(number) for number in sorted(numbers))
 
 
+def describe(graph):
+    """A cluster in a line: node0(big):core4,gpu2; what is down has a ``!``."""
+    words = []
+    for name, vertex in graph.items():
+        leaf = not graph.below[name] and vertex.type not in {"node", "rack", "socket"}
+        words.append(f"{name}{len(vertex.units) if leaf else ''}{'' if vertex.up else '!'}")
+        if vertex.properties:
+            words[-1] += f"({','.join(sorted(vertex.properties))})"
+        if vertex.type == "rack" or (vertex.type == "node" and "rack" in vertex.parent):
+            words[-1] += f"<{vertex.parent}"
+    return " ".join(words)
+
+
 # --- requests ------------------------------------------------------------------------------------------
 
 
@@ -185,15 +198,18 @@ def random_constraint(rng):
 
 
 def to_shape(request):
-    """The RFC 46 text of a request."""
-    return (
-        "[" + ";".join(shape_of(want) for want in request) + "]" if len(request) > 1 else shape_of(request[0])
-    )
+    """The RFC 46 text of a request; slots are labelled in order."""
+    return shapes_of(request, (f"s{number}" for number in range(100)))
 
 
-def shape_of(want):
+def shapes_of(wants, labels):
+    return ";".join(shape_of(want, labels) for want in wants).join("[]" if len(wants) > 1 else ("", ""))
+
+
+def shape_of(want, labels):
     flag = {None: "", True: "{x}", False: "{-x}"}[want.exclusive]
-    inner = f"/{to_shape(want.children)}" if want.children else ""
+    flag = "{" + next(labels) + "}" if want.type == "slot" else flag
+    inner = f"/{shapes_of(want.children, labels)}" if want.children else ""
     return f"{want.type}={count_text(want.counts)}{flag}{inner}"
 
 
@@ -201,21 +217,3 @@ def count_text(values):
     if len(values) > 1 and list(values) == list(range(values[0], values[-1] + 1)):
         return f"{values[0]}-{values[-1]}"
     return ",".join(map(str, values))
-
-
-def to_resources(request):
-    """The RFC 14 `resources` of a request; slots are labelled in order."""
-    labels = iter(f"s{n}" for n in range(100))
-    return [resource_of(want, labels) for want in request]
-
-
-def resource_of(want, labels):
-    number = want.counts[0] if len(want.counts) == 1 else count_text(want.counts)
-    document = {"type": want.type, "count": number}
-    if want.type == "slot":
-        document["label"] = next(labels)
-    if want.exclusive is not None:
-        document["exclusive"] = want.exclusive
-    if want.children:
-        document["with"] = [resource_of(child, labels) for child in want.children]
-    return document
