@@ -232,12 +232,19 @@ def _format(constraint: Constraint) -> tuple[str, int]:  # noqa: PLR0911 - one f
         case Ranks(idset):
             return f"rank:{_quote(str(idset))}", _TERM
         case And(args):
-            return _chain([_format(arg) for arg in args], " and ", _AND)
+            flat = [part for arg in args for part in _names_apart(arg)]
+            return _chain([_format(arg) for arg in flat], " and ", _AND)
         case Or(args):
             return _chain([_format(arg) for arg in args], " or ", _OR)
         case Not(arg):
             return f"not {_wrapped(_format(arg), _NOT)}", _NOT
     return ("()", _TERM) if constraint.value else ("not ()", _NOT)
+
+
+def _names_apart(constraint: Constraint) -> list[Constraint]:
+    if isinstance(constraint, Properties):
+        return [Properties((name,)) for name in constraint.names] or [ANY]
+    return [constraint]
 
 
 def _chain(parts: list[tuple[str, int]], joint: str, binding: int) -> tuple[str, int]:

@@ -65,7 +65,7 @@ def format_duration(seconds: float) -> str:
     Raises `FormatError` for a negative number or NaN.
 
     >>> format_duration(5400), format_duration(86400), format_duration(0.25), format_duration(61)
-    ('90m', '1d', '250ms', '61s')
+    ('90m', '1d', '0.25s', '61s')
     """
     seconds = parse_duration(seconds)
     if math.isinf(seconds):

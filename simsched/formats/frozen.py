@@ -58,11 +58,11 @@ def freeze(value: Any, depth: int = 0) -> Any:
         raise LimitError(f"values are nested deeper than {MAX_DEPTH} levels")
     if isinstance(value, dict):
         for key in value:
-            if not isinstance(key, str):
+            if type(key) is not str and not isinstance(key, str):
                 raise FormatError(f"the key {key!r} is not a string", expected="a string")
-        return FrozenDict({k: freeze(v, depth + 1) for k, v in value.items()})
+        return FrozenDict({k: v if type(v) in _SCALARS else freeze(v, depth + 1) for k, v in value.items()})
     if isinstance(value, (list, tuple)):
-        return tuple([freeze(v, depth + 1) for v in value])
+        return tuple([v if type(v) in _SCALARS else freeze(v, depth + 1) for v in value])
     if isinstance(value, (str, int, float)):
         return value
     raise FormatError(f"a {kind.__name__} is not a JSON value", expected="a JSON value")

@@ -39,6 +39,33 @@ def faults_of(document: Any, *, v1: bool = False) -> list[Fault]:
     return check.faults
 
 
+def system_faults(system: dict[str, Any], path: Path = ()) -> list[Fault]:
+    """Return every fault of an `attributes.system` dictionary that stands at `path`."""
+    check = _Check()
+    check.system(system, path)
+    return check.faults
+
+
+def constraint_faults(value: Any, path: Path = (), level: int = 1) -> list[Fault]:
+    """Return every fault of an RFC 31 object that stands at `path`."""
+    parts: list[tuple[Any, Path]] = [(value, path)]
+    if isinstance(value, dict) and len(value) == 1 and level <= constraints.MAX_LEVELS:
+        ((operator, items),) = value.items()
+        if operator in constraints.OPERATORS and isinstance(items, (list, tuple)):
+            places = [(*path, operator, i) for i in range(len(items))]
+            if operator in {"and", "or", "not"}:
+                nested = zip(items, places, strict=True)
+                return [f for item, place in nested for f in constraint_faults(item, place, level + 1)]
+            parts = [({operator: [item]}, place) for item, place in zip(items, places, strict=True)]
+    faults = []
+    for part, place in parts:
+        try:
+            constraints.from_json(part)
+        except FormatError as error:
+            faults.append(Fault(place, error.message, error.expected or ""))
+    return faults
+
+
 class _Check:
     """One walk over one document; the faults gather in `faults`."""
 
@@ -308,13 +335,7 @@ class _Check:
                 self.fault((*path, i, key) if key else (*path, i), message, expected)
 
     def constraint(self, value: Any, path: Path) -> None:
-        from simsched.formats.lexical import parse_path
-
-        try:
-            constraints.from_json(value, "-")
-        except FormatError as error:
-            below = parse_path((error.where or "-")[1:].partition(":")[0])
-            self.fault(path + below, error.message, error.expected or "")
+        self.faults += constraint_faults(value, path)
 
 
 class _V1Check(_Check):

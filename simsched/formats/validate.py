@@ -1,0 +1,227 @@
+"""Every fault of a file at once, each with its line, column and JSON path.
+
+A document is judged twice: by `jobspec_rules`, which knows how to say what is wrong, and by the
+JSON Schema, which is the contract that we publish; what only the schema refuses is reported in
+its own words.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass, replace
+from functools import cache
+from importlib import resources
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+from simsched.errors import ConfigError, FormatError, SimschedError
+from simsched.formats.faults import Fault, located
+from simsched.formats.jobspec_rules import faults_of
+from simsched.formats.marked import MarkedError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from jsonschema.protocols import Validator
+
+RequestKind: TypeAlias = Literal["jobspec", "v1", "shape", "constraint", "auto"]
+
+SCHEMAS = ("rfc14", "v1")
+"""The JSON Schemas that the package carries."""
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What was found in one text: how many documents of what kind, and every fault."""
+
+    where: str
+    kind: str
+    documents: int
+    faults: tuple[Fault, ...]
+
+    @property
+    def is_valid(self) -> bool:
+        """Whether there is at least one document, and no fault."""
+        return not self.faults
+
+
+@cache
+def schema_text(name: str) -> str:
+    """Return the text of a JSON Schema: ``rfc14`` or ``v1``.  Raises `ConfigError`."""
+    if name not in SCHEMAS:
+        raise ConfigError(f"no schema {name!r}", expected=" or ".join(SCHEMAS))
+    folder = resources.files("simsched.formats") / "schemas"
+    return (folder / f"{name}.json").read_text(encoding="utf-8")
+
+
+@cache
+def _validator(name: str) -> Validator:
+    from jsonschema import Draft202012Validator
+
+    return Draft202012Validator(json.loads(schema_text(name)))
+
+
+def validate_document(document: Any, *, v1: bool = False) -> list[Fault]:
+    """Return every fault of one jobspec document; empty where it is valid.
+
+    >>> [str(f) for f in validate_document({"version": 1, "resources": [], "tasks": [], "attributes": {}})]
+    ... # doctest: +ELLIPSIS
+    ['resources: an empty list is not valid here (expected a list of at least one resource)', 'tasks: ...']
+    """
+    faults = faults_of(document, v1=v1)
+    return faults or list(_schema_faults(document, "v1" if v1 else "rfc14"))
+
+
+def _schema_faults(document: Any, name: str) -> Iterator[Fault]:
+    """Yield what the JSON Schema alone refuses."""
+    try:
+        for error in _validator(name).iter_errors(document):
+            yield Fault(tuple(error.absolute_path), error.message[:200], "what the JSON Schema allows")
+    except RecursionError:
+        yield Fault((), "the document is nested too deeply", "a flatter document")
+
+
+# ---------------------------------------------------------------- texts
+
+
+def validate_file(path: str | Path, kind: RequestKind = "auto") -> Report:
+    """Return what is wrong in a file of jobspecs, shapes or constraints; ``-`` reads stdin.
+
+    Raises `FormatError` only where the file cannot be read at all.
+    """
+    from simsched.formats.text import read_text
+
+    where = "standard input" if str(path) == "-" else str(path)
+    return validate_text(read_text(path), where, kind)
+
+
+def validate_text(text: str, where: str, kind: RequestKind = "auto") -> Report:
+    """Return what is wrong in a text of jobspecs, shapes or constraints."""
+    if kind == "shape":
+        return _lines(text, where, "shape")
+    if kind == "constraint":
+        return _constraint(text, where)
+    from simsched.formats.text import detect_kind
+
+    form = detect_kind(text)
+    if kind == "auto" and form == "text":
+        return _lines(text, where, "shape")
+    if form == "jsonl":
+        return _json_lines(text, where, kind)
+    return _documents(text, where, kind)
+
+
+def _as_v1(document: Any, kind: RequestKind) -> bool:
+    """Whether a document is judged by RFC 25: it is if it says so, unless RFC 14 was asked for."""
+    if kind == "auto":
+        return isinstance(document, dict) and document.get("version") == 1
+    return kind == "v1"
+
+
+def _documents(text: str, where: str, kind: RequestKind) -> Report:
+    """Judge YAML documents, one JSON document, or a JSON list of them."""
+    from simsched.formats.text import load_document, load_yaml_all
+
+    faults: list[Fault] = []
+    try:
+        if text.lstrip("\ufeff \t\r\n")[:1] in {"{", "["}:
+            loaded = load_document(text, where)
+            many = isinstance(loaded, list)
+            documents = loaded if many else [loaded]
+            for i, document in enumerate(documents):
+                found = validate_document(document, v1=_as_v1(document, kind))
+                faults += [replace(f, path=(i, *f.path)) for f in found] if many else found
+            faults = located(faults, text, where)
+        else:
+            documents = load_yaml_all(text, where)
+            for i, document in enumerate(documents):
+                faults += located(validate_document(document, v1=_as_v1(document, kind)), text, where, i)
+    except SimschedError as error:
+        return Report(where, "jobspec", 0, (_whole(error, where),))
+    if not documents:
+        faults = [Fault((), "there is no document", "a jobspec", where=where)]
+    return Report(where, "jobspec", len(documents), tuple(faults))
+
+
+def _json_lines(text: str, where: str, kind: RequestKind) -> Report:
+    """Judge JSON Lines; the quick reader passes the good ones, and the others are looked at closely."""
+    from simsched.formats.bulk import Reader
+
+    reader = Reader()
+    faults: list[Fault] = []
+    count = 0
+    for number, line in enumerate(text.encode("utf-8", "surrogatepass").split(b"\n"), 1):
+        if not line.strip():
+            continue
+        count += 1
+        job = reader.read(line)
+        if job is None or kind == "v1" or (kind == "auto" and job.version == 1):
+            faults += _line_faults(line.decode("utf-8", "replace"), where, number, kind)
+    return Report(where, "jobspec", count, tuple(faults))
+
+
+def _line_faults(line: str, where: str, number: int, kind: RequestKind) -> list[Fault]:
+    """Return the faults of one line of JSON Lines."""
+    from simsched.formats.text import load_json
+
+    try:
+        document = load_json(line)
+    except FormatError as error:
+        return [Fault((), str(error), line=number, column=_column(error), where=where)]
+    found = located(validate_document(document, v1=_as_v1(document, kind)), line, where)
+    return [replace(fault, line=number) for fault in found]
+
+
+def _column(error: SimschedError) -> int:
+    found = re.search(r"column (\d+)", error.where or "")
+    return int(found[1]) if found else 1
+
+
+def _whole(error: SimschedError, where: str) -> Fault:
+    """Return the error of a text that could not be read as the fault that it is."""
+    place = re.fullmatch(rf"{re.escape(where)}:(\d+)(?::(\d+))?", error.where or "")
+    line, column = (int(place[1]), int(place[2] or 1)) if place else (0, 0)
+    return Fault((), error.message, error.expected or "", line=line, column=column, where=where)
+
+
+def _lines(text: str, where: str, kind: str) -> Report:
+    """Judge a text of one shape a line; blank lines and lines that begin with # are left out."""
+    from simsched.formats.shape import parse_shape
+
+    faults = []
+    count = 0
+    for number, line in enumerate(text.split("\n"), 1):
+        if not line.strip() or line.lstrip().startswith("#"):
+            continue
+        count += 1
+        try:
+            parse_shape(line.rstrip("\r"))
+        except FormatError as error:
+            faults.append(_marked(error, where, number))
+    if not count:
+        faults.append(Fault((), "there is no shape", "a shape on a line", where=where))
+    return Report(where, kind, count, tuple(faults))
+
+
+def _marked(error: FormatError, where: str, number: int) -> Fault:
+    position = error.position if isinstance(error, MarkedError) else 0
+    return Fault((), error.message, error.expected or "", line=number, column=position + 1, where=where)
+
+
+def _constraint(text: str, where: str) -> Report:
+    """Judge a constraint: an RFC 31 object in JSON or YAML, or the text of RFC 35."""
+    from simsched.formats.constraint import parse_constraint
+    from simsched.formats.jobspec_rules import constraint_faults
+    from simsched.formats.text import load_document
+
+    try:
+        if text.lstrip("\ufeff \t\r\n")[:1] == "{" or re.match(r"\s*[a-z]+:(\s|\Z)", text):
+            found = constraint_faults(load_document(text, where))
+            return Report(where, "constraint", 1, tuple(located(found, text, where)))
+        parse_constraint(text.strip())
+    except MarkedError as error:
+        return Report(where, "constraint", 1, (_marked(error, where, 1),))
+    except FormatError as error:
+        return Report(where, "constraint", 1, (_whole(error, where),))
+    return Report(where, "constraint", 1, ())
