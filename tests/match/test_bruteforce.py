@@ -13,6 +13,7 @@ from itertools import islice
 import pytest
 from bruteforce import Claims, TooBigError, is_feasible, match_exists, matches_naming
 from cases import (
+    describe,
     flat_cluster,
     random_constraint,
     random_request,
