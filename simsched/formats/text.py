@@ -335,7 +335,7 @@ def load_document(text: str, where: str | None = None) -> Any:
     >>> load_document("a: [1, 2]") == load_document('{"a": [1, 2]}')
     True
     """
-    if text.lstrip("\ufeff \t\r\n")[:1] not in ("{", "["):
+    if text.lstrip("\ufeff \t\r\n")[:1] not in ("{", "[", '"'):
         return load_yaml(text, where)
     try:
         return load_json(text, where)

@@ -204,6 +204,8 @@ class _Builder:
         if key in frame.value:
             raise self._fault(f"key {clip(key)!r} occurs twice in one mapping", event)
         frame.key = key
+        if event.anchor:
+            self.anchors[event.anchor] = (key, 1)
         if self.keys is not None:
             self.keys[self._path()] = (event.start_mark.line + 1, event.start_mark.column + 1)
 
