@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from simsched.errors import ClusterError
+from simsched.errors import ClusterError, LimitError
 from simsched.graph.pool import NOTHING, Pool, numbered, split_name
 from simsched.graph.resource_graph import (
     ResourceGraph,
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from simsched.formats.rset import RankGroup, ResourceSet
 
 ROOT_KEY = "cluster0"
+MAX_TARGETS = 1_000_000
+"""The most ranks that a cluster may have; R itself may name more."""
 
 
 def from_rset(rset: ResourceSet, *, name: str = "cluster") -> ResourceGraph:
@@ -60,6 +62,9 @@ class RsetFrame:
     def __init__(self, rset: ResourceSet) -> None:
         if not rset.groups:
             raise ClusterError("the cluster is empty: R_lite names no ranks", expected="at least one rank")
+        count = len(rset.ranks)
+        if count > MAX_TARGETS:
+            raise LimitError(f"{count:,} execution targets", expected=f"at most {MAX_TARGETS:,}")
         self.group_of: dict[int, RankGroup] = {rank: group for group in rset.groups for rank in group.ranks}
         self._hosts = list(rset.hosts)
         if len(self._hosts) != len(self.group_of):
@@ -69,7 +74,7 @@ class RsetFrame:
             )
         self.root = f"/{ROOT_KEY}" if ROOT_KEY in self._hosts else ROOT_KEY
         self._labels = _PropertiesByRank(rset.properties)
-        self.facts = {key: value for key, value in _document_facts(rset).items() if value}
+        self.facts = {key: value for key, value in _document_facts(rset).items() if value not in (None, {})}
 
     def nodes(self) -> Iterator[tuple[int, str, Pool]]:
         """Yield (rank, vertex key, pool) of each node by ascending rank (R10)."""
@@ -95,6 +100,7 @@ def _document_facts(rset: ResourceSet) -> dict[str, object]:
         "expiration": rset.expiration,
         "nslots": rset.nslots,
         "attributes": rset.attributes,
+        "extra": rset.extra,
     }
 
 
