@@ -91,7 +91,7 @@ class Descent:
             targets, numbers = self._take(index.target_type, fits, slots, low, high)
             self._fill_targets(need.content, targets, numbers, covered=covered)
             for child in need.children:
-                if child not in need.content.needs:
+                if child.level == ABOVE:
                     self._place(child, slots, above, vertex, covered=covered)
             return
         if need.flat is not None and above != EVERYWHERE:

@@ -9,8 +9,7 @@ import numpy as np
 
 from simsched.errors import ConfigError
 from simsched.match.allocate import Availability
-from simsched.match.choose import could_fit as could_fit
-from simsched.match.choose import select as select
+from simsched.match.choose import select
 from simsched.match.emit import to_rset
 from simsched.match.explain import explain
 from simsched.match.outcome import Busy, Infeasible, Matched, Outcome
@@ -20,6 +19,7 @@ from simsched.match.rules import find_rules
 
 if TYPE_CHECKING:
     from simsched.formats.jobspec import Jobspec
+    from simsched.formats.rset import ResourceSet
     from simsched.graph.cluster import Cluster
     from simsched.match.request import Request
     from simsched.match.selection import Selection
@@ -127,7 +127,7 @@ class Matcher:
             idle = self.index.memo["idle"] = Availability(self.index, ignore_status=True)
         return idle
 
-    def _rset(self, selection: Selection, jobspec: Jobspec, starttime: float | None):
+    def _rset(self, selection: Selection, jobspec: Jobspec, starttime: float | None) -> ResourceSet:
         end = starttime + jobspec.duration if starttime is not None and jobspec.duration else None
         return to_rset(selection, self.index, starttime=starttime, expiration=end)
 
