@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from simsched.api import Run as Run
-    from simsched.api import feasible as feasible
     from simsched.api import load_run as load_run
     from simsched.api import simulate as simulate
     from simsched.errors import ClusterError as ClusterError
@@ -36,10 +35,12 @@ if TYPE_CHECKING:
     from simsched.graph.cluster import Cluster as Cluster
     from simsched.graph.cluster import load_cluster as load_cluster
     from simsched.match.matcher import Matcher as Matcher
+    from simsched.match.matcher import feasible as feasible
     from simsched.match.outcome import Busy as Busy
     from simsched.match.outcome import Infeasible as Infeasible
     from simsched.match.outcome import Matched as Matched
     from simsched.match.outcome import Outcome as Outcome
+    from simsched.match.outcome import Undecided as Undecided
     from simsched.workload.job import Job as Job
     from simsched.workload.job import Workload as Workload
     from simsched.workload.load import load_workload as load_workload
@@ -47,7 +48,6 @@ if TYPE_CHECKING:
 #: Public name → the module that defines it.
 _HOME = {
     "Run": "simsched.api",
-    "feasible": "simsched.api",
     "load_run": "simsched.api",
     "simulate": "simsched.api",
     "ClusterError": "simsched.errors",
@@ -67,10 +67,12 @@ _HOME = {
     "Cluster": "simsched.graph.cluster",
     "load_cluster": "simsched.graph.cluster",
     "Matcher": "simsched.match.matcher",
+    "feasible": "simsched.match.matcher",
     "Busy": "simsched.match.outcome",
     "Infeasible": "simsched.match.outcome",
     "Matched": "simsched.match.outcome",
     "Outcome": "simsched.match.outcome",
+    "Undecided": "simsched.match.outcome",
     "Job": "simsched.workload.job",
     "Workload": "simsched.workload.job",
     "load_workload": "simsched.workload.load",

@@ -1,4 +1,4 @@
-"""What Python users call, where it takes more than one room: match questions and whole runs."""
+"""What Python users call, where it takes more than one room: whole runs."""
 
 from __future__ import annotations
 
@@ -10,31 +10,11 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from simsched.formats.jobspec import Jobspec
     from simsched.graph.cluster import Cluster
-    from simsched.match.outcome import Outcome
     from simsched.simulate.result import Result
     from simsched.workload.job import Workload
 
-__all__ = ["Run", "SimulatedRun", "feasible", "load_run", "simulate"]
-
-
-def feasible(cluster: Cluster, jobspec: Jobspec) -> Outcome:
-    """Say whether a request could ever run on a cluster: on the idle machine, whatever is up or down (M11).
-
-    Returns
-    -------
-    Outcome
-        true when feasible; otherwise `.reasons` says where it fails and what is nearest.
-
-    Raises
-    ------
-    RequestError
-        if the request cannot mean anything on this cluster, such as bytes of cores.
-    """
-    from simsched.match.matcher import Matcher
-
-    return Matcher(cluster).satisfiable(jobspec)
+__all__ = ["Run", "SimulatedRun", "load_run", "simulate"]
 
 
 class SimulatedRun(Run):

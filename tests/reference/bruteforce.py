@@ -285,6 +285,8 @@ class Search:
 
     def whole_vertices(self, item, count, claims, exclusive, candidates):
         def can(v):
+            if exclusive and not self.all_pass(v):
+                return False
             return is_idle(self.graph, claims, v) if exclusive else free_units(self.graph, claims, v, False)
 
         for chosen in combinations([v for v in candidates if can(v)], count):
@@ -300,6 +302,10 @@ class Search:
                 ]
 
             yield items, pieces
+
+    def all_pass(self, name):
+        """M7 for what is held whole: every target in it passes."""
+        return all(satisfies(self.graph[t], self.constraint) for t in targets_of(self.graph, name))
 
     def units(self, item, count, claims, exclusive, candidates):
         """Every way to draw `count` units from the pools, the units of a pool in like state being alike."""

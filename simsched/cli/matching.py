@@ -1,0 +1,257 @@
+"""``simsched feasible`` and ``simsched match``: would this request run here, and what would it get."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+from simsched.errors import ConfigError, SimschedError
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from simsched.cli import Subparsers
+    from simsched.formats.idset import Idset
+    from simsched.formats.jobspec import Jobspec
+    from simsched.formats.rset import ResourceSet
+    from simsched.match.outcome import Outcome
+
+    Answers: TypeAlias = Sequence[tuple["Asked", Outcome]]
+
+FILE_ENDINGS = (".yaml", ".yml", ".json", ".jsonl", ".gz")
+
+
+class Asked(NamedTuple):
+    """One request of the command line and how it is called in the answer."""
+
+    label: str
+    jobspec: Jobspec
+
+
+def register(subparsers: Subparsers) -> None:
+    """Add the verbs ``feasible`` and ``match``."""
+    feasible = subparsers.add_parser(
+        "feasible",
+        help="could this request ever run on this cluster, and if not, why",
+        description="Say for each request whether the cluster could ever run it. Exit status 0: all of them; "
+        "1: not all, with the reasons; 2: the input is wrong.",
+    )
+    _add_common(feasible)
+    feasible.add_argument(
+        "--now", action="store_true", help="count what is down or taken as not there: could it start now"
+    )
+    feasible.add_argument(
+        "--running",
+        metavar="REQUEST",
+        action="append",
+        default=[],
+        help="as if this ran already, placed in the order given (implies --now; may be repeated)",
+    )
+    feasible.add_argument(
+        "--format", choices=("text", "json"), default="text", help="text (the default) or json"
+    )
+    feasible.set_defaults(run=run_feasible)
+
+    match = subparsers.add_parser(
+        "match",
+        help="what would these requests get, one R each",
+        description="Match the requests one after another, each on what the earlier ones left, and print what"
+        " each gets. Exit status 0: all were matched; 1: not all, with the reasons on stderr.",
+    )
+    _add_common(match)
+    match.add_argument(
+        "--policy", default="first", help="match policy (default: first; an unknown one lists all)"
+    )
+    match.add_argument(
+        "--format", choices=tuple(WRITERS), default="r", help="r (the default), tree, table or json"
+    )
+    match.add_argument("--seed", type=int, default=0, help="of the policies that draw lots (default 0)")
+    match.set_defaults(run=run_match)
+
+
+def _add_common(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("cluster", metavar="CLUSTER", help="a cluster's file, or the name of a bundled one")
+    parser.add_argument(
+        "requests", metavar="REQUEST", nargs="+", help="a shape (RFC 46), a file of jobspecs, or - for stdin"
+    )
+    parser.add_argument(
+        "--constraint", metavar="C", help="RFC 35 constraint for every request, and-ed to its own"
+    )
+
+
+# --- requests --------------------------------------------------------------------------------------------
+
+
+def read_requests(arguments: Sequence[str], constraint: str | None) -> Iterator[Asked]:
+    """Yield the requests of the command line: files in their order, shapes as they are.
+
+    Raises
+    ------
+    SimschedError
+        naming the argument, for what is neither.
+    """
+    for argument in arguments:
+        for asked in _from_file(argument) if _is_file(argument) else [_from_shape(argument)]:
+            yield asked._replace(jobspec=_constrained(asked.jobspec, constraint))
+
+
+def _is_file(argument: str) -> bool:
+    try:
+        return argument == "-" or argument.endswith(FILE_ENDINGS) or Path(argument).is_file()
+    except (OSError, ValueError):  # a shape may be longer than any file name
+        return False
+
+
+def _from_file(argument: str) -> list[Asked]:
+    from simsched.formats.jobspec import load_jobspecs
+
+    jobspecs = load_jobspecs(argument)
+    name = "stdin" if argument == "-" else argument
+    if not jobspecs:
+        raise ConfigError("there is no jobspec in this file", where=name)
+    if len(jobspecs) == 1:
+        return [Asked(name, jobspecs[0])]
+    return [Asked(f"{name}[{number}]", jobspec) for number, jobspec in enumerate(jobspecs)]
+
+
+def _from_shape(argument: str) -> Asked:
+    from simsched.formats.jobspec import Jobspec
+
+    return Asked(argument, Jobspec.from_shape(argument))
+
+
+def _constrained(jobspec: Jobspec, text: str | None) -> Jobspec:
+    if text is None:
+        return jobspec
+    from simsched.formats.constraint import parse_constraint, to_json
+
+    more, own = to_json(parse_constraint(text)), jobspec.constraint
+    return jobspec.with_system(constraints=more if own is None else {"and": [to_json(own), more]})
+
+
+# --- feasible --------------------------------------------------------------------------------------------
+
+
+def run_feasible(args: argparse.Namespace) -> int:
+    """Answer each request; 0 if all are feasible, else 1."""
+    from simsched.graph.cluster import load_cluster
+    from simsched.match.matcher import Matcher
+
+    matcher = Matcher(load_cluster(args.cluster))
+    for asked in read_requests(args.running, None):
+        if not _about(asked, matcher.match):
+            raise ConfigError("this does not fit, so it cannot be running", where=f"--running {asked.label}")
+    question = matcher.feasible_now if args.now or args.running else matcher.satisfiable
+    answers = [(asked, _about(asked, question)) for asked in read_requests(args.requests, args.constraint)]
+    yes = "now" if args.now or args.running else "yes"
+    if args.format == "json":
+        print(json.dumps([_as_json(asked, outcome, yes) for asked, outcome in answers], indent=2))
+    else:
+        for asked, outcome in answers:
+            print(_as_text(asked, outcome, yes))
+    return 0 if all(outcome for _, outcome in answers) else 1
+
+
+def _about(asked: Asked, question: Callable[[Jobspec], Outcome]) -> Outcome:
+    """Ask about one request; an error says about which."""
+    try:
+        return question(asked.jobspec)
+    except SimschedError as error:
+        raise error.at(asked.label) from None
+
+
+#: status of a no → the word that people read
+WORDS = {"busy": "later", "infeasible": "never", "undecided": "undecided"}
+
+
+def _as_text(asked: Asked, outcome: Outcome, yes: str) -> str:
+    if outcome:
+        return f"{asked.label}: {yes}"
+    reasons = str(outcome.reasons).splitlines()
+    return "\n".join([f"{asked.label}: {WORDS[outcome.status]}", *(f"  {line}" for line in reasons)])
+
+
+def _as_json(asked: Asked, outcome: Outcome, yes: str) -> dict[str, Any]:
+    answer: dict[str, Any] = {"request": asked.label, "answer": yes if outcome else WORDS[outcome.status]}
+    if not outcome:
+        answer["reasons"] = outcome.reasons.to_dict()
+    return answer
+
+
+# --- match -----------------------------------------------------------------------------------------------
+
+
+def run_match(args: argparse.Namespace) -> int:
+    """Match the requests one after another and print what each gets; 0 if all were matched, else 1."""
+    from simsched.graph.cluster import load_cluster
+    from simsched.match.matcher import Matcher
+
+    matcher = Matcher(load_cluster(args.cluster), policy=args.policy, seed=args.seed)
+    outcomes = [
+        (asked, _about(asked, matcher.match)) for asked in read_requests(args.requests, args.constraint)
+    ]
+    for asked, outcome in outcomes:
+        if not outcome:
+            sys.stderr.write(_as_text(asked, outcome, "now") + "\n")
+    text = WRITERS[args.format](outcomes)
+    if text:
+        print(text)
+    return 0 if all(outcome for _, outcome in outcomes) else 1
+
+
+def _rsets(outcomes: Answers) -> Iterator[tuple[Asked, ResourceSet]]:
+    return ((asked, outcome.R) for asked, outcome in outcomes if outcome.R is not None)
+
+
+def as_r(outcomes: Answers) -> str:
+    """One R document a line (RFC 20)."""
+    return "\n".join(json.dumps(r.to_dict()) for _, r in _rsets(outcomes))
+
+
+def as_json(outcomes: Answers) -> str:
+    """All answers as one document, the failed ones with their reasons."""
+    answers = []
+    for asked, outcome in outcomes:
+        answer = _as_json(asked, outcome, "matched")
+        if outcome.R is not None:
+            answer |= {"id": outcome.id, "R": outcome.R.to_dict()}
+        answers.append(answer)
+    return json.dumps(answers, indent=2)
+
+
+def as_tree(outcomes: Answers) -> str:
+    """What each request got, host by host."""
+    lines = []
+    for asked, r in _rsets(outcomes):
+        lines.append(asked.label)
+        for rank in r.ranks:
+            children = " ".join(f"{kind}[{ids}]" for kind, ids in sorted(_children(r, rank).items()))
+            lines.append(f"  {r.host_of(rank)} (rank {rank})  {children}".rstrip())
+    return "\n".join(lines)
+
+
+def as_table(outcomes: Answers) -> str:
+    """One line a request: how much of each type, and where."""
+    kinds = sorted({kind for _, r in _rsets(outcomes) for group in r.groups for kind in group.children})
+    rows = [["request", "nodes", *kinds, "hosts"]]
+    for asked, r in _rsets(outcomes):
+        rows.append([asked.label, str(len(r.ranks)), *(str(r.count(kind)) for kind in kinds), str(r.hosts)])
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    return "\n".join(
+        "  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip() for row in rows
+    )
+
+
+def _children(r: ResourceSet, rank: int) -> Mapping[str, Idset]:
+    return next(group.children for group in r.groups if rank in group.ranks)
+
+
+WRITERS: dict[str, Callable[[Answers], str]] = {
+    "r": as_r,
+    "tree": as_tree,
+    "table": as_table,
+    "json": as_json,
+}

@@ -1,0 +1,165 @@
+"""``simsched feasible`` and ``simsched match`` as stories: a command line, what it prints, how it ends.
+
+The bundled cluster ``tiny`` has 4 nodes of 4 cores; nodes 2 and 3 have 2 gpus each.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+
+import pytest
+
+import simsched as ss
+from simsched.cli import main
+
+
+@pytest.fixture
+def simsched(capsys, monkeypatch):
+    """Run a command line; give (status, stdout, stderr)."""
+
+    def run(*arguments, stdin=""):
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(stdin.encode())))
+        status = main(arguments)
+        captured = capsys.readouterr()
+        return status, captured.out, captured.err
+
+    return run
+
+
+def test_feasible(simsched):
+    assert simsched("feasible", "tiny", "slot=4/core=4", "slot=2/[core=2;gpu]") == (
+        0,
+        "slot=4/core=4: yes\nslot=2/[core=2;gpu]: yes\n",
+        "",
+    )
+
+
+def test_feasible_never_with_its_funnel(simsched):
+    status, out, err = simsched("feasible", "tiny", "slot=1/gpu=9")
+    assert (status, err) == (1, "")
+    first, *funnel = out.splitlines()
+    assert first == "slot=1/gpu=9: never"
+    assert any("0 fits (gpu=9)" in line for line in funnel)
+    assert any("at most gpu=2" in line for line in funnel)
+
+
+def test_feasible_now_and_later(simsched):
+    """The same request: now on the idle machine, later next to what runs; never is never."""
+    assert simsched("feasible", "tiny", "slot=4/node", "--now") == (0, "slot=4/node: now\n", "")
+    status, out, _ = simsched("feasible", "tiny", "slot=4/node", "slot=5/node", "--running", "slot=1/core")
+    assert status == 1
+    assert "slot=4/node: later\n  slot: 4 needed, 3 to be had" in out
+    assert "slot=5/node: never\n" in out
+
+
+def test_asking_leaves_no_trace(simsched):
+    """Each request is asked about by itself, also with what runs."""
+    status, out, _ = simsched("feasible", "tiny", "slot=3/node", "slot=3/node", "--running", "slot=1/core")
+    assert (status, out) == (0, "slot=3/node: now\nslot=3/node: now\n")
+
+
+def test_what_cannot_be_running(simsched):
+    status, _, err = simsched("feasible", "tiny", "core", "--running", "slot=9/node")
+    assert status == 2
+    assert err == "simsched: error: --running slot=9/node: this does not fit, so it cannot be running\n"
+
+
+def test_feasible_as_json(simsched):
+    status, out, _ = simsched("feasible", "tiny", "slot=1/core", "slot=5/node", "--format", "json")
+    yes, no = json.loads(out)
+    assert status == 1
+    assert yes == {"request": "slot=1/core", "answer": "yes"}
+    assert (no["request"], no["answer"]) == ("slot=5/node", "never")
+    assert no["reasons"]["funnels"][0]["needed"] == 5
+
+
+def test_a_constraint_on_the_command_line_joins_the_request_s_own(simsched, tmp_path):
+    spec = ss.Jobspec.from_shape("slot=1/core", duration=60, constraint="host:node[0-1]")
+    path = tmp_path / "job.json"
+    path.write_text(json.dumps(spec.to_dict()))
+    assert simsched("feasible", "tiny", str(path))[0] == 0
+    assert simsched("feasible", "tiny", str(path), "--constraint", "host:node1")[0] == 0
+    assert simsched("feasible", "tiny", str(path), "--constraint", "host:node2")[0] == 1
+
+
+def test_match_is_cumulative_and_writes_r(simsched):
+    status, out, err = simsched("match", "tiny", "slot=3/core", "slot=3/core")
+    assert (status, err) == (0, "")
+    documents = [json.loads(line) for line in out.splitlines()]
+    assert [d["execution"]["R_lite"] for d in documents] == [
+        [{"rank": "0", "children": {"core": "0-2"}}],
+        [{"rank": "0", "children": {"core": "3"}}, {"rank": "1", "children": {"core": "0-1"}}],
+    ]
+    assert [d["execution"]["nslots"] for d in documents] == [3, 3]
+    assert [ss.ResourceSet.from_dict(d).to_dict() for d in documents] == documents
+
+
+def test_match_as_a_tree_and_as_a_table(simsched):
+    requests = ("slot=5/core", "slot=1/[core=2;gpu=2]")
+    assert simsched("match", "tiny", *requests, "--format", "tree")[1] == (
+        "slot=5/core\n"
+        "  node0 (rank 0)  core[0-3]\n"
+        "  node1 (rank 1)  core[0]\n"
+        "slot=1/[core=2;gpu=2]\n"
+        "  node2 (rank 2)  core[0-1] gpu[0-1]\n"
+    )
+    assert simsched("match", "tiny", *requests, "--format", "table")[1] == (
+        "request                nodes  core  gpu  hosts\n"
+        "slot=5/core            2      5     0    node[0-1]\n"
+        "slot=1/[core=2;gpu=2]  1      2     2    node2\n"
+    )
+
+
+def test_match_goes_on_after_a_request_that_fails(simsched):
+    status, out, err = simsched(
+        "match", "tiny", "slot=4/node", "core=1{x}", "slot=5/node", "--format", "json"
+    )
+    answers = json.loads(out)
+    assert status == 1
+    assert [answer["answer"] for answer in answers] == ["matched", "later", "never"]
+    assert [answer.get("id") for answer in answers] == [1, None, None]
+    assert "core=1{x}: later" in err
+    assert "slot=5/node: never" in err
+
+
+def test_match_policy(simsched):
+    _, out, _ = simsched("match", "tiny", "slot=1/core", "--policy", "hinode", "--format", "table")
+    assert out.splitlines()[1].endswith("node3")
+    status, _, err = simsched("match", "tiny", "slot=1/core", "--policy", "nonsense")
+    assert status == 2
+    assert "nonsense" in err
+    assert "lonode" in err
+
+
+def test_requests_from_a_file_and_from_stdin(simsched, tmp_path):
+    documents = [
+        ss.Jobspec.from_shape(shape, duration=60).to_dict() for shape in ("slot=1/core", "slot=5/node")
+    ]
+    path = tmp_path / "jobs.jsonl"
+    path.write_text("".join(json.dumps(d) + "\n" for d in documents))
+    status, out, _ = simsched("feasible", "tiny", str(path))
+    assert status == 1
+    assert out.startswith(f"{path}[0]: yes\n{path}[1]: never\n")
+    assert simsched("feasible", "tiny", "-", stdin=json.dumps(documents[0])) == (0, "stdin: yes\n", "")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["no-such-cluster", "core"], "no-such-cluster: no such file"),
+        (["tiny", "missing.yaml"], "missing.yaml: no such file"),
+        (["tiny", "slot=/core"], "the count is empty"),
+        (["tiny", "slot=2/slot=2/core"], "slot=2/slot=2/core"),
+        (["tiny", "core", "--constraint", "host:["], ""),
+        (["tiny", "core=99999999999999999999"], ""),
+        (["tiny", "slot=1/" + "node/" * 3000 + "core"], ""),
+        (["tiny", ""], ""),
+    ],
+)
+def test_bad_input_is_one_error_and_status_2(simsched, arguments, message):
+    for verb in ("feasible", "match"):
+        status, out, err = simsched(verb, *arguments)
+        assert (status, out) == (2, "")
+        assert err.startswith("simsched: error: ")
+        assert message in err
