@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from simsched.formats.faults import Fault
+
 _CACHED = 100_000
 _MAX_LINE = 10_000_000
 
@@ -223,6 +225,8 @@ class _Resources:
         below = record.below
         children: tuple[ResourceVertex, ...] = ()
         if below is not UNSET:
+            if not below:
+                raise _Doubt  # RFC 14 lets it stand, RFC 25 does not
             self.keys += 1
             children = tuple([self.build(child, inside) for child in below])
         optional: tuple[Any, ...] = (record.unit, record.exclusive, label, record.id)
@@ -281,10 +285,15 @@ def read_jobspecs(path: str | Path) -> list[Jobspec]:
 
     Raises `FormatError`: the first fault of the file with its place, and how many more there are.
     """
-    from simsched.formats.text import detect_kind, read_text
+    from simsched.formats.text import read_text
 
-    text = read_text(path)
-    where = "standard input" if str(path) == "-" else str(path)
+    return jobspecs_of(read_text(path), "standard input" if str(path) == "-" else str(path))
+
+
+def jobspecs_of(text: str, where: str) -> list[Jobspec]:
+    """Return the jobspecs of a text, as `read_jobspecs` does."""
+    from simsched.formats.text import detect_kind
+
     kind = detect_kind(text)
     if kind not in {"json", "jsonl", "yaml"}:
         raise FormatError("this is no jobspec", where=where, expected="YAML or JSON")
@@ -293,13 +302,11 @@ def read_jobspecs(path: str | Path) -> list[Jobspec]:
     if jobs is None:
         from simsched.formats.validate import validate_text
 
-        faults = validate_text(text, where, "jobspec").faults
-        raise joined_faults(faults, where)
+        raise _joined(validate_text(text, where, "jobspec").faults, where)
     return jobs
 
 
-def joined_faults(faults: Any, where: str) -> FormatError:
-    """Return one error for the faults of a file."""
+def _joined(faults: tuple[Fault, ...], where: str) -> FormatError:
     from simsched.formats.faults import joined
 
     return joined(faults, None) if faults else FormatError("no jobspec", where=where)

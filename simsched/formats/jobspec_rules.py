@@ -39,6 +39,13 @@ def faults_of(document: Any, *, v1: bool = False) -> list[Fault]:
     return check.faults
 
 
+def resources_faults(resources: Any) -> list[Fault]:
+    """Return every fault of a resources list (RFC 14) that stands by itself."""
+    check = _Check()
+    check.resources(resources)
+    return check.faults
+
+
 def system_faults(system: dict[str, Any], path: Path = ()) -> list[Fault]:
     """Return every fault of an `attributes.system` dictionary that stands at `path`."""
     check = _Check()

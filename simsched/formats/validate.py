@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from simsched.errors import ConfigError, FormatError, SimschedError
 from simsched.formats.faults import Fault, located
+from simsched.formats.jobspec import v1_misfit
 from simsched.formats.jobspec_rules import faults_of
 from simsched.formats.marked import MarkedError
 
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from jsonschema.protocols import Validator
+
+    from simsched.formats.jobspec import Jobspec
 
 RequestKind: TypeAlias = Literal["jobspec", "v1", "shape", "constraint", "auto"]
 
@@ -156,9 +159,16 @@ def _json_lines(text: str, where: str, kind: RequestKind) -> Report:
             continue
         count += 1
         job = reader.read(line)
-        if job is None or kind == "v1" or (kind == "auto" and job.version == 1):
+        if job is None or not _passes(job, kind):
             faults += _line_faults(line.decode("utf-8", "replace"), where, number, kind)
     return Report(where, "jobspec", count, tuple(faults))
+
+
+def _passes(job: Jobspec, kind: RequestKind) -> bool:
+    """Whether a jobspec that RFC 14 has passed also passes RFC 25, if that is what counts."""
+    if kind == "v1" or (kind == "auto" and job.version == 1):
+        return job.version == 1 and v1_misfit(job) is None
+    return True
 
 
 def _line_faults(line: str, where: str, number: int, kind: RequestKind) -> list[Fault]:

@@ -1,0 +1,365 @@
+"""The verbs that read and write requests: shape, validate, convert."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from typing import TYPE_CHECKING, Any
+
+from simsched.errors import ConfigError, SimschedError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from simsched.cli import Subparsers
+    from simsched.formats.jobspec import Jobspec
+    from simsched.formats.validate import Report
+    from simsched.formats.vertex import ResourceVertex
+
+REQUEST_KINDS = ("jobspec", "v1", "shape", "constraint")
+OTHER_KINDS = ("r", "jgf", "sss", "swf")
+TARGETS = ("shape", "jobspec", "v1", "json", "yaml", "rfc31", "rfc35")
+
+
+class _WithCommand(argparse.ArgumentParser):
+    """A parser that leaves everything behind ``--`` alone: it is the command of the jobspec."""
+
+    def parse_known_args(  # type: ignore[override]
+        self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
+    ) -> tuple[argparse.Namespace, list[str]]:
+        words = list(sys.argv[1:] if args is None else args)
+        at = words.index("--") if "--" in words else len(words)
+        found, rest = super().parse_known_args(words[:at], namespace)
+        found.command = words[at + 1 :] or None
+        return found, rest
+
+
+def register(subparsers: Subparsers) -> None:
+    """Add the parsers of the three verbs."""
+    _register_shape(subparsers)
+    _register_validate(subparsers)
+    _register_convert(subparsers)
+
+
+def _job_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--duration", metavar="D", help="RFC 23 duration: 90, 30m, 1.5h, inf")
+    parser.add_argument("--constraint", metavar="C", help="RFC 35 constraint: 'ssd and not host:node[0-3]'")
+    parser.add_argument("--queue", metavar="NAME", help="queue of the jobspec")
+
+
+def _register_shape(subparsers: Subparsers) -> None:
+    parser = subparsers.add_parser(
+        "shape",
+        help="expand an RFC 46 shape into jobspec resources",
+        description="Expand an RFC 46 shape into the resources of a jobspec, or write the shortest shape "
+        "of a file's resources (--from).",
+        usage="simsched shape [options] (SHAPE | --from FILE) [-- COMMAND…]",
+    )
+    parser.__class__ = _WithCommand
+    parser.add_argument(
+        "shape", nargs="?", metavar="SHAPE", help="such as slot=4/[core=2;gpu]; - reads stdin"
+    )
+    parser.add_argument(
+        "--format", choices=("yaml", "json", "shape"), help="default: yaml; with --from, shape"
+    )
+    parser.add_argument("--from", dest="source", metavar="FILE", help="jobspecs, resources or shapes to read")
+    parser.add_argument("--jobspec", action="store_true", help="a whole jobspec and not its resources alone")
+    _job_options(parser)
+    parser.set_defaults(run=shape)
+
+
+def _register_validate(subparsers: Subparsers) -> None:
+    parser = subparsers.add_parser(
+        "validate",
+        help="check jobspecs, shapes, constraints, R and JGF; every fault with its place",
+        description="Print every fault with its file, line, column and JSON path; exit status 2 if there is any.",
+    )
+    parser.add_argument("files", nargs="*", metavar="FILE", help="- reads stdin")
+    kinds = (*REQUEST_KINDS, *OTHER_KINDS, "auto")
+    parser.add_argument("--as", dest="kind", choices=kinds, default="auto", help="what the files should be")
+    parser.add_argument("--print-schema", choices=("v1", "rfc14"), help="print the JSON Schema and exit")
+    parser.add_argument("--format", choices=("text", "json"), default="text")
+    parser.add_argument("--quiet", "-q", action="store_true", help="print faults only")
+    parser.set_defaults(run=validate)
+
+
+def _register_convert(subparsers: Subparsers) -> None:
+    parser = subparsers.add_parser(
+        "convert",
+        help="turn one job format into another",
+        description="Convert jobspecs and shapes, and constraints (rfc31: JSON, rfc35: text). json and yaml "
+        "keep what the file holds and change its syntax.",
+        usage="simsched convert [options] FILE --to TARGET [-- COMMAND…]",
+    )
+    parser.__class__ = _WithCommand
+    parser.add_argument("file", metavar="FILE", help="jobspecs, shapes or a constraint; - reads stdin")
+    parser.add_argument("--to", required=True, choices=TARGETS)
+    parser.add_argument("--format", choices=("yaml", "json"), help="syntax of jobspec and v1; default: yaml")
+    _job_options(parser)
+    parser.set_defaults(run=convert)
+
+
+# ---------------------------------------------------------------- shape
+
+
+def shape(args: argparse.Namespace) -> int:
+    """Expand shapes, or shorten resources."""
+    if (args.shape is None) == (args.source is None):
+        raise ConfigError(
+            "one of them is needed and one only", where="shape", expected="SHAPE or --from FILE"
+        )
+    job_options = (args.duration, args.constraint, args.queue, args.command)
+    if not args.jobspec and any(option is not None for option in job_options):
+        raise ConfigError(
+            "a duration, constraint, queue or command belongs to a jobspec",
+            where="shape",
+            expected="--jobspec",
+        )
+    if args.jobspec:
+        _emit([job.to_dict() for job in _jobs(args)], args.format or "yaml", _document_shape)
+        return 0
+    form = args.format or ("shape" if args.source else "yaml")
+    lists = _resources(args)
+    if form == "shape":
+        from simsched.formats.shape import format_shape
+
+        _print_lines(format_shape(resources) for resources in lists)
+    else:
+        _emit([[vertex.to_dict() for vertex in resources] for resources in lists], form, str)
+    return 0
+
+
+def _resources(args: argparse.Namespace) -> list[tuple[ResourceVertex, ...]]:
+    if args.source is not None or args.shape == "-":
+        from simsched.formats.requests import load_resources
+
+        return load_resources(args.source or "-")
+    from simsched.formats.shape import parse_shape
+
+    return [parse_shape(args.shape)]
+
+
+def _jobs(args: argparse.Namespace) -> list[Jobspec]:
+    options = {name: getattr(args, name) for name in ("duration", "constraint", "queue", "command")}
+    if args.source is not None or args.shape == "-":
+        from simsched.formats.requests import load_requests
+
+        return load_requests(args.source or "-", **options)
+    from simsched.formats.jobspec import Jobspec
+
+    return [Jobspec.from_shape(args.shape, **options)]
+
+
+def _document_shape(document: Any) -> str:
+    from simsched.formats.jobspec import Jobspec
+
+    return Jobspec.from_dict(document).to_shape()
+
+
+def _emit(documents: list[Any], form: str, to_shape: Callable[[Any], str]) -> None:
+    """Print documents: YAML with separators between them, JSON (Lines if several), or shapes."""
+    if form == "shape":
+        _print_lines(map(to_shape, documents))
+    elif form == "json":
+        import json
+
+        indent = 2 if len(documents) == 1 else None
+        _print_lines(json.dumps(document, indent=indent, ensure_ascii=False) for document in documents)
+    else:
+        from simsched.formats.yaml_out import to_yaml
+
+        sys.stdout.write("---\n".join(map(to_yaml, documents)))
+
+
+def _print_lines(lines: Iterable[str]) -> None:
+    for line in lines:
+        print(line)
+
+
+# ---------------------------------------------------------------- validate
+
+
+def validate(args: argparse.Namespace) -> int:
+    """Print every fault of every file; 0 if there is none, else 2."""
+    if args.print_schema:
+        from simsched.formats.validate import schema_text
+
+        sys.stdout.write(schema_text(args.print_schema))
+        return 0
+    if not args.files:
+        raise ConfigError("no file is named", where="validate", expected="FILE…, or - for stdin")
+    reports = [_report(path, args.kind) for path in args.files]
+    if args.format == "json":
+        _print_json(reports)
+    else:
+        for report in reports:
+            _print_lines(map(str, report.faults))
+            if report.is_valid and not args.quiet:
+                print(f"{report.where}: valid ({_counted(report)})")
+    return 0 if all(report.is_valid for report in reports) else 2
+
+
+def _counted(report: Report) -> str:
+    many = "" if report.documents == 1 else "s"
+    return f"{report.documents} {report.kind}{many}" if report.documents else report.kind
+
+
+def _print_json(reports: list[Report]) -> None:
+    import json
+    from dataclasses import asdict
+
+    from simsched.formats.lexical import format_path
+
+    documents = []
+    for report in reports:
+        faults = [{**asdict(fault), "path": format_path(fault.path)} for fault in report.faults]
+        documents.append(
+            {"file": report.where, "kind": report.kind, "valid": report.is_valid, "faults": faults}
+        )
+    print(json.dumps(documents, indent=2, ensure_ascii=False))
+
+
+def _report(path: str, kind: str) -> Report:
+    """Judge one file, a fault of reading it included."""
+    from simsched.formats.faults import Fault
+    from simsched.formats.validate import Report
+
+    where = "standard input" if path == "-" else path
+    try:
+        return _judge(path, where, kind)
+    except (SimschedError, OSError, RecursionError, MemoryError) as error:
+        message, expected, place = str(error), "", where
+        if isinstance(error, SimschedError):
+            message, expected, place = error.message, error.expected or "", error.where or where
+            place = place if place.startswith(where) else f"{where}: {place}"
+        return Report(where, kind, 0, (Fault((), message, expected, where=place),))
+
+
+def _judge(path: str, where: str, kind: str) -> Report:
+    from simsched.formats.text import read_text
+    from simsched.formats.validate import validate_text
+
+    if kind in OTHER_KINDS and path != "-":
+        return _LOADERS[kind](path, where)
+    text = read_text(path, lenient=kind == "swf")
+    if kind == "auto":
+        kind = guess_kind(text)
+    if kind in OTHER_KINDS:
+        return _LOADERS[kind](path, where) if path != "-" else _from_stdin(text, where, kind)
+    return validate_text(text, where, kind)  # type: ignore[arg-type]
+
+
+def _from_stdin(text: str, where: str, kind: str) -> Report:
+    """Judge what came from standard input with a loader that wants a file."""
+    from pathlib import Path
+    from tempfile import TemporaryDirectory
+
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "stdin"
+        path.write_text(text, encoding="utf-8")
+        try:
+            return _LOADERS[kind](str(path), where)
+        except SimschedError as error:
+            place = (error.where or where).replace(str(path), where)
+            raise type(error)(error.message, where=place, expected=error.expected) from None
+
+
+def guess_kind(text: str) -> str:
+    """Return what a text seems to be: one of the kinds of ``--as``, or auto for a request.
+
+    >>> guess_kind('{"version": 1, "execution": {}}'), guess_kind("; Version: 2.2"), guess_kind("core=4")
+    ('r', 'swf', 'auto')
+    """
+    head = text[:100_000].lstrip("\ufeff \t\r\n")
+    if head.startswith("<"):
+        return "jgf" if "<graphml" in head else "sss"
+    if head.startswith(";") or re.match(r"-?\d+(?:[ \t]+-?\d+(?:\.\d+)?){10}", head):
+        return "swf"
+    keys = set(re.findall(r"""(?m)(?:^|[{,\s])["']?(\w+)["']?\s*:(?=\s|["'\[{\d]|$)""", head[:20_000]))
+    if {"execution", "R_lite"} & keys:
+        return "r"
+    if "graph" in keys and "nodes" in keys:
+        return "jgf"
+    first = re.match(r"""\{?\s*["']?(\w+)["']?\s*:""", head)
+    operators = {"properties", "hostlist", "ranks", "and", "or", "not"}
+    return "constraint" if first and first[1] in operators else "auto"
+
+
+def _r(path: str, where: str) -> Report:
+    from simsched.formats.rset import ResourceSet
+    from simsched.formats.text import load_document, read_text
+    from simsched.formats.validate import Report
+
+    found = ResourceSet.from_dict(load_document(read_text(path), where), where)
+    if found.scheduling:
+        _cluster(path, where)
+    return Report(where, "r", 1, ())
+
+
+def _cluster(path: str, where: str) -> Report:
+    from simsched.formats.validate import Report
+    from simsched.graph.cluster import load_cluster
+
+    load_cluster(path)
+    return Report(where, "graph", 1, ())
+
+
+def _workload(kind: str) -> Callable[[str, str], Report]:
+    def judge(path: str, where: str) -> Report:
+        from simsched.formats.faults import Fault
+        from simsched.formats.validate import Report
+        from simsched.workload.load import load_workload
+
+        loaded = load_workload(path, as_=kind)
+        faults = tuple(
+            Fault((), f"{skip.reason}: {skip.text}" if skip.text else skip.reason, where=skip.where)
+            for skip in loaded.skipped
+        )
+        return Report(where, "job", len(loaded.jobs), faults)
+
+    return judge
+
+
+_LOADERS: dict[str, Callable[[str, str], Report]] = {
+    "r": _r,
+    "jgf": _cluster,
+    "sss": _workload("sss"),
+    "swf": _workload("swf"),
+}
+
+
+# ---------------------------------------------------------------- convert
+
+
+def convert(args: argparse.Namespace) -> int:
+    """Write the requests of a file in another form."""
+    if args.to in {"rfc31", "rfc35"}:
+        return _convert_constraint(args)
+    from simsched.formats.requests import load_requests
+
+    options = {name: getattr(args, name) for name in ("duration", "constraint", "queue", "command")}
+    jobs = load_requests(args.file, **options)
+    if args.to == "shape":
+        _print_lines(job.to_shape() for job in jobs)
+        return 0
+    if args.to == "v1":
+        jobs = [job.to_v1() for job in jobs]
+    elif args.to == "jobspec":
+        jobs = [job.to_canonical() for job in jobs]
+    form = args.to if args.to in {"json", "yaml"} else args.format or "yaml"
+    _emit([job.to_dict() for job in jobs], form, str)
+    return 0
+
+
+def _convert_constraint(args: argparse.Namespace) -> int:
+    import json
+
+    from simsched.formats.constraint import from_json, parse_constraint, to_json
+    from simsched.formats.text import load_document, read_text
+
+    text = read_text(args.file)
+    is_json = text.lstrip().startswith("{")
+    constraint = from_json(load_document(text, args.file)) if is_json else parse_constraint(text.strip())
+    print(json.dumps(to_json(constraint)) if args.to == "rfc31" else constraint)
+    return 0

@@ -1,0 +1,107 @@
+"""Requests from files in any of their forms: shapes, jobspecs, bare resources lists."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from simsched.errors import FormatError
+from simsched.formats.shape import parse_shape
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from simsched.formats.jobspec import Jobspec
+    from simsched.formats.vertex import ResourceVertex
+
+
+def read_shapes(text: str, where: str) -> Iterator[tuple[str, str]]:
+    """Yield (shape, place) of a text of one shape a line; blank lines and # lines are left out."""
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.strip() and not line.lstrip().startswith("#"):
+            yield line.strip(), f"{where}:{number}"
+
+
+def load_resources(path: str | Path) -> list[tuple[ResourceVertex, ...]]:
+    """Return the resources lists of a file; ``-`` reads stdin.
+
+    The file holds jobspecs, bare resources lists, or dictionaries with at least `resources`, in
+    YAML or JSON, or shapes, one a line.  Raises `FormatError`.
+    """
+    from simsched.formats.text import detect_kind, read_text
+
+    text = read_text(path)
+    where = "standard input" if str(path) == "-" else str(path)
+    if detect_kind(text) == "text":
+        return [parse_shape(shape, place) for shape, place in read_shapes(text, where)]
+    return [_resources(document, text, where, i) for i, document in enumerate(_documents(text, where))]
+
+
+def _documents(text: str, where: str) -> list[Any]:
+    from simsched.formats.text import detect_kind, load_document, load_json, load_yaml_all
+
+    kind = detect_kind(text)
+    if kind == "jsonl":
+        lines = enumerate(text.splitlines(), 1)
+        return [load_json(line, f"{where}:{i}") for i, line in lines if line.strip()]
+    return [load_document(text, where)] if kind == "json" else load_yaml_all(text, where)
+
+
+def _resources(document: Any, text: str, where: str, number: int) -> tuple[ResourceVertex, ...]:
+    from dataclasses import replace
+
+    from simsched.formats.faults import joined, located
+    from simsched.formats.jobspec_dict import build_resources
+    from simsched.formats.jobspec_rules import resources_faults
+
+    bare = isinstance(document, list)
+    if not bare and (not isinstance(document, dict) or "resources" not in document):
+        raise FormatError("there are no resources", where=where, expected="a jobspec or a list of resources")
+    resources = document if bare else document["resources"]
+    faults = resources_faults(resources)
+    if bare:
+        faults = [replace(fault, path=fault.path[1:]) for fault in faults]
+    if faults:
+        raise joined(located(faults, text, where, number), None)
+    return build_resources(resources)
+
+
+def load_requests(path: str | Path, **options: Any) -> list[Jobspec]:
+    """Return the jobspecs of a file of jobspecs or shapes; `options` are those of `from_shape`.
+
+    Options with a value override what a jobspec of the file says.  Raises `FormatError`.
+    """
+    from simsched.formats.bulk import jobspecs_of
+    from simsched.formats.jobspec import Jobspec
+    from simsched.formats.text import detect_kind, read_text
+
+    text = read_text(path)
+    where = "standard input" if str(path) == "-" else str(path)
+    given = {key: value for key, value in options.items() if value is not None}
+    if detect_kind(text) == "text":
+        shapes = read_shapes(text, where)
+        return [_from_shape(shape, place, given) for shape, place in shapes]
+    jobs = jobspecs_of(text, where)
+    if not given:
+        return jobs
+    donor = Jobspec.from_shape("slot/core", **given)
+    keys = {key: value for key, value in donor.system.items() if key != "duration" or "duration" in given}
+    tasks = donor.tasks[0].command if "command" in given else None
+    return [_overridden(job.with_system(**keys), tasks) for job in jobs]
+
+
+def _from_shape(shape: str, place: str, options: dict[str, Any]) -> Jobspec:
+    from simsched.formats.jobspec import Jobspec
+
+    try:
+        return Jobspec.from_shape(shape, **options)
+    except FormatError as error:
+        raise error.at(place) from None
+
+
+def _overridden(job: Jobspec, command: tuple[str, ...] | None) -> Jobspec:
+    from dataclasses import replace
+
+    if command is None:
+        return job
+    return replace(job, tasks=tuple(replace(task, command=command) for task in job.tasks))
