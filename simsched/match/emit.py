@@ -44,7 +44,7 @@ def document(
         targets, ranks = targets[order], ranks[order]
     execution: dict[str, Any] = {
         "R_lite": _entries(selection, index, targets, ranks),
-        "nodelist": [_hosts(index, targets)],
+        "nodelist": [_hosts(index, targets)] if len(targets) else [],
         "nslots": selection.slots or len(targets),
     }
     if starttime is not None:
@@ -76,7 +76,9 @@ def _hosts(index: Index, targets: Ints) -> str:
 
 
 def _entries(selection: Selection, index: Index, targets: Ints, ranks: Ints) -> list[dict[str, Any]]:
-    """Return R_lite: targets with equal children share one entry."""
+    """Return R_lite: targets with equal children share one entry; empty where no target is touched."""
+    if not len(targets):
+        return []
     named = [d for d in selection.named if index.pool_types[d.type].named]
     uniform = _one_entry(named, selection, index)
     if uniform is not None:
@@ -96,6 +98,8 @@ def _one_entry(named: list[Draw], selection: Selection, index: Index) -> dict[st
     children = {}
     for draw in sorted(named, key=lambda d: d.type):
         pool = index.pool_types[draw.type]
+        if not pool.aligned and not pool.on_targets:
+            continue
         whole = draw.masks is None and pool.aligned and draw.banks is selection.targets
         if not whole or pool.uniform_ids is None:
             return None
