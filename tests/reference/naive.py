@@ -123,7 +123,7 @@ def fcfs(now, queue, running, free):
 
 
 def earliest_start(now, job, running, free):
-    """When would `job` start if nothing else came, and running jobs ended as requested."""
+    """When `job` would start if nothing else came and running jobs ended as requested; what is left then."""
     for time in sorted({now} | {r.expected_end(now) for r in running}):
         then = free
         for r in running:
@@ -131,7 +131,7 @@ def earliest_start(now, job, running, free):
                 then = give(then, r.claim)
         claim = place(then, job)
         if claim is not None:
-            return time, claim
+            return time, take(then, claim)
     raise AssertionError("an infeasible job was queued")
 
 
@@ -146,27 +146,23 @@ def easy(now, queue, running, free):
     if not blocked:
         return starts
     head = blocked[0]
-    shadow, head_claim = earliest_start(now, head, running, free)
+    shadow, beside = earliest_start(now, head, running, free)
     for job in blocked[1:]:
-        for claim in (place(free, job), place(beside(free, head_claim), job)):
+        for claim in (place(free, job), place(both(free, beside), job)):
             if claim is None:
                 continue
             then, left = [*running, Running(job, now, claim)], take(free, claim)
             if earliest_start(now, head, then, left)[0] <= shadow:
                 starts.append((job, claim))
                 running, free = then, left
-                shadow, head_claim = earliest_start(now, head, running, free)
+                shadow, beside = earliest_start(now, head, running, free)
                 break
     return starts
 
 
-def beside(free, claim):
-    """What is free now and not wanted by a later claim."""
-    wanted = {number: (cores, gpus) for number, cores, gpus in claim}
-    return [
-        (max(0, cores - wanted.get(n, (0, 0))[0]), max(0, gpus - wanted.get(n, (0, 0))[1]))
-        for n, (cores, gpus) in enumerate(free)
-    ]
+def both(free, beside):
+    """What of each node is free now and left beside the head's reservation."""
+    return [(min(a, c), min(b, d)) for (a, b), (c, d) in zip(free, beside, strict=True)]
 
 
 def textbook_easy(now, queue, running, free):

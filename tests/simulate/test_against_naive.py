@@ -125,9 +125,10 @@ def random_jobs(rng, *, most_copies, cores=1, gpus=0):
     return jobs
 
 
-def compare_made(seed, policy, nodes, **shape):
+def compare_made(seed, policy, nodes, overrun="timeout", **shape):
     jobs = random_jobs(random.Random(f"{policy} {seed} {nodes}"), **shape)
-    run = ss.simulate(cluster_of(nodes), workload_of(jobs), queue_policy=policy)
+    jobs = [job._replace(overruns=overrun == "allow") for job in jobs]
+    run = ss.simulate(cluster_of(nodes), workload_of(jobs), queue_policy=policy, overrun=overrun)
     expected = schedule(jobs, nodes, policy)
     try:
         assert_same(run, expected, jobs)
@@ -149,6 +150,18 @@ def test_flat_processors(policy):
 def test_cores_and_gpus_of_nodes(policy):
     for seed in range(150):
         compare_made(seed, policy, NODES, most_copies=4, cores=3, gpus=1)
+
+
+@pytest.mark.parametrize("policy", ["fcfs", "easy", "conservative"])
+def test_jobs_that_overrun(policy):
+    """An expected end that has passed counts as now."""
+    for seed in range(100):
+        compare_made(seed, policy, FLAT, overrun="allow", most_copies=9)
+
+
+def test_jobs_that_overrun_on_nodes():
+    for seed in range(100):
+        compare_made(seed, "easy", NODES, overrun="allow", most_copies=4, cores=3, gpus=1)
 
 
 @pytest.mark.slow
