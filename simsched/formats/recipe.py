@@ -289,9 +289,9 @@ def _validator() -> Draft202012Validator:
 
 
 def _check_schema(document: Any, where: str | None) -> None:
-    from jsonschema.exceptions import best_match
+    from jsonschema.exceptions import relevance
 
-    error = best_match(_validator().iter_errors(document))
+    error = max(_validator().iter_errors(document), key=relevance, default=None)
     if error is None:
         return
     while error.context and error.validator == "oneOf" and (inner := _likeliest(error)) is not None:
@@ -336,6 +336,8 @@ def _fault(rule: str, schema: Any, instance: Any) -> tuple[str | None, str | Non
         return f"the key {next(key for key in schema['required'] if key not in instance)!r} is missing", None
     if rule == "pattern" and schema["pattern"].startswith("^[0-9]"):
         return found, "a number and a unit, like 512 GB"
+    if rule == "oneOf":
+        return found, " or ".join(sorted(_constants(schema["oneOf"])))
     words = {
         "type": schema.get("type"),
         "enum": " or ".join(schema.get("enum", ())),

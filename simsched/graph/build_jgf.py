@@ -19,14 +19,15 @@ from simsched.graph.resource_graph import (
     CONTAINMENT,
     CONTAINS,
     ResourceGraph,
-    add_edge,
+    add_edges,
     add_vertices,
     collector_paused,
-    edge_triples,
+    edge_rows,
     finish,
     new_graph,
     paths_by_subsystem,
     pool_of,
+    set_pool,
 )
 
 if TYPE_CHECKING:
@@ -182,8 +183,17 @@ def _add_edges(graph: ResourceGraph, edges: list[Edge] | None, where: str | None
     if edges is None:
         graph.graph["edges_given"] = False
         return
-    own = {key: key for key in graph}
     order: list[tuple[str, str, str]] = []
+    add_edges(graph, _edges(graph, edges, order, where))
+    if any(one != two[:3] for one, two in zip(order, edge_rows(graph), strict=True)):
+        graph.graph["edge_order"] = order
+
+
+def _edges(
+    graph: ResourceGraph, edges: list[Edge], order: list[tuple[str, str, str]], where: str | None
+) -> Iterator[tuple[str, str, str, dict[str, Any]]]:
+    """Yield (source, target, subsystem, attributes), and note the order of the document."""
+    own = {key: key for key in graph}
     common: str | None = None
     for number, edge in enumerate(edges):
         source, target = own.get(edge.source), own.get(edge.target)
@@ -191,23 +201,27 @@ def _add_edges(graph: ResourceGraph, edges: list[Edge] | None, where: str | None
             lost = edge.source if source is None else edge.target
             raise ClusterError(f"no vertex has the id {lost!r}", where=_place(where, edge, number))
         form, found = _subsystems(edge, where, number)
-        common = common or form
-        extra = NOTHING if form == common else {"form": form}
+        if common is None:
+            common = graph.graph["edge_form"] = form
+        extra = {} if form == common else {"form": form}
         if type(edge) is OddEdge:
             extra = {**extra, **_edge_extra(edge)}
         for subsystem, relationship in found:
-            add_edge(graph, source, target, subsystem, relationship, **extra)
             order.append((source, target, subsystem))
-    graph.graph["edge_form"] = common or "pair"
-    if any(one != two for one, two in zip(order, edge_triples(graph), strict=True)):
-        graph.graph["edge_order"] = order
+            yield source, target, subsystem, {"relationship": relationship, **extra}
+
+
+_PLAIN = [(CONTAINMENT, CONTAINS)]
+_USUAL: dict[Any, str] = {UNSET: "subsystem", CONTAINS: "pair"}
 
 
 def _subsystems(edge: Edge, where: str | None, number: int) -> tuple[str, list[tuple[str, str]]]:
     """Return how an edge's metadata is written, and its (subsystem, relationship) pairs."""
     m = edge.metadata
     if m is UNSET:
-        return "absent", [(CONTAINMENT, CONTAINS)]
+        return "absent", _PLAIN
+    if m.subsystem == CONTAINMENT and m.name is UNSET and m.relationship in _USUAL:
+        return _USUAL[m.relationship], _PLAIN
     if m.name is not UNSET:
         if m.subsystem is not UNSET or m.relationship is not UNSET or not m.name:
             place = _place(where, edge, number)
@@ -249,5 +263,5 @@ def keep_odd_paths(graph: ResourceGraph) -> ResourceGraph:
             elsewhere[CONTAINMENT] = contained[key]
         if whole != elsewhere:
             pool = pool_of(graph, key)
-            graph.nodes[key]["pool"] = pool.replace(extra={**pool.extra, "paths": whole})
+            set_pool(graph, key, pool.replace(extra={**pool.extra, "paths": whole}))
     return graph

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from simsched import bundled
 from simsched.errors import SimschedError
 from simsched.graph.build_rset import from_rset
-from simsched.graph.read import graph_from_text
+from simsched.graph.read import read_graph
 
 if TYPE_CHECKING:
     from simsched.formats.rset import ResourceSet
@@ -69,7 +69,7 @@ def load_cluster(path_or_name: str | Path) -> Cluster:
     path = bundled.resolve("clusters", path_or_name)
     name = "stdin" if str(path) == "-" else bundled.plain_name(Path(path))
     try:
-        graph = graph_from_text(path, name=name)
+        graph = read_graph(path, name=name)
     except SimschedError as error:
         if error.where and str(path) in error.where:
             raise

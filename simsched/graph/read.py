@@ -2,28 +2,170 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from simsched.errors import FormatError
-from simsched.formats.rset import ResourceSet
-from simsched.formats.text import load_json, read_text
-from simsched.graph.build_rset import from_rset
+from simsched.formats.text import decode_json_bulk, load_json, load_yaml, read_bytes
+from simsched.graph.resource_graph import collector_paused
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
     from simsched.graph.resource_graph import ResourceGraph
 
+BULK = 8 * 2**20
+"""JSON beyond this many bytes is decoded straight into structs, without a look at duplicate keys."""
 
-def graph_from_text(path: str | Path, *, name: str) -> ResourceGraph:
-    """Read a file and build its graph.
+KINDS = "R, R with a graph, JGF, TreePool, GRUG or a cluster recipe"
+
+
+def read_graph(path: str | Path, *, name: str) -> ResourceGraph:
+    """Read a file (``-`` is standard input, gzip is fine) and build its graph.
 
     Raises
     ------
     FormatError, ClusterError
         if the file is of no known kind, or describes no possible cluster.
     """
-    document = load_json(read_text(path), None)
-    if not isinstance(document, dict) or "execution" not in document:
-        raise FormatError("not a cluster", expected="R, JGF, TreePool, GRUG or a recipe")
-    return from_rset(ResourceSet.from_dict(document), name=name)
+    where = "standard input" if str(path) == "-" else str(path)
+    return _from_box([read_bytes(path)], name, where)
+
+
+def graph_from_bytes(data: bytes, *, name: str = "cluster", where: str | None = None) -> ResourceGraph:
+    """Build the graph of a document: XML is GRUG, JSON is R or JGF, anything else YAML."""
+    return _from_box([data], name, where)
+
+
+def _from_box(box: list[bytes], name: str, where: str | None) -> ResourceGraph:
+    """Build from the one text in the box; a large one is let go of as soon as it is decoded."""
+    start = box[0][:4096].lstrip(b"\xef\xbb\xbf \t\r\n")[:1]
+    if start == b"{" and len(box[0]) > BULK:
+        return _from_large(box, name, where)
+    text = _decoded(box.pop(), where)
+    if start == b"<":
+        from simsched.formats.grug import parse_grug
+        from simsched.graph.build_grug import from_grug
+
+        return from_grug(parse_grug(text, where=where), name=name)
+    if not text.strip():
+        raise FormatError("the file is empty", where=where, expected=KINDS)
+    document = load_json(text, where) if start in (b"{", b"[") else load_yaml(text, where)
+    return graph_from_document(document, name=name, where=where)
+
+
+def graph_from_document(document: Any, *, name: str = "cluster", where: str | None = None) -> ResourceGraph:
+    """Build the graph of a decoded document.
+
+    Raises
+    ------
+    FormatError, ClusterError
+        if it is of no known kind, or describes no possible cluster.
+    """
+    if isinstance(document, dict):
+        if "execution" in document or "scheduling" in document:
+            return _from_r(document, name, where)
+        if "graph" in document:
+            from simsched.formats.jgf import jgf_from_object
+
+            return _from_jgf(jgf_from_object(document["graph"], where=_inner(where)), document, name, where)
+        if "groups" in document:
+            from simsched.formats.recipe import parse_recipe
+            from simsched.graph.build_recipe import from_recipe
+
+            return from_recipe(parse_recipe(document, where=where), name=name)
+    raise FormatError("this is no description of a cluster", where=where, expected=KINDS)
+
+
+def _inner(where: str | None) -> str:
+    return f"{where}: graph" if where else "graph"
+
+
+def _decoded(data: bytes, where: str | None) -> str:
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise FormatError("the text is not UTF-8", where=f"{where}:{line}" if where else None) from None
+
+
+def _from_jgf(jgf: Any, document: Mapping[str, Any], name: str, where: str | None) -> ResourceGraph:
+    from dataclasses import replace
+
+    from simsched.graph.build_jgf import from_jgf
+
+    rest = {key: value for key, value in document.items() if key != "graph"}
+    return from_jgf(replace(jgf, document_keys=rest), name=name, where=where)
+
+
+def _from_r(document: dict[str, Any], name: str, where: str | None, jgf: Any = None) -> ResourceGraph:
+    """Build from R: R_lite alone, with a TreePool topology, with a graph, or the graph alone.
+
+    `jgf` is the value of ``scheduling.graph`` if it has been decoded already.
+    """
+    from simsched.formats.jgf import jgf_from_object
+    from simsched.formats.rset import ResourceSet
+    from simsched.formats.treepool import WRITER, from_scheduling
+    from simsched.graph.build_both import from_rset_with_jgf
+    from simsched.graph.build_rset import from_rset
+    from simsched.graph.build_treepool import from_treepool
+
+    scheduling = document.get("scheduling")
+    inner = f"{where}: scheduling" if where else "scheduling"
+    if jgf is None and isinstance(scheduling, dict) and "graph" in scheduling:
+        jgf = jgf_from_object(scheduling["graph"], where=f"{inner}.graph")
+        scheduling = {key: value for key, value in scheduling.items() if key != "graph"}
+    if "execution" not in document:
+        if jgf is None:
+            raise FormatError("neither execution nor scheduling.graph", where=where, expected=KINDS)
+        return _from_jgf(jgf, {}, name, where)
+    rset = ResourceSet.from_dict(
+        {**document, "scheduling": scheduling} if scheduling is not None else document, where
+    )
+    if jgf is not None:
+        return from_rset_with_jgf(rset, jgf, name=name, where=where)
+    writer = (scheduling or {}).get("writer")
+    if writer == WRITER:
+        return from_treepool(rset, from_scheduling(scheduling or {}, where=inner), name=name)
+    if scheduling and writer is not None and not str(writer).lower().startswith("fluxion"):
+        raise FormatError(
+            f"unknown writer {writer!r}", where=f"{inner}.writer", expected="TreePool or fluxion"
+        )
+    return from_rset(rset, name=name)
+
+
+# --- large documents -----------------------------------------------------------------
+
+
+def _from_large(box: list[bytes], name: str, where: str | None) -> ResourceGraph:
+    """Build from JSON of hundreds of megabytes: the graph is decoded from its own bytes."""
+    with collector_paused():
+        document, jgf = _decode_large(box, where)
+        if jgf is not None and "execution" not in document:
+            return _from_jgf(jgf, document, name, where)
+        return (
+            _from_r(document, name, where, jgf)
+            if "execution" in document
+            else graph_from_document(document, name=name, where=where)
+        )
+
+
+def _decode_large(box: list[bytes], where: str | None) -> tuple[dict[str, Any], Any]:
+    """Empty the box and return the document without its graph, and the graph if there is one."""
+    import msgspec
+
+    from simsched.formats.jgf import jgf_from_bytes
+
+    top: dict[str, msgspec.Raw] = decode_json_bulk(box[0], where, kind=dict[str, msgspec.Raw])
+    place = _inner(where)
+    holder = top
+    if "graph" not in top and "scheduling" in top and bytes(top["scheduling"])[:1] == b"{":
+        place = f"{where}: scheduling.graph" if where else "scheduling.graph"
+        holder = decode_json_bulk(bytes(top.pop("scheduling")), where, kind=dict[str, msgspec.Raw])
+    graph = holder.pop("graph", None)
+    jgf = None if graph is None else jgf_from_bytes(graph, where=place)
+    document = {key: msgspec.json.decode(value) for key, value in top.items()}
+    if holder is not top:
+        document["scheduling"] = {key: msgspec.json.decode(value) for key, value in holder.items()}
+    box.clear()
+    return document, jgf

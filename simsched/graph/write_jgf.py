@@ -16,7 +16,7 @@ from simsched.graph.resource_graph import (
     ResourceGraph,
     children_map,
     collector_paused,
-    edge_triples,
+    edge_rows,
     execution_targets,
     paths_by_subsystem,
     pool_of,
@@ -134,8 +134,7 @@ class _Writer:
         form = self.graph.graph.get("edge_form", "pair")
         joined: dict[tuple[str, str], Edge] = {}
         found = []
-        for source, target, subsystem in self._order():
-            data = self.graph.edges[source, target, subsystem]
+        for source, target, subsystem, data in self._order():
             edge = self._edge(source, target, subsystem, data, data.get("form", form))
             if edge.metadata is not UNSET and edge.metadata.name is not UNSET:
                 first = joined.setdefault((source, target), edge)
@@ -145,15 +144,14 @@ class _Writer:
             found.append(edge)
         return found
 
-    def _order(self) -> Iterable[tuple[str, str, str]]:
+    def _order(self) -> Iterable[tuple[str, str, str, Mapping[str, Any]]]:
+        """Return the edges in the order in which they were read; new ones come last."""
         order = self.graph.graph.get("edge_order")
         if order is None:
-            return edge_triples(self.graph)
-        kept = [triple for triple in order if self.graph.has_edge(*triple)]
-        if len(kept) == self.graph.number_of_edges():
-            return kept
-        known = set(kept)
-        return [*kept, *(triple for triple in edge_triples(self.graph) if triple not in known)]
+            return edge_rows(self.graph)
+        left = {row[:3]: row for row in edge_rows(self.graph)}
+        kept = [row for triple in order if (row := left.pop(triple, None)) is not None]
+        return [*kept, *left.values()]
 
     def _edge(self, source: str, target: str, subsystem: str, data: Mapping[str, Any], form: str) -> Edge:
         ends = self.names[source], self.names[target]
