@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from simsched.errors import SimschedError
-
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -31,14 +29,18 @@ def write_jobs_yaml(workload: Workload) -> Iterator[str]:
 
 
 def write_jsonl(workload: Workload) -> Iterator[str]:
-    """Yield JSON Lines, one entry a job, each with its whole jobspec."""
+    """Yield JSON Lines, one entry a job, each with its whole jobspec.
+
+    A request without a slot is no RFC 14 document (it has no task), and is written as a shape.
+    """
     requests: dict[int, dict[str, Any]] = {}
     for entry, job in zip(entries(workload), workload.jobs, strict=True):
-        document = requests.get(id(job.jobspec))
-        if document is None:
-            document = requests[id(job.jobspec)] = job.jobspec.to_dict()
+        request = requests.get(id(job.jobspec))
+        if request is None:
+            whole = {"jobspec": job.jobspec.to_dict()} if job.jobspec.tasks else _request(job.jobspec)
+            request = requests[id(job.jobspec)] = whole
         kept = {key: value for key, value in entry.items() if key not in {"shape", "constraint", "jobspec"}}
-        yield json.dumps({**kept, "jobspec": document}, ensure_ascii=False)
+        yield json.dumps({**kept, **request}, ensure_ascii=False)
 
 
 def entries(workload: Workload) -> Iterator[dict[str, Any]]:
@@ -56,14 +58,10 @@ def _request(jobspec: Jobspec) -> dict[str, Any]:
     from simsched.formats.constraint import to_json
     from simsched.formats.jobspec import Jobspec
 
-    try:
-        shape = jobspec.to_shape()
-        if Jobspec.from_shape(shape, constraint=jobspec.constraint) == jobspec:
-            wanted = jobspec.constraint
-            return {"shape": shape} if wanted is None else {"shape": shape, "constraint": to_json(wanted)}
-    except SimschedError:
-        pass  # what no shape can say is written whole
-    return {"jobspec": jobspec.to_dict()}
+    shape, wanted = jobspec.to_shape(), jobspec.constraint
+    if jobspec.tasks and Jobspec.from_shape(shape, constraint=wanted) != jobspec:
+        return {"jobspec": jobspec.to_dict()}
+    return {"shape": shape} if wanted is None else {"shape": shape, "constraint": to_json(wanted)}
 
 
 def _rest(job: Job) -> dict[str, Any]:

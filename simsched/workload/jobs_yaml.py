@@ -17,6 +17,7 @@ In JSON Lines each line is one entry.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 #: Jobs that one document may stand for (``count`` multiplies).
 MAX_JOBS = 10_000_000
 
+_EMPTY = re.compile(r"(?:\s*(?:#[^\n]*)?(?:\n|\Z))*")
 _REQUESTS = ("shape", "jobspec", "file")
 _TEXTS = ("name", "user", "group", "queue", "bank", "partition", "status")
 _SECONDS = ("submit", "every", "duration", "runtime", "cancel_at", "think_time", "wait")
@@ -56,7 +58,8 @@ def read_jobs_yaml(text: str, reading: Reading | None = None) -> Workload:
     from simsched.formats.text import load_yaml
 
     reading = reading or Reading(source="jobs.yaml")
-    entries, defaults, title = _parts(load_yaml(text, reading.source), reading.source)
+    document = None if _EMPTY.fullmatch(text) else load_yaml(text, reading.source)
+    entries, defaults, title = _parts(document, reading.source)
     numbered = ((f"{reading.source}: jobs[{index}]", entry) for index, entry in enumerate(entries))
     return _workload(numbered, defaults, replace(reading, name=title or reading.name), "jobs")
 
@@ -122,10 +125,8 @@ def _workload(
             raise WorkloadError(
                 "not a job", where=place, expected="a mapping with 'shape', 'jobspec' or 'file'"
             )
-        for job in maker.jobs(entry, defaults, place):
-            drafts.append((place, job, entry.get("depends", defaults.get("depends"))))
-            if len(drafts) > MAX_JOBS:
-                raise LimitError(f"more than {MAX_JOBS:,} jobs", where=place)
+        said = entry.get("depends", defaults.get("depends"))
+        drafts.extend((place, job, said) for job in maker.jobs(entry, defaults, place))
     jobs = resolve(drafts)
     return assemble(jobs, Skips(), source=reading.source, name=reading.name, kind=kind)
 
@@ -155,6 +156,8 @@ class _Maker:
         if duration is None and seconds["runtime"] is None:
             raise WorkloadError("a job needs a runtime or a duration", where=place)
         count = 1 if counts["count"] is None else counts["count"]
+        if self.sequence + count > MAX_JOBS:
+            raise LimitError(f"more than {MAX_JOBS:,} jobs", where=place)
         texts["name"] = texts["name"] or jobspec.name
         texts["queue"] = texts["queue"] or jobspec.queue
         for index in range(count):

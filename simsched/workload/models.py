@@ -179,7 +179,7 @@ def _jobs(draft: Draft, limits: list[Any], names: list[str | None], job_map: Job
 
 
 def users(jobs: int, number: int, rng: np.random.Generator) -> list[str | None]:
-    """Return a user (a number, as in traces) per job; user k submits in proportion to 1 / k**1.1 (ours, not Lublin's)."""
+    """Return a user number per job; user k submits in proportion to 1 / k**1.1 (ours, not Lublin's)."""
     import numpy as np
 
     if not number:
