@@ -120,7 +120,7 @@ def test_constraints_are_anded_to_the_jobspecs_own():
         ("- {shape: slot=1/core, runtime: 1, name: x, depends: 'afterok:x'}", "job 1 depends on itself"),
         ("- {shape: slot=1/core, runtime: 1, id: a}\n- {shape: slot=1/core, runtime: 1, id: a}",
          r"jobs\[1\]: job id 'a' occurs twice, first at jobs.yaml: jobs\[0\]"),
-        ("{defaults: {shape: node, runtime: 1}, jobs: [{id: a, depends: after:b}, {id: b, depends: after:a}]}",
+        ("{defaults: {shape: gpu, runtime: 1}, jobs: [{id: a, depends: after:b}, {id: b, depends: after:a}]}",
          "jobs wait for each other: (a -> b -> a|b -> a -> b)"),
         ("- {file: nothing.json, runtime: 1}", "cannot name files"),
         ("- {jobspec: {version: 1}, runtime: 1}", r"jobs\[0\].jobspec"),

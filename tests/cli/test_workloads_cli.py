@@ -1,0 +1,140 @@
+"""``simsched workload show|make|convert`` as a user meets them."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from simsched.cli import main
+from simsched.workload.load import load_workload
+
+SWF = """\
+; Version: 2.2
+; MaxProcs: 16
+; Queue: 1 batch
+1 0 5 3600 4 -1 -1 4 7200 -1 1 1 1 -1 1 -1 -1 -1
+2 600 5 60 16 -1 -1 16 3600 -1 1 2 1 -1 1 -1 -1 -1
+3 700 -1 -1 -1 -1 -1 2 60 -1 5 2 1 -1 1 -1 -1 -1
+"""
+
+
+@pytest.fixture
+def trace(tmp_path):
+    path = tmp_path / "small.swf"
+    path.write_text(SWF)
+    return path
+
+
+def run(*words) -> int:
+    return main(["workload", *map(str, words)])
+
+
+def test_show_tells_the_story_of_a_trace(trace, capsys):
+    assert run("show", trace) == 0
+    out = capsys.readouterr().out
+    assert out.startswith(
+        "small: 2 jobs of 3 records (swf)\n"
+        "\n"
+        "left out:\n"
+        "          1  cancelled before it started  small.swf:6\n"
+        "\n"
+        "submitted over   10m\n"
+        "work             4 processor hours\n"
+        "offered load     1.600 of 16 processors\n"
+        "processors       min 4, median 10, mean 10, p95 15, max 16\n"
+    )
+    assert "jobs by processors:\n   3-4          1  ####" in out
+    assert "popular limits:" in out
+
+
+def test_show_as_data(trace, capsys):
+    assert run("show", trace, "--format", "json", "--capacity", "32", "-t", "where(procs > 4)") == 0
+    data = json.loads(capsys.readouterr().out)
+    assert (data["jobs"], data["records"], data["capacity"]) == (1, 3, 32)
+    assert data["skipped"] == [{"reason": "cancelled before it started", "count": 1, "first": "small.swf:6"}]
+    assert data["users"] == {"number": 1, "top": [{"name": "2", "jobs": 1, "processor_hours": 16 / 60}]}
+
+
+def test_an_empty_workload_is_shown(tmp_path, capsys):
+    (tmp_path / "none.swf").write_text("; Version: 2.2\n")
+    assert run("show", tmp_path / "none.swf") == 0
+    assert "0 jobs of 0 records" in capsys.readouterr().out
+
+
+def test_convert_merges_transforms_and_says_what_is_lost(trace, tmp_path, capsys):
+    out = tmp_path / "both.yaml"
+    assert run("convert", trace, "first-steps", "-t", "rebase", "-o", out) == 0
+    err = capsys.readouterr().err
+    assert "left out:\n          1  cancelled before it started  small.swf:6" in err
+    assert f"{out}: 20 jobs (jobs)" in err
+    merged = load_workload(out)
+    assert len(merged) == 20
+    assert run("convert", out, "-o", tmp_path / "flat.swf.gz") == 0
+    assert "note: swf cannot hold: jobspec, urgency, dependencies" in capsys.readouterr().err
+    assert len(load_workload(tmp_path / "flat.swf.gz")) == 20
+    assert run("convert", out, "--to", "jsonl") == 0
+    assert len(capsys.readouterr().out.splitlines()) == 20
+
+
+def test_make_lublin_twice_gives_the_same_bytes(tmp_path, capsys):
+    words = [
+        "make",
+        "lublin",
+        "--machine",
+        64,
+        "--jobs",
+        50,
+        "--load",
+        0.5,
+        "--estimates",
+        "12h",
+        "--seed",
+        3,
+    ]
+    files = [tmp_path / "a.swf.gz", tmp_path / "b.swf.gz"]
+    for path in files:
+        assert run(*words, "-o", path) == 0
+    assert files[0].read_bytes() == files[1].read_bytes()
+    workload = load_workload(files[0])
+    assert len(workload) == 50
+    assert "simsched workload make lublin" in workload.header["Note"]
+    assert "--seed 3" in workload.header["Note"]
+
+
+def test_make_mix(tmp_path, capsys):
+    spec = tmp_path / "mix.yaml"
+    spec.write_text("{gap: exp(60), jobs: 20, parts: [{shape: slot=1/core, runtime: exp(5m), duration: 1h}]}")
+    assert run("make", "mix", spec) == 0
+    out = capsys.readouterr().out
+    path = tmp_path / "made.yaml"
+    path.write_text(out)
+    assert len(load_workload(path)) == 20
+    assert all(job.duration >= 3600 for job in load_workload(path))
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["show", "nowhere.swf"], "no such file"),
+        (["show", "first-steps", "-t", "sort"], "unknown transform 'sort'"),
+        (["show", "first-steps", "--as", "xls"], "unknown workload format 'xls'"),
+        (["show", "month", "--map", "slot={proc}/core"], "unknown placeholder {proc}"),
+        (["convert", "first-steps", "-o", "out.xls"], "the ending tells no format"),
+        (["convert", "first-steps", "--to", "xls"], "cannot write 'xls'"),
+        (["make", "lublin", "--machine", "8"], "neither a number of jobs nor a span"),
+        (["make", "lublin", "--machine", "8", "--jobs", "5", "--estimates", "1s"], "a longest limit of 1 s"),
+        (["make", "lublin", "--machine", "8", "--jobs", "5", "--seed", "-1"], "seed -1"),
+        (["make", "mix", "nothing.yaml"], "nothing.yaml"),
+    ],
+)
+def test_bad_input_is_one_line_and_status_2(words, message, capsys):
+    assert run(*words) == 2
+    err = capsys.readouterr().err
+    assert message in err
+    assert "Traceback" not in err
+
+
+def test_strict(trace, capsys):
+    assert run("show", trace, "--strict") == 2
+    assert "small.swf:6: record left out: cancelled before it started" in capsys.readouterr().err
