@@ -66,7 +66,8 @@ def read_swf(path, limit=None):
             number, submit, _wait, runtime, allocated, _cpu, _mem, processors, requested = fields[:9]
             status = int(fields[10])
             copies = int(processors) if int(processors) > 0 else int(allocated)
-            if copies <= 0 or int(runtime) < 0 or status in (2, 3, 4):
+            never_started = status == 5 and int(runtime) <= 0
+            if copies <= 0 or int(runtime) < 0 or never_started or status in (2, 3, 4):
                 dropped += 1
                 continue
             duration = int(requested) if int(requested) > 0 else math.inf
