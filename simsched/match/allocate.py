@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from simsched.graph.index import ABOVE, TARGET
+
 if TYPE_CHECKING:
     from simsched.graph.index import Bools, Index, Ints, PoolType
     from simsched.match.capacity import Capacity
@@ -45,6 +47,7 @@ class Availability:
         "counts",
         "free",
         "held",
+        "ignores_status",
         "index",
         "log",
         "partial",
@@ -57,6 +60,7 @@ class Availability:
 
     def __init__(self, index: Index, *, ignore_status: bool = False) -> None:
         self.index = index
+        self.ignores_status = ignore_status
         pools = index.pool_types
         self.free: dict[str, Ints] = {
             name: p.size.copy() if ignore_status else np.where(p.up, p.size, 0) for name, p in pools.items()
@@ -84,6 +88,7 @@ class Availability:
         """Return an independent copy; derived counts are made anew where they are asked for."""
         twin: Availability = object.__new__(Availability)
         twin.index = self.index
+        twin.ignores_status = self.ignores_status
         twin.free = {name: free.copy() for name, free in self.free.items()}
         twin.total = self.total.copy()
         twin.partial = {name: masks.copy() for name, masks in self.partial.items()}
@@ -106,6 +111,15 @@ class Availability:
         if mask is not None:
             return mask
         return (1 << int(pool.size[bank])) - 1 if self.free[pool.name][bank] else 0
+
+    def is_up(self, kind: str) -> Bools:
+        """Return which vertices of a type are up, each with the target it is or lies in."""
+        vertices = self.index.vertex_types[kind]
+        row = vertices.up if not self.ignores_status else np.ones(len(vertices), dtype=np.bool_)
+        if vertices.level == ABOVE:
+            return row
+        up = self.up[vertices.target]
+        return up if vertices.level == TARGET else row & up
 
     def taken(self, name: str) -> Ints:
         """Return how many units of each bank are claimed, exclusively or shared."""

@@ -161,14 +161,14 @@ def hosts(need: Need, ordinals: Ordinals, avail: Availability) -> Ints:
     if need.level == TARGET:
         assert need.content is not None
         return _at(capacity(need.content, avail).fits, ordinals)
-    vertices = avail.index.vertex_types[need.type]
-    may = ~_at(avail.held[need.type], ordinals)
-    may &= _at(vertices.up, ordinals) if need.level == ABOVE else avail.up[_at(vertices.target, ordinals)]
+    may = ~_at(avail.held[need.type], ordinals) & _at(avail.is_up(need.type), ordinals)
+    if need.level != ABOVE and not need.every:
+        may &= need.eligible[_at(avail.index.vertex_types[need.type].target, ordinals)]
     if need.ids is not None or need.names is not None:
         may &= _at(_identified(need, avail.index), ordinals)
     if need.exclusive:
         may &= is_idle(need.type, ordinals, avail)
-    if need.level == ABOVE and not need.children:
+    if need.level == ABOVE and (need.whole or not need.children):
         may &= _reaches_eligible(need, ordinals, avail)
     found = copies(need.children, None, need.type, ordinals, avail)
     return (may & (found > 0)).astype(np.int64) if need.exclusive else np.where(may, found, 0)
@@ -241,9 +241,12 @@ def usable_units(need: Need, avail: Availability) -> Ints:
     """Return how many units of each bank may serve a pool need."""
     pool = avail.index.pool_types[need.type]
     if need.ids is None and need.names is None:
-        return avail.free[need.type] if need.exclusive else avail.shareable(need.type)
-    counts = [avail.usable_mask(need, bank).bit_count() for bank in range(len(pool))]
-    return np.array(counts, dtype=np.int64)
+        found = avail.free[need.type] if need.exclusive else avail.shareable(need.type)
+    else:
+        found = np.array([avail.usable_mask(need, bank).bit_count() for bank in range(len(pool))], np.int64)
+    if need.every:
+        return found
+    return np.where((pool.target < 0) | need.eligible[pool.target], found, 0)
 
 
 # --- intervals -----------------------------------------------------------------------------

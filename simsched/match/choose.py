@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from simsched.graph.index import TARGET
+from simsched.match import exact
 from simsched.match.capacity import EVERYWHERE, capacity, copies_of
 from simsched.match.descend import Descent
 from simsched.match.policy import MatchPolicy, find_policy
@@ -56,18 +57,32 @@ def select(
     ------
     ConfigError
         for an unknown policy, or one that returns no permutation.
+    SearchLimitError
+        if siblings compete and the exact search did not settle it within its limit.
     """
     policy = find_policy(policy)
     if policy.whole_nodes and not request.alone:
         request = compile_request(request.jobspec, avail.index, request.rules, alone=True)
     if not could_fit(request, avail):
         return None
-    for number in request.ranged:
-        request = _settle(request, number, avail)
+    if request.ranged:
+        if not _can(request, avail, policy):
+            return None
+        for number in request.ranged:
+            request = _settle(request, number, avail, policy)
+    if not request.separable:
+        return exact.find(request, avail, policy, rng)
     return Descent(request, avail, policy, rng).build()
 
 
-def _settle(request: Request, number: int, avail: Availability) -> Request:
+def _can(request: Request, avail: Availability, policy: MatchPolicy) -> bool:
+    """Say whether a request with settled counts can be had; exact."""
+    if not could_fit(request, avail):
+        return False
+    return request.separable or exact.find(request, avail, policy) is not None
+
+
+def _settle(request: Request, number: int, avail: Availability, policy: MatchPolicy) -> Request:
     """Fix one ranged need at the largest acceptable value that can be had (M6).
 
     What fits with n fits with less, so the largest acceptable value is found by bisection.
@@ -78,7 +93,7 @@ def _settle(request: Request, number: int, avail: Availability) -> Request:
     while low < high:
         middle = (low + high + 1) // 2
         value = need.count.largest_at_most(middle) or best
-        if value <= best or could_fit(with_amount(request, number, value, avail.index), avail):
+        if value <= best or _can(with_amount(request, number, value, avail.index), avail, policy):
             best, low = max(best, value), middle
         else:
             high = middle - 1

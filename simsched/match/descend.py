@@ -13,8 +13,8 @@ import numpy as np
 from simsched.graph.index import ABOVE, TARGET, Ints
 from simsched.match.capacity import EVERYWHERE, MANY, beneath, capacity, hosts, usable_units
 from simsched.match.draws import finished, lowest_bits, spelled
-from simsched.match.policy import Candidates, MatchPolicy, arranged
-from simsched.match.request import POOL, SLOT, VERTEX
+from simsched.match.policy import Candidates, MatchPolicy, arranged, copies_in_order
+from simsched.match.request import POOL, SLOT
 from simsched.match.selection import Draw, Hold, Selection
 
 if TYPE_CHECKING:
@@ -49,8 +49,11 @@ class Descent:
         """Return the selection."""
         for need in self.request.needs:
             self._place(need, 1, EVERYWHERE, 0, covered=False)
-        held = finished(self.held, self.avail)
-        named = finished([*self.named, *self.shared], self.avail) if self.covered or self.shared else held
+        highest = self.policy.highest
+        held = finished(self.held, self.avail, highest=highest)
+        named = held
+        if self.covered or self.shared:
+            named = finished([*self.named, *self.shared], self.avail, highest=highest)
         return Selection(
             request=self.request,
             targets=self.targets[0] if len(self.targets) == 1 else _union(self.targets),
@@ -74,7 +77,7 @@ class Descent:
 
     def _place_all(self, need: Need, times: int, vertex: int, *, covered: bool) -> None:
         """Take `times` copies of a vertex need's or slot's content beneath one vertex of its type."""
-        if need.flat is not None and need.kind == VERTEX:
+        if need.flat is not None and need.level != ABOVE:
             for type_, units in need.flat:
                 self._draw_units(type_, units * times, need.type, vertex, covered=covered)
             return
@@ -88,13 +91,13 @@ class Descent:
             assert need.content is not None
             fits = capacity(need.content, self.avail).fits
             low, high = self._reach(above, vertex, index.target_type)
-            targets, numbers = self._take(index.target_type, fits, slots, low, high)
+            targets, numbers = self._take(index.target_type, fits, slots, low, high, content=need.content)
             self._fill_targets(need.content, targets, numbers, covered=covered)
             for child in need.children:
                 if child.level == ABOVE:
                     self._place(child, slots, above, vertex, covered=covered)
             return
-        if need.flat is not None and above != EVERYWHERE:
+        if need.flat is not None and above != EVERYWHERE and index.vertex_types[above].level != ABOVE:
             for type_, units in need.flat:
                 self._draw_units(type_, units * slots, above, vertex, covered=covered)
             return
@@ -112,7 +115,9 @@ class Descent:
             fits = np.zeros(high, dtype=np.int64)
             fits[low:high] = hosts(need, ordinals, self.avail)
         most = 1 if need.exclusive else times
-        chosen, numbers = self._take(need.type, fits, wanted, low, high, most=most)
+        chosen, numbers = self._take(
+            need.type, fits, wanted, low, high, most=most, content=need.content
+        )
         self.holds.append(Hold(need.type, chosen, need.exclusive))
         if need.level == TARGET:
             assert need.content is not None
@@ -159,7 +164,15 @@ class Descent:
         return int(low[vertex]), int(high[vertex])
 
     def _take(
-        self, kind: str, fits: Ints, wanted: int, low: int, high: int, *, most: int = MANY
+        self,
+        kind: str,
+        fits: Ints,
+        wanted: int,
+        low: int,
+        high: int,
+        *,
+        most: int = MANY,
+        content: Content | None = None,
     ) -> tuple[Ints, Ints | int]:
         """Take `wanted` copies from candidates in [low, high), at most `most` from each.
 
@@ -171,7 +184,10 @@ class Descent:
         else:
             found = low + np.flatnonzero(fits[low:high])
             numbers = fits[found]
-            order = arranged(self.policy, Candidates(kind, found, numbers, self.avail, self.rng))
+            given = Candidates(kind, found, numbers, self.avail, self.rng, wanted, most, content)
+            if self.policy.each_copy:
+                return copies_in_order(self.policy, given)
+            order = arranged(self.policy, given)
             found, numbers = found[order], numbers[order]
         if most < MANY:
             numbers = np.minimum(numbers, most)
@@ -207,7 +223,7 @@ class Descent:
 
     def _draw_beneath(self, need: Need, units: int, above: str, vertex: int, *, covered: bool) -> None:
         """Draw what a pool need asks for: any units, units that `id` names, or units to share (M4)."""
-        if need.takes_any_units:
+        if need.takes_any_units and (need.every or need.level == ABOVE):
             self._draw_units(need.type, units, above, vertex, covered=covered)
             return
         low, high = self._reach(above, vertex, need.type)

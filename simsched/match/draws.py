@@ -16,21 +16,21 @@ if TYPE_CHECKING:
 def finished(draws: list[Draw], avail: Availability) -> tuple[Draw, ...]:
     """Return one draw a pool type, each bank once, with the units chosen (the lowest free ones)."""
     if len(draws) > 1:
-        draws = _merged(draws)
+        draws = _merged(draws, avail)
     return tuple(draw if draw.masks is not None else _chosen(draw, avail) for draw in draws)
 
 
-def _merged(draws: list[Draw]) -> list[Draw]:
+def _merged(draws: list[Draw], avail: Availability) -> list[Draw]:
     by_type: dict[str, list[Draw]] = {}
     for draw in draws:
         by_type.setdefault(draw.type, []).append(draw)
-    return [parts[0] if len(parts) == 1 else _merge(parts) for parts in by_type.values()]
+    return [parts[0] if len(parts) == 1 else _merge(parts, avail) for parts in by_type.values()]
 
 
-def _merge(parts: list[Draw]) -> Draw:
+def _merge(parts: list[Draw], avail: Availability) -> Draw:
     """Add up draws of one type; a unit that is named twice counts once."""
     if any(part.masks is not None for part in parts):
-        return _merge_masks(parts)
+        return _merge_masks(parts, avail)
     banks = np.concatenate([part.banks for part in parts])
     units = np.concatenate([np.broadcast_to(part.units, len(part.banks)) for part in parts])
     once, where = np.unique(banks, return_inverse=True)
@@ -39,9 +39,11 @@ def _merge(parts: list[Draw]) -> Draw:
     return Draw(parts[0].type, once, numbers, int(numbers.sum()))
 
 
-def _merge_masks(parts: list[Draw]) -> Draw:
+def _merge_masks(parts: list[Draw], avail: Availability) -> Draw:
     masks: dict[int, int] = {}
     for part in parts:
+        if part.masks is None:
+            part = _chosen(part, avail, always=True)  # noqa: PLW2901 - the same draw, its units chosen
         for bank, mask in zip(part.banks.tolist(), part.masks or (), strict=True):
             masks[bank] = masks.get(bank, 0) | mask
     banks = sorted(masks)
@@ -50,10 +52,10 @@ def _merge_masks(parts: list[Draw]) -> Draw:
     return Draw(parts[0].type, np.array(banks, dtype=np.int64), numbers, int(numbers.sum()), chosen)
 
 
-def _chosen(draw: Draw, avail: Availability) -> Draw:
-    """Return the draw with the lowest free units of each bank; whole banks need no masks."""
+def _chosen(draw: Draw, avail: Availability, *, always: bool = False) -> Draw:
+    """Return the draw with the lowest free units of each bank; whole banks need no masks unless `always`."""
     pool = avail.index.pool_types[draw.type]
-    if not pool.named or _takes_whole_banks(draw, pool):
+    if not pool.named or (not always and _takes_whole_banks(draw, pool)):
         return draw
     masks = [
         lowest_bits(avail.free_mask(pool, bank), units)

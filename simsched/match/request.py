@@ -51,7 +51,7 @@ class Need:
     ids, names : the vertices or units that may serve; None: any.
     path : where it stands in the request, ``node/slot/core``.
     number : its place in the request in preorder.
-    eligible : the targets that the constraint lets pass (M7).
+    eligible, every : the targets that the constraint lets pass (M7); whether all do.
     content : what one execution target must offer for one of these; None above the targets.
     flat : what `children` draw, where units a pool type say it all (see `Content`).
     """
@@ -70,6 +70,7 @@ class Need:
     number: int
     label: str | None
     eligible: Bools
+    every: bool
     content: Content | None
     flat: tuple[tuple[str, int], ...] | None
 
@@ -251,6 +252,7 @@ class _Compiler:
             number=number,
             label=vertex.label,
             eligible=self.eligible,
+            every=self.every,
             flat=_flat_demand(children),
             content=self._content(children, ids, names, exclusive=exclusive) if at_target else None,
         )
@@ -281,6 +283,7 @@ class _Compiler:
             number=number,
             label=vertex.label,
             eligible=self.eligible,
+            every=self.every,
             flat=_flat_demand(children),
             content=content,
         )

@@ -1,0 +1,342 @@
+"""What a search has claimed so far on top of an availability, and how to take it back.
+
+The availability itself is never changed.  Claims are appended to lists; a mark is their
+lengths, and `undo` cuts them back to a mark.  A *cover* is a vertex that the search holds exclusively:
+only what is placed beneath it by its own need may use its subtree.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from simsched.graph.index import TARGET
+from simsched.match.capacity import beneath, is_idle
+from simsched.match.draws import finished, lowest_bits
+from simsched.match.selection import Draw, Hold, Selection
+
+if TYPE_CHECKING:
+    from simsched.graph.index import Bools, Ints
+    from simsched.match.allocate import Availability
+    from simsched.match.request import Need, Request
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Cover:
+    """A vertex held exclusively by the search, from `first` to before `last` in preorder."""
+
+    need: Need
+    ordinal: int
+    first: int
+    last: int
+    outer: Cover | None
+
+    def covers(self, place: int) -> bool:
+        """Say whether a place in preorder lies in the vertex's subtree."""
+        return self.first <= place < self.last
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """Units drawn from one bank: a number of any, or particular ones, or shared ones."""
+
+    type: str
+    bank: int
+    units: int
+    mask: int
+    exclusive: bool
+    cover: Cover | None
+
+
+class Ledger:
+    """Claims of one search on top of an `Availability`."""
+
+    def __init__(self, avail: Availability, *, alone: bool) -> None:
+        self.avail = avail
+        self.index = avail.index
+        self.alone = alone
+        self._pieces: list[_Piece] = []
+        self._covers: list[Cover] = []
+        self._shares: list[tuple[Need, int]] = []
+        self._touched: list[int] = []
+        self._places: list[int] = []
+        self._idle: dict[str, Bools] = {}
+        self._states: dict[tuple[str, int], object] = {}
+
+    # --- marks ---------------------------------------------------------------------------
+
+    def mark(self) -> tuple[int, ...]:
+        """Return the present state, to come back to."""
+        return tuple(len(entries) for entries in self._lists())
+
+    def undo(self, mark: tuple[int, ...]) -> None:
+        """Take back everything since `mark`."""
+        for entries, length in zip(self._lists(), mark, strict=True):
+            del entries[length:]
+
+    def _lists(self) -> tuple[list[Any], ...]:
+        return self._pieces, self._covers, self._shares, self._touched, self._places
+
+    # --- questions -----------------------------------------------------------------------
+
+    def blocked(self, place: int, cover: Cover | None) -> bool:
+        """Say whether a place lies in a vertex that the search holds for someone else."""
+        return any(c.covers(place) and not _is_within(cover, c) for c in self._covers)
+
+    def free(self, type_: str, bank: int, cover: Cover | None) -> int:
+        """Return how many units of a bank may still be drawn beneath `cover`."""
+        if self.blocked(int(self.index.pool_types[type_].pos[bank]), cover):
+            return 0
+        free = int(self.avail.free[type_][bank])
+        if not self._pieces:
+            return free
+        shared = 0
+        for piece in self._pieces:
+            if piece.bank == bank and piece.type == type_:
+                free -= piece.units if piece.exclusive else 0
+                shared |= 0 if piece.exclusive else piece.mask
+        if shared:
+            free -= (shared & self.avail.free_mask(self.index.pool_types[type_], bank)).bit_count()
+        return free
+
+    def drawable(self, need: Need, bank: int, cover: Cover | None) -> int:
+        """Return how many units of a bank may still be drawn for a need: none where the constraint fails (M7)."""
+        target = int(self.index.pool_types[need.type].target[bank])
+        return self.free(need.type, bank, cover) if target < 0 or need.eligible[target] else 0
+
+    def units(self, need: Need, bank: int, cover: Cover | None) -> list[int]:
+        """Return the unit ordinals of a bank that may serve a need for particular or shared units."""
+        pool = self.index.pool_types[need.type]
+        target = int(pool.target[bank])
+        if self.blocked(int(pool.pos[bank]), cover) or (target >= 0 and not need.eligible[target]):
+            return []
+        mask = self.avail.usable_mask(need, bank)
+        drawn = 0
+        for piece in self._pieces:
+            if piece.bank == bank and piece.type == need.type:
+                if piece.mask and (piece.exclusive or need.exclusive):
+                    mask &= ~piece.mask
+                drawn += 0 if piece.mask else piece.units
+        found = [unit for unit in range(mask.bit_length()) if mask >> unit & 1]
+        if drawn and self.free(need.type, bank, cover) < 1:
+            free = self.avail.free_mask(pool, bank)
+            found = [unit for unit in found if not free >> unit & 1]
+        return found
+
+    def total(self, type_: str) -> int:
+        """Return the units of a pool that are free outside all covers."""
+        if type_ not in self.index.pool_types:
+            return 0
+        free = self.avail.total[type_]
+        for piece in self._pieces:
+            if piece.type == type_ and piece.exclusive and piece.cover is None:
+                free -= piece.units
+        for cover in self._covers:
+            if cover.outer is None:
+                low, high = _between(self.index.pool_types[type_].pos, cover)
+                free -= int(self.avail.free[type_][low:high].sum())
+        return free
+
+    def may_claim(self, need: Need, ordinal: int, cover: Cover | None) -> bool:
+        """Say whether a vertex need may claim this vertex now, whatever it needs beneath."""
+        vertices = self.index.vertex_types[need.type]
+        target = int(vertices.target[ordinal])
+        place, end = int(vertices.pos[ordinal]), int(vertices.end[ordinal])
+        avail = self.avail
+        if not avail.is_up(need.type)[ordinal] or self.blocked(place, cover):
+            return False
+        if target >= 0 and not (need.content.eligible if need.content else need.eligible)[target]:
+            return False
+        if not _is_identified(need, int(vertices.ids[ordinal]), vertices.names[ordinal]):
+            return False
+        if self.alone and target >= 0 and avail.use[target]:
+            return False
+        if not need.exclusive:
+            return not avail.held[need.type][ordinal]
+        if target < 0 and not self._reaches(need, place, end):
+            return False
+        return bool(self._base_idle(need.type)[ordinal]) and not any(place <= p < end for p in self._places)
+
+    def _reaches(self, need: Need, place: int, end: int) -> bool:
+        """Say whether the targets beneath a vertex let it pass (M7)."""
+        if need.every or (need.children and not need.whole):
+            return True
+        pos = self.index.vertex_types[self.index.target_type].pos
+        eligible = need.eligible[(pos >= place) & (pos < end)]
+        return bool(eligible.all() if need.whole else eligible.any() or not len(eligible))
+
+    def may_serve(self, need: Need, target: int, cover: Cover | None) -> bool:
+        """Say whether copies of a slot may lie on this target, whatever they need there."""
+        content = need.content
+        if content is None or not content.eligible[target] or not self.avail.up[target]:
+            return False
+        if self.alone and self.avail.use[target]:
+            return False
+        return not self.blocked(int(self.index.vertex_types[self.index.target_type].pos[target]), cover)
+
+    def _base_idle(self, kind: str) -> Bools:
+        row = self._idle.get(kind)
+        if row is None:
+            row = self._idle[kind] = is_idle(kind, None, self.avail)
+        return row
+
+    def state(self, kind: str, ordinal: int, first: int, last: int) -> object:
+        """Return what tells two vertices of one type apart; one that the search touched is like no other."""
+        if any(first <= place < last for place in self._places):
+            return ordinal
+        found = self._states.get((kind, ordinal))
+        if found is None:
+            found = self._states[kind, ordinal] = self._base_state(kind, ordinal, first, last)
+        return found
+
+    def _base_state(self, kind: str, ordinal: int, first: int, last: int) -> object:
+        avail = self.avail
+        parts: list[object] = [bool(avail.held[kind][ordinal]), int(avail.shared[kind][ordinal])]
+        for name in self.index.types_beneath(kind) | {self.index.target_type}:
+            pos = self.index.positions(name)[0]
+            low, high = int(np.searchsorted(pos, first)), int(np.searchsorted(pos, last))
+            if name in avail.free:
+                parts.append((name, avail.free[name][low:high].tobytes(), (pos[low:high] - first).tobytes()))
+                continue
+            parts.append((name, avail.held[name][low:high].tobytes(), avail.shared[name][low:high].tobytes()))
+            if self.index.vertex_types[name].level == TARGET:
+                parts.append((avail.use[low:high].tobytes(), avail.up[low:high].tobytes()))
+        return tuple(parts)
+
+    # --- claims --------------------------------------------------------------------------
+
+    def hold(self, need: Need, ordinal: int, cover: Cover | None) -> Cover | None:
+        """Claim a vertex; return the cover under which its content is placed."""
+        vertices = self.index.vertex_types[need.type]
+        place = int(vertices.pos[ordinal])
+        self._places.append(place)
+        if vertices.level == TARGET:
+            self._touched.append(ordinal)
+        if not need.exclusive:
+            self._shares.append((need, ordinal))
+            return cover
+        found = Cover(need, ordinal, place, int(vertices.end[ordinal]), cover)
+        self._covers.append(found)
+        return found
+
+    def touch(self, target: int) -> None:
+        """Note that something lies on an execution target."""
+        self._touched.append(target)
+        self._places.append(int(self.index.vertex_types[self.index.target_type].pos[target]))
+
+    def draw(self, type_: str, bank: int, units: int, cover: Cover | None) -> None:
+        """Draw any units of a bank."""
+        self._add(_Piece(type_, bank, units, 0, exclusive=True, cover=cover))
+
+    def pick(self, need: Need, bank: int, unit: int, cover: Cover | None) -> None:
+        """Take one particular unit, or one unit to share."""
+        self._add(_Piece(need.type, bank, 1, 1 << unit, exclusive=need.exclusive, cover=cover))
+
+    def _add(self, piece: _Piece) -> None:
+        pool = self.index.pool_types[piece.type]
+        self._pieces.append(piece)
+        self._places.append(int(pool.pos[piece.bank]))
+        if pool.target[piece.bank] >= 0:
+            self._touched.append(int(pool.target[piece.bank]))
+
+    # --- the result ----------------------------------------------------------------------
+
+    def selection(self, request: Request) -> Selection:
+        """Return what was claimed, as a selection."""
+        named = self._drawn()
+        whole = [c for c in self._covers if c.outer is None]
+        alone = sorted(set(self._touched)) if self.alone else []
+        held = [draw for draw, cover, exclusive in named if cover is None and exclusive and not alone]
+        for cover in whole:
+            held += self._everything(cover.need.type, [cover.ordinal])
+        names = [draw for draw, _, _ in named]
+        for cover in self._covers:
+            if cover.need.whole:
+                names += self._everything(cover.need.type, [cover.ordinal])
+        for need, ordinal in self._shares:
+            if need.whole:
+                names += self._everything(need.type, [ordinal])
+        if alone:
+            held += self._everything(self.index.target_type, alone)
+            names += self._everything(self.index.target_type, alone)
+        targets = np.unique(np.array([*self._touched, *self._targets_below(whole)], dtype=np.int64))
+        return Selection(
+            request=request,
+            targets=targets,
+            held=finished(held, self.avail),
+            named=finished(names, self.avail),
+            holds=self._holds(whole),
+            shared=tuple(draw for draw, cover, exclusive in named if cover is None and not exclusive),
+            slots=request.slots,
+        )
+
+    def _drawn(self) -> list[tuple[Draw, Cover | None, bool]]:
+        """Return the pieces as draws with their units chosen: particular ones first, then the lowest free."""
+        used: dict[tuple[str, int], int] = {}
+        found = []
+        for piece in sorted(self._pieces, key=lambda p: not p.mask):
+            pool = self.index.pool_types[piece.type]
+            key = (piece.type, piece.bank)
+            mask = piece.mask
+            if not mask and pool.named:
+                left = self.avail.free_mask(pool, piece.bank) & ~used.get(key, 0)
+                mask = lowest_bits(left, piece.units)
+            used[key] = used.get(key, 0) | mask
+            units = np.array([piece.units])
+            masks = [mask] if pool.named else None
+            draw = Draw(piece.type, np.array([piece.bank]), units, piece.units, masks)
+            found.append((draw, piece.cover, piece.exclusive))
+        return found
+
+    def _everything(self, kind: str, ordinals: list[int]) -> list[Draw]:
+        """Return all free units beneath some vertices."""
+        found = []
+        for name in self.index.pool_types:
+            banks = beneath(kind, name, np.array(ordinals, dtype=np.int64), self.index).ordinals
+            assert banks is not None
+            units = self.avail.free[name][banks]
+            some = np.flatnonzero(units)
+            banks, units = banks[some], units[some]
+            if len(banks):
+                masks = self._all_free(name, banks)
+                found.append(Draw(name, banks, units, int(units.sum()), masks))
+        return found
+
+    def _all_free(self, name: str, banks: Ints) -> list[int] | None:
+        pool = self.index.pool_types[name]
+        return [self.avail.free_mask(pool, bank) for bank in banks.tolist()] if pool.named else None
+
+    def _targets_below(self, covers: list[Cover]) -> list[int]:
+        pos = self.index.vertex_types[self.index.target_type].pos
+        found: list[int] = []
+        for cover in covers:
+            low, high = _between(pos, cover)
+            found.extend(range(low, high))
+        return found
+
+    def _holds(self, whole: list[Cover]) -> tuple[Hold, ...]:
+        found = [Hold(need.type, np.array([ordinal]), exclusive=False) for need, ordinal in self._shares]
+        for cover in whole:
+            for name, vertices in self.index.vertex_types.items():
+                low, high = _between(vertices.pos, cover)
+                if high > low:
+                    found.append(Hold(name, np.arange(low, high), exclusive=True))
+        return tuple(found)
+
+
+def _is_within(cover: Cover | None, outer: Cover) -> bool:
+    while cover is not None:
+        if cover is outer:
+            return True
+        cover = cover.outer
+    return False
+
+
+def _between(places: Ints, cover: Cover) -> tuple[int, int]:
+    return int(np.searchsorted(places, cover.first)), int(np.searchsorted(places, cover.last))
+
+
+def _is_identified(need: Need, number: int, name: str) -> bool:
+    return (need.ids is None or number in need.ids) and (need.names is None or name in need.names)
