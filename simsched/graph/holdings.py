@@ -1,0 +1,102 @@
+"""What each execution target holds, as R_lite can say it: idsets of units by type.
+
+Ids that occur twice on a target (GRUG numbers cores in each socket anew) and pools that
+have a size and no ids are numbered afresh from 0 in containment order.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from simsched.formats.idset import Idset
+from simsched.graph.resource_graph import children_map, execution_targets, pool_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from simsched.graph.pool import Pool
+    from simsched.graph.resource_graph import ResourceGraph
+
+
+@dataclass(frozen=True, slots=True)
+class TargetHoldings:
+    """One target: its vertex and pool, and for each type the ids at each leaf vertex."""
+
+    vertex: str
+    pool: Pool
+    leaves: Mapping[str, Mapping[str, Idset]]
+
+    def ids(self, kind: str) -> Idset:
+        """Return all ids of a type on this target."""
+        sets = self.leaves[kind].values()
+        return Idset.from_ranges(span for ids in sets for span in ids.ranges)
+
+
+@dataclass(slots=True)
+class Holdings:
+    """All targets by rank, and what R_lite could not say of them.
+
+    `renumbered` are types whose ids are not those of the graph, `uncounted` types of pools
+    with a unit (memory in GB), which have no ids at all.
+    """
+
+    targets: list[TargetHoldings] = field(default_factory=list)
+    renumbered: set[str] = field(default_factory=set)
+    uncounted: set[str] = field(default_factory=set)
+
+
+def holdings(graph: ResourceGraph) -> Holdings:
+    """Return what each target of the graph holds, by ascending rank.  O(vertices)."""
+    below = children_map(graph)
+    inner = {pool_of(graph, key).type for key in below}
+    found = Holdings()
+    for vertex in execution_targets(graph, below):
+        leaves = _leaves(graph, vertex, below, inner)
+        numbered = {kind: _ids(kind, rows, found) for kind, rows in leaves.items()}
+        kept = {kind: ids for kind, ids in numbered.items() if ids is not None}
+        found.targets.append(TargetHoldings(vertex, pool_of(graph, vertex), kept))
+    found.targets.sort(key=lambda target: target.pool.rank or 0)
+    return found
+
+
+def _leaves(
+    graph: ResourceGraph, vertex: str, below: Mapping[str, list[str]], inner: Iterable[str]
+) -> dict[str, list[tuple[str, Pool]]]:
+    """Return the pools within a target, by type, in containment order."""
+    found: dict[str, list[tuple[str, Pool]]] = {}
+    stack = list(reversed(below.get(vertex, ())))
+    while stack:
+        key = stack.pop()
+        pool = pool_of(graph, key)
+        if pool.type not in inner:
+            found.setdefault(pool.type, []).append((key, pool))
+        stack.extend(reversed(below.get(key, ())))
+    return found
+
+
+def _ids(kind: str, rows: Sequence[tuple[str, Pool]], found: Holdings) -> dict[str, Idset] | None:
+    """Return the unit ids at each leaf; None for pools that are measured, not counted."""
+    if any(pool.unit for _, pool in rows):
+        found.uncounted.add(kind)
+        return None
+    if all(pool.ids is None and pool.size == 1 and pool.id is not None for _, pool in rows):
+        numbers = {key: int(pool.id or 0) for key, pool in rows}
+        if len(set(numbers.values())) == len(numbers):
+            return {key: Idset(((number, number),)) for key, number in numbers.items()}
+    elif all(pool.ids is not None for _, pool in rows):
+        whole = Idset.from_ranges(span for _, pool in rows for span in (pool.ids or Idset()).ranges)
+        if len(whole) == sum(pool.size for _, pool in rows):
+            return {key: pool.ids for key, pool in rows if pool.ids is not None}
+    found.renumbered.add(kind)
+    return _afresh(rows)
+
+
+def _afresh(rows: Sequence[tuple[str, Pool]]) -> dict[str, Idset]:
+    numbered: dict[str, Idset] = {}
+    first = 0
+    for key, pool in rows:
+        if pool.size:
+            numbered[key] = Idset.from_range(first, first + pool.size - 1)
+        first += pool.size
+    return numbered
