@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
@@ -13,24 +14,29 @@ if TYPE_CHECKING:
     from simsched.match.allocate import Availability
 
 
-def finished(draws: list[Draw], avail: Availability) -> tuple[Draw, ...]:
-    """Return one draw a pool type, each bank once, with the units chosen (the lowest free ones)."""
+Pick: TypeAlias = Callable[[int, int], int]
+"""Free units as a mask, how many → those that are taken."""
+
+
+def finished(draws: list[Draw], avail: Availability, *, highest: bool = False) -> tuple[Draw, ...]:
+    """Return one draw a pool type, each bank once, with the units chosen: the lowest (or highest) free."""
+    pick = highest_bits if highest else lowest_bits
     if len(draws) > 1:
-        draws = _merged(draws, avail)
-    return tuple(draw if draw.masks is not None else _chosen(draw, avail) for draw in draws)
+        draws = _merged(draws, avail, pick)
+    return tuple(draw if draw.masks is not None else _chosen(draw, avail, pick) for draw in draws)
 
 
-def _merged(draws: list[Draw], avail: Availability) -> list[Draw]:
+def _merged(draws: list[Draw], avail: Availability, pick: Pick) -> list[Draw]:
     by_type: dict[str, list[Draw]] = {}
     for draw in draws:
         by_type.setdefault(draw.type, []).append(draw)
-    return [parts[0] if len(parts) == 1 else _merge(parts, avail) for parts in by_type.values()]
+    return [parts[0] if len(parts) == 1 else _merge(parts, avail, pick) for parts in by_type.values()]
 
 
-def _merge(parts: list[Draw], avail: Availability) -> Draw:
+def _merge(parts: list[Draw], avail: Availability, pick: Pick) -> Draw:
     """Add up draws of one type; a unit that is named twice counts once."""
     if any(part.masks is not None for part in parts):
-        return _merge_masks(parts, avail)
+        return _merge_masks(parts, avail, pick)
     banks = np.concatenate([part.banks for part in parts])
     units = np.concatenate([np.broadcast_to(part.units, len(part.banks)) for part in parts])
     once, where = np.unique(banks, return_inverse=True)
@@ -39,11 +45,11 @@ def _merge(parts: list[Draw], avail: Availability) -> Draw:
     return Draw(parts[0].type, once, numbers, int(numbers.sum()))
 
 
-def _merge_masks(parts: list[Draw], avail: Availability) -> Draw:
+def _merge_masks(parts: list[Draw], avail: Availability, pick: Pick) -> Draw:
     masks: dict[int, int] = {}
     for part in parts:
         if part.masks is None:
-            part = _chosen(part, avail, always=True)  # noqa: PLW2901 - the same draw, its units chosen
+            part = _chosen(part, avail, pick, always=True)  # noqa: PLW2901 - the same draw, its units chosen
         for bank, mask in zip(part.banks.tolist(), part.masks or (), strict=True):
             masks[bank] = masks.get(bank, 0) | mask
     banks = sorted(masks)
@@ -52,13 +58,13 @@ def _merge_masks(parts: list[Draw], avail: Availability) -> Draw:
     return Draw(parts[0].type, np.array(banks, dtype=np.int64), numbers, int(numbers.sum()), chosen)
 
 
-def _chosen(draw: Draw, avail: Availability, *, always: bool = False) -> Draw:
-    """Return the draw with the lowest free units of each bank; whole banks need no masks unless `always`."""
+def _chosen(draw: Draw, avail: Availability, pick: Pick, *, always: bool = False) -> Draw:
+    """Return the draw with free units chosen of each bank; whole banks need no masks unless `always`."""
     pool = avail.index.pool_types[draw.type]
     if not pool.named or (not always and _takes_whole_banks(draw, pool)):
         return draw
     masks = [
-        lowest_bits(avail.free_mask(pool, bank), units)
+        pick(avail.free_mask(pool, bank), units)
         for bank, units in zip(draw.banks.tolist(), spelled(draw.units, len(draw.banks)), strict=True)
     ]
     return Draw(draw.type, draw.banks, draw.units, draw.amount, masks)
@@ -88,6 +94,16 @@ def lowest_bits(mask: int, count: int) -> int:
         else:
             low = middle + 1
     return mask & ((1 << low) - 1)
+
+
+def highest_bits(mask: int, count: int) -> int:
+    """Return the `count` highest set bits of a mask that has at least as many.
+
+    >>> bin(highest_bits(0b1011010, 3))
+    '0b1011000'
+    """
+    spare = mask.bit_count() - count
+    return mask & ~lowest_bits(mask, spare) if spare else mask
 
 
 def spelled(numbers: Ints | int, length: int) -> list[int]:

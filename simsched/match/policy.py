@@ -3,23 +3,31 @@
 A policy sees the candidates of one choice, in graph order, with how many copies each can
 host, and returns a permutation of them; what fits is settled before it is asked, so no
 policy can make a request infeasible.  Others plug in through the entry-point group
-``simsched.match_policies`` (an object of type `MatchPolicy` under its name).
+``simsched.match_policies`` (a `MatchPolicy`, or just its order, under the policy's name).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
 from simsched.errors import ConfigError
+from simsched.match.locality import nearest_together
+from simsched.match.units import free_unit_ids, performance_classes
 
 if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
     from simsched.graph.index import Ints
     from simsched.match.allocate import Availability
+    from simsched.match.request import Content
+
+GROUP = "simsched.match_policies"
+"""The entry-point group that other packages put their policies in."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -33,6 +41,10 @@ class Candidates:
     fits : how many copies each can host.
     avail : the state that is matched against.
     rng : the generator of the run, for policies that draw lots; None: not given.
+    wanted : copies that will be taken, from the first candidates on.
+    most : copies that are taken from one candidate at most.
+    content : what one copy asks of an execution target; None above and below the targets.
+    copy : with `MatchPolicy.each_copy`, which of its candidate's copies each entry is.
     """
 
     kind: str
@@ -40,13 +52,36 @@ class Candidates:
     fits: Ints
     avail: Availability
     rng: np.random.Generator | None
+    wanted: int = 1
+    most: int = 1
+    content: Content | None = None
+    copy: Ints | None = None
 
     def ids(self) -> Ints:
         """Return the logical ids (a vertex without one counts as its ordinal)."""
-        vertices = self.avail.index.vertex_types[self.kind]
-        ids = vertices.ids[self.ordinals]
-        found: Ints = np.where(ids >= 0, ids, self.ordinals)
-        return found
+        index = self.avail.index
+        known: Ints | None = index.memo.get(f"ids of {self.kind}")
+        if known is None:
+            ids = index.vertex_types[self.kind].ids
+            known = index.memo[f"ids of {self.kind}"] = np.where(ids >= 0, ids, np.arange(len(ids)))
+        return known[self.ordinals]
+
+    def unit_ids(self, *, highest: bool = False) -> Ints:
+        """Return the id of the first unit that each copy would get; a whole vertex's own id."""
+        content = self.content
+        if content is None or content.node or content.alone:
+            return self.ids()
+        return free_unit_ids(content, self.ordinals, self.copy, self.avail, highest=highest)
+
+    def classes(self) -> Ints:
+        """Return the performance classes (the property ``perf_class``); without one: the last."""
+        return performance_classes(self.kind, self.avail.index)[self.ordinals]
+
+    def lots(self) -> Ints:
+        """Return a random permutation of the positions."""
+        if self.rng is None:
+            raise ConfigError("the match policy 'random' needs a random generator", expected="a seed")
+        return self.rng.permutation(len(self.ordinals))
 
 
 Order: TypeAlias = Callable[[Candidates], "Ints"]
@@ -62,48 +97,82 @@ class MatchPolicy:
     order : candidates → the permutation (positions) in which they are taken; None: graph order.
     whole_nodes : take idle execution targets only, and each of them whole.
     says : one line for people.
+    static : the order depends on the graph alone, never on the state or on lots.
+    each_copy : it orders the single copies instead of the candidates that host them.
+    highest : the highest free units of a pool are taken, not the lowest.
     """
 
     name: str
     says: str
     order: Order | None = None
     whole_nodes: bool = False
+    static: bool = False
+    each_copy: bool = False
+    highest: bool = False
 
 
-def _ascending(key: Ints) -> Ints:
+def ascending(key: Ints) -> Ints:
+    """Return the permutation that sorts a key of integers; equals stay in graph order."""
+    if len(key) > 1 and int(key.max()) < 1 << 15 and int(key.min()) >= -(1 << 15):
+        key = key.astype(np.int16)  # sorted by radix, in linear time
     return np.argsort(key, kind="stable")
 
 
-POLICIES: dict[str, MatchPolicy] = {
-    policy.name: policy
-    for policy in (
-        MatchPolicy(name="first", says="graph order"),
-        MatchPolicy(name="firstnodex", says="graph order, whole nodes", whole_nodes=True),
-        MatchPolicy(name="lonode", says="lowest node ids first", order=lambda c: _ascending(c.ids())),
-        MatchPolicy(name="hinode", says="highest node ids first", order=lambda c: _ascending(-c.ids())),
-        MatchPolicy(
-            name="lonodex",
-            says="lowest node ids first, whole nodes",
-            order=lambda c: _ascending(c.ids()),
-            whole_nodes=True,
-        ),
-        MatchPolicy(
-            name="hinodex",
-            says="highest node ids first, whole nodes",
-            order=lambda c: _ascending(-c.ids()),
-            whole_nodes=True,
-        ),
-        MatchPolicy(name="bestfit", says="the fullest that fits first", order=lambda c: _ascending(c.fits)),
-        MatchPolicy(name="worstfit", says="the emptiest first", order=lambda c: _ascending(-c.fits)),
-    )
-}
+def _lowest_node(c: Candidates) -> Ints:
+    return ascending(c.ids())
 
 
-@cache
-def _plugged_in() -> dict[str, MatchPolicy]:
-    from importlib.metadata import entry_points
+def _highest_node(c: Candidates) -> Ints:
+    return ascending(-c.ids())
 
-    return {point.name: point.load() for point in entry_points(group="simsched.match_policies")}
+
+_TABLE = (
+    MatchPolicy(name="first", says="graph order", static=True),
+    MatchPolicy(
+        name="low",
+        says="lowest unit ids of the whole machine first",
+        order=lambda c: ascending(c.unit_ids()),
+        each_copy=True,
+    ),
+    MatchPolicy(
+        name="high",
+        says="highest unit ids of the whole machine first",
+        order=lambda c: ascending(-c.unit_ids(highest=True)),
+        each_copy=True,
+        highest=True,
+    ),
+    MatchPolicy(name="lonode", says="lowest node ids first", order=_lowest_node, static=True),
+    MatchPolicy(name="hinode", says="highest node ids first", order=_highest_node, static=True),
+    MatchPolicy(name="firstnodex", says="graph order, whole nodes", whole_nodes=True, static=True),
+    MatchPolicy(
+        name="lonodex",
+        says="lowest node ids first, whole nodes",
+        order=_lowest_node,
+        whole_nodes=True,
+        static=True,
+    ),
+    MatchPolicy(
+        name="hinodex",
+        says="highest node ids first, whole nodes",
+        order=_highest_node,
+        whole_nodes=True,
+        static=True,
+    ),
+    MatchPolicy(name="bestfit", says="the fullest that fits first", order=lambda c: ascending(c.fits)),
+    MatchPolicy(name="worstfit", says="the emptiest first", order=lambda c: ascending(-c.fits)),
+    MatchPolicy(
+        name="locality", says="fewest and narrowest common ancestors, neighbours", order=nearest_together
+    ),
+    MatchPolicy(
+        name="variation",
+        says="lowest performance class (property perf_class) first",
+        order=lambda c: ascending(c.classes()),
+        static=True,
+    ),
+    MatchPolicy(name="random", says="by lot, from the seed", order=lambda c: c.lots()),
+)
+
+POLICIES: dict[str, MatchPolicy] = {policy.name: policy for policy in _TABLE}
 
 
 def find_policy(name: str | MatchPolicy) -> MatchPolicy:
@@ -112,15 +181,46 @@ def find_policy(name: str | MatchPolicy) -> MatchPolicy:
     Raises
     ------
     ConfigError
-        if there is none; the message lists those that exist.
+        if there is none (the message lists those that exist), or it cannot be loaded.
     """
     if isinstance(name, MatchPolicy):
         return name
-    policy = POLICIES.get(name) or _plugged_in().get(name)
-    if policy is None:
-        known = ", ".join([*POLICIES, *_plugged_in()])
-        raise ConfigError(f"unknown match policy {name!r}", expected=f"one of {known}")
-    return policy
+    policy = POLICIES.get(name)
+    if policy is not None:
+        return policy
+    if name in _entry_points():
+        return _plugged_in(name)
+    raise ConfigError(f"unknown match policy {name!r}", expected=f"one of {', '.join(known_policies())}")
+
+
+def known_policies() -> list[str]:
+    """Return the names of all policies, those of other packages last."""
+    return [*POLICIES, *(name for name in _entry_points() if name not in POLICIES)]
+
+
+@cache
+def _entry_points() -> dict[str, EntryPoint]:
+    from importlib.metadata import entry_points
+
+    return {point.name: point for point in entry_points(group=GROUP)}
+
+
+@cache
+def _plugged_in(name: str) -> MatchPolicy:
+    point = _entry_points()[name]
+    try:
+        found = point.load()
+    except (ImportError, AttributeError) as error:
+        raise ConfigError(f"the match policy {name!r} cannot be loaded: {error}", where=point.value) from None
+    if isinstance(found, MatchPolicy):
+        return replace(found, name=name)
+    if callable(found):
+        return MatchPolicy(name=name, says=str(found.__doc__ or "").partition("\n")[0], order=found)
+    raise ConfigError(
+        f"the match policy {name!r} is a {type(found).__name__}",
+        where=point.value,
+        expected="a MatchPolicy, or a function that orders candidates",
+    )
 
 
 def arranged(policy: MatchPolicy, candidates: Candidates) -> Ints:
@@ -134,7 +234,27 @@ def arranged(policy: MatchPolicy, candidates: Candidates) -> Ints:
     count = len(candidates.ordinals)
     if policy.order is None:
         return np.arange(count)
+    if POLICIES.get(policy.name) is policy:
+        return policy.order(candidates)
     found = np.asarray(policy.order(candidates))
-    if len(found) != count or (np.bincount(found, minlength=count) != 1).any():
-        raise ConfigError(f"match policy {policy.name!r} did not return a permutation of its candidates")
+    if found.shape != (count,) or found.dtype.kind not in "iu" or not _is_permutation(found):
+        raise ConfigError(
+            f"match policy {policy.name!r} did not return a permutation of its {count} candidates",
+            expected=f"the positions 0 to {count - 1}, each once",
+        )
     return found
+
+
+def copies_in_order(policy: MatchPolicy, candidates: Candidates) -> tuple[Ints, Ints]:
+    """Return the candidates and how many copies of each, where the policy orders single copies."""
+    numbers = np.minimum(candidates.fits, min(candidates.most, candidates.wanted))
+    starts = np.cumsum(numbers) - numbers
+    entries = np.repeat(candidates.ordinals, numbers)
+    copy = np.arange(len(entries)) - np.repeat(starts, numbers)
+    copies = replace(candidates, ordinals=entries, fits=np.ones_like(entries), copy=copy)
+    taken = entries[arranged(policy, copies)[: candidates.wanted]]
+    return np.unique(taken, return_counts=True)
+
+
+def _is_permutation(positions: Ints) -> bool:
+    return bool((np.sort(positions) == np.arange(len(positions))).all())
