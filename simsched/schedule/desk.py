@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
-from simsched.match.matcher import select
+from simsched.match.choose import select
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -106,6 +106,12 @@ class Desk:
     def free_units(self) -> int:
         """Return the free units of the single type of the book."""
         return self.plan.free(self.book.types[0])
+
+    def could_start(self, job: int) -> bool:
+        """Whether the sums of free units do not rule out that the job starts now."""
+        free = self.plan.free
+        demand = self.book.demand[:, job].tolist()
+        return all(need <= free(type_) for type_, need in zip(self.book.types, demand, strict=True))
 
     def fits_now(self, jobs: Integers) -> npt.NDArray[np.bool_]:
         """Return which jobs the sums of free units do not rule out."""

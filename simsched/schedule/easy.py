@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from simsched.schedule.plan import units_in, without
+from simsched.schedule.plan import beside, units_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -75,9 +75,10 @@ class Easy:
         """Whether the first job is the one of the last pass, and only new jobs need a look.
 
         Nothing was given back, so that what failed then fails now; and a candidate that
-        ended too late then ends too late now.
+        ended too late then ends too late now.  Only a start may give a candidate that was in
+        the way another choice of vertices.
         """
-        if desk.released or not desk.waiting.static or desk.waiting.first != kept.job:
+        if desk.released or kept.unsettled or not desk.waiting.static or desk.waiting.first != kept.job:
             return False
         return kept.start >= desk.now or self.options.refresh != "always"
 
@@ -129,6 +130,8 @@ class Reservation(Protocol):
 
     job: int
     start: float
+    unsettled: bool
+    """Whether a candidate that the last scan refused could be admitted now, without any release."""
 
     def filter(self, desk: Desk, jobs: Integers) -> list[int]:
         """Return the candidates that the sums of free units do not rule out, in order."""
@@ -139,6 +142,8 @@ class Reservation(Protocol):
 
 class NoReservation:
     """The first job cannot start on any release, or nobody wants it protected."""
+
+    unsettled = False
 
     def __init__(self, job: int) -> None:
         self.job = job
@@ -159,6 +164,8 @@ class CountReservation:
     `left` is how many units are left over at the shadow time (the "extra nodes" of the
     literature); nothing else need be known.
     """
+
+    unsettled = False
 
     def __init__(self, desk: Desk, job: int, *, extra: bool) -> None:
         units = desk.book.units
@@ -197,10 +204,12 @@ class GraphReservation:
         self._then = shadow.available
         self._chosen = shadow.selection
         self._extra = extra
+        self.unsettled = False
 
     def filter(self, desk: Desk, jobs: Integers) -> list[int]:
         """Free now, and ended by the shadow time or, by the sums, small enough to stand beside."""
         book = desk.book
+        self.unsettled = False
         allowed = book.judged_array[jobs] <= self.start - desk.now
         if self._extra:
             spare = np.array([units_in(self._then, type_) for type_ in book.types]) - book.demand[:, self.job]
@@ -209,6 +218,12 @@ class GraphReservation:
 
     def place(self, desk: Desk, job: int) -> Selection | None:
         """What the candidate's policy chooses, or else what the reservation leaves."""
+        selection = self._placed(desk, job)
+        if selection is not None:
+            self.unsettled = True
+        return selection
+
+    def _placed(self, desk: Desk, job: int) -> Selection | None:
         selection = desk.fit(job)
         if selection is None or desk.now + desk.book.judged[job] <= self.start:
             return selection
@@ -216,7 +231,7 @@ class GraphReservation:
             return None
         if self._stands_beside(desk, selection):
             return selection
-        left = without(desk.plan.available, self._chosen)
+        left = beside(desk.plan.available, self._then, self._chosen)
         second = desk.seek(desk.request(job), left)
         return second if second is not None and self._stands_beside(desk, second) else None
 

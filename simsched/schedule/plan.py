@@ -10,16 +10,21 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy import count_nonzero
 
-from simsched.match.matcher import select
+from simsched.match.choose import select
+from simsched.match.selection import Draw
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
+    from simsched.graph.index import Ints
     from simsched.match.allocate import Availability
     from simsched.match.request import Request
-    from simsched.match.selection import Draw, Selection
+    from simsched.match.selection import Selection
 
     Seek = Callable[["Request", "Availability"], "Selection | None"]
+
+
+_NONE = np.empty(0, dtype=np.int64)
 
 
 class Shadow(NamedTuple):
@@ -85,6 +90,14 @@ class Plan:
         """Return the expected end of a running job."""
         return self._until[job]
 
+    def ends(self) -> tuple[list[float], list[int]]:
+        """Return the sorted expected ends and the jobs that they belong to; not to be changed."""
+        return self._ends, self._jobs
+
+    def overrun(self, now: float) -> bool:
+        """Whether the expected end of a running job has passed."""
+        return bool(self._ends) and self._ends[0] <= now
+
     def running(self) -> Iterator[tuple[float, int]]:
         """Yield (expected end, job), the next end first."""
         return zip(self._ends, self._jobs, strict=True)
@@ -112,7 +125,7 @@ class Plan:
         More releases never hurt, so it gallops and then bisects over the releases; the sums
         of free units tell how many are needed at the least.
         """
-        moments = self._moments(now)
+        moments = self.moments(now)
         at = self._least(request, moments)
         state = self.available.copy()
         self._advance(state, moments, 0, at)
@@ -138,7 +151,7 @@ class Plan:
                 state, at, found = trial, middle, chosen
         return Shadow(moments[at - 1][0] if at else now, state, found)
 
-    def _moments(self, now: float) -> list[tuple[float, list[int]]]:
+    def moments(self, now: float) -> list[tuple[float, list[int]]]:
         """Return the distinct expected ends, each with the jobs that end then."""
         moments: list[tuple[float, list[int]]] = []
         for end, job in zip(self._ends, self._jobs, strict=True):
@@ -194,39 +207,62 @@ def units_in(available: Availability, type_: str) -> int:
     return total[type_] if type_ in total else idle_targets(available)
 
 
-def without(available: Availability, selection: Selection) -> Availability:
-    """Return what is available once everything that `selection` names is set aside as well.
+def beside(available: Availability, then: Availability, selection: Selection) -> Availability:
+    """Return what is available now and is left over at a later time once `selection` is claimed then.
 
-    Unlike a claim, this may name what is already taken: a reservation lies on resources
-    that others hold until then.
+    Units of one bank stand for one another: of a bank with four free units then, of which
+    the selection takes three, any one may be used now.
+    """
+    keep = {type_: np.minimum(free, then.free[type_]) for type_, free in available.free.items()}
+    for draw in selection.held:
+        left = then.free[draw.type][draw.banks] - draw.units
+        keep[draw.type][draw.banks] = np.minimum(keep[draw.type][draw.banks], left)
+    return set_aside(available, (selection,), keep)
+
+
+def set_aside(
+    available: Availability, selections: Iterable[Selection], keep: Mapping[str, Ints]
+) -> Availability:
+    """Return what is available with only `keep` units of each bank free, and these selections' vertices held.
+
+    The selections may name what is already taken: a reservation lies on resources that
+    others hold until then.
     """
     left = available.copy()
-    draws = [_free_part(left, draw) for draw in selection.held]
-    holds = [
-        replace(hold, ordinals=hold.ordinals[~left.held[hold.type][hold.ordinals]])
-        for hold in selection.holds
-        if hold.exclusive
-    ]
-    left.claim(
-        replace(
-            selection,
-            held=tuple(draw for draw in draws if draw.amount),
-            holds=tuple(hold for hold in holds if len(hold.ordinals)),
-            shared=(),
-        )
-    )
+    for selection in selections:
+        holds = [
+            replace(hold, ordinals=hold.ordinals[~left.held[hold.type][hold.ordinals]])
+            for hold in selection.holds
+            if hold.exclusive
+        ]
+        some = tuple(hold for hold in holds if len(hold.ordinals))
+        left.claim(replace(selection, held=(), holds=some, shared=()))
+        draws = tuple(_over(left, type_, free) for type_, free in keep.items())
+        left.claim(replace(selection, targets=_NONE, held=draws, holds=(), shared=()))
     return left
 
 
-def _free_part(available: Availability, draw: Draw) -> Draw:
-    """Return what of a draw is free now."""
-    pool = available.index.pool_types[draw.type]
-    free = available.free[draw.type][draw.banks]
-    if not pool.named:
-        units = np.minimum(free, draw.units)
-        return replace(draw, units=units, amount=int(units.sum()))
-    wanted = draw.masks if draw.masks is not None else [-1] * len(draw.banks)
-    banks = draw.banks.tolist()
-    masks = [available.free_mask(pool, bank) & mask for bank, mask in zip(banks, wanted, strict=True)]
-    units = np.minimum(np.array([mask.bit_count() for mask in masks], dtype=np.int64), free)
-    return replace(draw, units=units, amount=int(units.sum()), masks=masks)
+def _over(available: Availability, type_: str, keep: Ints) -> Draw:
+    """Return a draw of what is free beyond `keep` units of each bank: the highest ids."""
+    pool = available.index.pool_types[type_]
+    over = available.free[type_] - keep
+    banks = np.flatnonzero(over > 0)
+    numbers = over[banks]
+    masks = None
+    if pool.named:
+        masks = [
+            _highest_bits(available.free_mask(pool, bank), number)
+            for bank, number in zip(banks.tolist(), numbers.tolist(), strict=True)
+        ]
+    return Draw(type_, banks, numbers, int(numbers.sum()), masks)
+
+
+def _highest_bits(mask: int, count: int) -> int:
+    """Return the `count` highest set bits of a mask.
+
+    >>> bin(_highest_bits(0b1011010, 2))
+    '0b1010000'
+    """
+    for _ in range(mask.bit_count() - count):
+        mask &= mask - 1
+    return mask

@@ -26,8 +26,27 @@ def _easy(extra: bool = True, refresh: str = "always", reservation: str = "hard"
     return Easy(EasyOptions(extra, refresh, reservation))
 
 
+def _conservative() -> QueuePolicy:
+    from simsched.schedule.conservative import Reserving
+
+    return Reserving()
+
+
+def _hybrid(depth: int = 8) -> QueuePolicy:
+    from simsched.schedule.conservative import Reserving
+
+    if not isinstance(depth, int) or depth < 0:
+        raise ConfigError(f"depth is {depth!r}", expected="a whole number from 0 on")
+    return Reserving(depth)
+
+
 #: Name → maker; the keyword arguments are the policy's options.
-POLICIES: dict[str, Callable[..., QueuePolicy]] = {"easy": _easy, "fcfs": _fcfs}
+POLICIES: dict[str, Callable[..., QueuePolicy]] = {
+    "conservative": _conservative,
+    "easy": _easy,
+    "fcfs": _fcfs,
+    "hybrid": _hybrid,
+}
 
 
 def queue_policy(name: str, options: Mapping[str, Any] | None = None) -> QueuePolicy:

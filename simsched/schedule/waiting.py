@@ -78,6 +78,13 @@ class Waiting:
             return [int(self._at[self.fresh[0]])]
         return [int(self._at[rank]) for rank in sorted(self.fresh)]
 
+    def only_appended(self) -> bool:
+        """Whether the jobs added since the last pass are all behind those that waited before."""
+        fresh = self.fresh
+        if not self._order.static or not fresh:
+            return self._order.static
+        return min(fresh) == self._ranks[-len(fresh)]
+
     def add(self, job: int) -> None:
         """Put a job into the queue. O(log n) and a short move."""
         rank = self._rank[job]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from simsched.match.emit import to_json_line
+from simsched.match.emit import document
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
     from simsched.graph.index import Index
     from simsched.match.selection import Selection
+
+_encode = json.JSONEncoder(ensure_ascii=False).encode
 
 #: Lines that are gathered before they go to the file.
 BATCH = 512
@@ -49,13 +51,14 @@ class AllocationLog:
     def alloc(self, job: int, now: float, selection: Selection) -> None:
         """Write that a job got `selection`."""
         duration = self._durations[job]
-        text = self._texts[job] = to_json_line(
+        found = document(
             selection,
             self._index,
             starttime=now,
             expiration=0 if duration == float("inf") else now + duration,
             scheduler=self._scheduler,
         )
+        text = self._texts[job] = _encode(found)
         self._write(job, "alloc", now, text)
 
     def release(self, job: int, now: float) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 from simsched.errors import SimschedError
 from simsched.graph.index import BELOW, TARGET
 from simsched.match.allocate import Availability
-from simsched.match.matcher import select
+from simsched.match.choose import select
 from simsched.match.request import POOL, SLOT, VERTEX, compile_request
 from simsched.schedule.book import Book
 from simsched.simulate.record import DROPPED, INFEASIBLE
