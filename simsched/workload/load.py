@@ -43,6 +43,7 @@ READERS = {
     "swf": Format("swf", "read_swf", "text", "Standard Workload Format of the Parallel Workloads Archive"),
     "jobs": Format("jobs_yaml", "read_jobs_yaml", "text", "jobs.yaml: a list of shapes, jobspecs or files"),
     "jsonl": Format("jobs_yaml", "read_jsonl", "lines", "JSON Lines of the same"),
+    "sacct": Format("sacct", "read_sacct", "lines", "Slurm accounting, sacct -P"),
 }
 
 

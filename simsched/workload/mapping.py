@@ -6,7 +6,7 @@ A trace says "64 processors"; a graph-aware matcher wants a shape.  A template i
     {procs}   processors           {nodes}   nodes: the trace's own, or ceil(procs / procs_per_node)
     {ppn}     ceil(procs / nodes)  {cpt}     processors per task (1 if unknown)
     {tasks}   ceil(procs / cpt)    {gpus}    gpus of the job       {gpn}  ceil(gpus / nodes)
-    {mem}     MB per processor     {memn}    MB per node
+    {cpg}     ceil(procs / gpus)   {mem}     MB per processor      {memn} MB per node
 
 ``{mem|512}`` gives the value for records that do not say; without it such a record is
 left out and counted.  Rules by queue or partition go in front: ``gpu -> slot={gpus}/[core=8;gpu]``.
@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     from simsched.formats.jobspec import Jobspec
 
 DEFAULT_TEMPLATE = "slot={procs}/core"
-PLACEHOLDERS = ("procs", "nodes", "ppn", "cpt", "tasks", "gpus", "gpn", "mem", "memn")
+GPU_TEMPLATE = "slot={gpus}/[core={cpg};gpu]"
+PLACEHOLDERS = ("procs", "nodes", "ppn", "cpt", "tasks", "gpus", "gpn", "cpg", "mem", "memn")
 
 # A hole stands where a count stands; after a type or a count, braces are RFC 46's own (a label, a key).
 _HOLE = re.compile(r"(?<=[=\-,\[:])\{\s*([A-Za-z_]+)\s*(?:\|\s*(\d+)\s*)?\}")
@@ -75,6 +76,7 @@ _VALUES: Mapping[str, Callable[[Flat, int | None], int | None]] = {
     "tasks": lambda flat, _: _ceil(flat.procs, flat.cpt or 1) if flat.procs else None,
     "gpus": lambda flat, _: flat.gpus or None,
     "gpn": lambda flat, width: _per_node(flat.gpus, flat, width),
+    "cpg": lambda flat, _: _ceil(flat.procs, flat.gpus) if flat.procs and flat.gpus else None,
     "mem": lambda flat, _: _megabytes(flat, 1),
     "memn": lambda flat, width: _megabytes(flat, _per_node(flat.procs, flat, width)),
 }
@@ -153,6 +155,9 @@ def _filled(hole: re.Match[str], given: Mapping[str, int]) -> str:
 class JobMap:
     """A default template, templates by queue or partition, and processors per node.
 
+    `with_gpus` stands in for the default where a record has gpus; only formats that know
+    gpus set it, and only when no template was asked for.
+
     >>> jobs = JobMap.parse("node={nodes}/slot={ppn}/core", procs_per_node=16)
     >>> jobs.jobspec(Flat(procs=40)).to_shape()
     'node=3/slot=14/core'
@@ -161,6 +166,7 @@ class JobMap:
     default: Template
     by_queue: Mapping[str, Template] = field(default_factory=dict)
     procs_per_node: int | None = None
+    with_gpus: Template | None = None
     _constrained: dict[tuple[int, str], Jobspec] = field(default_factory=dict, compare=False, repr=False)
 
     @classmethod
@@ -170,6 +176,7 @@ class JobMap:
         *,
         procs_per_node: int | None = None,
         default: str = DEFAULT_TEMPLATE,
+        with_gpus: str | None = None,
     ) -> JobMap:
         """Return the map of one template, or of several where ``queue -> template`` is a rule.
 
@@ -189,8 +196,9 @@ class JobMap:
             if queue in rules:
                 raise ConfigError(f"two maps for {queue!r}" if queue else "two maps without a queue")
             rules[queue] = Template.parse(template)
-        fallback = rules.pop("", None) or Template.parse(default)
-        return cls(fallback, rules, procs_per_node)
+        asked = rules.pop("", None)
+        gpus = Template.parse(with_gpus) if with_gpus and asked is None else None
+        return cls(asked or Template.parse(default), rules, procs_per_node, gpus)
 
     def template_for(self, *names: str | None) -> Template:
         """Return the template of the first name (queue, partition) that has one."""
@@ -210,6 +218,8 @@ class JobMap:
             When the record lacks a value that its template needs.
         """
         template = self.template_for(*names)
+        if flat.gpus and self.with_gpus is not None and template is self.default:
+            template = self.with_gpus
         base = template.fill(template.values(flat, self.procs_per_node))
         return base if constraint is None else self._with_constraint(base, constraint, key)
 
@@ -233,7 +243,8 @@ class Reading:
     """What every reader is told: how to call the source, how to map, and how strict to be.
 
     `folder` is where file names in the source are looked up (None: nowhere), `limit` the
-    number of records to read at most.
+    number of records to read at most.  `constrain` says what of a record becomes an RFC 31
+    constraint: ``features``, ``partition``.
     """
 
     source: str = "workload"
@@ -243,7 +254,10 @@ class Reading:
     procs_per_node: int | None = None
     strict: bool = False
     limit: int | None = None
+    constrain: frozenset[str] = frozenset()
 
-    def job_map(self, default: str = DEFAULT_TEMPLATE) -> JobMap:
+    def job_map(self, default: str = DEFAULT_TEMPLATE, *, with_gpus: str | None = None) -> JobMap:
         """Return the map that was asked for, else the format's own `default` template."""
-        return JobMap.parse(self.maps, procs_per_node=self.procs_per_node, default=default)
+        return JobMap.parse(
+            self.maps, procs_per_node=self.procs_per_node, default=default, with_gpus=with_gpus
+        )

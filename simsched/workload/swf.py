@@ -243,7 +243,7 @@ class _Reader:
             return error.message
 
 
-def _job(  # noqa: PLR0917 (one column each, called by map)
+def _job(
     id_: int, submit: float, jobspec: Jobspec | str, runtime: float, duration: float | None, user: str | None,
     group: str | None, queue: str | None, name: str | None, preceding: int | None, think_time: float | None,
     procs: int, memory: int | None, partition: str | None, wait: float | None, status: str | None,
