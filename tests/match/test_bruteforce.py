@@ -108,7 +108,8 @@ class History:
             return False
         assert found, f"{self}\nR names no match of the request"
         self.jobs[outcome.id] = found[0]
-        return len(found) < 50 and len({self.taken_by(pieces) for pieces in found}) == 1
+        same = len({self.taken_by(pieces) for pieces in found}) == 1
+        return len(found) < 50 and same and not mixed(found[0])
 
     def taken_by(self, pieces):
         claims = Claims()
@@ -117,6 +118,11 @@ class History:
 
     def __str__(self):
         return "\n".join(self.story)
+
+
+def mixed(pieces):
+    """Whether one pool gave both exclusive and shared units: R does not say which are which."""
+    return len({(p.vertex, p.exclusive) for p in pieces}) > len({p.vertex for p in pieces})
 
 
 def play(kind, seeds, folder):

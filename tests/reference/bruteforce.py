@@ -285,7 +285,7 @@ class Search:
 
     def whole_vertices(self, item, count, claims, exclusive, candidates):
         def can(v):
-            if exclusive and not self.all_pass(v):
+            if is_whole(item.want, exclusive) and not self.all_pass(v):
                 return False
             return is_idle(self.graph, claims, v) if exclusive else free_units(self.graph, claims, v, False)
 
@@ -304,7 +304,7 @@ class Search:
             yield items, pieces
 
     def all_pass(self, name):
-        """M7 for what is held whole: every target in it passes."""
+        """M7 for what R names whole: every target in it passes."""
         return all(satisfies(self.graph[t], self.constraint) for t in targets_of(self.graph, name))
 
     def units(self, item, count, claims, exclusive, candidates):
@@ -354,17 +354,23 @@ def is_feasible(graph, request, constraint=None):
     return next(search.matches(request, Claims()), None) is not None
 
 
+def is_whole(want, exclusive):
+    """Whether R names the whole subtree (M5); of a shared vertex it cannot: the job does not hold it."""
+    return (exclusive and not want.children) or want.exclusive
+
+
 def named(graph, pieces):
     """What R names on targets: {rank: {type: ids}} of the units counted, and of whole subtrees (M5).
 
-    A shared vertex without a `with` is named alone: R cannot list units that the job does not hold.
+    What is down in a whole subtree is not named.
 
     Only leaves have a place in R; a target with nothing counted on it is named without any.
     """
     answer = {}
     for piece in pieces:
-        whole = (piece.exclusive and not piece.want.children) or piece.want.exclusive
-        vertices = [piece.vertex, *(descendants(graph, piece.vertex) if whole else ())]
+        whole = is_whole(piece.want, piece.exclusive)
+        beneath = [v for v in descendants(graph, piece.vertex) if is_up(graph, v)] if whole else []
+        vertices = [piece.vertex, *beneath]
         for v in vertices:
             for target in targets_of(graph, v):
                 if v == target or target in ancestors(graph, v):
