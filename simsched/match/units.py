@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from simsched.match.request import POOL
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from simsched.formats.idset import Idset
     from simsched.graph.index import Index, Ints, PoolType
     from simsched.match.allocate import Availability
     from simsched.match.request import Content
@@ -31,21 +34,42 @@ def free_unit_ids(
     if asked is None:
         return targets
     type_, units = asked
-    pool = avail.index.pool_types[type_]
-    low, high = avail.index.interval(avail.index.target_type, type_)
-    known: dict[int, list[int]] = {}
-    numbers = np.zeros(len(targets), dtype=np.int64) if copy is None else copy
-    found = []
-    for target, number in zip(targets.tolist(), numbers.tolist(), strict=True):
-        ids = known.get(target)
-        if ids is None:
-            banks = (target,) if pool.aligned else range(int(low[target]), int(high[target]))
-            ids = known[target] = sorted(
-                (unit for bank in banks for unit in _free_ids(pool, bank, avail)), reverse=highest
-            )
-        at = number * units
-        found.append(ids[at] if at < len(ids) else target)
-    return np.array(found, dtype=np.int64)
+    once, where = np.unique(targets, return_inverse=True)
+    rows, longest = _free_rows(avail.index.pool_types[type_], once, avail, highest=highest)
+    table = np.full((len(rows.lists), longest), NO_CLASS, dtype=np.int64)
+    for number, ids in enumerate(rows.lists):
+        table[number, : len(ids)] = ids
+    at = np.zeros(len(targets), dtype=np.int64) if copy is None else copy * units
+    found: Ints = table[rows.which[where], np.minimum(at, longest - 1)]
+    return found
+
+
+class _Rows(NamedTuple):
+    """Lists of free unit ids, each once, and which of them each target has."""
+
+    lists: list[tuple[int, ...]]
+    which: Ints
+
+
+def _free_rows(pool: PoolType, targets: Ints, avail: Availability, *, highest: bool) -> tuple[_Rows, int]:
+    """Return the free unit ids of each target, in the order they are taken, and the longest's length."""
+    low, high = avail.index.interval(avail.index.target_type, pool.name)
+    lists: dict[tuple[int, ...], int] = {}
+    known: dict[object, int] = {}
+    which = []
+    for target in targets.tolist():
+        banks = (target,) if pool.aligned else range(int(low[target]), int(high[target]))
+        key = tuple((pool.ids[bank], avail.free_mask(pool, bank)) for bank in banks)
+        number = known.get(key)
+        if number is None:
+            ids = tuple(sorted((unit for k in key for unit in _free_ids(*k)), reverse=highest))
+            number = known[key] = lists.setdefault(ids, len(lists))
+        which.append(number)
+    return _Rows(list(lists), np.array(which, dtype=np.int64)), max(map(len, lists), default=0) or 1
+
+
+def _free_ids(ids: Idset, mask: int) -> Iterator[int]:
+    return (unit for at, unit in enumerate(ids) if mask >> at & 1)
 
 
 def _first_units(content: Content, index: Index) -> tuple[str, int] | None:
@@ -54,14 +78,6 @@ def _first_units(content: Content, index: Index) -> tuple[str, int] | None:
         (need.type, need.amount) for top in content.needs for need in top.walk() if need.kind == POOL
     )
     return next(((type_, units) for type_, units in found if index.pool_types[type_].named), None)
-
-
-def _free_ids(pool: PoolType, bank: int, avail: Availability) -> list[int]:
-    ids = pool.ids[bank].expand()
-    if avail.free[pool.name][bank] == len(ids):
-        return ids
-    mask = avail.free_mask(pool, bank)
-    return [unit for i, unit in enumerate(ids) if mask >> i & 1]
 
 
 def performance_classes(kind: str, index: Index) -> Ints:
