@@ -30,6 +30,15 @@ from simsched.formats.hostlist import HostEncoder
 from simsched.formats.idset import Idset
 from simsched.formats.units import convert
 from simsched.graph import resource_graph as rg
+from simsched.graph.reach import (
+    Spans,
+    View,
+    dominated_spans,
+    interval_view,
+    listed_view,
+    merged,
+    ordinals_within,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -135,8 +144,10 @@ class Index:
 
     def __init__(self, graph: ResourceGraph) -> None:
         with rg.collector_paused():
+            others = rg.subsystems(graph)[1:]
             tree = _preorder(graph)
             self.graph = graph
+            self._wide = _wide_spans(graph, tree, others)
             self.size = len(tree.keys)
             self.targets: tuple[str, ...] = tuple(tree.keys[i] for i in tree.targets)
             self.hosts: tuple[str, ...] = tuple(tree.pools[i].name for i in tree.targets)
@@ -144,9 +155,10 @@ class Index:
             self.up: Bools = np.array([tree.up[i] for i in tree.targets], dtype=np.bool_)
             self._properties = [tree.pools[i].properties for i in tree.targets]
             self.target_type = _target_type(tree)
-            self.vertex_types, self.pool_types = _types(graph, tree, self.target_type)
+            self.vertex_types, self.pool_types = _types(tree, self.target_type, set(self._wide))
         self._intervals: dict[tuple[str, str], tuple[Ints, Ints]] = {}
         self._beneath: dict[str, frozenset[str]] = {}
+        self._rows: dict[tuple[str, str], list[Ints]] = {}
         self.memo: dict[str, Any] = {}
         """What others derived from this index and keep with it (compiled requests)."""
 
@@ -203,12 +215,57 @@ class Index:
             self._intervals[above, below] = found
         return found
 
+    def beneath(self, above: str, below: str, scope: Ints | None = None) -> View:
+        """Return what of type `below` lies beneath each vertex of `scope` (type `above`; None: all of them).
+
+        Beneath is: contained, or dominated over another subsystem, or contained in what is.
+        """
+        wide = self._wide_rows(above, below)
+        if wide is not None:
+            return listed_view(wide if scope is None else [wide[i] for i in scope.tolist()])
+        low, high = self.interval(above, below)
+        return View(None, low, high) if scope is None else interval_view(low[scope], high[scope])
+
+    def members(self, above: str, vertex: int, below: str) -> Ints:
+        """Return the ordinals of type `below` beneath one vertex of type `above`."""
+        wide = self._wide_rows(above, below)
+        if wide is not None:
+            return wide[vertex]
+        low, high = self.interval(above, below)
+        return np.arange(low[vertex], high[vertex])
+
+    def spans(self, kind: str) -> list[Spans]:
+        """Return all that each vertex of a type reaches, as intervals of preorder."""
+        vertices = self.vertex_types[kind]
+        inner = zip((vertices.pos + 1).tolist(), vertices.end.tolist(), strict=True)
+        return [self._wide.get(key, (span,)) for key, span in zip(vertices.keys, inner, strict=True)]
+
+    def subtree(self, kind: str, vertex: int) -> Spans:
+        """Return one vertex and all that it reaches, as intervals of preorder."""
+        vertices = self.vertex_types[kind]
+        place, end = int(vertices.pos[vertex]), int(vertices.end[vertex])
+        wide = self._wide.get(vertices.keys[vertex])
+        return ((place, end),) if wide is None else merged([(place, place + 1), *wide])
+
+    def _wide_rows(self, above: str, below: str) -> list[Ints] | None:
+        """Return what lies beneath each vertex of a type that dominates over other subsystems."""
+        vertices = self.vertex_types.get(above)
+        if not self._wide or vertices is None or self._wide.keys().isdisjoint(vertices.keys):
+            return None
+        rows = self._rows.get((above, below))
+        if rows is None:
+            places = self.positions(below)[0]
+            rows = [ordinals_within(spans, places) for spans in self.spans(above)]
+            self._rows[above, below] = rows
+        return rows
+
     def types_beneath(self, above: str) -> frozenset[str]:
         """Return the types of which some vertex or bank lies beneath a vertex of type `above`."""
         found = self._beneath.get(above)
         if found is None:
             names = [*self.vertex_types, *self.pool_types]
-            found = frozenset(n for n in names if (np.subtract(*self.interval(above, n)) < 0).any())
+            views = ((name, self.beneath(above, name)) for name in names)
+            found = frozenset(name for name, view in views if (view.high > view.low).any())
             self._beneath[above] = found
         return found
 
@@ -368,17 +425,20 @@ def _target_type(tree: _Tree) -> str:
     return names.pop()
 
 
+def _wide_spans(graph: ResourceGraph, tree: _Tree, others: list[str]) -> dict[str, Spans]:
+    """Return what vertices reach that dominate others outside containment."""
+    if not others:
+        return {}
+    spans = zip(range(0, 2 * len(tree.keys), 2), (2 * end for end in tree.end), strict=True)
+    return dominated_spans(graph, dict(zip(tree.keys, spans, strict=True)), others)
+
+
 def _types(
-    graph: ResourceGraph, tree: _Tree, target_type: str
+    tree: _Tree, target_type: str, dominators: set[str]
 ) -> tuple[dict[str, VertexType], dict[str, PoolType]]:
     is_inner = {tree.pools[place].type for place in set(tree.parent) if place >= 0} | {target_type}
-    for key, pool in rg.pools(graph):
-        if (
-            pool.type not in is_inner
-            and graph.adj[key]
-            and any(rg.children(graph, key, s) for s in _out(graph, key))
-        ):
-            is_inner.add(pool.type)
+    if dominators:
+        is_inner |= {pool.type for key, pool in zip(tree.keys, tree.pools, strict=True) if key in dominators}
     inner: dict[str, list[int]] = defaultdict(list)
     leaves: dict[str, list[int]] = defaultdict(list)
     for place, pool in enumerate(tree.pools):
@@ -386,10 +446,6 @@ def _types(
     vertices = {name: _vertex_type(name, places, tree, target_type) for name, places in inner.items()}
     banks = {name: _pool_type(name, places, tree) for name, places in leaves.items()}
     return vertices, banks
-
-
-def _out(graph: ResourceGraph, key: str) -> set[str]:
-    return {subsystem for keys in graph.adj[key].values() for subsystem in keys}
 
 
 def _vertex_type(name: str, places: list[int], tree: _Tree, target_type: str) -> VertexType:
@@ -463,7 +519,7 @@ def _fold(places: list[int], tree: _Tree) -> Iterator[_Bank]:
         pool = tree.pools[place]
         up = tree.up[place]
         key = (tree.parent[place], pool.unit, up)
-        single = pool.size == 1 and pool.ids is None
+        single = pool.size == 1 and pool.ids is None and key[0] >= 0
         if single and key in open_banks:
             open_banks[key].places.append(place)
             continue

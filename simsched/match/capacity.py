@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias, TypeVar
 import numpy as np
 
 from simsched.graph.index import ABOVE, TARGET, Bools, Ints
+from simsched.graph.reach import View
 from simsched.match.request import ABSENT, POOL, SLOT
 
 if TYPE_CHECKING:
@@ -252,34 +253,11 @@ def usable_units(need: Need, avail: Availability) -> Ints:
 # --- intervals -----------------------------------------------------------------------------
 
 
-class View(NamedTuple):
-    """What lies beneath each vertex of a scope: `ordinals[low[i]:high[i]]` (None: all, in order)."""
-
-    ordinals: Ordinals
-    low: Ints
-    high: Ints
-
-    def sum(self, values: Ints) -> Ints:
-        """Return the sum of `values` (one entry an ordinal) for each vertex of the scope."""
-        sums = np.zeros(len(values) + 1, dtype=np.int64)
-        np.cumsum(values, out=sums[1:])
-        found: Ints = sums[self.high] - sums[self.low]
-        return found
-
-
 def beneath(above: str, below: str, scope: Ordinals, index: Index) -> View:
     """Return the vertices or banks of type `below` beneath each vertex of `scope` (type `above`)."""
     if above == EVERYWHERE:
         return View(None, np.zeros(1, np.int64), np.array([len(index.positions(below)[0])]))
-    low, high = index.interval(above, below)
-    if scope is None:
-        return View(None, low, high)
-    low, high = low[scope], high[scope]
-    counts = high - low
-    ends = np.cumsum(counts)
-    starts = ends - counts
-    ordinals = np.repeat(low - starts, counts) + np.arange(int(ends[-1]) if len(ends) else 0)
-    return View(ordinals, starts, ends)
+    return index.beneath(above, below, scope)
 
 
 def spread(values: Ints, view: View, distinct: int) -> Ints:

@@ -13,7 +13,7 @@ import numpy as np
 from simsched.graph.index import ABOVE, TARGET, Ints
 from simsched.match.capacity import EVERYWHERE, MANY, beneath, capacity, hosts, usable_units
 from simsched.match.draws import finished, lowest_bits, spelled
-from simsched.match.policy import Candidates, MatchPolicy, arranged, copies_in_order
+from simsched.match.policy import Candidates, MatchPolicy, arranged, copies_in_order, fixed_order
 from simsched.match.request import POOL, SLOT
 from simsched.match.selection import Draw, Hold, Selection
 
@@ -90,8 +90,8 @@ class Descent:
         if spread_out and (above == EVERYWHERE or index.vertex_types[above].level == ABOVE):
             assert need.content is not None
             fits = capacity(need.content, self.avail).fits
-            low, high = self._reach(above, vertex, index.target_type)
-            targets, numbers = self._take(index.target_type, fits, slots, low, high, content=need.content)
+            among = self._candidates(above, vertex, index.target_type)
+            targets, numbers = self._take(index.target_type, fits, slots, among, content=need.content)
             self._fill_targets(need.content, targets, numbers, covered=covered)
             for child in need.children:
                 if child.level == ABOVE:
@@ -105,19 +105,16 @@ class Descent:
             self._place(child, slots, above, vertex, covered=covered)
 
     def _place_vertices(self, need: Need, times: int, above: str, vertex: int, *, covered: bool) -> None:
-        low, high = self._reach(above, vertex, need.type)
+        among = self._candidates(above, vertex, need.type)
         wanted = need.amount * times
         if need.level == TARGET:
             assert need.content is not None
             fits = capacity(need.content, self.avail).fits
         else:
-            ordinals = np.arange(low, high)
-            fits = np.zeros(high, dtype=np.int64)
-            fits[low:high] = hosts(need, ordinals, self.avail)
+            fits = np.zeros(len(self.index.vertex_types[need.type]), dtype=np.int64)
+            fits[_all(fits) if among is None else among] = hosts(need, among, self.avail)
         most = 1 if need.exclusive else times
-        chosen, numbers = self._take(
-            need.type, fits, wanted, low, high, most=most, content=need.content
-        )
+        chosen, numbers = self._take(need.type, fits, wanted, among, most=most, content=need.content)
         self.holds.append(Hold(need.type, chosen, need.exclusive))
         if need.level == TARGET:
             assert need.content is not None
@@ -156,33 +153,39 @@ class Descent:
 
     # --- choosing ------------------------------------------------------------------------
 
-    def _reach(self, above: str, vertex: int, below: str) -> tuple[int, int]:
-        """Return the interval of `below` ordinals beneath one vertex."""
-        if above == EVERYWHERE:
-            return 0, len(self.index.positions(below)[0])
-        low, high = self.index.interval(above, below)
-        return int(low[vertex]), int(high[vertex])
+    def _candidates(self, above: str, vertex: int, kind: str) -> Ints | None:
+        """Return the vertices beneath one, in the policy's order if fixed; None: all, in graph order."""
+        ordinals = None if above == EVERYWHERE else self.index.members(above, vertex, kind)
+        if not self.policy.static:
+            return ordinals
+        order = fixed_order(self.policy, kind, self.avail)
+        if order is None:
+            return ordinals
+        if ordinals is None:
+            return order
+        places = np.empty(len(order), dtype=np.int64)
+        places[order] = np.arange(len(order))
+        return ordinals[np.argsort(places[ordinals])]
 
     def _take(
         self,
         kind: str,
         fits: Ints,
         wanted: int,
-        low: int,
-        high: int,
+        among: Ints | None,
         *,
         most: int = MANY,
         content: Content | None = None,
     ) -> tuple[Ints, Ints | int]:
-        """Take `wanted` copies from candidates in [low, high), at most `most` from each.
+        """Take `wanted` copies from the candidates `among` (None: all), at most `most` from each.
 
         Returns the candidates taken and how many copies of each (one number: the same of all).
         """
-        if self.policy.order is None:
-            found = _first_candidates(fits, wanted, low, high, most)
+        if self.policy.order is None or self.policy.static:
+            found = _first_candidates(fits, wanted, among, most)
             numbers = fits[found]
         else:
-            found = low + np.flatnonzero(fits[low:high])
+            found = np.flatnonzero(fits) if among is None else among[fits[among] > 0]
             numbers = fits[found]
             given = Candidates(kind, found, numbers, self.avail, self.rng, wanted, most, content)
             if self.policy.each_copy:
@@ -199,6 +202,12 @@ class Descent:
         numbers[last] -= int(sums[last]) - wanted
         return found[: last + 1], numbers
 
+    def _members(self, above: str, vertex: int, below: str) -> Ints:
+        """Return the vertices or banks of a type beneath one vertex, in graph order."""
+        if above == EVERYWHERE:
+            return np.arange(len(self.index.positions(below)[0]))
+        return self.index.members(above, vertex, below)
+
     # --- units ---------------------------------------------------------------------------
 
     def _draw_on_targets(self, type_: str, targets: Ints, units: Ints | int, *, covered: bool) -> None:
@@ -211,23 +220,22 @@ class Descent:
 
     def _draw_units(self, type_: str, units: int, above: str, vertex: int, *, covered: bool) -> None:
         """Draw units from the banks beneath a vertex, in graph order."""
-        low, high = self._reach(above, vertex, type_)
-        free = self.avail.free[type_][low:high]
+        banks = self._members(above, vertex, type_)
+        free = self.avail.free[type_][banks]
         sums = np.cumsum(free)
         last = int(np.searchsorted(sums, units))
-        numbers = free[: last + 1].copy()
+        numbers = free[: last + 1]
         numbers[last] -= int(sums[last]) - units
         some = np.flatnonzero(numbers)
-        self._note(_draw(type_, low + some, numbers[some]), covered=covered)
-        self._touch(type_, low + some)
+        self._note(_draw(type_, banks[some], numbers[some]), covered=covered)
+        self._touch(type_, banks[some])
 
     def _draw_beneath(self, need: Need, units: int, above: str, vertex: int, *, covered: bool) -> None:
         """Draw what a pool need asks for: any units, units that `id` names, or units to share (M4)."""
         if need.takes_any_units and (need.every or need.level == ABOVE):
             self._draw_units(need.type, units, above, vertex, covered=covered)
             return
-        low, high = self._reach(above, vertex, need.type)
-        draw = self._particular(need, units if need.exclusive else need.amount, low, high)
+        draw = self._particular(need, units if need.exclusive else need.amount, above, vertex)
         self._touch(need.type, draw.banks)
         if need.exclusive:
             self._note(draw, covered=covered)
@@ -236,11 +244,11 @@ class Descent:
         else:
             self.shared.append(draw)
 
-    def _particular(self, need: Need, units: int, low: int, high: int) -> Draw:
+    def _particular(self, need: Need, units: int, above: str, vertex: int) -> Draw:
         """Choose units bank by bank, as masks."""
         have = usable_units(need, self.avail)
         banks, masks = [], []
-        for bank in range(low, high):
+        for bank in self._members(above, vertex, need.type).tolist():
             if units and have[bank]:
                 mask = lowest_bits(self.avail.usable_mask(need, bank), min(units, int(have[bank])))
                 banks.append(bank)
@@ -305,23 +313,32 @@ def _draw(type_: str, banks: Ints, units: Ints | int) -> Draw:
     return Draw(type_, banks, units, amount)
 
 
-def _first_candidates(fits: Ints, wanted: int, low: int, high: int, most: int) -> Ints:
-    """Return, in graph order, candidates that suffice for `wanted` copies; a block at a time."""
+def _first_candidates(fits: Ints, wanted: int, among: Ints | None, most: int) -> Ints:
+    """Return, in their order, candidates that suffice for `wanted` copies; a block at a time."""
     parts = []
-    block = max(BLOCK, 2 * wanted if most == 1 else 0)
+    size = len(fits if among is None else among)
+    low, block = 0, max(BLOCK, 2 * wanted if most == 1 else 0)
     while True:
-        found = np.flatnonzero(fits[low : low + block] if low + block < high else fits[low:high])
-        if low:
-            found += low
-        low += block
+        high = min(low + block, size)
+        if among is None:
+            found = np.flatnonzero(fits[low:high])
+            if low:
+                found += low
+        else:
+            found = among[low:high]
+            found = found[fits[found] > 0]
         parts.append(found)
-        if low >= high:
+        if high == size:
             break
         wanted -= len(found) if most == 1 else int(np.minimum(fits[found], most).sum())
         if wanted <= 0:
             break
-        block *= 2
+        low, block = high, 2 * block
     return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+
+def _all(values: Ints) -> Ints:
+    return np.arange(len(values))
 
 
 def _union(parts: list[Ints]) -> Ints:

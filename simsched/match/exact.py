@@ -25,6 +25,7 @@ from simsched.match.request import ABSENT, POOL, SLOT, VERTEX
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from simsched.graph.index import Ints
     from simsched.match.allocate import Availability
     from simsched.match.request import Need, Request
     from simsched.match.selection import Selection
@@ -93,6 +94,7 @@ class _Search:
         self.ledger = Ledger(avail, alone=request.alone)
         self._orders: dict[tuple[str, str, int, int], list[int]] = {}
         self._containing: dict[tuple[str, int], object] = {}
+        self._owned: dict[tuple[str, str], list[list[int]]] = {}
         self.kinds = sorted({n.type for n in request.walk() if n.kind == VERTEX} | {self.index.target_type})
         self.particular = any(n.ids is not None or n.names is not None for n in request.walk())
 
@@ -207,11 +209,10 @@ class _Search:
 
     def _order(self, kind: str, task: _Task) -> list[int]:
         """Return the candidates beneath a task's vertex in the policy's order."""
-        low, high = self._reach(task.above, task.vertex, kind)
         key = (kind, task.above, task.vertex, task.need.number)
         order = self._orders.get(key)
         if order is None:
-            ordinals = np.arange(low, high)
+            ordinals = self._members(task.above, task.vertex, kind)
             if self.policy.order is not None:
                 fits = np.ones(len(ordinals), dtype=np.int64)
                 given = Candidates(kind, ordinals, fits, self.avail, self.rng)
@@ -219,11 +220,10 @@ class _Search:
             order = self._orders[key] = ordinals.tolist()
         return order
 
-    def _reach(self, above: str, vertex: int, below: str) -> tuple[int, int]:
+    def _members(self, above: str, vertex: int, below: str) -> Ints:
         if above == EVERYWHERE:
-            return 0, len(self.index.positions(below)[0])
-        low, high = self.index.interval(above, below)
-        return int(low[vertex]), int(high[vertex])
+            return np.arange(len(self.index.positions(below)[0]))
+        return self.index.members(above, vertex, below)
 
     def _hosts(self, need: Need, kind: str, ordinal: int, cover: Cover | None) -> int:
         """Return a bound on the copies that one candidate can host now; 0: none."""
@@ -234,26 +234,35 @@ class _Search:
             return 0
         bound = MANY
         for type_, units in need.flat or ():
-            low, high = self._reach(kind, ordinal, type_) if type_ in self.index.pool_types else (0, 0)
-            free = sum(ledger.free(type_, bank, cover) for bank in range(low, high))
-            bound = min(bound, free // units)
+            if type_ not in self.index.pool_types:
+                return 0
+            banks = self._members(kind, ordinal, type_).tolist()
+            bound = min(bound, sum(ledger.free(type_, bank, cover) for bank in banks) // units)
         return bound
 
     def _signature(self, kind: str, ordinal: int) -> object:
         """Return what two candidates must share so that either serves as well as the other."""
         if self.particular:
             return ordinal
-        pos, end = self.index.positions(kind)
-        first, last = int(pos[ordinal]), int(end[ordinal])
-        return (self._holders(kind, ordinal, first), self.ledger.state(kind, ordinal, first, last))
+        return (self._holders(kind, ordinal), self.ledger.state(kind, ordinal))
 
-    def _holders(self, kind: str, ordinal: int, place: int) -> object:
+    def _holders(self, kind: str, ordinal: int) -> object:
         """Return the vertices of the request's types that contain a candidate."""
         found = self._containing.get((kind, ordinal))
         if found is None:
-            rows = [self.index.positions(k) for k in self.kinds if k != kind]
-            found = tuple(np.flatnonzero((pos <= place) & (end > place)).tobytes() for pos, end in rows)
+            above = [k for k in self.kinds if k != kind and kind in self.index.types_beneath(k)]
+            found = tuple(tuple(self._owners(k, kind)[ordinal]) for k in above)
             self._containing[kind, ordinal] = found
+        return found
+
+    def _owners(self, above: str, kind: str) -> list[list[int]]:
+        """Return for each vertex of a type the vertices of type `above` that reach it."""
+        found = self._owned.get((above, kind))
+        if found is None:
+            found = self._owned[above, kind] = [[] for _ in self.index.vertex_types[kind].keys]
+            for owner in range(len(self.index.vertex_types[above])):
+                for ordinal in self.index.members(above, owner, kind).tolist():
+                    found[ordinal].append(owner)
         return found
 
     # --- units ---------------------------------------------------------------------------
@@ -261,19 +270,18 @@ class _Search:
     def _draw(self, task: _Task, rest: Tasks) -> Iterator[Tasks]:
         """Draw units from one bank, the rest of them from banks behind it."""
         need = task.need
-        low, high = self._reach(task.above, task.vertex, need.type)
-        free = [self.ledger.drawable(need, bank, task.cover) for bank in range(low + task.start, high)]
-        behind = sum(free)
-        for offset, units in enumerate(free):
+        banks = self._members(task.above, task.vertex, need.type).tolist()
+        free = [self.ledger.drawable(need, bank, task.cover) for bank in banks]
+        behind = sum(free[task.start :])
+        for position in range(task.start, len(banks)):
+            bank, units = banks[position], free[position]
             behind -= units
-            bank = low + task.start + offset
             for taken in range(min(units, task.left), 0, -1):
                 if task.left - taken > behind:
                     break
                 self.ledger.draw(need.type, bank, taken, task.cover)
                 left = task.left - taken
-                start = bank + 1 - low
-                later = _Task(need, left, task.most, task.above, task.vertex, task.cover, start)
+                later = _Task(need, left, task.most, task.above, task.vertex, task.cover, position + 1)
                 yield (later, rest) if left else rest
             if behind < task.left:
                 return
@@ -281,16 +289,16 @@ class _Search:
     def _pick(self, task: _Task, rest: Tasks) -> Iterator[Tasks]:
         """Take particular units (`id`), or units to share, one by one."""
         need = task.need
-        low, high = self._reach(task.above, task.vertex, need.type)
         places = [
             bank * MAX_NAMED_UNITS + unit
-            for bank in range(low, high)
+            for bank in self._members(task.above, task.vertex, need.type).tolist()
             for unit in self.ledger.units(need, bank, task.cover)
         ]
         places = [place for place in places if place >= task.start]
         for position, place in enumerate(places):
             if len(places) - position < task.left:
                 return
-            self.ledger.pick(need, *divmod(place, MAX_NAMED_UNITS), task.cover)
+            bank, unit = divmod(place, MAX_NAMED_UNITS)
+            self.ledger.pick(need, bank, unit, task.cover)
             later = _Task(need, task.left - 1, task.most, task.above, task.vertex, task.cover, place + 1)
             yield (later, rest) if task.left > 1 else rest

@@ -19,23 +19,23 @@ from simsched.match.selection import Draw, Hold, Selection
 
 if TYPE_CHECKING:
     from simsched.graph.index import Bools, Ints
+    from simsched.graph.reach import Spans
     from simsched.match.allocate import Availability
     from simsched.match.request import Need, Request
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Cover:
-    """A vertex held exclusively by the search, from `first` to before `last` in preorder."""
+    """A vertex held exclusively by the search, with all that it reaches (`spans` of preorder)."""
 
     need: Need
     ordinal: int
-    first: int
-    last: int
+    spans: Spans
     outer: Cover | None
 
     def covers(self, place: int) -> bool:
         """Say whether a place in preorder lies in the vertex's subtree."""
-        return self.first <= place < self.last
+        return _lies_in(self.spans, place)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +102,7 @@ class Ledger:
         return free
 
     def drawable(self, need: Need, bank: int, cover: Cover | None) -> int:
-        """Return how many units of a bank may still be drawn for a need: none where the constraint fails (M7)."""
+        """Return how many units of a bank may still be drawn for a need: none if the constraint fails."""
         target = int(self.index.pool_types[need.type].target[bank])
         return self.free(need.type, bank, cover) if target < 0 or need.eligible[target] else 0
 
@@ -135,15 +135,14 @@ class Ledger:
                 free -= piece.units
         for cover in self._covers:
             if cover.outer is None:
-                low, high = _between(self.index.pool_types[type_].pos, cover)
-                free -= int(self.avail.free[type_][low:high].sum())
+                free -= int(self.avail.free[type_][self._beneath(cover, type_)].sum())
         return free
 
     def may_claim(self, need: Need, ordinal: int, cover: Cover | None) -> bool:
         """Say whether a vertex need may claim this vertex now, whatever it needs beneath."""
         vertices = self.index.vertex_types[need.type]
         target = int(vertices.target[ordinal])
-        place, end = int(vertices.pos[ordinal]), int(vertices.end[ordinal])
+        place = int(vertices.pos[ordinal])
         avail = self.avail
         if not avail.is_up(need.type)[ordinal] or self.blocked(place, cover):
             return False
@@ -155,16 +154,20 @@ class Ledger:
             return False
         if not need.exclusive:
             return not avail.held[need.type][ordinal]
-        if target < 0 and not self._reaches(need, place, end):
+        if target < 0 and not self._reaches(need, ordinal):
             return False
-        return bool(self._base_idle(need.type)[ordinal]) and not any(place <= p < end for p in self._places)
+        return bool(self._base_idle(need.type)[ordinal]) and not self._is_touched(need.type, ordinal)
 
-    def _reaches(self, need: Need, place: int, end: int) -> bool:
+    def _is_touched(self, kind: str, ordinal: int) -> bool:
+        """Say whether the search has claimed anything in a vertex's subtree."""
+        spans = self.index.subtree(kind, ordinal)
+        return any(_lies_in(spans, place) for place in self._places)
+
+    def _reaches(self, need: Need, ordinal: int) -> bool:
         """Say whether the targets beneath a vertex let it pass (M7)."""
         if need.every or (need.children and not need.whole):
             return True
-        pos = self.index.vertex_types[self.index.target_type].pos
-        eligible = need.eligible[(pos >= place) & (pos < end)]
+        eligible = need.eligible[self.index.members(need.type, ordinal, self.index.target_type)]
         return bool(eligible.all() if need.whole else eligible.any() or not len(eligible))
 
     def may_serve(self, need: Need, target: int, cover: Cover | None) -> bool:
@@ -182,28 +185,34 @@ class Ledger:
             row = self._idle[kind] = is_idle(kind, None, self.avail)
         return row
 
-    def state(self, kind: str, ordinal: int, first: int, last: int) -> object:
+    def state(self, kind: str, ordinal: int) -> object:
         """Return what tells two vertices of one type apart; one that the search touched is like no other."""
-        if any(first <= place < last for place in self._places):
+        if self._is_touched(kind, ordinal):
             return ordinal
         found = self._states.get((kind, ordinal))
         if found is None:
-            found = self._states[kind, ordinal] = self._base_state(kind, ordinal, first, last)
+            found = self._states[kind, ordinal] = self._base_state(kind, ordinal)
         return found
 
-    def _base_state(self, kind: str, ordinal: int, first: int, last: int) -> object:
+    def _base_state(self, kind: str, ordinal: int) -> object:
         avail = self.avail
-        parts: list[object] = [bool(avail.held[kind][ordinal]), int(avail.shared[kind][ordinal])]
-        for name in self.index.types_beneath(kind) | {self.index.target_type}:
-            pos = self.index.positions(name)[0]
-            low, high = int(np.searchsorted(pos, first)), int(np.searchsorted(pos, last))
+        first = int(self.index.vertex_types[kind].pos[ordinal])
+        parts: list[object] = [self._vertex_state(kind, np.array([ordinal]))]
+        for name in sorted(self.index.types_beneath(kind)):
+            below = self.index.members(kind, ordinal, name)
+            places = self.index.positions(name)[0][below] - first
             if name in avail.free:
-                parts.append((name, avail.free[name][low:high].tobytes(), (pos[low:high] - first).tobytes()))
-                continue
-            parts.append((name, avail.held[name][low:high].tobytes(), avail.shared[name][low:high].tobytes()))
-            if self.index.vertex_types[name].level == TARGET:
-                parts.append((avail.use[low:high].tobytes(), avail.up[low:high].tobytes()))
+                parts.append((name, avail.free[name][below].tobytes(), places.tobytes()))
+            else:
+                parts.append((name, self._vertex_state(name, below), places.tobytes()))
         return tuple(parts)
+
+    def _vertex_state(self, kind: str, ordinals: Ints) -> object:
+        avail = self.avail
+        rows = [avail.held[kind], avail.shared[kind], avail.is_up(kind)]
+        if self.index.vertex_types[kind].level == TARGET:
+            rows.append(avail.use)
+        return tuple(row[ordinals].tobytes() for row in rows)
 
     # --- claims --------------------------------------------------------------------------
 
@@ -217,7 +226,7 @@ class Ledger:
         if not need.exclusive:
             self._shares.append((need, ordinal))
             return cover
-        found = Cover(need, ordinal, place, int(vertices.end[ordinal]), cover)
+        found = Cover(need, ordinal, self.index.subtree(need.type, ordinal), cover)
         self._covers.append(found)
         return found
 
@@ -309,20 +318,18 @@ class Ledger:
         return [self.avail.free_mask(pool, bank) for bank in banks.tolist()] if pool.named else None
 
     def _targets_below(self, covers: list[Cover]) -> list[int]:
-        pos = self.index.vertex_types[self.index.target_type].pos
-        found: list[int] = []
-        for cover in covers:
-            low, high = _between(pos, cover)
-            found.extend(range(low, high))
-        return found
+        kind = self.index.target_type
+        return [target for cover in covers for target in self._beneath(cover, kind).tolist()]
+
+    def _beneath(self, cover: Cover, kind: str) -> Ints:
+        return self.index.members(cover.need.type, cover.ordinal, kind)
 
     def _holds(self, whole: list[Cover]) -> tuple[Hold, ...]:
         found = [Hold(need.type, np.array([ordinal]), exclusive=False) for need, ordinal in self._shares]
         for cover in whole:
-            for name, vertices in self.index.vertex_types.items():
-                low, high = _between(vertices.pos, cover)
-                if high > low:
-                    found.append(Hold(name, np.arange(low, high), exclusive=True))
+            found.append(Hold(cover.need.type, np.array([cover.ordinal]), exclusive=True))
+            below = [(name, self._beneath(cover, name)) for name in self.index.vertex_types]
+            found += [Hold(name, ordinals, exclusive=True) for name, ordinals in below if len(ordinals)]
         return tuple(found)
 
 
@@ -334,8 +341,8 @@ def _is_within(cover: Cover | None, outer: Cover) -> bool:
     return False
 
 
-def _between(places: Ints, cover: Cover) -> tuple[int, int]:
-    return int(np.searchsorted(places, cover.first)), int(np.searchsorted(places, cover.last))
+def _lies_in(spans: Spans, place: int) -> bool:
+    return any(first <= place < last for first, last in spans)
 
 
 def _is_identified(need: Need, number: int, name: str) -> bool:

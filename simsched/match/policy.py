@@ -245,6 +245,20 @@ def arranged(policy: MatchPolicy, candidates: Candidates) -> Ints:
     return found
 
 
+def fixed_order(policy: MatchPolicy, kind: str, avail: Availability) -> Ints | None:
+    """Return all vertices of a type in the order of a static policy; None: graph order.
+
+    Made once a cluster; it never depends on the state (`MatchPolicy.static`).
+    """
+    known: dict[tuple[str, str], Ints | None] = avail.index.memo.setdefault("fixed orders", {})
+    key = (policy.name, kind)
+    if key not in known:
+        ordinals = np.arange(len(avail.index.vertex_types[kind]))
+        order = arranged(policy, Candidates(kind, ordinals, np.ones_like(ordinals), avail, None))
+        known[key] = None if (order == ordinals).all() else order
+    return known[key]
+
+
 def copies_in_order(policy: MatchPolicy, candidates: Candidates) -> tuple[Ints, Ints]:
     """Return the candidates and how many copies of each, where the policy orders single copies."""
     numbers = np.minimum(candidates.fits, min(candidates.most, candidates.wanted))

@@ -10,6 +10,7 @@ equal content share one set of incrementally kept counts whatever their count.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import pairwise
 from math import ceil
 from typing import TYPE_CHECKING
 
@@ -454,9 +455,12 @@ def _alone(need: Need, index: Index, *, within: bool) -> bool:
 
 
 def _nested(type_: str, index: Index) -> bool:
-    """Say whether vertices of a type lie within one another."""
-    vertices = index.vertex_types[type_]
-    return bool((vertices.end[:-1] > vertices.pos[1:]).any())
+    """Say whether vertices of a type reach the same things: they lie within one another, or share some."""
+    known: dict[str, bool] = index.memo.setdefault("nested", {})
+    if type_ not in known:
+        spans = sorted(span for spans in index.spans(type_) for span in spans)
+        known[type_] = any(before[1] > after[0] for before, after in pairwise(spans))
+    return known[type_]
 
 
 def _blocked(need: Need, index: Index) -> set[str]:

@@ -1,0 +1,131 @@
+"""What lies beneath a vertex: in containment, and over any other subsystem (DESIGN M1).
+
+In containment the descendants are one interval of preorder.  A switch or a power feed
+dominates vertices over its own subsystem; it reaches them and all that they contain, a set
+of intervals (*spans*).  Spans are kept merged, so that a switch over a thousand neighbouring
+nodes has one.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+
+import numpy as np
+
+from simsched.errors import ClusterError
+from simsched.graph import resource_graph as rg
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import numpy.typing as npt
+
+    from simsched.graph.resource_graph import ResourceGraph
+
+    Ints = npt.NDArray[np.int64]
+
+Spans: TypeAlias = "tuple[tuple[int, int], ...]"
+"""Disjoint intervals [first, last) of preorder, ascending."""
+
+
+class View(NamedTuple):
+    """What lies beneath each vertex of a scope: ``ordinals[low[i]:high[i]]`` (None: all, in order)."""
+
+    ordinals: Ints | None
+    low: Ints
+    high: Ints
+
+    def sum(self, values: Ints) -> Ints:
+        """Return the sum of `values` (one entry an ordinal of the view) for each vertex of the scope."""
+        sums = np.zeros(len(values) + 1, dtype=np.int64)
+        np.cumsum(values, out=sums[1:])
+        found: Ints = sums[self.high] - sums[self.low]
+        return found
+
+
+def interval_view(low: Ints, high: Ints) -> View:
+    """Return the view of a scope whose vertices have the intervals [low, high)."""
+    counts = high - low
+    ends = np.cumsum(counts)
+    starts = ends - counts
+    ordinals = np.repeat(low - starts, counts) + np.arange(int(ends[-1]) if len(ends) else 0)
+    return View(ordinals, starts, ends)
+
+
+def listed_view(rows: Sequence[Ints]) -> View:
+    """Return the view of a scope whose vertices have these ordinals beneath them."""
+    ends = np.cumsum([len(row) for row in rows], dtype=np.int64)
+    starts = np.concatenate([np.zeros(1, np.int64), ends[:-1]]) if len(ends) else ends
+    return View(np.concatenate([np.empty(0, np.int64), *rows]), starts, ends)
+
+
+def ordinals_within(spans: Spans, places: Ints) -> Ints:
+    """Return the ordinals of the ascending `places` that lie in the spans."""
+    edges = np.searchsorted(places, np.array(spans, dtype=np.int64).reshape(-1, 2))
+    parts = [np.arange(low, high) for low, high in edges.tolist()]
+    return np.concatenate([np.empty(0, np.int64), *parts])
+
+
+def merged(spans: list[tuple[int, int]]) -> Spans:
+    """Return the union of intervals, merged where they touch.
+
+    >>> merged([(4, 6), (0, 2), (2, 4), (9, 10)])
+    ((0, 6), (9, 10))
+    """
+    found: list[tuple[int, int]] = []
+    for first, last in sorted(spans):
+        if found and first <= found[-1][1]:
+            found[-1] = (found[-1][0], max(found[-1][1], last))
+        elif last > first:
+            found.append((first, last))
+    return tuple(found)
+
+
+def dominated_spans(
+    graph: ResourceGraph, place: Mapping[str, tuple[int, int]], others: list[str]
+) -> dict[str, Spans]:
+    """Return, for each vertex that dominates others outside containment, all that it reaches.
+
+    `place` gives every vertex its interval of preorder; `others` names the subsystems.
+
+    Raises
+    ------
+    ClusterError
+        if a subsystem has a cycle.
+    """
+    found: dict[str, list[tuple[int, int]]] = {}
+    for subsystem in others:
+        below = rg.children_map(graph, subsystem)
+        known: dict[str, Spans] = {}
+        for vertex in _children_first(below, subsystem):
+            spans = [place[child] for child in below[vertex]]
+            spans += [span for child in below[vertex] for span in known.get(child, ())]
+            known[vertex] = merged(spans)
+            found.setdefault(vertex, []).extend(known[vertex])
+    inner = {vertex: (place[vertex][0] + 1, place[vertex][1]) for vertex in found}
+    return {vertex: merged([inner[vertex], *spans]) for vertex, spans in found.items()}
+
+
+def _children_first(below: Mapping[str, list[str]], subsystem: str) -> list[str]:
+    """Return the vertices that have children, each after those of its children that have some."""
+    done: list[str] = []
+    state: dict[str, bool] = {}
+    for start in below:
+        stack = [start]
+        while stack:
+            vertex = stack[-1]
+            if vertex not in state:
+                state[vertex] = False
+                for child in below[vertex]:
+                    if child in below and not state.get(child, False):
+                        if child in state:
+                            raise ClusterError(
+                                f"a cycle in subsystem {subsystem!r}", where=f"vertex {child!r}"
+                            )
+                        stack.append(child)
+            else:
+                stack.pop()
+                if not state[vertex]:
+                    state[vertex] = True
+                    done.append(vertex)
+    return done
