@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from simsched.errors import FormatError, LimitError
+from simsched.formats.text import decode_json_bulk
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -62,6 +63,29 @@ def jgf_from_bytes(data: Any, *, where: str | None = None) -> Jgf:
     return jgf_from_object(msgspec.json.decode(data), where=where)
 
 
+def take_apart(box: list[bytes], *, where: str | None = None) -> tuple[dict[str, Any], Jgf | None]:
+    """Decode a large R or JGF document: return it without its graph, and the graph if it has one.
+
+    The one text is taken out of the box, so that it can be let go of before the graph is used.
+    Of a duplicate key the last one counts.
+    """
+    import msgspec
+
+    top: dict[str, msgspec.Raw] = decode_json_bulk(box[0], where, kind=dict[str, msgspec.Raw])
+    place = f"{where}: graph" if where else "graph"
+    holder = top
+    if "graph" not in top and "scheduling" in top and bytes(top["scheduling"])[:1] == b"{":
+        place = f"{where}: scheduling.graph" if where else "scheduling.graph"
+        holder = decode_json_bulk(bytes(top.pop("scheduling")), where, kind=dict[str, msgspec.Raw])
+    graph = holder.pop("graph", None)
+    jgf = None if graph is None else jgf_from_bytes(graph, where=place)
+    document = {key: msgspec.json.decode(value) for key, value in top.items()}
+    if holder is not top:
+        document["scheduling"] = {key: msgspec.json.decode(value) for key, value in holder.items()}
+    box.clear()
+    return document, jgf
+
+
 def jgf_from_object(graph: Any, *, where: str | None = None) -> Jgf:
     """Return the graph of a decoded JSON value (the value of ``graph``).
 
@@ -87,7 +111,7 @@ def jgf_from_object(graph: Any, *, where: str | None = None) -> Jgf:
 def _whole(body: Body) -> Jgf:
     from msgspec import UNSET
 
-    return Jgf(body.nodes, None if body.edges is UNSET else body.edges)  # type: ignore[arg-type]
+    return Jgf(body.nodes, None if body.edges is UNSET else body.edges)
 
 
 def _vertices(nodes: Any, where: str | None) -> Iterator[Vertex]:
@@ -196,6 +220,13 @@ def _plain(item: Any, keys: tuple[str, ...]) -> dict[str, Any]:
     if item.metadata is not msgspec.UNSET:
         plain["metadata"] = {**msgspec.to_builtins(item.metadata), **getattr(item, "more", {})}
     return {**plain, **getattr(item, "outer", {})}
+
+
+def encode_document(jgf: Jgf) -> bytes:
+    """Return the document ``{"graph": …}`` as JSON bytes on one line."""
+    import msgspec
+
+    return msgspec.json.encode({**jgf.document_keys, "graph": msgspec.Raw(encode_graph(jgf))})
 
 
 def to_object(jgf: Jgf) -> dict[str, Any]:

@@ -6,9 +6,30 @@ to write: msgspec costs start-up time.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
 
 from msgspec import UNSET, Struct, UnsetType
+from msgspec.structs import replace
+
+__all__ = [
+    "UNSET",
+    "Body",
+    "Edge",
+    "EdgeMetadata",
+    "Metadata",
+    "OddEdge",
+    "OddVertex",
+    "UnsetType",
+    "Vertex",
+    "replaced",
+]
+
+S = TypeVar("S", bound=Struct)
+
+
+def replaced(value: S, **changes: Any) -> S:
+    """Return a copy of a struct with some fields changed."""
+    return replace(value, **changes)
 
 
 class Metadata(Struct, gc=False, forbid_unknown_fields=True, omit_defaults=True):

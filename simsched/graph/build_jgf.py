@@ -9,11 +9,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from msgspec import UNSET
-
 from simsched.errors import ClusterError, FormatError
 from simsched.formats.idset import Idset
-from simsched.formats.jgf_values import OddEdge, OddVertex
+from simsched.formats.jgf_values import UNSET, OddEdge, OddVertex
 from simsched.graph.pool import DOWN, DRAINED, NOTHING, OUTER, STATUSES, UP, Pool, check_pool
 from simsched.graph.resource_graph import (
     CONTAINMENT,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from simsched.errors import FormatError
-from simsched.formats.text import decode_json_bulk, load_json, load_yaml, read_bytes
+from simsched.formats.text import load_json, load_yaml, read_bytes
 from simsched.graph.resource_graph import collector_paused
 
 if TYPE_CHECKING:
@@ -134,38 +134,14 @@ def _from_r(document: dict[str, Any], name: str, where: str | None, jgf: Any = N
     return from_rset(rset, name=name)
 
 
-# --- large documents -----------------------------------------------------------------
-
-
 def _from_large(box: list[bytes], name: str, where: str | None) -> ResourceGraph:
     """Build from JSON of hundreds of megabytes: the graph is decoded from its own bytes."""
+    from simsched.formats.jgf import take_apart
+
     with collector_paused():
-        document, jgf = _decode_large(box, where)
-        if jgf is not None and "execution" not in document:
+        document, jgf = take_apart(box, where=where)
+        if "execution" in document:
+            return _from_r(document, name, where, jgf)
+        if jgf is not None:
             return _from_jgf(jgf, document, name, where)
-        return (
-            _from_r(document, name, where, jgf)
-            if "execution" in document
-            else graph_from_document(document, name=name, where=where)
-        )
-
-
-def _decode_large(box: list[bytes], where: str | None) -> tuple[dict[str, Any], Any]:
-    """Empty the box and return the document without its graph, and the graph if there is one."""
-    import msgspec
-
-    from simsched.formats.jgf import jgf_from_bytes
-
-    top: dict[str, msgspec.Raw] = decode_json_bulk(box[0], where, kind=dict[str, msgspec.Raw])
-    place = _inner(where)
-    holder = top
-    if "graph" not in top and "scheduling" in top and bytes(top["scheduling"])[:1] == b"{":
-        place = f"{where}: scheduling.graph" if where else "scheduling.graph"
-        holder = decode_json_bulk(bytes(top.pop("scheduling")), where, kind=dict[str, msgspec.Raw])
-    graph = holder.pop("graph", None)
-    jgf = None if graph is None else jgf_from_bytes(graph, where=place)
-    document = {key: msgspec.json.decode(value) for key, value in top.items()}
-    if holder is not top:
-        document["scheduling"] = {key: msgspec.json.decode(value) for key, value in holder.items()}
-    box.clear()
-    return document, jgf
+        return graph_from_document(document, name=name, where=where)

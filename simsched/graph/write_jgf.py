@@ -4,11 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from msgspec import UNSET
-
 from simsched.errors import ConfigError
 from simsched.formats.jgf import Jgf
-from simsched.formats.jgf_values import Edge, EdgeMetadata, Metadata, OddEdge, OddVertex, Vertex
+from simsched.formats.jgf_values import (
+    UNSET,
+    Edge,
+    EdgeMetadata,
+    Metadata,
+    OddEdge,
+    OddVertex,
+    Vertex,
+    replaced,
+)
 from simsched.graph.pool import DRAINED, NOTHING, OUTER, UP, Pool
 from simsched.graph.resource_graph import (
     CONTAINMENT,
@@ -238,18 +245,14 @@ def _units(vertex: Vertex) -> Iterator[Vertex]:
 
 def _renamed(vertex: Vertex, number: int) -> Vertex:
     """Return a copy of a pool's vertex that stands for its unit `number` alone."""
-    from msgspec.structs import replace
-
     old = vertex.metadata
     name = f"{old.basename}{number}"
     paths = (
         UNSET if old.paths is UNSET else {s: f"{p.rpartition('/')[0]}/{name}" for s, p in old.paths.items()}
     )
-    metadata = replace(old, name=name, id=number, size=1, ids=UNSET, paths=paths)
-    return replace(vertex, metadata=metadata)
+    metadata = replaced(old, name=name, id=number, size=1, ids=UNSET, paths=paths)
+    return replaced(vertex, metadata=metadata)
 
 
 def _moved(edge: Edge, source: str, target: str) -> Edge:
-    from msgspec.structs import replace
-
-    return replace(edge, source=source, target=target)
+    return replaced(edge, source=source, target=target)
