@@ -1,0 +1,340 @@
+// What a report page does: unpack columns, fill the charts for the time in view, sort tables, colour, download.
+"use strict";
+const PAGE = JSON.parse(document.getElementById("page-data").textContent);
+const NEVER = 4294967295;
+const DETAIL = 4000;        // single boxes that can be pointed at, up to this many in view
+const byId = (id) => document.getElementById(id);
+window.simsched = { ready: 0, charts: PAGE.charts.length, errors: [], renders: 0 };
+
+// ---- columns ----------------------------------------------------------------------------------------------
+async function unpack(id) {
+  const holder = byId(id);
+  if (!holder) return null;
+  const bytes = Uint8Array.from(atob(holder.textContent), (c) => c.charCodeAt(0));
+  const plain = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+  const buffer = await new Response(plain).arrayBuffer();
+  const columns = {};
+  let at = 0;
+  for (const [name, kind, length, differences] of JSON.parse(holder.dataset.fields)) {
+    const column = new window[kind](buffer, at, length);
+    at += column.byteLength;
+    if (differences) for (let i = 1; i < length; i++) column[i] += column[i - 1];
+    columns[name] = column;
+  }
+  return columns;
+}
+
+// ---- colours ----------------------------------------------------------------------------------------------
+const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+const documents = [];
+
+function restyle() {
+  const ink = css("--ink"), muted = css("--muted"), line = css("--line"), surface = css("--surface");
+  const wear = {
+    axis: { axis_label_text_color: ink, major_label_text_color: muted, axis_line_color: line, major_tick_line_color: line },
+    grid: { grid_line_color: line },
+    legend: { label_text_color: ink, background_fill_color: surface },
+    title: { text_color: ink },
+    bar: { major_label_text_color: muted },
+  };
+  for (const { doc, styled } of documents)
+    for (const [id, kind] of styled) doc.get_model_by_id(id)?.setv(wear[kind]);
+}
+
+function setTheme(theme) {
+  document.documentElement.dataset.theme = theme;
+  byId("theme").setAttribute("aria-pressed", String(theme === "dark"));
+  restyle();
+}
+
+function themes() {
+  const dark = window.matchMedia("(prefers-color-scheme: dark)");
+  const now = () => document.documentElement.dataset.theme;
+  setTheme(dark.matches ? "dark" : "light");
+  dark.addEventListener("change", (e) => setTheme(e.matches ? "dark" : "light"));
+  byId("theme").addEventListener("click", () => setTheme(now() === "dark" ? "light" : "dark"));
+  let before = "light";
+  window.addEventListener("beforeprint", () => { before = now(); setTheme("light"); });
+  window.addEventListener("afterprint", () => setTheme(before));
+}
+
+// ---- charts over time -------------------------------------------------------------------------------------
+const rgba = (hex) => {
+  const n = parseInt(hex.slice(1), 16);
+  return (255 << 24) | ((n & 255) << 16) | (n & 0xff00) | (n >> 16);
+};
+
+class TimeCharts {
+  constructor(doc, spec, jobs, boxes, line) {
+    Object.assign(this, { doc, spec, jobs, boxes, line, colourBy: "job" });
+    const model = (name) => doc.get_model_by_name(`${spec.prefix}-${name}`);
+    this.model = model;
+    this.range = model("time");
+    this.ranks = model("ranks");
+    this.sums = {};
+    if (line) for (const name of Object.keys(line)) if (name !== "time") this.sums[name] = this.integrate(line[name]);
+    this.range.properties.start.change.connect(() => this.later());
+    this.range.properties.end.change.connect(() => this.later());
+    this.ranks?.properties.start.change.connect(() => this.later());
+    this.ranks?.properties.end.change.connect(() => this.later());
+    this.refresh();
+  }
+  later() {
+    if (this.waiting) return;
+    this.waiting = true;
+    requestAnimationFrame(() => { this.waiting = false; this.refresh(); });
+  }
+  get view() {
+    const scale = this.spec.unit_seconds / this.spec.tick;
+    return [this.range.start * scale, this.range.end * scale];
+  }
+  refresh() {
+    const started = performance.now();
+    if (this.line) this.drawLines();
+    if (this.boxes) this.drawBoxes();
+    window.simsched.renders += 1;
+    window.simsched.lastRender = performance.now() - started;
+  }
+  // Step functions: means over about as many bins as there are pixels, from the integral, so nothing is lost.
+  integrate(values) {
+    const time = this.line.time, sum = new Float64Array(values.length + 1);
+    for (let i = 1; i < values.length; i++) sum[i] = sum[i - 1] + values[i - 1] * (time[i] - time[i - 1]);
+    return sum;
+  }
+  rowAt(t) {
+    const time = this.line.time;
+    let low = 0, high = time.length;
+    while (low < high) { const mid = (low + high) >> 1; if (time[mid] <= t) low = mid + 1; else high = mid; }
+    return low - 1;
+  }
+  drawLines() {
+    const [low, high] = this.view, time = this.line.time, last = time.length - 1;
+    const bins = 900, scale = this.spec.tick / this.spec.unit_seconds;
+    const first = Math.max(this.rowAt(low), 0), end = Math.min(this.rowAt(high) + 1, last);
+    const exact = end - first <= bins;
+    const edges = exact ? Array.from(time.slice(first, end + 1))
+      : Array.from({ length: bins + 1 }, (_, i) => low + (high - low) * i / bins);
+    const rows = edges.map((t) => this.rowAt(t));
+    const x = edges.map((t) => t * scale);
+    const integral = (name, i) => rows[i] < 0 ? 0
+      : this.sums[name][rows[i]] + this.line[name][rows[i]] * (Math.min(edges[i], time[last]) - time[rows[i]]);
+    const means = (name) => edges.map((t, i) => i + 1 === edges.length ? (rows[i] < 0 ? 0 : this.line[name][rows[i]])
+      : exact ? this.line[name][Math.max(rows[i], 0)]
+      : (integral(name, i + 1) - integral(name, i)) / (edges[i + 1] - t));
+    const tops = (name) => edges.map((t, i) => {
+      let top = rows[i] < 0 ? 0 : this.line[name][rows[i]];
+      if (!exact && i + 1 < edges.length) for (let r = rows[i] + 1; r <= rows[i + 1]; r++) if (this.line[name][r] > top) top = this.line[name][r];
+      return top;
+    });
+    for (const [kind, total] of this.spec.kinds)
+      this.model(`use-${kind}`).data = { x, y: means(`used_${kind}`).map((v) => 100 * v / total) };
+    const queued = tops("queued_jobs"), running = means("running_jobs");
+    this.model("queued").data = { x, y: queued };
+    this.model("running").data = { x, y: running };
+    this.model("queue-range").end = 1.05 * Math.max(1, ...queued, ...running);
+  }
+  // Boxes: every one is added to the pixels that it covers; single ones once there are few.
+  colours() {
+    if (this.coloured === this.colourBy) return this.lookup;
+    const cycle = PAGE.cycle.map(rgba), jobs = this.jobs, n = jobs.submit.length;
+    const of = { job: (i) => cycle[(i * 7 + (i >> 3)) % cycle.length], user: (i) => cycle[jobs.user[i] % cycle.length],
+      queue: (i) => cycle[jobs.queue[i] % cycle.length],
+      result: (i) => rgba(this.spec.result_colours[jobs.result[i]]),
+      size: (i) => cycle[Math.min(Math.floor(Math.log2(Math.max(jobs.cores[i], 1))), 14) % cycle.length] }[this.colourBy];
+    this.lookup = Uint32Array.from({ length: n }, (_, i) => of(i));
+    this.coloured = this.colourBy;
+    return this.lookup;
+  }
+  drawBoxes() {
+    const [low, high] = this.view, b = this.boxes, colours = this.colours();
+    const y0 = this.ranks.start, y1 = this.ranks.end;
+    const place = byId(`${this.spec.prefix}-gantt`);
+    const width = Math.max(200, Math.min(2000, Math.round(place.clientWidth - 90))), height = 400;
+    const cover = new Float32Array(width * height), best = new Float32Array(width * height), pixel = new Uint32Array(width * height);
+    const sx = width / (high - low), sy = height / (y1 - y0);
+    const seen = [];
+    let count = 0;
+    for (let i = 0; i < b.start.length; i++) {
+      const s = b.start[i];
+      if (s >= high) break;                     // ordered by start
+      const e = s + b.length[i], bottom = b.low[i], top = bottom + b.tall[i];
+      if (e <= low || bottom >= y1 || top <= y0) continue;
+      count++;
+      if (seen.length < DETAIL) seen.push(i);
+      const left = Math.max((s - low) * sx, 0), right = Math.min((e - low) * sx, width);
+      const under = Math.max((bottom - y0) * sy, 0), over = Math.min((top - y0) * sy, height);
+      const colour = colours[b.job[i]];
+      const lastX = Math.min(Math.ceil(right), width), lastY = Math.min(Math.ceil(over), height);
+      for (let y = Math.floor(under); y < lastY; y++) {
+        const dy = Math.min(over, y + 1) - Math.max(under, y);
+        for (let x = Math.floor(left), at = y * width + x; x < lastX; x++, at++) {
+          const share = dy * (Math.min(right, x + 1) - Math.max(left, x));
+          cover[at] += share;
+          if (share > best[at]) { best[at] = share; pixel[at] = colour; }
+        }
+      }
+    }
+    for (let at = 0; at < pixel.length; at++) {
+      const alpha = Math.round(255 * Math.min(cover[at], 1));
+      pixel[at] = (pixel[at] & 0xffffff) | (alpha << 24);
+    }
+    const single = count <= DETAIL, scale = this.spec.tick / this.spec.unit_seconds;
+    this.paint(single ? null : pixel, width, height, low * scale, (high - low) * scale, y0, y1 - y0);
+    this.model("boxes").data = single ? this.told(seen, scale) : this.told([], scale);
+    const note = byId(`${this.spec.prefix}-view`);
+    note.textContent = `${count.toLocaleString("en")} boxes in view` + (single ? "; point at one to read it" : "; zoom in to single jobs");
+    place.dataset.inView = count;
+    place.dataset.renders = Number(place.dataset.renders || 0) + 1;
+  }
+  paint(pixels, width, height, x, dw, y, dh) {
+    const { ndarray } = Bokeh.require("core/util/ndarray");
+    const options = { dtype: "uint32", shape: pixels ? [height, width] : [1, 1] };
+    const image = ndarray((pixels ?? new Uint32Array(1)).buffer, options);
+    this.model("image").data = { image: [image], x: [x], y: [y], dw: [dw], dh: [dh] };
+  }
+  told(rows, scale) {
+    const b = this.boxes, jobs = this.jobs, s = this.spec, colours = this.colours();
+    const at = (t) => t === NEVER ? "-" : `${(t * scale).toFixed(3)} ${s.unit}`;
+    const hex = (c) => "#" + (((c & 255) << 16) | (c & 0xff00) | ((c >> 16) & 255)).toString(16).padStart(6, "0");
+    const each = (f) => Array.from(rows, f);
+    return {
+      left: each((i) => b.start[i] * scale), right: each((i) => (b.start[i] + b.length[i]) * scale),
+      bottom: each((i) => b.low[i]), top: each((i) => b.low[i] + b.tall[i]), color: each((i) => hex(colours[b.job[i]])),
+      id: each((i) => this.idOf(b.job[i])), user: each((i) => s.users[jobs.user[b.job[i]]] ?? "-"),
+      what: each((i) => `${jobs.nodes[b.job[i]]} nodes, ${jobs.cores[b.job[i]]} cores: ${s.results[jobs.result[b.job[i]]].toLowerCase()}`),
+      when: each((i) => `submitted ${at(jobs.submit[b.job[i]])}, ${at(b.start[i])} to ${at(b.start[i] + b.length[i])}`),
+    };
+  }
+  idOf(job) {
+    this.ids ??= JSON.parse(byId(`${this.spec.prefix}-ids`).textContent);
+    return this.spec.ids_count ? String(job + this.spec.ids_first) : this.ids[job];
+  }
+  move(zoom, shift) {
+    const { start, end } = this.range, limit = this.spec.end;
+    const middle = (start + end) / 2 + shift * (end - start), half = (end - start) * zoom / 2;
+    const wide = Math.min(2 * half, limit), from = Math.min(Math.max(middle - wide / 2, 0), limit - wide);
+    this.range.setv({ start: from, end: from + wide });
+  }
+  reset() {
+    this.range.setv({ start: 0, end: this.spec.end });
+    this.ranks?.setv({ start: 0, end: this.spec.rows });
+  }
+  // Downloads: the columns behind the charts, times in seconds since the first submission.
+  csvOfBoxes() {
+    const b = this.boxes, t = this.spec.tick, lines = ["job,start_s,end_s,rank_from,rank_until"];
+    for (let i = 0; i < b.start.length; i++)
+      lines.push(`${quote(this.idOf(b.job[i]))},${b.start[i] * t},${(b.start[i] + b.length[i]) * t},${b.low[i]},${b.low[i] + b.tall[i]}`);
+    return lines.join("\n") + "\n";
+  }
+  csvOfLine() {
+    const names = Object.keys(this.line).filter((n) => n !== "time"), t = this.spec.tick;
+    const lines = [["time_s", ...names].join(",")];
+    for (let i = 0; i < this.line.time.length; i++) lines.push([this.line.time[i] * t, ...names.map((n) => this.line[n][i])].join(","));
+    return lines.join("\n") + "\n";
+  }
+}
+
+const quote = (text) => /[",\n]/.test(text) ? `"${String(text).replaceAll('"', '""')}"` : String(text);
+
+function save(name, text) {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(new Blob([text], { type: "text/csv" }));
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+  window.simsched.saved = { name, length: text.length, head: text.slice(0, 200) };
+}
+
+// ---- tables -----------------------------------------------------------------------------------------------
+function sortable(table) {
+  table.querySelectorAll("thead th").forEach((head, column) => head.querySelector("button")?.addEventListener("click", () => {
+    const down = head.getAttribute("aria-sort") !== "descending";
+    table.querySelectorAll("thead th").forEach((h) => h.setAttribute("aria-sort", "none"));
+    head.setAttribute("aria-sort", down ? "descending" : "ascending");
+    const body = table.tBodies[0], key = (row) => row.cells[column].dataset.v ?? row.cells[column].textContent;
+    const number = (v) => v === "" ? -Infinity : Number(v);
+    const numeric = [...body.rows].every((row) => row.cells[column].dataset.v !== undefined && !Number.isNaN(number(key(row))));
+    const compare = numeric ? (a, b) => number(key(a)) - number(key(b)) : (a, b) => key(a).localeCompare(key(b), "en", { numeric: true });
+    body.append(...[...body.rows].sort((a, b) => down ? compare(b, a) : compare(a, b)));
+  }));
+}
+
+function csvOfTable(table) {
+  const cell = (c) => quote(c.dataset.v ?? c.textContent.trim());
+  return [...table.rows].map((row) => [...row.cells].map(cell).join(",")).join("\n") + "\n";
+}
+
+// ---- start ------------------------------------------------------------------------------------------------
+function listen(charts, spec) {
+  const section = byId(`run-${spec.prefix}`);
+  section.querySelectorAll("[data-move]").forEach((button) => button.addEventListener("click", () => act(charts, button.dataset.move)));
+  section.querySelectorAll("[data-keys]").forEach((place) => place.addEventListener("keydown", (event) => {
+    const move = { ArrowLeft: "left", ArrowRight: "right", "+": "in", "=": "in", "-": "out", 0: "all" }[event.key];
+    if (move && event.target === place) { event.preventDefault(); act(charts, move); }
+  }));
+  byId(`${spec.prefix}-colour`)?.addEventListener("change", (event) => { charts.colourBy = event.target.value; charts.later(); });
+}
+
+function act(charts, move) {
+  if (move === "all") charts.reset();
+  else charts.move(...{ in: [0.5, 0], out: [2, 0], left: [1, -0.4], right: [1, 0.4] }[move]);
+}
+
+async function start(item) {
+  const docid = crypto.randomUUID ? crypto.randomUUID() : String(Math.random());
+  const roots = Object.fromEntries(Object.entries(item.places).map(([place, model]) => [model, place]));
+  await Bokeh.embed.embed_items({ [docid]: item.doc }, [{ docid, roots, root_ids: Object.keys(roots) }]);
+  const doc = Bokeh.documents.at(-1);
+  documents.push({ doc, styled: item.styled });
+  restyle();
+  if (window.matchMedia("(pointer: coarse)").matches) document.documentElement.classList.add("touch");
+  const spec = item.time;
+  let charts = null;
+  if (spec) {
+    const [jobs, boxes, line] = await Promise.all(["jobs", "rects", "line"].map((n) => unpack(`${spec.prefix}-${n}`)));
+    charts = new TimeCharts(doc, spec, jobs, boxes, line);
+    listen(charts, spec);
+  }
+  downloads(doc, item, charts);
+  window.simsched.ready += 1;
+}
+
+function downloads(doc, item, charts) {
+  for (const [place, model] of Object.entries(item.places)) {
+    const button = document.querySelector(`[data-save="${place}"]`);
+    const kind = place.split("-").at(-1);
+    button?.addEventListener("click", () => {
+      if (charts && kind === "gantt") return save(`${place}.csv`, charts.csvOfBoxes());
+      if (charts && (kind === "use" || kind === "queue")) return save(`${place}.csv`, charts.csvOfLine());
+      save(`${place}.csv`, csvOfChart(doc.get_model_by_id(model)));
+    });
+  }
+}
+
+function csvOfChart(chart) {
+  const lines = [];
+  for (const drawn of chart.renderers) {
+    const data = drawn.data_source.data, names = Object.keys(data);
+    if (!lines.length) lines.push(["series", ...names].join(","));
+    const columns = names.map((n) => Array.from(data[n]));
+    for (let i = 0; i < columns[0].length; i++) lines.push([quote(drawn.name ?? ""), ...columns.map((c) => quote(c[i]))].join(","));
+  }
+  return lines.join("\n") + "\n";
+}
+
+async function begin() {
+  themes();
+  document.querySelectorAll("table").forEach(sortable);
+  document.querySelectorAll("[data-save-table]").forEach((button) => button.addEventListener("click", () =>
+    save(`${button.dataset.saveTable}.csv`, csvOfTable(byId(button.dataset.saveTable)))));
+  for (const item of PAGE.charts) {
+    try { await start(item); } catch (error) {
+      window.simsched.errors.push(String(error));
+      console.error(error);
+      for (const place of Object.keys(item.places)) byId(place).innerHTML = '<p class="sorry">This chart could not be drawn by this browser.</p>';
+    }
+    await new Promise((next) => setTimeout(next, 0));   // let the page answer between runs
+  }
+  window.simsched.done = performance.now();
+}
+begin();

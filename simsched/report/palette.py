@@ -1,0 +1,34 @@
+"""Colours that colour-blind people can tell apart, for every chart.
+
+Okabe and Ito's palette ("Color universal design", 2008) without its black and its yellow,
+which vanish on a dark and on a light ground, and with a blue that shows on both; the sequential
+scale is cividis.
+"""
+
+from __future__ import annotations
+
+BLUE, ORANGE, GREEN, PURPLE, SKY, VERMILION, GREY = (
+    "#1c7fc4", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#8a8f98")  # fmt: skip
+
+#: for categories in order; more than eight start again
+CYCLE = (BLUE, ORANGE, GREEN, PURPLE, SKY, VERMILION, "#7b61c4", GREY)
+
+#: how a result is shown
+RESULT = {
+    "COMPLETED": BLUE,
+    "TIMEOUT": ORANGE,
+    "FAILED": VERMILION,
+    "CANCELED": PURPLE,
+    "RUNNING": SKY,
+    "PENDING": GREY,
+    "INFEASIBLE": "#6b6f76",
+    "DROPPED": "#a9adb3",
+}
+
+#: how a resource type is shown
+TYPE = {"node": SKY, "core": BLUE, "gpu": ORANGE}
+
+
+def cycle(count: int) -> list[str]:
+    """Return `count` colours, repeating after eight."""
+    return [CYCLE[i % len(CYCLE)] for i in range(count)]
