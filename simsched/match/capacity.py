@@ -105,7 +105,7 @@ def copies_on_targets(content: Content, targets: Ordinals, avail: Availability) 
         may = may & _at(content.eligible, targets)
     if content.alone or (content.node and content.exclusive):
         may = may & (_at(avail.use, targets) == 0)
-    elif content.node:
+    if content.node:
         may = may & ~_at(avail.held[kind], targets)
     if content.node and content.exclusive:
         return (may & (found > 0)).astype(np.int64)
@@ -148,7 +148,8 @@ def copies_of(need: Need, above: str, scope: Ordinals, avail: Availability) -> I
 def _slot_copies(need: Need, above: str, scope: Ordinals, avail: Availability) -> Ints:
     index = avail.index
     if need.content is None or above == index.target_type or _is_within(above, index):
-        return _share(copies(need.children, None, above, scope, avail), need.amount)
+        flat = need.flat if need.content is not None else None
+        return _share(copies(need.children, flat, above, scope, avail), need.amount)
     view = beneath(above, index.target_type, scope, index)
     found = view.sum(_at(capacity(need.content, avail).fits, view.ordinals))
     for child in need.children:
@@ -171,7 +172,8 @@ def hosts(need: Need, ordinals: Ordinals, avail: Availability) -> Ints:
         may &= is_idle(need.type, ordinals, avail)
     if need.level == ABOVE and (need.whole or not need.children):
         may &= _reaches_eligible(need, ordinals, avail)
-    found = copies(need.children, None, need.type, ordinals, avail)
+    flat = need.flat if need.level != ABOVE else None  # above targets, the constraint filters units too
+    found = copies(need.children, flat, need.type, ordinals, avail)
     return (may & (found > 0)).astype(np.int64) if need.exclusive else np.where(may, found, 0)
 
 

@@ -128,6 +128,8 @@ class Descent:
             self._hold_beneath(need.type, chosen)
         if need.whole:
             self._name_beneath(need.type, chosen)
+        if need.level != ABOVE:
+            self.targets.append(np.unique(self.index.vertex_types[need.type].target[chosen]))
         for ordinal, number in zip(chosen.tolist(), spelled(numbers, len(chosen)), strict=True):
             self._place_all(need, number, ordinal, covered=covered or need.exclusive)
 
@@ -283,7 +285,7 @@ class Descent:
             assert ordinals is not None
             self.holds.append(Hold(name, ordinals, exclusive=True))
             if vertices.level == TARGET:
-                self.targets.append(ordinals)
+                self.targets.append(ordinals[self.avail.up[ordinals]])
 
     def _name_beneath(self, kind: str, chosen: Ints) -> None:
         """Let R name everything beneath some vertices."""

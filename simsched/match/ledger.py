@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from simsched.graph.index import TARGET
+from simsched.graph.index import ABOVE, TARGET
 from simsched.match.capacity import beneath, is_idle
 from simsched.match.draws import finished, lowest_bits
 from simsched.match.selection import Draw, Hold, Selection
@@ -221,8 +221,8 @@ class Ledger:
         vertices = self.index.vertex_types[need.type]
         place = int(vertices.pos[ordinal])
         self._places.append(place)
-        if vertices.level == TARGET:
-            self._touched.append(ordinal)
+        if vertices.level != ABOVE:
+            self._touched.append(int(vertices.target[ordinal]))
         if not need.exclusive:
             self._shares.append((need, ordinal))
             return cover
@@ -319,7 +319,8 @@ class Ledger:
 
     def _targets_below(self, covers: list[Cover]) -> list[int]:
         kind = self.index.target_type
-        return [target for cover in covers for target in self._beneath(cover, kind).tolist()]
+        below = [target for cover in covers for target in self._beneath(cover, kind).tolist()]
+        return [target for target in below if self.avail.up[target]]
 
     def _beneath(self, cover: Cover, kind: str) -> Ints:
         return self.index.members(cover.need.type, cover.ordinal, kind)
