@@ -59,7 +59,7 @@ def add_vertices(graph: ResourceGraph, pools: Iterable[tuple[str, Pool]]) -> Non
     ClusterError
         if a key is already taken.
     """
-    nodes, after, before = _tables(graph)
+    nodes, after, before = tables(graph)
     for key, pool in pools:
         if key in nodes:
             raise ClusterError("two vertices have this id", where=f"vertex {key!r}")
@@ -70,7 +70,7 @@ def add_vertices(graph: ResourceGraph, pools: Iterable[tuple[str, Pool]]) -> Non
 
 def add_contained(graph: ResourceGraph, edges: Iterable[tuple[str, str]]) -> None:
     """Add containment edges (parent, child) between vertices that exist."""
-    _, after, before = _tables(graph)
+    _, after, before = tables(graph)
     for above, child in edges:
         after[above][child] = before[child][above] = {CONTAINMENT: {"relationship": CONTAINS}}
 
@@ -90,7 +90,7 @@ def add_edge(
 
 def add_edges(graph: ResourceGraph, edges: Iterable[tuple[str, str, str, dict[str, Any]]]) -> None:
     """Add edges (source, target, subsystem, attributes); errors as `add_edge`."""
-    _, after, before = _tables(graph)
+    _, after, before = tables(graph)
     for source, target, subsystem, attributes in edges:
         if source not in after or target not in after:
             lost = target if source in after else source
@@ -106,7 +106,7 @@ def add_edges(graph: ResourceGraph, edges: Iterable[tuple[str, str, str, dict[st
             joined[subsystem] = attributes
 
 
-def _tables(graph: ResourceGraph) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
+def tables(graph: ResourceGraph) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
     """Return networkx's own tables: attributes by vertex, successors, predecessors.
 
     Filling them directly makes a million vertices in 2 s instead of 7 (docs/decisions.md);
@@ -172,6 +172,16 @@ def children(graph: ResourceGraph, vertex: str, subsystem: str = CONTAINMENT) ->
 def parents(graph: ResourceGraph, vertex: str, subsystem: str = CONTAINMENT) -> list[str]:
     """Return what dominates `vertex` directly in a subsystem."""
     return [above for above, keys in graph.pred[vertex].items() if _points_down(keys.get(subsystem))]
+
+
+def dominated(graph: ResourceGraph, vertex: str) -> list[str]:
+    """Return what a vertex dominates directly in any subsystem."""
+    return [below for below, keys in graph.adj[vertex].items() if any(map(_points_down, keys.values()))]
+
+
+def dominating(graph: ResourceGraph, vertex: str) -> list[str]:
+    """Return what dominates a vertex directly in any subsystem."""
+    return [above for above, keys in graph.pred[vertex].items() if any(map(_points_down, keys.values()))]
 
 
 def children_map(graph: ResourceGraph, subsystem: str = CONTAINMENT) -> dict[str, list[str]]:

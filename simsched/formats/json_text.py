@@ -1,0 +1,17 @@
+"""JSON text of documents, for files that people may read."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def encode_json(document: Any, *, indent: int = 2) -> bytes:
+    r"""Return a document as indented JSON that ends with a newline.
+
+    >>> encode_json({"a": [1]}, indent=0)
+    b'{"a":[1]}\n'
+    """
+    import msgspec
+
+    text = msgspec.json.encode(document)
+    return (msgspec.json.format(text, indent=indent) if indent else text) + b"\n"
