@@ -108,6 +108,13 @@ def _add_input(parser: argparse.ArgumentParser, *, several: bool = False) -> Non
         help="counts to shapes, such as 'node={nodes}/slot={ppn}/core'; 'QUEUE -> TEMPLATE' for one queue",
     )
     parser.add_argument("--procs-per-node", type=int, metavar="N", help="width of a node, for {nodes}")
+    parser.add_argument(
+        "--constrain",
+        action="append",
+        default=[],
+        metavar="WHAT",
+        help="make 'features' or 'partition' of a Slurm log a constraint",
+    )
     parser.add_argument("--strict", action="store_true", help="any record left out is an error")
     parser.add_argument("--limit", type=int, metavar="N", help="read at most N records")
     parser.add_argument("-t", "--transform", action="append", default=[], metavar="STEP", help="see below")
@@ -192,6 +199,7 @@ def _read(args: argparse.Namespace, names: Sequence[str]) -> Workload:
             strict=args.strict,
             as_=args.as_,
             limit=args.limit,
+            constrain=args.constrain,
         )
         for name in names
     ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """One format: the module and function that read it, and what they read (text, lines, path)."""
+    """One format: the module and function that read it, and whether it reads the text or the lines."""
 
     module: str
     function: str
@@ -31,10 +32,12 @@ class Format:
         from importlib import import_module
 
         function = getattr(import_module(f"simsched.workload.{self.module}"), self.function)
-        given: object = source
-        if self.reads != "source":
-            given = source.text() if self.reads == "text" else source.lines()
-        workload: Workload = function(given, reading)
+        workload: Workload
+        if self.reads == "text":
+            workload = function(source.text(), reading)
+        else:
+            with closing(source.lines()) as lines:  # a reader may stop before the end
+                workload = function(lines, reading)
         return workload
 
 
@@ -44,6 +47,10 @@ READERS = {
     "jobs": Format("jobs_yaml", "read_jobs_yaml", "text", "jobs.yaml: a list of shapes, jobspecs or files"),
     "jsonl": Format("jobs_yaml", "read_jsonl", "lines", "JSON Lines of the same"),
     "sacct": Format("sacct", "read_sacct", "lines", "Slurm accounting, sacct -P"),
+    "sacct-json": Format("slurm_json", "read_sacct_json", "text", "Slurm accounting, sacct --json"),
+    "flux": Format("flux_jobs", "read_flux_jobs", "text", "Flux, flux jobs -a --json"),
+    "batsim": Format("batsim", "read_batsim", "text", "Batsim's JSON workloads"),
+    "pbs": Format("pbs", "read_pbs", "lines", "PBS and Torque accounting logs"),
 }
 
 
@@ -55,6 +62,7 @@ def load_workload(
     strict: bool = False,
     as_: str | None = None,
     limit: int | None = None,
+    constrain: Iterable[str] = (),
 ) -> Workload:
     """Read a workload: a file of any format in `READERS`, ``-``, or the name of a bundled one.
 
@@ -66,6 +74,8 @@ def load_workload(
     strict : make any record left out an error.
     as_ : insist on a format instead of looking at the content.
     limit : read at most this many records.
+    constrain : what of a record becomes an RFC 31 constraint: ``features``, ``partition``
+        (Slurm's; each name is then a property that the cluster's targets must have).
 
     Raises
     ------
@@ -75,7 +85,8 @@ def load_workload(
         The content cannot be read, or is left out under `strict`.
     """
     path = _resolve(path_or_bundled)
-    source = Source.of(path)
+    folder = path.is_dir()
+    source = Source(path, path.name) if folder else Source.of(path)
     chosen = map if map is None or isinstance(map, str | JobMap) else tuple(map)
     reading = Reading(
         source=source.name,
@@ -85,8 +96,13 @@ def load_workload(
         procs_per_node=procs_per_node,
         strict=strict,
         limit=limit,
+        constrain=_constrain(constrain),
     )
     reading.job_map()  # a bad map is refused before anything is read
+    if folder:
+        from simsched.workload.flux_jobs import read_flux_folder
+
+        return read_flux_folder(path, reading)
     kind = _insisted(as_) if as_ else detect(source.head(), source.name)
     return READERS[kind].read(source, reading)
 
@@ -97,6 +113,14 @@ def _resolve(path: str | Path) -> Path:
     from simsched.bundled import resolve
 
     return resolve("workloads", path)
+
+
+def _constrain(words: Iterable[str]) -> frozenset[str]:
+    found = frozenset(words)
+    unknown = sorted(found - {"features", "partition"})
+    if unknown:
+        raise ConfigError(f"cannot constrain by {unknown[0]!r}", expected="features, partition")
+    return found
 
 
 def _insisted(kind: str) -> str:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 STEP = "a step, not a job"
 BAD_COLUMNS = "not as many columns as the header"
-NO_TIME = frozenset(("", "Unknown", "None", "N/A", "INVALID", "NONE"))
+NO_TIME = frozenset(("", "0", "Unknown", "None", "N/A", "INVALID", "NONE"))
 
 #: What we read → the columns it may be in, best first.
 COLUMNS = {
@@ -158,7 +158,7 @@ class _Reader:
             run: float | None = int(elapsed_raw)
         else:
             run = self._run_time(elapsed, start, at(end_text, number))
-        reason = _unfinished(base, start, run)
+        reason = unfinished(base, start, run)
         if reason is not None:
             self.gather.skip(number, reason, line, id_)
             return
@@ -183,9 +183,8 @@ class _Reader:
         found = self.requests.get(key)
         if found is None:
             flat = Asked(*asked).flat()
-            spec = self.gather.request(
-                flat, queue=partition or None, partition=None, features=_plain(features)
-            )
+            named = partition or None
+            spec = self.gather.request(flat, queue=named, partition=named, features=_plain(features))
             found = self.requests[key] = (flat, spec)
         return found
 
@@ -202,7 +201,7 @@ class _Reader:
         self.gather.skips.count(STEP, self.steps)
 
 
-def _unfinished(state: str, start: float | None, run: float | None) -> str | None:
+def unfinished(state: str, start: float | None, run: float | None) -> str | None:
     """Return why a record in this state is no job that ran, or None."""
     if state in UNFINISHED:
         return why.NEVER_STARTED if state == "PENDING" else why.RUNNING

@@ -30,6 +30,11 @@ WRITERS = {
         "swf_writer", "write_swf", (".swf",),
         ("jobspec", "urgency", "dependencies", "hold", "cancel_at", "bank", "nodes"),
     ),
+    "batsim": Writer(
+        "batsim", "write_batsim", (".json",),
+        ("jobspec", "urgency", "dependencies", "hold", "cancel_at", "bank", "nodes", "queue", "group",
+         "partition", "memory", "wait", "status", "preceding", "think_time"),
+    ),
     "jobs": Writer("entries", "write_jobs_yaml", (".yaml", ".yml")),
     "jsonl": Writer("entries", "write_jsonl", (".jsonl",)),
 }  # fmt: skip

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, BinaryIO
 from simsched.errors import FormatError, LimitError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator, Iterator
 
 #: Bytes of text that one workload may hold once decompressed.
 MAX_BYTES = 4 * 2**30
@@ -82,11 +82,11 @@ class Source:
         except UnicodeDecodeError:
             return data.decode("latin-1")
 
-    def lines(self) -> Iterator[str]:
-        """Yield the lines without their ends, in constant memory."""
+    def lines(self) -> Generator[str, None, None]:
+        """Yield the lines without their ends, in constant memory; close it to stop early."""
         read = 0
-        with self._open() as stream:
-            for line in io.TextIOWrapper(stream, encoding="utf-8-sig", errors="replace"):
+        with self._open() as raw, io.TextIOWrapper(raw, encoding="utf-8-sig", errors="replace") as text:
+            for line in text:
                 read += len(line)
                 if read > MAX_BYTES:
                     raise LimitError(f"more than {MAX_BYTES:,} bytes of text", where=self.name)

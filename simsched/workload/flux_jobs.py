@@ -1,0 +1,287 @@
+"""Flux: the document of ``flux jobs -a --json``, and folders of jobspec, R and eventlog.
+
+``flux jobs`` gives flat counts (``ncores``, ``nnodes``), which a map turns into requests.  A
+folder of jobs has one folder per job with the files ``jobspec``, ``eventlog`` and, if it
+ran, ``R`` (with or without ``.json``); its requests are the jobspecs themselves.
+"""
+
+from __future__ import annotations
+
+from contextlib import closing
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from simsched.errors import SimschedError, WorkloadError
+from simsched.workload import gather as why
+from simsched.workload.gather import Gather, Row, whole
+from simsched.workload.mapping import Flat, Reading
+from simsched.workload.source import Source
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
+
+    from simsched.formats.eventlog import Event
+    from simsched.formats.jobspec import Jobspec
+    from simsched.workload.job import Workload
+
+_NUMBERS = ("t_submit", "t_run", "t_cleanup", "t_inactive", "duration")
+_COUNTS = ("ncores", "nnodes", "ntasks", "urgency")
+_TEXTS = ("name", "username", "queue", "result", "state", "bank", "project")
+
+
+def read_flux_jobs(source: Source | str, reading: Reading | None = None) -> Workload:
+    """Read ``flux jobs -a --json``: the whole document, one job, or a job a line.
+
+    Raises
+    ------
+    FormatError, WorkloadError
+        When it is not JSON, has no jobs, or a value has a wrong type; at the first record
+        left out under `strict`.
+    """
+    reading = reading or Reading(source="flux.json")
+    gather = Gather(reading, "flux")
+    text = source if isinstance(source, str) else source.text()
+    for where, job in _jobs_of(text, reading.source):
+        if gather.full:
+            break
+        try:
+            _add(gather, where, job)
+        except SimschedError as error:
+            raise error.at(f"{reading.source}:{where}") from None
+    return gather.finish()
+
+
+def _jobs_of(text: str, source: str) -> Iterator[tuple[str, Any]]:
+    from simsched.formats.text import decode_json_bulk, detect_kind
+
+    if detect_kind(text) == "jsonl":
+        for number, line in enumerate(text.splitlines(), 1):
+            if line.strip():
+                yield str(number), decode_json_bulk(line, f"{source}:{number}")
+        return
+    document = decode_json_bulk(text, source)
+    if isinstance(document, dict) and "jobs" not in document and "t_submit" in document:
+        document = {"jobs": [document]}
+    jobs = document.get("jobs") if isinstance(document, dict) else document
+    if not isinstance(jobs, list):
+        raise WorkloadError("no list of jobs", where=source, expected="the document of flux jobs --json")
+    yield from ((f" jobs[{index}]", job) for index, job in enumerate(jobs))
+
+
+def _add(gather: Gather, where: str, job: Any) -> None:
+    if not isinstance(job, dict) or not isinstance(job.get("id"), int | str) or isinstance(job["id"], bool):
+        raise WorkloadError("not a job", expected="an object with an id")
+    numbers = {key: _number(job, key) for key in _NUMBERS}
+    counts = {key: _count(job, key) for key in _COUNTS}
+    texts = {key: _text(job, key) for key in _TEXTS}
+    result = texts["result"]
+    end = numbers["t_cleanup"] or numbers["t_inactive"]
+    reason = _unfinished(
+        numbers["t_run"], end, result, active=texts["state"] not in {None, "INACTIVE", "CLEANUP"}
+    )
+    if reason is not None:
+        gather.skip(where, reason, f"job {job['id']}", job["id"])
+        return
+    flat = Flat(procs=counts["ncores"] or counts["ntasks"], nodes=counts["nnodes"])
+    start = numbers["t_run"] or 0
+    row = Row(
+        job["id"],
+        numbers["t_submit"],
+        gather.request(flat, queue=texts["queue"], partition=None),
+        numbers["t_run"],
+        whole(round((end or start) - start, 6)),
+        numbers["duration"] or None,
+        texts["username"] or _user_number(job),
+        queue=texts["queue"],
+        bank=texts["bank"] or texts["project"],
+        name=texts["name"],
+        procs=flat.procs,
+        nodes=flat.nodes,
+        status=result,
+        urgency=16 if counts["urgency"] is None else min(counts["urgency"], 31),
+    )
+    gather.add(where, row)
+
+
+def _unfinished(start: float | None, end: float | None, result: str | None, *, active: bool) -> str | None:
+    if start is None:
+        return why.CANCELLED if result == "CANCELED" else why.NEVER_STARTED
+    return why.RUNNING if end is None or active else None
+
+
+def _user_number(job: dict[str, Any]) -> str | None:
+    number = job.get("userid")
+    return str(number) if isinstance(number, int) and not isinstance(number, bool) else None
+
+
+def _number(job: dict[str, Any], key: str) -> float | None:
+    value = job.get(key)
+    if value is None or value == "":
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float) or value < 0:
+        raise WorkloadError(f"bad {key} {value!r}", expected="seconds")
+    return whole(value)
+
+
+def _count(job: dict[str, Any], key: str) -> int | None:
+    value = job.get(key)
+    if value is None or value == "":
+        return None
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise WorkloadError(f"bad {key} {value!r}", expected="a whole number")
+    return value
+
+
+def _text(job: dict[str, Any], key: str) -> str | None:
+    value = job.get(key)
+    return value if isinstance(value, str) and value else None
+
+
+# ------------------------------------------------------------ a folder of jobs
+
+
+def read_flux_folder(path: Path, reading: Reading | None = None) -> Workload:
+    """Read a folder that holds one folder per job, each with a jobspec and an eventlog.
+
+    Raises
+    ------
+    WorkloadError
+        When no folder in it holds both.
+    FormatError
+        When one of the documents cannot be read; it names the file.
+    """
+    reading = reading or Reading(source=path.name)
+    gather = Gather(reading, "flux-folder")
+    requests = _Requests()
+    folders = sorted((entry for entry in path.iterdir() if entry.is_dir()), key=_in_order)
+    found = 0
+    for folder in folders:
+        spec, log = _file(folder, "jobspec"), _file(folder, "eventlog")
+        if spec is None and log is None:
+            continue
+        found += 1
+        if gather.full:
+            break
+        if spec is None or log is None:
+            gather.skip(folder.name, f"no {'jobspec' if spec is None else 'eventlog'}")
+        else:
+            _add_folder(gather, requests, folder, spec, log)
+    if not found:
+        raise WorkloadError(
+            "no job in this folder", where=str(path), expected="folders with jobspec and eventlog"
+        )
+    return gather.finish()
+
+
+def _in_order(folder: Path) -> tuple[int, str]:
+    name = folder.name
+    return (int(name) if name.isascii() and name.isdigit() and len(name) < 20 else -1, name)
+
+
+def _file(folder: Path, name: str) -> Path | None:
+    return next((folder / n for n in (name, f"{name}.json", f"{name}.jsonl") if (folder / n).is_file()), None)
+
+
+@dataclass(slots=True)
+class _Requests:
+    """Jobspecs by their text, so that equal ones are one object."""
+
+    made: dict[str, Jobspec] = field(default_factory=dict)
+    by_value: dict[Jobspec, Jobspec] = field(default_factory=dict)
+
+    def read(self, path: Path) -> Jobspec:
+        from simsched.formats.jobspec import load_jobspec
+
+        text = Source.of(path).text()
+        made = self.made.get(text)
+        if made is None:
+            jobspec = load_jobspec(path)
+            made = self.made[text] = self.by_value.setdefault(jobspec, jobspec)
+        return made
+
+
+def _add_folder(gather: Gather, requests: _Requests, folder: Path, spec: Path, log: Path) -> None:
+    from simsched.formats.eventlog import iter_eventlog
+
+    jobspec = requests.read(spec)
+    with closing(Source.of(log).lines()) as lines:
+        life = _Life.of(iter_eventlog(lines, f"{folder.name}/{log.name}"))
+    number = folder.name
+    id_: int | str = int(number) if number.isascii() and number.isdigit() and len(number) < 20 else number
+    reason = _unfinished(life.start, life.finish, life.result, active=False)
+    if reason is not None:
+        gather.skip(number, reason, f"job {number}", id_)
+        return
+    procs, nodes = _granted(folder)
+    gather.add(
+        number,
+        Row(
+            id_,
+            life.submit,
+            jobspec,
+            life.start,
+            whole(round((life.finish or 0) - (life.start or 0), 6)),
+            None if jobspec.duration is None else whole(jobspec.duration),
+            life.user,
+            queue=jobspec.queue,
+            bank=_text(dict(jobspec.system), "bank"),
+            name=jobspec.name,
+            procs=procs,
+            nodes=nodes,
+            status=life.result,
+            urgency=life.urgency,
+        ),
+    )
+
+
+def _granted(folder: Path) -> tuple[int | None, int | None]:
+    """Return (cores, nodes) of the job's R, None where there is none."""
+    path = _file(folder, "R")
+    if path is None:
+        return None, None
+    from simsched.formats.rset import ResourceSet
+    from simsched.formats.text import load_json
+
+    text = Source.of(path).text()
+    if not text.strip():
+        return None, None
+    where = f"{folder.name}/{path.name}"
+    granted = ResourceSet.from_dict(load_json(text, where), where)
+    return granted.count("core") or None, len(granted.ranks) or None
+
+
+@dataclass(frozen=True, slots=True)
+class _Life:
+    """What an eventlog tells of one job: when, by whom, and how it ended."""
+
+    submit: float | None = None
+    start: float | None = None
+    finish: float | None = None
+    user: str | None = None
+    urgency: int = 16
+    result: str | None = None
+
+    @classmethod
+    def of(cls, events: Iterable[Event]) -> _Life:
+        from dataclasses import replace
+
+        life = cls()
+        for event in events:
+            context = event.context
+            if event.name == "submit":
+                number, urgency = context.get("userid"), context.get("urgency", 16)
+                user = str(number) if isinstance(number, int) else None
+                level = urgency if isinstance(urgency, int) and 0 <= urgency <= 31 else 16
+                life = replace(life, submit=whole(event.timestamp), user=user, urgency=level)
+            elif event.name == "start":
+                life = replace(life, start=whole(event.timestamp))
+            elif event.name == "finish":
+                failed = context.get("status", 0) != 0
+                result = life.result or ("FAILED" if failed else "COMPLETED")
+                life = replace(life, finish=whole(event.timestamp), result=result)
+            elif event.name == "exception" and context.get("severity", 0) == 0:
+                kind = context.get("type")
+                result = {"cancel": "CANCELED", "timeout": "TIMEOUT"}.get(str(kind), "FAILED")
+                life = replace(life, result=result)
+        return life

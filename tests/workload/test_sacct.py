@@ -1,0 +1,359 @@
+"""Slurm accounting, as text and as JSON: the pitfalls of real dumps."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from simsched.errors import FormatError, WorkloadError
+from simsched.workload import slurm_values as sv
+from simsched.workload.load import detect, load_workload
+from simsched.workload.mapping import Reading
+from simsched.workload.sacct import read_sacct
+from simsched.workload.slurm_json import read_sacct_json
+
+HEAD = (
+    "JobIDRaw|Submit|Start|End|ElapsedRaw|TimelimitRaw|ReqNodes|NNodes|ReqCPUS|NCPUS|ReqTRES|ReqMem|"
+    "Constraints|Partition|Account|User|JobName|State"
+)
+NAMES = HEAD.split("|")
+GOOD = {
+    "JobIDRaw": "7",
+    "Submit": "2024-03-01T10:00:00",
+    "Start": "2024-03-01T10:05:00",
+    "End": "2024-03-01T11:05:00",
+    "ElapsedRaw": "3600",
+    "TimelimitRaw": "120",
+    "ReqNodes": "2",
+    "NNodes": "2",
+    "ReqCPUS": "32",
+    "NCPUS": "64",
+    "ReqTRES": "cpu=32,mem=64G,node=2,billing=32",
+    "ReqMem": "64G",
+    "Constraints": "ib&big",
+    "Partition": "batch",
+    "Account": "phys",
+    "User": "ann",
+    "JobName": "sim",
+    "State": "COMPLETED",
+}
+
+
+def line(**changes):
+    return "|".join({**GOOD, **changes}.values())
+
+
+def read(*lines, head=HEAD, **options):
+    return read_sacct([head, *lines], Reading(source="a.txt", **options))
+
+
+def one(**changes):
+    (job,) = read(line(**changes)).jobs
+    return job
+
+
+def test_a_line_becomes_a_job():
+    job = one()
+    found = {name: getattr(job, name) for name in job.__struct_fields__ if name != "jobspec"}
+    assert found == {
+        "id": 7,
+        "submit": 0,
+        "runtime": 3600,
+        "duration": 7200,
+        "user": "ann",
+        "group": None,
+        "queue": "batch",
+        "bank": "phys",
+        "name": "sim",
+        "urgency": 16,
+        "dependencies": (),
+        "preceding": None,
+        "think_time": None,
+        "procs": 32,
+        "hold": False,
+        "cancel_at": None,
+        "nodes": 2,
+        "memory": 2 * 1024 * 1024,  # 64 GiB over 32 processors, in KB
+        "partition": "batch",
+        "wait": 300,
+        "status": "COMPLETED",
+    }
+    assert job.jobspec.to_shape() == "slot=32/core"
+    assert read(line()).header == {"UnixStartTime": "1709287200"}
+
+
+@pytest.mark.parametrize(
+    ("changes", "field", "value"),
+    [
+        ({"TimelimitRaw": "UNLIMITED"}, "duration", None),
+        ({"TimelimitRaw": "Partition_Limit"}, "duration", None),
+        ({"TimelimitRaw": ""}, "duration", None),
+        ({"State": "CANCELLED by 1234"}, "status", "CANCELED"),
+        ({"State": "OUT_OF_MEMORY"}, "status", "FAILED"),
+        ({"State": "TIMEOUT"}, "status", "TIMEOUT"),
+        ({"ReqCPUS": "0"}, "procs", 32),  # from ReqTRES
+        ({"ReqCPUS": "", "ReqTRES": ""}, "procs", 64),  # from NCPUS
+        ({"ReqMem": "4000Mc"}, "memory", 4096000),
+        ({"ReqMem": "16Gn"}, "memory", 1048576),
+        ({"ReqMem": ""}, "memory", 2097152),
+        ({"JobIDRaw": "7_3"}, "id", "7_3"),
+        ({"ElapsedRaw": ""}, "runtime", 3600),  # End - Start
+        ({"ElapsedRaw": "0"}, "runtime", 0),
+        ({"User": ""}, "user", None),
+    ],
+)
+def test_pitfalls_that_are_kept(changes, field, value):
+    assert getattr(one(**changes), field) == value
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"State": "PENDING", "Start": "Unknown", "End": "Unknown"}, "never started"),
+        ({"State": "RUNNING", "End": "Unknown"}, "still running when the log was taken"),
+        ({"State": "CANCELLED by 5", "Start": "None", "ElapsedRaw": "0"}, "cancelled before it started"),
+        ({"State": "CANCELLED", "ElapsedRaw": "0"}, "cancelled before it started"),
+        ({"State": "FAILED", "Start": "Unknown"}, "never started"),
+        ({"Submit": "Unknown"}, "no submit time"),
+        ({"Submit": "yesterday"}, "no submit time"),
+        ({"Submit": "2024-13-01T10:00:00"}, "no submit time"),
+        ({"ReqCPUS": "0", "NCPUS": "0", "ReqTRES": ""}, "no processors"),
+        ({"ReqCPUS": "2.5K", "NCPUS": "2.5K", "ReqTRES": ""}, "no processors"),
+        ({"ElapsedRaw": "", "End": "2024-03-01T09:00:00"}, "ends before it starts"),
+        ({"Start": "2024-03-01T09:00:00"}, "starts before it is submitted"),
+    ],
+)
+def test_records_that_are_left_out_say_why(changes, reason):
+    workload = read(line(), line(JobIDRaw="8", **changes))
+    assert [(s.where, s.reason, s.id) for s in workload.skipped] == [("a.txt:3", reason, 8)]
+    assert workload.total_records == 2
+
+
+def test_steps_are_counted_and_not_listed():
+    lines = [line(), *(line(JobIDRaw=f"7.{step}") for step in ("batch", "extern", "0"))]
+    workload = read(*lines)
+    assert (len(workload), workload.total_records) == (1, 4)
+    assert workload.skip_table() == [("a step, not a job", 3, "")]
+
+
+def test_a_name_with_a_pipe_in_it_breaks_only_its_line():
+    workload = read(line(), line(JobIDRaw="8", JobName="a|b"), line(JobIDRaw="9") + "|")
+    assert [job.id for job in workload] == [7, 9]
+    assert workload.skip_table() == [("not as many columns as the header", 1, "a.txt:3")]
+
+
+def test_strict():
+    with pytest.raises(WorkloadError, match=r"a.txt:2: record left out: no submit time"):
+        read(line(Submit="Unknown"), strict=True)
+    assert len(read(line(JobIDRaw="7.batch"), line(), strict=True)) == 1  # a step is no record of a job
+
+
+def test_missing_columns_are_named():
+    with pytest.raises(
+        WorkloadError, match=r"a.txt:1: columns are missing: Submit; ElapsedRaw, Elapsed, or Start"
+    ):
+        read(head="JobID|NCPUS|State")
+    with pytest.raises(WorkloadError, match="columns are missing: JobIDRaw; Submit; ReqCPUS"):
+        read_sacct([])
+
+
+def test_other_columns_say_the_same():
+    head = "JobID|Submit|Elapsed|Timelimit|AllocTRES|Start|State"
+    row = (
+        "5_1|2024-03-01T10:00:00|1-02:00:00|2-00:00:00|cpu=8,gres/gpu=2,node=1|2024-03-01T10:00:00|COMPLETED"
+    )
+    (job,) = read(row, head=head).jobs
+    assert (job.id, job.runtime, job.duration, job.procs) == ("5_1", 93600, 172800, 8)
+    assert job.jobspec.to_shape() == "slot=2/[core=4;gpu]"
+
+
+def test_times_with_offsets_are_moved_to_one_clock_and_mixtures_are_refused():
+    winter = {"Start": "2024-03-01T11:05:00+0100", "Submit": "2024-03-01T10:00:00+0000"}
+    assert one(**winter, End="2024-03-01T12:05:00+01:00").wait == 300
+    with pytest.raises(WorkloadError, match=r"mixed time zones: line 2 has an offset, line 2 has none"):
+        one(Submit="2024-03-01T10:00:00+0000")
+    epochs = {"Submit": "1709287200", "Start": "1709287260", "End": "1709290860"}
+    assert one(**epochs).wait == 60
+
+
+def test_constraints_from_features_and_partition():
+    found = {
+        what: str(read(line(), constrain=frozenset(what.split())).jobs[0].jobspec.constraint)
+        for what in ("features", "partition", "features partition")
+    }
+    assert found == {
+        "features": "ib and big",
+        "partition": "batch",
+        "features partition": "ib and big and batch",
+    }
+    odd = read(line(Constraints="[rack1*4]"), constrain=frozenset(["features"]))
+    assert odd.skip_table() == [("a feature expression that no constraint says", 1, "a.txt:2")]
+
+
+def test_maps_by_partition():
+    maps = ("slot={procs}/core", "batch -> node={nodes}/slot/core={ppn}")
+    assert read(line(), maps=maps).jobs[0].jobspec.to_shape() == "node=2/slot/core=16"
+
+
+def test_detection_and_limit(tmp_path):
+    path = tmp_path / "dump"
+    path.write_text("\n".join([HEAD, *(line(JobIDRaw=str(n)) for n in range(10))]))
+    assert detect(HEAD) == "sacct"
+    assert len(load_workload(path)) == 10
+    assert len(load_workload(path, limit=3)) == 3
+
+
+@given(
+    st.lists(
+        st.text(st.characters(blacklist_characters="\r\n", blacklist_categories=("Cs",)), max_size=60),
+        max_size=5,
+    )
+)
+def test_no_line_breaks_the_reader(lines):
+    """Whatever stands in a dump, records read and left out add up to its lines."""
+    workload = read(*lines)
+    assert workload.total_records == sum(bool(text.strip()) for text in lines)
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from(NAMES), st.sampled_from(["", "0", "-1", "1e9", "Unknown", "nan", "9" * 30, "\x00"])
+    )
+)
+def test_no_cell_breaks_the_reader(changes):
+    assert read(line(**changes)).total_records == 1
+
+
+# ------------------------------------------------------------ values
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("00:01:00", 60),
+        ("1-00:00:00", 86400),
+        ("5:30", 330),
+        ("01:00:00.500", 3600),
+        ("", None),
+        ("1:2:3:4", None),
+    ],
+)
+def test_clocks(text, seconds):
+    assert sv.clock(text) == seconds
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [("a", "a"), ("a&b", "a and b"), ("a,b", "a and b"), ("a|b", "a or b"), ("a&b|c", "a and b or c"),
+     ("", "None"), ("!a", "None"), ("(a|b)&c", "None"), ("a&", "None")],
+)  # fmt: skip
+def test_features(text, shown):
+    assert str(sv.features(text)) == shown
+
+
+# ------------------------------------------------------------ JSON
+
+
+def number(value):
+    return {"set": value is not None, "infinite": False, "number": value or 0}
+
+
+def document(**changes):
+    job = {
+        "job_id": 7,
+        "name": "sim",
+        "user": "ann",
+        "group": "staff",
+        "account": "phys",
+        "partition": "batch,long",
+        "constraints": "ib",
+        "state": {"current": ["COMPLETED"], "reason": "None"},
+        "time": {
+            "submission": 1709287200,
+            "start": 1709287500,
+            "end": 1709291100,
+            "elapsed": 3600,
+            "limit": number(120),
+        },
+        "required": {"CPUs": 32, "memory_per_cpu": number(2000), "memory_per_node": number(None)},
+        "tres": {"requested": [{"type": "cpu", "name": "", "id": 1, "count": 32}], "allocated": []},
+        "allocation_nodes": 2,
+        "steps": [{"anything": 1}],
+    }
+    job.update(changes)
+    return json.dumps({"meta": {}, "errors": [], "jobs": [job]})
+
+
+def test_the_json_says_what_the_text_says():
+    (job,) = read_sacct_json(document()).jobs
+    assert (job.id, job.submit, job.wait, job.runtime, job.duration) == (7, 0, 300, 3600, 7200)
+    assert (job.procs, job.nodes, job.memory, job.queue) == (32, 2, 2000 * 1024, "batch")
+    assert (job.user, job.group, job.bank, job.status) == ("ann", "staff", "phys", "COMPLETED")
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({"state": "COMPLETED"}, "COMPLETED"),
+        ({"state": {"current": "FAILED"}}, "FAILED"),
+        ({"state": {"current": ["CANCELLED by 5"]}}, "CANCELED"),
+    ],
+)
+def test_generations_of_state(changes, expected):
+    assert read_sacct_json(document(**changes)).jobs[0].status == expected
+
+
+def test_generations_of_numbers_and_gpus():
+    parts = [
+        ("gres", "gpu:a100", 2),
+        ("gres", "gpu:v100", 2),
+        ("cpu", "", 8),
+        ("node", "", 1),
+        ("mem", "", 8000),
+    ]
+    tres = {"requested": [{"type": kind, "name": name, "count": count} for kind, name, count in parts]}
+    times = {
+        "submission": 10,
+        "start": 20,
+        "elapsed": 5,
+        "limit": {"set": True, "infinite": True, "number": 0},
+    }
+    (job,) = read_sacct_json(document(tres=tres, required={}, time=times)).jobs
+    assert job.jobspec.to_shape() == "slot=4/[core=2;gpu]"
+    assert (job.duration, job.memory, job.nodes) == (None, 1000 * 1024, 1)
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"state": {"current": ["PENDING"]}, "time": {"submission": 5, "start": 0}}, "never started"),
+        ({"state": {"current": ["RUNNING"]}}, "still running when the log was taken"),
+        ({"time": {"submission": 0, "start": 5, "elapsed": 1}}, "no submit time"),
+        ({"required": {}, "tres": {}}, "no processors"),
+    ],
+)
+def test_json_records_that_are_left_out(changes, reason):
+    workload = read_sacct_json(document(**changes))
+    assert [skip.reason for skip in workload.skipped] == [reason]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{", "not JSON"),
+        ("{}", "jobs"),
+        ('{"jobs": [{"job_id": "x"}]}', r"expected `int \| null`.*jobs\[0\].job_id|int"),
+        ('{"jobs": [{}]}', "no job has a job_id"),
+    ],
+)
+def test_what_is_no_sacct_document(text, message):
+    with pytest.raises((FormatError, WorkloadError), match=message):
+        read_sacct_json(text, Reading(source="a.json"))
+
+
+def test_detection_of_json():
+    assert detect(document()) == "sacct-json"
+    assert detect(json.dumps(json.loads(document()), indent=1)) == "sacct-json"
