@@ -1,0 +1,57 @@
+"""The SSS Job Object 3.1.0: XML in and out, and its jobs as jobspecs.
+
+>>> from simsched.formats.sss import job_records, read_document
+>>> document = read_document("<Job><Id>7</Id><Processors>16</Processors><Duration>60</Duration></Job>")
+>>> jobs, warnings = job_records(document)
+>>> jobs[0].id, jobs[0].jobspec.to_shape(), jobs[0].duration
+('7', 'slot=16/core', 60)
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from simsched.formats.sss.constraints import Names
+    from simsched.formats.sss.document import Document, check_document, read_document
+    from simsched.formats.sss.make import job_element
+    from simsched.formats.sss.records import JobRecord, job_records
+    from simsched.formats.sss.results import Result, with_results
+    from simsched.formats.sss.tree import Element, write_xml
+
+__all__ = [
+    "Document",
+    "Element",
+    "JobRecord",
+    "Names",
+    "Result",
+    "check_document",
+    "job_element",
+    "job_records",
+    "read_document",
+    "with_results",
+    "write_xml",
+]
+
+_HOMES = {
+    "Document": "document",
+    "Element": "tree",
+    "JobRecord": "records",
+    "Names": "constraints",
+    "Result": "results",
+    "check_document": "document",
+    "job_element": "make",
+    "job_records": "records",
+    "read_document": "document",
+    "with_results": "results",
+    "write_xml": "tree",
+}
+
+
+def __getattr__(name: str) -> object:
+    """Import what is asked for when it is asked for."""
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

@@ -1,0 +1,86 @@
+"""Defaults merged into what they are defaults for: jobs, task groups, tasks."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from simsched.formats.sss.tree import Element
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_BY_NAME = ("Resource", "Extension", "ResourceLimit", "Variable")
+_APART = ("Requested", "Delivered", "TaskGroup", "TaskGroupDefaults", "Task", "TaskDefaults", "Environment")
+
+
+def merged(own: Element, defaults: Element | None) -> Element:
+    """The element with what its defaults say and it does not.
+
+    A property overrides its default, be it in Requested or outside; variables of the
+    environment and resources override one by one; Delivered is apart from what is asked for.
+
+    >>> job = Element("Job", (), "", (Element("Id", (), "1"),))
+    >>> print(merged(job, Element("JobDefaults", (), "", (Element("User", (), "ann"),))).value("User"))
+    ann
+    """
+    if defaults is None:
+        return own
+    said = {_key(child) for child in _asked(own)}
+    children = [
+        c for c in defaults.children if c.name not in _APART and c.name != "Id" and _key(c) not in said
+    ]
+    children += [child for child in own.children if child.name not in _APART]
+    requested = _inside(own, "Requested")
+    older = [child for child in _inside(defaults, "Requested") if _key(child) not in said]
+    children += _wrapped("Requested", (*older, *requested), own, defaults)
+    delivered = _inside(own, "Delivered")
+    known = {_key(child) for child in delivered}
+    older = [child for child in _inside(defaults, "Delivered") if _key(child) not in known]
+    children += _wrapped("Delivered", (*older, *delivered), own, defaults)
+    children += _environment(own, defaults)
+    for kind in ("TaskGroup", "Task"):
+        children += _defaults_of(f"{kind}Defaults", own, defaults)
+        children += list(own.all(kind)) or list(defaults.all(kind))
+    return replace(own, children=tuple(children))
+
+
+def _key(child: Element) -> tuple[str | None, ...]:
+    """What a child overrides: its name, and of named things their own names."""
+    if child.name in _BY_NAME:
+        return child.name, child.attribute("name"), child.attribute("type")
+    return (child.name,)
+
+
+def _inside(element: Element, category: str) -> tuple[Element, ...]:
+    """The properties in all elements of one category."""
+    return tuple(child for part in element.all(category) for child in part.children)
+
+
+def _asked(element: Element) -> Iterable[Element]:
+    """Properties outside categories and in Requested."""
+    return (*(c for c in element.children if c.name not in _APART), *_inside(element, "Requested"))
+
+
+def _wrapped(category: str, children: tuple[Element, ...], own: Element, defaults: Element) -> list[Element]:
+    """The category element with these children, or nothing."""
+    model = own.first(category) or defaults.first(category)
+    return [replace(model, children=children)] if model is not None and children else []
+
+
+def _environment(own: Element, defaults: Element) -> list[Element]:
+    """The variables of both, the element's own first in rank."""
+    mine, theirs = own.first("Environment"), defaults.first("Environment")
+    if mine is None or theirs is None:
+        return [part for part in (mine or theirs,) if part is not None]
+    said = {_key(child) for child in mine.children}
+    older = tuple(child for child in theirs.children if _key(child) not in said)
+    return [replace(mine, children=older + mine.children)]
+
+
+def _defaults_of(name: str, own: Element, defaults: Element) -> list[Element]:
+    """The defaults for what is inside: those of the element over those of its own defaults."""
+    mine, theirs = own.first(name), defaults.first(name)
+    if mine is None:
+        return [theirs] if theirs is not None else []
+    return [merged(mine, theirs)]

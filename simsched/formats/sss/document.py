@@ -1,0 +1,322 @@
+"""Job Objects read, checked and written; what nobody knows is dealt with by its awareness policy (R12)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from simsched.errors import FormatError
+from simsched.formats.lexical import clip, place
+from simsched.formats.sss import names
+from simsched.formats.sss.tree import Element, parse_xml, write_xml
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+LATEST = 2**32 - 1
+"""The last second that a DateTime or a Duration can hold (32 bits)."""
+
+ROOTS = ("Job", "JobGroup", "Data")
+"""What a document may be: a job, a group of jobs, or several of both in SSSRMAP's Data."""
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A Job Object document: its elements by their 3.1 names, and what its reader was warned about.
+
+    Elements that nobody knows (under Warn or Ignore) ride along.  Comments and the space
+    between elements are no part of it.
+    """
+
+    root: Element
+    warnings: tuple[FormatError, ...] = ()
+
+    def to_xml(self) -> str:
+        """The document as XML; reading it gives an equal root."""
+        return write_xml(self.root)
+
+
+def read_document(data: bytes | str, where: str | None = None) -> Document:
+    """Read a Job Object document and check it against SSS Job Object 3.1.0.
+
+    Raises FormatError for the first fault: not XML, an element or attribute that is unknown
+    under the policy Reject (the default), a value of the wrong type, a required part missing.
+    """
+    checker = _Checker(where)
+    root = checker.root(parse_xml(data, where))
+    if checker.faults:
+        raise checker.faults[0]
+    return Document(root, tuple(checker.warnings))
+
+
+def check_document(data: bytes | str, where: str | None = None) -> list[FormatError]:
+    """List every fault of a Job Object document, in the order of the text."""
+    try:
+        checker = _Checker(where)
+        checker.root(parse_xml(data, where))
+    except FormatError as error:
+        return [error]
+    return checker.faults
+
+
+def report(
+    element: Element,
+    message: str,
+    where: str | None,
+    warnings: list[FormatError],
+    expected: str | None = None,
+) -> FormatError | None:
+    """Deal with what is not understood or not supported, as the element's awareness policy says.
+
+    Reject gives the error to raise; Warn adds it to `warnings`; Ignore does nothing.
+    """
+    fault = FormatError(message, where=place(where, element.line, element.column), expected=expected)
+    if element.policy == "Reject":
+        return fault
+    if element.policy == "Warn":
+        warnings.append(fault)
+    return None
+
+
+class _Checker:
+    """Walks one document; collects faults and warnings."""
+
+    def __init__(self, where: str | None) -> None:
+        self.where = where
+        self.faults: list[FormatError] = []
+        self.warnings: list[FormatError] = []
+
+    def fault(self, element: Element, message: str, expected: str | None = None) -> None:
+        spot = place(self.where, element.line, element.column)
+        self.faults.append(FormatError(message, where=spot, expected=expected))
+
+    def unknown(self, element: Element, message: str, expected: str | None = None) -> None:
+        """Deal with an element, attribute or value that the specification does not name."""
+        error = report(element, message, self.where, self.warnings, expected)
+        if error:
+            self.faults.append(error)
+
+    def root(self, element: Element) -> Element:
+        """The document's root."""
+        name = _local(element.name)
+        if name not in ROOTS:
+            self.fault(element, f"<{clip(element.name)}> is no Job Object", " or ".join(ROOTS))
+            return element
+        return self.container(replace(element, name=name), "Reject")
+
+    def container(self, element: Element, policy: str) -> Element:
+        """A containment element: Job, JobGroup, TaskGroup, Task, their defaults, Data."""
+        element = self.policed(element, policy)
+        self.attributes(element, ())
+        if element.is_reference:
+            if element.name not in _REFERENCES:
+                self.fault(element, f"<{element.name}> holds text", "elements")
+            return element
+        properties, inner = names.CONTAINERS[element.name]
+        older = {old: new.name for new in properties.values() for old in new.older}
+        children = []
+        for raw in element.children:
+            child = replace(raw, name=older.get(_local(raw.name), _local(raw.name)))
+            if child.name in names.CATEGORIES and child.name in inner:
+                children.append(self.category(child, element, properties, older))
+            elif child.name in inner:
+                children.append(self.container(child, element.policy))
+            elif child.name in properties:
+                children.append(self.property(child, properties[child.name], element.policy, ()))
+            else:
+                children.append(self.stranger(raw, element))
+        element = replace(element, children=tuple(children))
+        self.repeated(element, properties)
+        _SHAPES.get(element.name, _nothing)(self, element)
+        return element
+
+    def category(
+        self, element: Element, parent: Element, properties: dict[str, names.Property], older: dict[str, str]
+    ) -> Element:
+        """Requested or Delivered."""
+        element = self.policed(element, parent.policy)
+        self.attributes(element, ())
+        if element.is_reference:
+            self.fault(element, f"<{element.name}> holds text", "elements")
+        children = []
+        for raw in element.children:
+            child = replace(raw, name=older.get(_local(raw.name), _local(raw.name)))
+            known = properties.get(child.name)
+            if known and known.category:
+                more = names.CATEGORIES[element.name]
+                children.append(self.property(child, known, element.policy, more))
+            else:
+                children.append(self.stranger(raw, element))
+        return replace(element, children=tuple(children))
+
+    def stranger(self, element: Element, parent: Element) -> Element:
+        """An element that may not stand where it does."""
+        element = self.policed(element, parent.policy)
+        self.unknown(element, f"<{clip(element.name)}> is not known in <{parent.name}>")
+        return element
+
+    def policed(self, element: Element, policy: str) -> Element:
+        """The element with the awareness policy that holds for it: its own, or the enclosing one's."""
+        own = element.attribute("awarenessPolicy")
+        if own is not None and own not in names.VALUES["awarenessPolicy"]:
+            self.fault(element, f"awarenessPolicy {clip(own)!r}", ", ".join(names.VALUES["awarenessPolicy"]))
+            own = None
+        return replace(element, policy=own or policy)
+
+    def property(
+        self, element: Element, known: names.Property, policy: str, more: tuple[str, ...]
+    ) -> Element:
+        """A property: its attributes, its content."""
+        element = self.policed(element, policy)
+        self.attributes(element, (*known.attributes, *more))
+        if element.name == "Environment":
+            variables = [self.variable(child, element) for child in element.children]
+            return replace(element, children=tuple(variables))
+        if element.children:
+            self.unknown(element, f"<{element.name}> holds elements", known.kind)
+        elif fault := _misfit(element.text.strip(), known.kind):
+            self.fault(element, f"{element.name} {fault}", _KINDS[known.kind])
+        elif element.name in names.COUNTS and int(element.text) < (least := more != names.DELIVERED):
+            self.fault(element, f"{element.name} {element.text.strip()}", f"at least {int(least)}")
+        return element
+
+    def variable(self, raw: Element, environment: Element) -> Element:
+        """An environment variable."""
+        element = self.policed(replace(raw, name=_local(raw.name)), environment.policy)
+        if element.name != "Variable":
+            self.unknown(element, f"<{clip(element.name)}> is not known in <Environment>", "Variable")
+        else:
+            self.attributes(element, ("name",))
+        return element
+
+    def attributes(self, element: Element, known: tuple[str, ...]) -> None:
+        """The attributes of an element: known, and of known values."""
+        for name, value in element.attributes:
+            if name == "xmlns" or name.startswith(("xmlns:", "xsi:", "xml:")):
+                continue
+            if name not in (*known, "awarenessPolicy"):
+                hint = "this attribute inside Requested" if name in names.REQUESTED else None
+                self.unknown(element, f"attribute {clip(name)} is not known in <{element.name}>", hint)
+                continue
+            allowed = names.VALUES.get(f"{element.name}.{name}") or names.VALUES.get(name)
+            if element.name == "Charge" and name == "units":
+                allowed = None  # a currency
+            if allowed and value not in allowed:
+                message = f"{name} {clip(value)!r} is not known in <{element.name}>"
+                self.unknown(element, message, ", ".join(allowed))
+            elif fault := _misfit(value.strip(), names.KINDS.get(name, "String")):
+                self.fault(element, f"{name} of {element.name} {fault}", _KINDS[names.KINDS[name]])
+        needed = names.NEEDED.get(element.name)
+        if needed and not element.attribute(needed):
+            self.fault(element, f"<{element.name}> without {needed}", f"the attribute {needed}")
+
+    def repeated(self, element: Element, properties: dict[str, names.Property]) -> None:
+        """A property outside Requested and Delivered occurs once."""
+        seen: set[str] = set()
+        for child in element.children:
+            known = properties.get(child.name)
+            once = known is not None and not known.many
+            if child.name in seen and (once or child.name.endswith("Defaults")):
+                self.fault(child, f"<{child.name}> occurs twice in <{element.name}>", "one")
+            seen.add(child.name)
+
+    def unique(self, element: Element, kind: str) -> None:
+        """The ids of the `kind` elements in `element` differ."""
+        seen: set[str] = set()
+        for child in element.all(kind):
+            own = child.value("Id")
+            if own is not None and own in seen:
+                self.fault(child, f"{kind} id {clip(own)!r} occurs twice", "ids that differ")
+            seen.add(own or "")
+
+
+# -- rules of one containment element ---------------------------------------------------
+
+
+def _nothing(_checker: _Checker, _element: Element) -> None:
+    """No rule."""
+
+
+def _check_job(checker: _Checker, job: Element) -> None:
+    if not job.value("Id"):
+        checker.fault(job, "a Job without Id", "the element Id")
+    _check_job_defaults(checker, job)
+
+
+def _check_job_defaults(checker: _Checker, job: Element) -> None:
+    checker.unique(job, "TaskGroup")
+    start, end = job.first("StartTime"), job.first("EndTime")
+    times = [child.text.strip() for child in (start, end) if child is not None]
+    if len(times) == 2 and all(time.isdigit() for time in times) and int(times[1]) < int(times[0]):
+        checker.fault(end or job, f"EndTime {times[1]} is before StartTime {times[0]}", "a later time")
+
+
+def _check_job_group(checker: _Checker, group: Element) -> None:
+    if not group.value("Id"):
+        checker.fault(group, "a JobGroup without Id", "the element Id")
+    if group.first("Job") is None:
+        checker.fault(group, "a JobGroup without jobs", "one Job or more")
+    checker.unique(group, "Job")
+
+
+def _check_task_group(checker: _Checker, group: Element) -> None:
+    checker.unique(group, "Task")
+
+
+def _check_data(checker: _Checker, data: Element) -> None:
+    checker.unique(data, "Job")
+    seen: set[str] = {own for job in data.all("Job") if (own := job.value("Id"))}
+    for group in data.all("JobGroup"):
+        found = {own: job for job in group.all("Job") if (own := job.value("Id"))}
+        for own in found.keys() & seen:
+            checker.fault(found[own], f"Job id {clip(own)!r} occurs twice", "ids that differ")
+        seen |= found.keys()
+
+
+_SHAPES: dict[str, Callable[[_Checker, Element], None]] = {
+    "Data": _check_data,
+    "JobGroup": _check_job_group,
+    "Job": _check_job,
+    "JobDefaults": _check_job_defaults,
+    "TaskGroup": _check_task_group,
+    "TaskGroupDefaults": _check_task_group,
+}
+
+_REFERENCES = ("Job", "JobGroup", "TaskGroup", "Task")
+"""What may stand for an element of its kind by its id alone."""
+
+_KINDS = {
+    "String": "text",
+    "Integer": "a whole number",
+    "Float": "a number, 0 or more",
+    "Boolean": "true or false",
+    "DateTime": f"seconds since the epoch, at most {LATEST}",
+    "Duration": f"seconds, at most {LATEST}",
+}
+
+
+def _misfit(text: str, kind: names.Kind) -> str | None:
+    """What is wrong with `text` as a value of `kind`, or None."""
+    shown = f"{clip(text, 40)!r}"
+    if kind == "Boolean":
+        return None if text.lower() in ("true", "false", "1", "0") else f"{shown} is no truth value"
+    if kind in ("Integer", "DateTime", "Duration"):
+        digits = text[1:] if text[:1] in ("+", "-") else text
+        if not (digits.isascii() and digits.isdigit()) or len(digits) > 18:
+            return f"{shown} is no whole number"
+        if kind != "Integer" and not 0 <= int(text) <= LATEST:
+            return f"{shown} is no time"
+    if kind == "Float":
+        try:
+            number = float(text)
+        except ValueError:
+            return f"{shown} is no number"
+        if not (math.isfinite(number) and number >= 0) or "_" in text:
+            return f"{shown} is no amount"
+    return None
+
+
+def _local(tag: str) -> str:
+    """A tag without its namespace prefix."""
+    return tag.rpartition(":")[2]

@@ -1,0 +1,282 @@
+"""Job Objects as jobspecs: one record a job, with its dependencies, its times and who it belongs to."""
+
+from __future__ import annotations
+
+import heapq
+import shlex
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from simsched.errors import FormatError
+from simsched.formats.constraint import ANY, to_json
+from simsched.formats.dependency import Dependency
+from simsched.formats.frozen import FrozenDict, freeze
+from simsched.formats.jobspec import CANONICAL, DEFAULT_COMMAND, Jobspec, v1_misfit
+from simsched.formats.lexical import clip, place
+from simsched.formats.sss.condition import ENDLESS, Tree, first_value, number_set
+from simsched.formats.sss.defaults import merged
+from simsched.formats.sss.request import Asked, Requester
+from simsched.formats.task import Task
+
+if TYPE_CHECKING:
+    from simsched.formats.sss.constraints import Names
+    from simsched.formats.sss.document import Document
+    from simsched.formats.sss.tree import Element
+
+CONDITIONS = {"OnSuccess": "afterok", "OnFailure": "afternotok", "OnExit": "afterany"}
+"""RFC 26's schemes for the conditions of dependencies; OnExit with a code keeps it as ``code``."""
+
+
+@dataclass(frozen=True, slots=True)
+class JobRecord:
+    """One Job of a document, its defaults merged in.
+
+    Times are seconds since the epoch, `duration` and `runtime` seconds; None: not said.
+    `processors` are those asked for in all (None if it is a range), `group` is the JobGroup's
+    id, `element` the whole Job with what is carried along, `line` its line in the text.
+    """
+
+    id: str
+    jobspec: Jobspec
+    element: Element
+    line: int
+    group: str | None = None
+    name: str | None = None
+    user: str | None = None
+    unix_group: str | None = None
+    project: str | None = None
+    queue: str | None = None
+    state: str | None = None
+    submit: int | None = None
+    start: int | None = None
+    end: int | None = None
+    duration: int | None = None
+    runtime: int | None = None
+    priority: int | None = None
+    hold: bool = False
+    processors: int | None = None
+    dependencies: tuple[Dependency, ...] = ()
+
+
+def job_records(
+    document: Document, where: str | None = None, *, cluster: Names | None = None
+) -> tuple[tuple[JobRecord, ...], tuple[FormatError, ...]]:
+    """The jobs of a document in dependency order, and the warnings of reading and mapping it.
+
+    `cluster` gives the names that patterns are expanded against; without it a pattern is
+    something that cannot be done, and dealt with by its awareness policy.
+
+    Raises FormatError for contradictory counts, a dependency on a job that is not there or
+    on itself in a circle, and whatever cannot be done under the policy Reject.
+    """
+    warnings = list(document.warnings)
+    requester = Requester(where, cluster, warnings)
+    jobs = list(_jobs(document.root))
+    ids = [job.value("Id") or "" for job, _ in jobs]
+    by_name: dict[str, list[str]] = {}
+    for (job, _), own in zip(jobs, ids, strict=True):
+        if name := job.value("Name"):
+            by_name.setdefault(name, []).append(own)
+    _check_references(document.root, set(ids), requester)
+    records = []
+    for job, group in jobs:
+        dependencies = _dependencies(job, set(ids), by_name, requester)
+        records.append(_record(job, group, dependencies, requester))
+    return tuple(_ordered(records, where)), tuple(warnings)
+
+
+def _jobs(root: Element) -> list[tuple[Element, str | None]]:
+    """Every job with its defaults merged in, and the id of its group."""
+    if root.name == "Job":
+        return [(root, None)]
+    if root.name == "Data":
+        return [
+            pair for child in root.all("Job", "JobGroup") for pair in _jobs(child) if not child.is_reference
+        ]
+    defaults = root.first("JobDefaults")
+    return [(merged(job, defaults), root.value("Id")) for job in root.all("Job") if not job.is_reference]
+
+
+def _check_references(root: Element, ids: set[str], requester: Requester) -> None:
+    """A Job that only names another one names one that is there."""
+    for child in root.children:
+        if child.name == "Job" and child.is_reference and child.text.strip() not in ids:
+            requester.unsupported(child, f"job {clip(child.text.strip())!r} is not in the document")
+        elif child.name == "JobGroup":
+            _check_references(child, ids, requester)
+
+
+def _record(
+    job: Element, group: str | None, dependencies: tuple[Dependency, ...], requester: Requester
+) -> JobRecord:
+    """The record of one job."""
+    asked = requester.asked(job)
+    start, end = _time(job, "StartTime"), _time(job, "EndTime")
+    state = job.value("State")
+    holds = [hold for hold in job.all("Hold") if hold.text.strip().lower() not in ("", "none")]
+    duration = _duration(asked.topics.get("Duration"))
+    return JobRecord(
+        id=job.value("Id") or "",
+        jobspec=_jobspec(job, asked, duration, dependencies),
+        element=job,
+        line=job.line,
+        group=group,
+        name=job.value("Name"),
+        user=_credential(asked, "User"),
+        unix_group=_credential(asked, "Group"),
+        project=_credential(asked, "Project"),
+        queue=_credential(asked, "Queue"),
+        state=state,
+        submit=_time(job, "SubmitTime"),
+        start=start,
+        end=end,
+        duration=duration,
+        runtime=end - start if start is not None and end is not None else _delivered_duration(job),
+        priority=_time(job, "Priority"),
+        hold=bool(holds) or state == "Hold",
+        processors=asked.processors,
+        dependencies=dependencies,
+    )
+
+
+def _jobspec(
+    job: Element, asked: Asked, duration: int | None, dependencies: tuple[Dependency, ...]
+) -> Jobspec:
+    """The jobspec of a job; V1 where it fits."""
+    said = {
+        "queue": _credential(asked, "Queue"),
+        "bank": _credential(asked, "Project"),
+        "cwd": job.value("InitialWorkingDirectory"),
+    }
+    system: dict[str, Any] = {"duration": duration or 0} | {
+        key: value for key, value in said.items() if value
+    }
+    if name := job.value("Name"):
+        system["job"] = {"name": name}
+    if variables := _environment(job):
+        system["environment"] = variables
+    if asked.constraint != ANY:
+        system["constraints"] = to_json(asked.constraint)
+    if dependencies:
+        system["dependencies"] = [dependency.to_json() for dependency in dependencies]
+    tasks = tuple(_task(label, scope, job) for label, scope in asked.scopes)
+    attributes: FrozenDict = freeze({"system": system})
+    jobspec = Jobspec(asked.resources, tasks, attributes, CANONICAL)
+    return replace(jobspec, version=1) if v1_misfit(jobspec) is None else jobspec
+
+
+def _task(label: str, scope: Element, job: Element) -> Task:
+    """The task of one slot."""
+    executable = scope.value("Executable") or job.value("Executable")
+    arguments = (
+        scope.value("Arguments") or ("" if scope.value("Executable") else job.value("Arguments")) or ""
+    )
+    try:
+        words = shlex.split(arguments)
+    except ValueError:  # an unbalanced quotation mark
+        words = arguments.split()
+    command = (executable, *words) if executable else DEFAULT_COMMAND
+    rule = scope.first("TaskDistribution")
+    named = rule is not None and (rule.attribute("type") or "Rule") == "Rule"
+    return Task(
+        command, label, distribution=rule.text.strip() or None if rule is not None and named else None
+    )
+
+
+def _environment(job: Element) -> dict[str, str]:
+    environment = job.first("Environment")
+    if environment is None:
+        return {}
+    return {child.attribute("name") or "": child.text for child in environment.all("Variable")}
+
+
+def _time(job: Element, name: str) -> int | None:
+    text = job.value(name)
+    return int(text) if text else None
+
+
+def _credential(asked: Asked, name: str) -> str | None:
+    tree = asked.topics.get(name)
+    return first_value(tree) or None if tree is not None else None
+
+
+def _duration(tree: Tree | None) -> int | None:
+    """The longest duration that is acceptable, the shortest if there is no longest; None if unlimited."""
+    if tree is None:
+        return None
+    found = number_set(tree, lambda e: Fraction(e.text.strip()))
+    if not found:
+        return None
+    return found.last if found.last < ENDLESS else found.first
+
+
+def _delivered_duration(job: Element) -> int | None:
+    found = [c for part in job.all("Delivered") for c in part.all("Duration")]
+    return int(found[0].text) if found else None
+
+
+# -- dependencies ---------------------------------------------------------------------
+
+
+def _dependencies(
+    job: Element, ids: set[str], by_name: dict[str, list[str]], requester: Requester
+) -> tuple[Dependency, ...]:
+    """The dependencies of a job and of its task groups, and the time before which it may not start."""
+    found: list[Dependency] = []
+    scopes = (job, *job.all("TaskGroupDefaults"), *job.all("TaskGroup"))
+    for element in (element for scope in scopes for element in scope.all("Dependency")):
+        value = element.text.strip()
+        named = element.attribute("designator") == "JobName"
+        targets = by_name.get(value, []) if named else [value] if value in ids else []
+        if not targets:
+            kind = "named " if named else ""
+            requester.unsupported(
+                element, f"job {kind}{clip(value)!r} is not in the document", "a job to depend on"
+            )
+        scheme = CONDITIONS.get(element.attribute("condition") or "OnSuccess", "afterok")
+        code = element.attribute("code")
+        params = FrozenDict(code=int(code)) if code is not None and scheme == "afterany" else FrozenDict()
+        found += [Dependency(scheme, target, params) for target in targets]
+    if (eligible := _time(job, "EligibleTime")) is not None:
+        found.append(Dependency("begin-time", str(eligible)))
+    return tuple(dict.fromkeys(found))
+
+
+def _ordered(records: list[JobRecord], where: str | None) -> list[JobRecord]:
+    """The records so that each comes after those it depends on, otherwise in the order of the text."""
+    place_of = {record.id: number for number, record in enumerate(records)}
+    waiting: list[set[int]] = []
+    followers: dict[int, list[int]] = {}
+    for number, record in enumerate(records):
+        needed = {place_of[d.value] for d in record.dependencies if d.scheme in CONDITIONS.values()}
+        waiting.append(needed)
+        for other in needed:
+            followers.setdefault(other, []).append(number)
+    ready = [number for number, needed in enumerate(waiting) if not needed]
+    heapq.heapify(ready)
+    ordered = []
+    while ready:
+        number = heapq.heappop(ready)
+        ordered.append(records[number])
+        for follower in followers.get(number, ()):
+            waiting[follower].discard(number)
+            if not waiting[follower]:
+                heapq.heappush(ready, follower)
+    if len(ordered) < len(records):
+        raise _cycle(records, waiting, where)
+    return ordered
+
+
+def _cycle(records: list[JobRecord], waiting: list[set[int]], where: str | None) -> FormatError:
+    """Name the jobs of one circle."""
+    number = next(n for n, needed in enumerate(waiting) if needed)
+    walked: dict[int, None] = {}
+    while number not in walked:
+        walked[number] = None
+        number = min(waiting[number])
+    steps = list(walked)
+    circle = [*steps[steps.index(number) :], number]
+    names = " -> ".join(clip(records[n].id, 30) for n in reversed(circle[:12]))
+    spot = place(where, records[number].line, 1)
+    return FormatError(f"jobs wait for each other: {names}", where=spot, expected="no circle of dependencies")
