@@ -78,6 +78,10 @@ class AllocationLog:
             self.sink.write("".join(self._lines))
             self._lines.clear()
 
+    def text(self) -> str:
+        """Return the lines that are still in memory: all of them if there is no sink."""
+        return "".join(self._lines)
+
     def flush_to(self, sink: TextIO) -> None:
         """Write what is still in memory to `sink`; without a sink of its own that is everything."""
         sink.write("".join(self._lines))

@@ -8,6 +8,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from simsched.match.policy import find_policy
 from simsched.simulate.allocations import AllocationLog
 from simsched.simulate.config import RunConfig
 from simsched.simulate.engine import Engine
@@ -56,6 +57,7 @@ def simulate(
         For a policy, an order or an option that does not exist.
     """
     config = make_config(queue_policy=queue_policy, match_policy=match_policy, seed=seed, **options)
+    find_policy(config.match_policy)
     began = time.perf_counter()
     index = cluster.index
     prepared = prepare(workload.jobs, index, config)

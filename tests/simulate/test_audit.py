@@ -1,0 +1,261 @@
+"""The audit finds nothing in honest runs, and every fault that is planted."""
+
+from __future__ import annotations
+
+import json
+import random
+
+import pytest
+from simworld import job, machine, run, workload
+
+from simsched.errors import RunError
+from simsched.simulate.audit import audit, audit_run
+from simsched.simulate.inventory import Inventory
+
+MACHINE = machine(4, cores=2, gpus=1, properties={"ssd": "0-1"})
+JOBS = (
+    job("A", 0, "slot=2/[core=1;gpu]", 5),
+    job("B", 0, "slot=3/core=2", 9, 4),
+    job("C", 1, "slot=1/node", 3, constraint="ssd"),
+    job("D", 2, "node=2/slot=1/core=2", 3),
+    job("E", 3, "slot=9/node", 3),
+)
+
+
+@pytest.fixture
+def honest():
+    """(lines as records, rows of the table) of a run without a fault."""
+    result = run(MACHINE, *JOBS)
+    lines = [json.loads(line) for line in result.log.text().splitlines()]
+    columns = {name: column.tolist() for name, column in result.jobs.items()}
+    rows = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
+    for row in rows:
+        for name in ("start", "end"):
+            row[name] = None if row[name] != row[name] else row[name]
+    return lines, rows
+
+
+def check(lines, rows):
+    encoded = [json.dumps(line).encode() for line in lines]
+    return audit(Inventory.of(MACHINE), workload(*JOBS).jobs, encoded, rows)
+
+
+def of(lines, name, event):
+    return next(line for line in lines if line["id"] == name and line["event"] == event)
+
+
+def test_an_honest_run_is_clean(honest):
+    report = check(*honest)
+    assert report, str(report)
+    assert (report.jobs, report.allocations, report.releases) == (5, 4, 4)
+    assert str(report) == "audit: clean (5 jobs, 4 allocations, 4 releases)"
+
+
+def lite(line):
+    return line["R"]["execution"]["R_lite"]
+
+
+def double_booking(lines, rows):
+    """D gets the nodes that A is on."""
+    for event in ("alloc", "release"):
+        execution = of(lines, "D", event)["R"]["execution"]
+        execution.update(R_lite=[{"rank": "0-1", "children": {"core": "0-1"}}], nodelist=["n[0-1]"])
+
+
+def backwards(lines, rows):
+    lines[-1]["time"] = -1
+
+
+def unknown_job(lines, rows):
+    lines[0]["id"] = "nobody"
+
+
+def no_such_rank(lines, rows):
+    lite(of(lines, "A", "alloc"))[0]["rank"] = "7-8"
+
+
+def no_such_core(lines, rows):
+    lite(of(lines, "A", "alloc"))[0]["children"]["core"] = "5"
+
+
+def wrong_hosts(lines, rows):
+    of(lines, "A", "alloc")["R"]["execution"]["nodelist"] = ["n[2-3]"]
+
+
+def part_never_released(lines, rows):
+    release = lite(of(lines, "A", "release"))[0]
+    release["rank"] = "0"
+    of(lines, "A", "release")["R"]["execution"]["nodelist"] = ["n0"]
+
+
+def released_twice(lines, rows):
+    lines.append(dict(lines[-1]))
+
+
+def released_what_another_holds(lines, rows):
+    for entry in lite(of(lines, "A", "release")):
+        entry["children"] = {"core": "0-1"}
+
+
+def too_little(lines, rows):
+    for event in ("alloc", "release"):
+        of(lines, "A", event)["R"]["execution"].update(
+            R_lite=[{"rank": "0", "children": {"core": "0", "gpu": "0"}}], nodelist=["n0"]
+        )
+
+
+def no_gpu(lines, rows):
+    for event in ("alloc", "release"):
+        for entry in lite(of(lines, "A", event)):
+            del entry["children"]["gpu"]
+
+
+def half_a_node(lines, rows):
+    for event in ("alloc", "release"):
+        lite(of(lines, "C", event))[0]["children"] = {"core": "0"}
+
+
+def constraint_broken(lines, rows):
+    for event in ("alloc", "release"):
+        execution = of(lines, "C", event)["R"]["execution"]
+        execution["R_lite"][0]["rank"] = "3"
+        execution["nodelist"] = ["n3"]
+
+
+def wrong_expiration(lines, rows):
+    of(lines, "A", "alloc")["R"]["execution"]["expiration"] += 1
+
+
+def ran_too_long(lines, rows):
+    row = next(row for row in rows if row["id"] == "B")
+    late = of(lines, "B", "release")
+    row["end"] = late["time"] = late["time"] + 1
+    lines.sort(key=lambda line: line["time"])
+
+
+def row_missing(lines, rows):
+    rows.pop(0)
+
+
+def row_twice(lines, rows):
+    rows.append(dict(rows[0]))
+
+
+def row_tells_another_start(lines, rows):
+    rows[0]["start"] += 1
+
+
+def row_tells_more_cores(lines, rows):
+    rows[0]["cores"] += 1
+
+
+def infeasible_without_reason(lines, rows):
+    next(row for row in rows if row["id"] == "E")["reason"] = None
+
+
+def infeasible_and_ran(lines, rows):
+    rows[0].update(result="INFEASIBLE", reason="never")
+
+
+def never_allocated(lines, rows):
+    lines[:] = [line for line in lines if line["id"] != "D"]
+
+
+PLANTED = [
+    (double_booking, "A3"),
+    (backwards, "A1"),
+    (unknown_job, "A1"),
+    (no_such_rank, "A2"),
+    (no_such_core, "A2"),
+    (wrong_hosts, "A2"),
+    (part_never_released, "A4"),
+    (released_twice, "A4"),
+    (released_what_another_holds, "A4"),
+    (too_little, "A5"),
+    (no_gpu, "A5"),
+    (half_a_node, "A5"),
+    (constraint_broken, "A6"),
+    (wrong_expiration, "A8"),
+    (ran_too_long, "A8"),
+    (row_missing, "A7"),
+    (row_twice, "A7"),
+    (row_tells_another_start, "A7"),
+    (row_tells_more_cores, "A7"),
+    (infeasible_without_reason, "A7"),
+    (infeasible_and_ran, "A7"),
+    (never_allocated, "A7"),
+]
+
+
+@pytest.mark.parametrize(("plant", "law"), PLANTED, ids=[plant.__name__ for plant, _ in PLANTED])
+def test_a_planted_fault_is_found(honest, plant, law):
+    lines, rows = honest
+    plant(lines, rows)
+    report = check(lines, rows)
+    assert not report
+    assert law in report.counts, str(report)
+    assert f"{law} job" in str(report)
+
+
+def test_lines_that_are_no_records_are_faults(honest):
+    _, rows = honest
+    report = audit(Inventory.of(MACHINE), workload(*JOBS).jobs, [b"{}", b"nonsense", b"[1]"], rows)
+    assert report.counts["A1"] == 3
+
+
+def test_an_exclusive_node_is_held_alone(honest):
+    """C holds n0 or n1 whole; a job on its second core is a fault though no unit is named twice."""
+    cluster = machine(1, cores=2)
+    jobs = (job("N", 0, "slot=1/node/core=1", 5), job("S", 0, "slot=1/core=1", 5))
+    result = run(cluster, *jobs, policy="fcfs")
+    lines = [json.loads(line) for line in result.log.text().splitlines()]
+    assert [line["time"] for line in lines] == [0, 5, 5, 10]
+    lines[2]["time"] = 0
+    lines[2]["R"]["execution"]["R_lite"][0]["children"] = {"core": "1"}
+    lines[3]["R"]["execution"]["R_lite"][0]["children"] = {"core": "1"}
+    lines.insert(1, lines.pop(2))
+    report = audit(Inventory.of(cluster), workload(*jobs).jobs, [json.dumps(x).encode() for x in lines], [])
+    assert "A3" in report.counts
+
+
+def test_a_directory_without_allocations_cannot_be_audited(tmp_path):
+    result = run(MACHINE, *JOBS, allocations=False)
+    path = result.save(tmp_path / "run")
+    with pytest.raises(RunError, match=r"allocations\.jsonl"):
+        audit_run(path, MACHINE, workload(*JOBS))
+
+
+SHAPES = (
+    "slot=2/core=1",
+    "slot=1/[core=2;gpu]",
+    "slot=1/node",
+    "slot=2/node",
+    "node=2/slot=1/core=1",
+    "node=1/slot=2/core=1",
+    "slot=1-4/core=1",
+    "core=2",
+)
+
+
+@pytest.mark.parametrize("policy", ["fcfs", "easy", "conservative", "hybrid"])
+@pytest.mark.parametrize("match", ["first", "hinode", "lonodex", "bestfit"])
+def test_random_runs_are_clean(tmp_path, policy, match):
+    """Law: no policy ever books twice, gives too little, or breaks a constraint."""
+    rng = random.Random(f"{policy} {match}")
+    for round_ in range(6):
+        jobs = [
+            job(
+                number,
+                rng.randint(0, 40),
+                rng.choice(SHAPES),
+                rng.choice([0, 1, rng.randint(1, 30)]),
+                rng.choice([5, 20, 60, float("inf")]),
+                constraint=rng.choice([None, None, "ssd", "-ssd"]),
+            )
+            for number in range(40)
+        ]
+        result = run(MACHINE, *jobs, policy=policy, match_policy=match, seed=round_)
+        path = result.save(tmp_path / f"run{round_}")
+        report = audit_run(path, MACHINE, workload(*jobs))
+        assert report, str(report)
+        assert set(result.jobs["result"]) <= {"COMPLETED", "TIMEOUT"}
