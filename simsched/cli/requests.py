@@ -73,7 +73,7 @@ def _register_validate(subparsers: Subparsers) -> None:
     parser = subparsers.add_parser(
         "validate",
         help="check jobspecs, shapes, constraints, R and JGF; every fault with its place",
-        description="Print every fault with its file, line, column and JSON path; exit status 2 if there is any.",
+        description="Print every fault with file, line, column and JSON path; exit status 2 if there is any.",
     )
     parser.add_argument("files", nargs="*", metavar="FILE", help="- reads stdin")
     kinds = (*REQUEST_KINDS, *OTHER_KINDS, "auto")
@@ -202,7 +202,8 @@ def validate(args: argparse.Namespace) -> int:
 
 def _counted(report: Report) -> str:
     many = "" if report.documents == 1 else "s"
-    return f"{report.documents} {report.kind}{many}" if report.documents else report.kind
+    counted = f"{report.documents} {report.kind}{many}" if report.documents else report.kind
+    return "; ".join((counted, *report.notes))
 
 
 def _print_json(reports: list[Report]) -> None:
@@ -305,6 +306,16 @@ def _cluster(path: str, where: str) -> Report:
     return Report(where, "graph", 1, ())
 
 
+#: Reasons to leave a record out that are no faults of a trace: it says that these jobs never ran.
+_NO_JOBS = {
+    "partial execution record",
+    "cancelled before it started",
+    "never started",
+    "no processors",
+    "no run time",
+}
+
+
 def _workload(kind: str) -> Callable[[str, str], Report]:
     def judge(path: str, where: str) -> Report:
         from simsched.formats.faults import Fault
@@ -315,8 +326,11 @@ def _workload(kind: str) -> Callable[[str, str], Report]:
         faults = tuple(
             Fault((), f"{skip.reason}: {skip.text}" if skip.text else skip.reason, where=skip.where)
             for skip in loaded.skipped
+            if skip.reason not in _NO_JOBS
         )
-        return Report(where, "job", len(loaded.jobs), faults)
+        counts = loaded.skipped_counts.items()
+        notes = tuple(f"{count} records left out: {reason}" for reason, count in counts if reason in _NO_JOBS)
+        return Report(where, "job", len(loaded.jobs), faults, notes)
 
     return judge
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, TypeAlias
 
 from simsched.formats.constraint import ANY, NONE, And, Constraint, Hosts, Not, Or, Properties, Ranks
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
 Terms: TypeAlias = list[Constraint]
 
 _MAX_HOSTS = 100_000
+_WORDS = re.compile(r"[0-9]+|[^0-9]+")
 _ROUNDS = 10
 
 
@@ -58,7 +60,18 @@ def _leaf(constraint: Properties | Hosts | Ranks) -> Constraint:
     if not constraint.hostlist:
         return NONE
     small = len(constraint.hostlist) <= _MAX_HOSTS
-    return Hosts(constraint.hostlist.unique()) if small else constraint
+    return Hosts(_sorted(constraint.hostlist)) if small else constraint
+
+
+def _sorted(hosts: Iterable[str]) -> Hostlist:
+    """Return the hosts as a set is written: each once, numbers in the order of numbers."""
+    return Hostlist.from_hosts(sorted(set(hosts), key=_natural))
+
+
+def _natural(host: str) -> tuple[tuple[bool, int, str], ...]:
+    return tuple(
+        (word.isdecimal(), int(word) if word.isdecimal() else 0, word) for word in _WORDS.findall(host)
+    )
 
 
 def _negated(arg: Constraint) -> Constraint:
@@ -92,9 +105,19 @@ def _gathered(
 
 
 def _absorbed(term: Constraint, terms: Terms, join: type[And | Or]) -> bool:
-    """Whether `term`, of the other kind of operator, contains one of its neighbours."""
-    other = Or if join is And else And
-    return isinstance(term, other) and any(arg in terms for arg in term.args)
+    """Whether `term` adds nothing beside one of its neighbours."""
+    others = [other for other in terms if other is not term]
+    if join is And:  # a and (a or b)
+        return isinstance(term, Or) and any(_implies(other, arg) for other in others for arg in term.args)
+    parts = term.args if isinstance(term, And) else (term,)  # a or (a and b)
+    return any(_implies(part, other) for other in others for part in parts)
+
+
+def _implies(first: Constraint, second: Constraint) -> bool:
+    """Whether it is plain to see that `second` holds wherever `first` does."""
+    if isinstance(first, Properties) and isinstance(second, Properties):
+        return set(first.names) >= set(second.names)
+    return first == second
 
 
 def _clash(terms: Terms) -> bool:
@@ -136,7 +159,7 @@ def _merge_or(terms: Terms) -> Terms:
                 union = union | ids
             merged.append(Ranks(union))
         elif isinstance(term, Hosts) and few:
-            merged.append(Hosts(Hostlist.parse([str(part) for part in hosts]).unique()))
+            merged.append(Hosts(_sorted(host for part in hosts for host in part)))
         else:
             merged.append(term)
     return merged

@@ -102,12 +102,14 @@ def _token(found: re.Match[str]) -> _Token:
     kind = found.lastgroup or "term"
     if found["term"] is not None:
         at = found.start("term")
-        operand = found["bare"]
+        operand, operator = found["bare"], found["operator"]
         if found["single"] is not None:
             operand = found["single"].replace("''", "'")
         elif found["double"] is not None:
             operand = found["double"].replace('""', '"')
-        return _Token("term", at, found["operator"], operand)
+        elif operator is None and ":" in operand:
+            operator, _, operand = operand.partition(":")
+        return _Token("term", at, operator, operand)
     at = found.start(kind)
     return _Token(found[kind] if kind in {"sign", "word"} else {"minus": "-"}.get(kind, kind), at)
 
@@ -199,12 +201,13 @@ class _Parser:
         return inner
 
     def term(self, token: _Token) -> Constraint:
-        operator = ALIASES.get(token.operator or "properties")
+        operator = ALIASES.get("properties" if token.operator is None else token.operator)
         if operator is None:
             known = "properties, host or rank; a name with a colon is written properties:NAME"
             raise self.fail(f"unknown operator {token.operator!r}", known, token.at)
-        if not token.operand and operator == "properties":
-            raise self.fail("the name of the property is empty", "a property", token.at)
+        after = token.at + len(token.operator or "") + 1
+        if not token.operand and not self.text.startswith(("'", '"'), after):
+            raise self.fail(f"nothing follows {token.operator}:", _EXPECTED, token.at)
         try:
             return from_json({operator: [token.operand]})
         except FormatError as error:
@@ -222,7 +225,7 @@ def format_text(constraint: Constraint) -> str:
     return _format(constraint)[0]
 
 
-def _format(constraint: Constraint) -> tuple[str, int]:  # noqa: PLR0911 - one for each kind
+def _format(constraint: Constraint) -> tuple[str, int]:
     """Return the text and how closely its outermost operator binds."""
     match constraint:
         case Properties(names):

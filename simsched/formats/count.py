@@ -125,8 +125,7 @@ class Count:
         """
         if n < self.min:
             return None
-        if self.max is not None and n > self.max:
-            n = self.max
+        n = min(n, MAX_COUNT if self.max is None else self.max)
         if self.ids is not None:
             return next(min(n, high) for low, high in reversed(self.ids.ranges) if low <= n)
         if self.operator == "+":
@@ -139,7 +138,7 @@ class Count:
     def _after(self, n: int) -> int:
         if self.operator == "*":
             return n * self.operand
-        return int(n**self.operand) if n.bit_length() * self.operand < 4096 else MAX_COUNT**4
+        return int(n**self.operand) if self.operand <= MAX_COUNT.bit_length() else MAX_COUNT + 1
 
     def values(self, limit: int) -> Iterator[int]:
         """Yield at most `limit` acceptable numbers, smallest first; nothing is expanded.
@@ -154,7 +153,7 @@ class Count:
             yield from self.ids
             return
         n = self.min
-        while self.max is None or n <= self.max:
+        while n <= (MAX_COUNT if self.max is None else self.max):
             yield n
             n = n + self.operand if self.operator == "+" else self._after(n)
 
@@ -225,9 +224,7 @@ def _bad_number(n: int, where: str | None) -> SimschedError:
     return LimitError("the count is too large", where=where, expected=f"at most {MAX_COUNT}")
 
 
-def _range_fault(  # noqa: PLR0911 - one for each rule
-    low: int, high: int | None, operator: str, operand: int
-) -> tuple[str, str, str] | None:
+def _range_fault(low: int, high: int | None, operator: str, operand: int) -> tuple[str, str, str] | None:
     """Return (key, message, expected) of the first RFC 14 rule that the range breaks."""
     for key, n in (("min", low), ("max", high), ("operand", operand)):
         if n is not None and n < 1:

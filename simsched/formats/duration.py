@@ -71,10 +71,17 @@ def format_duration(seconds: float) -> str:
     if math.isinf(seconds):
         return "inf"
     candidates = (_candidate(seconds, suffix) for suffix in ("s", "m", "h", "d", "ms"))
-    exact = [text for text in candidates if parse_duration(text) == seconds]
+    exact = [text for text in candidates if _means(text, seconds)]
     best = min(exact, key=len)
     shortest = [text for text in exact if len(text) == len(best)]
     return min(shortest, key=lambda text: -SECONDS[text.lstrip("0123456789.e+-")])
+
+
+def _means(text: str, seconds: float) -> bool:
+    try:
+        return parse_duration(text) == seconds
+    except FormatError:  # beyond what a float holds
+        return False
 
 
 def _candidate(seconds: float, suffix: str) -> str:

@@ -36,16 +36,17 @@ SCHEMAS = ("rfc14", "v1")
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What was found in one text: how many documents of what kind, and every fault."""
+    """What was found in one text: how many documents of what kind, every fault, and what is no fault."""
 
     where: str
     kind: str
     documents: int
     faults: tuple[Fault, ...]
+    notes: tuple[str, ...] = ()
 
     @property
     def is_valid(self) -> bool:
-        """Whether there is at least one document, and no fault."""
+        """Whether there is no fault (a text without a document has one)."""
         return not self.faults
 
 
