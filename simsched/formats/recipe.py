@@ -344,3 +344,11 @@ def _fault(rule: str, schema: Any, instance: Any) -> tuple[str | None, str | Non
         "const": repr(schema.get("const")),
     }
     return (found, words[rule]) if rule in words else (None, None)
+
+
+def format_recipe(document: Mapping[str, Any]) -> str:
+    """Return a recipe document as YAML text, keys in the order they have."""
+    import yaml
+
+    text: str = yaml.safe_dump(dict(document), sort_keys=False, allow_unicode=True, width=100)
+    return text
