@@ -64,9 +64,9 @@ def run_report(args: argparse.Namespace) -> int:
 
 def _rendered(runs: Sequence[Run], kind: str) -> str:
     if kind == "html":
-        from simsched.report import html
+        from simsched.report.html import page
 
-        return html.page(runs)
+        return page(runs)
     if kind == "text":
         from simsched.report import text
 

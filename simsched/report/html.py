@@ -88,7 +88,7 @@ def _frame(title: str, links: str, body: str, data: str, bokeh: str) -> str:
 <header><strong>simsched report</strong><nav aria-label="Sections">{links}</nav>
 <button id="theme" aria-pressed="false" title="Switch between light and dark">Dark</button></header>
 <main id="main">
-<noscript><p class="sorry">The charts of this page need JavaScript; its figures and tables do not.</p></noscript>
+<noscript><p class="sorry">The charts of this page need JavaScript; its figures do not.</p></noscript>
 {body}
 </main>
 <footer>Times are in seconds since the first submission unless another unit is written.

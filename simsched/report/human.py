@@ -14,6 +14,16 @@ if TYPE_CHECKING:
 _STEPS = ((86400.0, "d"), (3600.0, "h"), (60.0, "min"))
 _BARS = "▁▂▃▄▅▆▇█"
 MISSING = "-"
+_AXES = ((3 * 86400.0, 86400.0, "days"), (3 * 3600.0, 3600.0, "hours"), (180.0, 60.0, "min"))
+
+
+def time_unit(length: float) -> tuple[float, str]:
+    """Return the unit that an axis of this length (s) is best read in: its seconds and its name.
+
+    >>> time_unit(30), time_unit(86400 * 100)
+    ((1.0, 's'), (86400.0, 'days'))
+    """
+    return next(((seconds, name) for least, seconds, name in _AXES if length >= least), (1.0, "s"))
 
 
 def seconds(value: float) -> str:

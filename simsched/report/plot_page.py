@@ -28,12 +28,6 @@ if TYPE_CHECKING:
 MAX_BOXES = 1_500_000
 #: points of a curve of a distribution
 POINTS = 400
-UNITS = ((3 * 86400.0, 86400.0, "days"), (3 * 3600.0, 3600.0, "hours"), (180.0, 60.0, "min"), (0.0, 1.0, "s"))
-
-
-def unit_of(length: float) -> tuple[float, str]:
-    """Return the unit that a length of time is best read in: its seconds and its name."""
-    return next((seconds, name) for least, seconds, name in UNITS if length >= least)
 
 
 def run_section(run: Run, prefix: str, charts: list[dict[str, Any]]) -> str:
@@ -70,7 +64,7 @@ def _over_time(run: Run, prefix: str, drawn: plot_bokeh.Charts, charts: list[dic
     last = float(np.nanmax([run.jobs["end"].max(), run.timeline["time"].max(), origin + 1]))
     times = run.jobs[["submit", "start", "end"]].to_numpy() - origin
     tick = tick_of(np.concatenate([times.ravel(), run.timeline["time"].to_numpy() - origin]))
-    seconds, unit = unit_of(last - origin)
+    seconds, unit = human.time_unit(last - origin)
     rows = rows_of(run, rects) if len(rects) else 0
     kinds = [k for k in m.types(run.timeline) if run.totals.get(k)]
     kinds.sort(key=lambda k: (k != "core", k))
@@ -359,8 +353,8 @@ def _verdicts(runs: Sequence[Run], pairs: Sequence[Comparison]) -> str:
         lines.append(
             f"<li><strong>{escape(run.name)}</strong> against {escape(runs[0].name)}: {found.verdict}."
             f" Over {found.jobs:,} jobs the mean wait differs by {human.seconds(found.wait.estimate)}"
-            f" (95 % interval {low} to {high}, bootstrap over days); {human.share(found.sooner)} of the jobs start sooner,"
-            f" {human.share(found.later)} later.</li>"
+            f" (95 % interval {low} to {high}, bootstrap over days); {human.share(found.sooner)} of the jobs"
+            f" start sooner, {human.share(found.later)} later.</li>"
         )
     return f'<section class="panel"><h2>In words</h2><ul class="verdicts">{"".join(lines)}</ul></section>'
 
