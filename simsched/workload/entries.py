@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 #: Fields of a job that are keys of an entry with the same name, and what they are when left out.
 _SAME = (
     ("runtime", None), ("name", None), ("user", None), ("group", None), ("bank", None), ("queue", None),
-    ("urgency", 16), ("preceding", None), ("think_time", None), ("hold", False), ("cancel_at", None),
+    ("urgency", 16), ("priority", None), ("preceding", None), ("think_time", None), ("hold", False),
+    ("cancel_at", None),
     ("procs", None), ("nodes", None), ("memory", None), ("partition", None), ("wait", None), ("status", None),
 )  # fmt: skip
 

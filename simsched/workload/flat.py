@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -48,6 +48,19 @@ def _units(vertices: tuple[ResourceVertex, ...], copies: int) -> Iterator[tuple[
         units = copies * vertex.count.min
         yield vertex.type, units
         yield from _units(vertex.with_, units)
+
+
+def bare(jobspec: Jobspec) -> Jobspec:
+    """Return the request alone: what a `Job` says itself (limit, queue, name …) is taken away.
+
+    So jobs that ask for the same share one jobspec, whoever submitted them.
+    """
+    from simsched.formats.frozen import FrozenDict
+
+    system = FrozenDict(duration=0.0)
+    if "constraints" in jobspec.system:
+        system = FrozenDict(duration=0.0, constraints=jobspec.system["constraints"])
+    return replace(jobspec, attributes=FrozenDict(system=system))
 
 
 def procs_of(procs: int | None, jobspec: Jobspec) -> int:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from simsched.errors import SimschedError, WorkloadError
 from simsched.workload import gather as why
+from simsched.workload.flat import bare
 from simsched.workload.gather import Gather, Row, whole
 from simsched.workload.mapping import Flat, Reading
 from simsched.workload.source import Source
@@ -185,26 +186,23 @@ def _file(folder: Path, name: str) -> Path | None:
 
 @dataclass(slots=True)
 class _Requests:
-    """Jobspecs by their text, so that equal ones are one object."""
+    """Reads jobspecs; equal requests are one object."""
 
-    made: dict[str, Jobspec] = field(default_factory=dict)
-    by_value: dict[Jobspec, Jobspec] = field(default_factory=dict)
+    known: dict[Jobspec, Jobspec] = field(default_factory=dict)
 
-    def read(self, path: Path) -> Jobspec:
+    def read(self, path: Path) -> tuple[Jobspec, Jobspec]:
+        """Return (the whole jobspec, the shared request alone)."""
         from simsched.formats.jobspec import load_jobspec
 
-        text = Source.of(path).text()
-        made = self.made.get(text)
-        if made is None:
-            jobspec = load_jobspec(path)
-            made = self.made[text] = self.by_value.setdefault(jobspec, jobspec)
-        return made
+        jobspec = load_jobspec(path)
+        request = bare(jobspec)
+        return jobspec, self.known.setdefault(request, request)
 
 
 def _add_folder(gather: Gather, requests: _Requests, folder: Path, spec: Path, log: Path) -> None:
     from simsched.formats.eventlog import iter_eventlog
 
-    jobspec = requests.read(spec)
+    jobspec, request = requests.read(spec)
     with closing(Source.of(log).lines()) as lines:
         life = _Life.of(iter_eventlog(lines, f"{folder.name}/{log.name}"))
     number = folder.name
@@ -219,7 +217,7 @@ def _add_folder(gather: Gather, requests: _Requests, folder: Path, spec: Path, l
         Row(
             id_,
             life.submit,
-            jobspec,
+            request,
             life.start,
             whole(round((life.finish or 0) - (life.start or 0), 6)),
             None if jobspec.duration is None else whole(jobspec.duration),

@@ -32,7 +32,8 @@ class Job(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     (None: unknown, it runs to its limit).  `procs` and `nodes` are the flat counts of the
     trace, `memory` is KB per processor; what is matched is the `jobspec` alone.  `wait`
     and `status` are the trace's own outcome and serve comparison only.  `job.preceding`
-    and `think_time` are columns 17 and 18 of SWF 2.2.
+    and `think_time` are columns 17 and 18 of SWF 2.2.  The value of a ``begin-time``
+    dependency is on the same clock as `submit`.  `priority` is what another scheduler gave.
     """
 
     id: int | str
@@ -46,6 +47,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     bank: str | None = None
     name: str | None = None
     urgency: int = 16
+    priority: int | None = None
     dependencies: tuple[Dependency, ...] = ()
     preceding: int | str | None = None
     think_time: int | float | None = None

@@ -50,6 +50,7 @@ READERS = {
     "sacct-json": Format("slurm_json", "read_sacct_json", "text", "Slurm accounting, sacct --json"),
     "flux": Format("flux_jobs", "read_flux_jobs", "text", "Flux, flux jobs -a --json"),
     "batsim": Format("batsim", "read_batsim", "text", "Batsim's JSON workloads"),
+    "sss": Format("sss_jobs", "read_sss", "text", "SSS Job Objects 3.1.0 (XML)"),
     "pbs": Format("pbs", "read_pbs", "lines", "PBS and Torque accounting logs"),
 }
 

@@ -28,15 +28,19 @@ class Writer(NamedTuple):
 WRITERS = {
     "swf": Writer(
         "swf_writer", "write_swf", (".swf",),
-        ("jobspec", "urgency", "dependencies", "hold", "cancel_at", "bank", "nodes"),
+        ("jobspec", "urgency", "priority", "dependencies", "hold", "cancel_at", "bank", "nodes"),
     ),
     "batsim": Writer(
         "batsim", "write_batsim", (".json",),
-        ("jobspec", "urgency", "dependencies", "hold", "cancel_at", "bank", "nodes", "queue", "group",
-         "partition", "memory", "wait", "status", "preceding", "think_time"),
+        ("jobspec", "urgency", "priority", "dependencies", "hold", "cancel_at", "bank", "nodes", "queue",
+         "group", "partition", "memory", "wait", "status", "preceding", "think_time"),
     ),
     "jobs": Writer("entries", "write_jobs_yaml", (".yaml", ".yml")),
     "jsonl": Writer("entries", "write_jsonl", (".jsonl",)),
+    "sss": Writer(
+        "sss_jobs", "write_sss", (".xml",),
+        ("urgency", "cancel_at", "preceding", "think_time", "nodes", "memory", "partition"),
+    ),
 }  # fmt: skip
 
 

@@ -229,8 +229,21 @@ def _positive(factor: float) -> None:
 
 
 def _moved(job: Job, seconds: float) -> Job:
-    cancel = None if job.cancel_at is None else job.cancel_at + seconds
-    return change(job, submit=job.submit + seconds, cancel_at=cancel)
+    """Return the job so much later: submission, cancellation and begin-time dependencies."""
+    new: dict[str, Any] = {"submit": job.submit + seconds}
+    if job.cancel_at is not None:
+        new["cancel_at"] = job.cancel_at + seconds
+    if job.dependencies:
+        new["dependencies"] = tuple(_later(item, seconds) for item in job.dependencies)
+    return change(job, **new)
+
+
+def _later(item: Dependency, seconds: float) -> Dependency:
+    from simsched.formats.dependency import Dependency
+
+    if item.scheme != "begin-time":
+        return item
+    return Dependency(item.scheme, f"{max(0.0, float(item.value) + seconds):.15g}", item.params)
 
 
 def _closed(jobs: Iterable[Job]) -> tuple[Job, ...]:

@@ -69,6 +69,7 @@ def test_a_line_becomes_a_job():
         "bank": "phys",
         "name": "sim",
         "urgency": 16,
+        "priority": None,
         "dependencies": (),
         "preceding": None,
         "think_time": None,

@@ -1,0 +1,175 @@
+"""SSS Job Objects (3.1.0) as a workload, and back.
+
+The document and its mapping to jobspecs are `simsched.formats.sss`; this module puts its
+jobs on one clock.  SubmitTime is the submission (the earliest of the document where a job
+has none), EligibleTime a ``begin-time`` dependency on the same clock, Duration the limit,
+EndTime - StartTime (or Delivered's Duration) the run time.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from simsched.errors import SimschedError, WorkloadError
+from simsched.formats.dependency import Dependency
+from simsched.workload.dependencies import refuse_cycles
+from simsched.workload.flat import bare
+from simsched.workload.gather import EARLY
+from simsched.workload.job import Job, Skip, Skips, assemble
+from simsched.workload.mapping import Reading
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from simsched.formats.jobspec import Jobspec
+    from simsched.formats.sss.records import JobRecord
+    from simsched.formats.sss.tree import Element
+    from simsched.workload.job import Workload
+
+_BEFORE_RUNNING = frozenset(("Deferred", "Hold", "Staged", "Idle", "Queued", ""))
+
+
+def read_sss(text: str, reading: Reading | None = None) -> Workload:
+    """Read a document of Job Objects: Job, JobGroup or Data.
+
+    What was understood with a warning (awareness policy Warn) is in the header under ``Note``.
+
+    Raises
+    ------
+    FormatError
+        When the text is no such document, or holds what its policy Reject refuses.
+    WorkloadError
+        When jobs wait for each other; at the first record left out under `strict`.
+    """
+    from simsched.formats.sss import job_records, read_document
+
+    reading = reading or Reading(source="jobs.xml")
+    records, warnings = job_records(read_document(text, reading.source), reading.source)
+    records = records[: reading.limit]
+    base = min((record.submit for record in records if record.submit is not None), default=0)
+    skips = Skips(strict=reading.strict)
+    shared: dict[Jobspec, Jobspec] = {}
+    jobs = []
+    for record in records:
+        reason = _fault(record, base)
+        if reason is None:
+            request = bare(record.jobspec)
+            jobs.append(_job(record, base, shared.setdefault(request, request)))
+        else:
+            skips.add(Skip(f"{reading.source}:{record.line}", reason, f"job {record.id}", record.id))
+    refuse_cycles(jobs)
+    header = {"UnixStartTime": str(base)}
+    if warnings:
+        header["Note"] = "\n".join(str(warning) for warning in warnings)
+    return assemble(jobs, skips, source=reading.source, name=reading.name, kind="sss", header=header)
+
+
+def _fault(record: JobRecord, base: int) -> str | None:
+    """Return why a record is no job of a workload, or None."""
+    if record.start is not None and record.start < (base if record.submit is None else record.submit):
+        return EARLY
+    return "ends before it starts" if record.runtime is not None and record.runtime < 0 else None
+
+
+def _job(record: JobRecord, base: int, jobspec: Jobspec) -> Job:
+    submit = base if record.submit is None else record.submit
+    return Job(
+        id=record.id,
+        submit=submit - base,
+        jobspec=jobspec,
+        runtime=record.runtime,
+        duration=record.duration,
+        user=record.user,
+        group=record.unix_group,
+        queue=record.queue,
+        bank=record.project,
+        name=record.name,
+        priority=record.priority,
+        hold=record.hold,
+        procs=record.processors,
+        dependencies=tuple(_on_our_clock(item, base) for item in record.dependencies),
+        wait=None if record.start is None else record.start - submit,
+        status=_status(record),
+    )
+
+
+def _on_our_clock(item: Dependency, base: int) -> Dependency:
+    if item.scheme != "begin-time":
+        return item
+    return Dependency(item.scheme, str(max(0, int(item.value) - base)), item.params)
+
+
+def _status(record: JobRecord) -> str | None:
+    if record.runtime is None or (record.state or "") in _BEFORE_RUNNING:
+        return None
+    code = record.element.value("ExitCode")
+    return "FAILED" if code and code.strip() not in {"", "0"} else "COMPLETED"
+
+
+def write_sss(workload: Workload) -> Iterator[str]:
+    """Yield the lines of a Data document with one Job a job.
+
+    Raises
+    ------
+    WorkloadError
+        Naming the job, when its request is one that no Job Object can say.
+    """
+    from simsched.formats.sss import write_xml
+    from simsched.formats.sss.tree import Element
+
+    said = workload.header.get("UnixStartTime", "0")
+    base = int(said) if said.isascii() and said.isdigit() and len(said) < 12 else 0
+    jobs = tuple(_element(job, base) for job in workload.jobs)
+    yield from write_xml(Element("Data", (), "", jobs)).splitlines()
+
+
+def _element(job: Job, base: int) -> Element:
+    from dataclasses import replace
+
+    from simsched.formats.sss import job_element
+    from simsched.formats.sss.tree import Element
+
+    waits = [_in_the_epoch(item, base).to_json() for item in job.dependencies]
+    jobspec = job.jobspec.with_system(
+        duration=job.duration or 0,
+        queue=job.queue,
+        bank=job.bank,
+        job={"name": job.name} if job.name else None,
+        dependencies=waits or None,
+    )
+    try:
+        made = job_element(
+            jobspec,
+            str(job.id),
+            submit=base + job.submit,
+            user=job.user,
+            group=job.group,
+            priority=job.priority,
+            hold=job.hold,
+        )
+    except SimschedError as error:
+        raise WorkloadError(
+            f"job {job.id} cannot be written: {error.message}", where=error.where, expected=error.expected
+        ) from None
+    return replace(made, children=(*made.children, *_outcome(job, base, Element)))
+
+
+def _outcome(job: Job, base: int, element: type[Element]) -> Iterator[Element]:
+    """Yield what a trace knows of the job's fate: when it ran, or for how long."""
+    if job.runtime is None:
+        return
+    if job.status is not None:
+        yield element("State", (), "Completed")
+        yield element("ExitCode", (), "0" if job.status == "COMPLETED" else "1")
+    if job.wait is None:
+        yield element("Delivered", (), "", (element("Duration", (), str(round(job.runtime))),))
+        return
+    start = base + job.submit + job.wait
+    yield element("StartTime", (), str(round(start)))
+    yield element("EndTime", (), str(round(start + job.runtime)))
+
+
+def _in_the_epoch(item: Dependency, base: int) -> Dependency:
+    if item.scheme != "begin-time":
+        return item
+    return Dependency(item.scheme, str(base + int(float(item.value))), item.params)
