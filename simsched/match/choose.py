@@ -12,17 +12,18 @@ from typing import TYPE_CHECKING
 from simsched.graph.index import TARGET
 from simsched.match import exact
 from simsched.match.capacity import EVERYWHERE, capacity, copies_of
-from simsched.match.descend import Descent
-from simsched.match.policy import MatchPolicy, find_policy
+from simsched.match.descend import Descent, first_copies
+from simsched.match.draws import finished
+from simsched.match.policy import MatchPolicy, find_policy, fixed_order
 from simsched.match.request import SLOT, VERTEX, compile_request, with_amount
+from simsched.match.selection import Draw, Selection
 
 if TYPE_CHECKING:
     import numpy as np
 
     from simsched.graph.index import Index
     from simsched.match.allocate import Availability
-    from simsched.match.request import Need, Request
-    from simsched.match.selection import Selection
+    from simsched.match.request import Content, Need, Request
 
 
 def could_fit(request: Request, avail: Availability) -> bool:
@@ -38,7 +39,7 @@ def _has(need: Need, avail: Availability) -> bool:
     """Say whether one top-level need can be had, counted by itself."""
     content = need.content
     if content is not None and need.level == TARGET:
-        if need.kind == SLOT and len(content.needs) == len(need.children):
+        if need.kind == SLOT and not need.loose:
             return capacity(content, avail).total >= need.amount
         if need.kind == VERTEX:
             return capacity(content, avail).some >= need.amount
@@ -61,6 +62,8 @@ def select(
         if siblings compete and the exact search did not settle it within its limit.
     """
     policy = find_policy(policy)
+    if request.plain is not None and policy.static and not policy.whole_nodes:
+        return _select_plain(request, request.plain, avail, policy)
     if policy.whole_nodes and not request.alone:
         request = compile_request(request.jobspec, avail.index, request.rules, alone=True)
     if not could_fit(request, avail):
@@ -73,6 +76,25 @@ def select(
     if not request.separable:
         return exact.find(request, avail, policy, rng)
     return Descent(request, avail, policy, rng).build()
+
+
+def _select_plain(
+    request: Request, content: Content, avail: Availability, policy: MatchPolicy
+) -> Selection | None:
+    """Return copies of one slot of plain units in a fixed order: what most jobs ask for, without detours."""
+    supply = capacity(content, avail)
+    wanted = request.needs[0].amount
+    if supply.total < wanted:
+        return None
+    among = fixed_order(policy, avail.index.target_type, avail)
+    targets, copies = first_copies(supply.fits, wanted, among)
+    assert content.flat is not None
+    draws = [
+        Draw(type_, targets, copies if units == 1 else copies * units, wanted * units)
+        for type_, units in content.flat
+    ]
+    held = finished(draws, avail)
+    return Selection(request, targets, held, held, (), (), request.slots)
 
 
 def _can(request: Request, avail: Availability, policy: MatchPolicy) -> bool:

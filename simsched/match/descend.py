@@ -93,9 +93,8 @@ class Descent:
             among = self._candidates(above, vertex, index.target_type)
             targets, numbers = self._take(index.target_type, fits, slots, among, content=need.content)
             self._fill_targets(need.content, targets, numbers, covered=covered)
-            for child in need.children:
-                if child.level == ABOVE:
-                    self._place(child, slots, above, vertex, covered=covered)
+            for child in need.loose:
+                self._place(child, slots, above, vertex, covered=covered)
             return
         if need.flat is not None and above != EVERYWHERE and index.vertex_types[above].level != ABOVE:
             for type_, units in need.flat:
@@ -184,25 +183,13 @@ class Descent:
         Returns the candidates taken and how many copies of each (one number: the same of all).
         """
         if self.policy.order is None or self.policy.static:
-            found = _first_candidates(fits, wanted, among, most)
-            numbers = fits[found]
-        else:
-            found = np.flatnonzero(fits) if among is None else among[fits[among] > 0]
-            numbers = fits[found]
-            given = Candidates(kind, found, numbers, self.avail, self.rng, wanted, most, content)
-            if self.policy.each_copy:
-                return copies_in_order(self.policy, given)
-            order = arranged(self.policy, given)
-            found, numbers = found[order], numbers[order]
-        if most < MANY:
-            numbers = np.minimum(numbers, most)
-        if most == 1 or (len(numbers) >= wanted and int(numbers[:wanted].max()) == 1):
-            return found[:wanted], 1
-        sums = np.cumsum(numbers)
-        last = int(np.searchsorted(sums, wanted))
-        numbers = numbers[: last + 1].copy()
-        numbers[last] -= int(sums[last]) - wanted
-        return found[: last + 1], numbers
+            return first_copies(fits, wanted, among, most)
+        found = np.flatnonzero(fits) if among is None else among[fits[among] > 0]
+        given = Candidates(kind, found, fits[found], self.avail, self.rng, wanted, most, content)
+        if self.policy.each_copy:
+            return copies_in_order(self.policy, given)
+        order = arranged(self.policy, given)
+        return _counted(found[order], fits[found[order]], wanted, most)
 
     def _members(self, above: str, vertex: int, below: str) -> Ints:
         """Return the vertices or banks of a type beneath one vertex, in graph order."""
@@ -315,28 +302,44 @@ def _draw(type_: str, banks: Ints, units: Ints | int) -> Draw:
     return Draw(type_, banks, units, amount)
 
 
-def _first_candidates(fits: Ints, wanted: int, among: Ints | None, most: int) -> Ints:
-    """Return, in their order, candidates that suffice for `wanted` copies; a block at a time."""
-    parts = []
-    size = len(fits if among is None else among)
-    low, block = 0, max(BLOCK, 2 * wanted if most == 1 else 0)
+def first_copies(fits: Ints, wanted: int, among: Ints | None, most: int = MANY) -> tuple[Ints, Ints | int]:
+    """Take `wanted` copies from candidates in a fixed order (None: all, in graph order).
+
+    Returns the candidates and how many copies of each (one number: the same of all).  Looks
+    at a block of candidates at a time, so that a mostly idle machine is not read to its end.
+    """
+    size = len(fits) if among is None else len(among)
+    low, block, left = 0, BLOCK, wanted
+    parts: list[Ints] = []
     while True:
-        high = min(low + block, size)
+        high = low + block
         if among is None:
-            found = np.flatnonzero(fits[low:high])
+            found = fits[low:high].nonzero()[0]
             if low:
                 found += low
         else:
             found = among[low:high]
             found = found[fits[found] > 0]
         parts.append(found)
-        if high == size:
+        if high >= size:
             break
-        wanted -= len(found) if most == 1 else int(np.minimum(fits[found], most).sum())
-        if wanted <= 0:
+        left -= len(found) if most == 1 else int(np.minimum(fits[found], most).sum())
+        if left <= 0:
             break
         low, block = high, 2 * block
-    return parts[0] if len(parts) == 1 else np.concatenate(parts)
+    found = parts[0] if len(parts) == 1 else np.concatenate(parts)
+    return _counted(found, fits[found], wanted, most)
+
+
+def _counted(found: Ints, numbers: Ints, wanted: int, most: int) -> tuple[Ints, Ints | int]:
+    """Return the first candidates that make up `wanted` copies, and how many of each."""
+    if most == 1 or (len(found) >= wanted and numbers[:wanted].max() == 1):
+        return found[:wanted], 1
+    sums = np.cumsum(numbers if most == MANY else np.minimum(numbers, most))
+    last = int(sums.searchsorted(wanted))
+    numbers = numbers[: last + 1] if most == MANY else np.minimum(numbers[: last + 1], most)
+    numbers[last] -= int(sums[last]) - wanted
+    return found[: last + 1], numbers
 
 
 def _all(values: Ints) -> Ints:

@@ -295,10 +295,15 @@ class _Search:
             for unit in self.ledger.units(need, bank, task.cover)
         ]
         places = [place for place in places if place >= task.start]
+        failed: set[object] = set()
         for position, place in enumerate(places):
             if len(places) - position < task.left:
                 return
             bank, unit = divmod(place, MAX_NAMED_UNITS)
+            state = place if self.particular else self.ledger.unit_state(need, bank, unit)
+            if state in failed:
+                continue
+            failed.add(state)
             self.ledger.pick(need, bank, unit, task.cover)
             later = _Task(need, task.left - 1, task.most, task.above, task.vertex, task.cover, place + 1)
             yield (later, rest) if task.left > 1 else rest

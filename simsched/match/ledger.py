@@ -113,17 +113,23 @@ class Ledger:
         if self.blocked(int(pool.pos[bank]), cover) or (target >= 0 and not need.eligible[target]):
             return []
         mask = self.avail.usable_mask(need, bank)
-        drawn = 0
+        drawn = shared = 0
         for piece in self._pieces:
             if piece.bank == bank and piece.type == need.type:
                 if piece.mask and (piece.exclusive or need.exclusive):
                     mask &= ~piece.mask
                 drawn += 0 if piece.mask else piece.units
-        found = [unit for unit in range(mask.bit_length()) if mask >> unit & 1]
+                shared |= 0 if piece.exclusive else piece.mask
         if drawn and self.free(need.type, bank, cover) < 1:
-            free = self.avail.free_mask(pool, bank)
-            found = [unit for unit in found if not free >> unit & 1]
-        return found
+            mask &= shared | ~self.avail.free_mask(pool, bank)
+        return [unit for unit in range(mask.bit_length()) if mask >> unit & 1]
+
+    def unit_state(self, need: Need, bank: int, unit: int) -> object:
+        """Return what tells two units of a bank apart that may serve a need for any units."""
+        bit = 1 << unit
+        free = bool(self.avail.free_mask(self.index.pool_types[need.type], bank) & bit)
+        mine = [p.cover for p in self._pieces if p.bank == bank and p.type == need.type and p.mask & bit]
+        return bank, free, tuple(map(id, mine))
 
     def total(self, type_: str) -> int:
         """Return the units of a pool that are free outside all covers."""

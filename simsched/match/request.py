@@ -76,6 +76,11 @@ class Need:
     flat: tuple[tuple[str, int], ...] | None
 
     @property
+    def loose(self) -> tuple[Need, ...]:
+        """What a slot asks for beside its targets: pools that lie on none."""
+        return tuple(child for child in self.children if child.level == ABOVE)
+
+    @property
     def takes_any_units(self) -> bool:
         """Whether this asks for units of a pool, no matter which, for itself alone."""
         return self.kind == POOL and self.exclusive and self.ids is None and self.names is None
@@ -126,6 +131,8 @@ class Request:
     ranged : numbers (preorder) of the needs whose count is a range or set, not settled yet.
     chosen : the counts settled for the others of them, in the request's own unit.
     separable : no two siblings compete for the same things, so counting is exact (M10).
+    plain : the content of the one slot that is all that is asked for, where that is a fixed
+        number of copies of units of aligned pools; None for anything else.
     """
 
     jobspec: Jobspec
@@ -136,6 +143,7 @@ class Request:
     slots: int
     ranged: tuple[int, ...]
     separable: bool
+    plain: Content | None
     rules: MatchRules
     chosen: dict[int, int]
     alone: bool
@@ -216,6 +224,7 @@ class _Compiler:
             slots=sum(_slots(need, 1) for need in needs),
             ranged=tuple(self.ranged),
             separable=_separable(needs, self.index, within=False),
+            plain=self._plain(needs),
             rules=self.rules,
             chosen=self.chosen,
             alone=self.alone,
@@ -359,6 +368,15 @@ class _Compiler:
             content = Content(node, exclusive, needs, flat, eligible, every, self.alone, unit)
             cache[key] = content
         return content
+
+    def _plain(self, needs: tuple[Need, ...]) -> Content | None:
+        content = needs[0].content
+        if len(needs) > 1 or needs[0].kind != SLOT or needs[0].loose or self.ranged or self.alone:
+            return None
+        if content is None or not content.flat:
+            return None
+        pools = [self.index.pool_types.get(type_) for type_, _ in content.flat]
+        return content if all(pool is not None and pool.aligned for pool in pools) else None
 
     def _one_unit(self, flat: tuple[tuple[str, int], ...] | None) -> str | None:
         if flat is None or len(flat) != 1 or flat[0][1] != 1:
