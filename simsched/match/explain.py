@@ -1,207 +1,495 @@
-"""Why not: the funnel of the request vertex that failed (M12).
+"""Why not: the funnels of the request vertices that failed (M12).
 
-The filters are applied in one order, exist → up → constraint → idle → fits, and each says
-how many candidates it left.  The nearest changes are found by trying them: fewer copies,
-no constraint, less of the resource that binds.
+The filters are applied in one order, exist → up → constraint → id → idle → fits.  Each says
+how many candidates it left, and how much of what is needed those could hold if they were
+idle; so the first filter that leaves too little is the reason.  What "could hold" means is
+asked of the same request without constraint and ids, on the idle cluster.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from simsched.graph.index import ABOVE
-from simsched.match.capacity import EVERYWHERE, MANY, capacity, copies_of, free_beneath
-from simsched.match.outcome import Funnel, Reasons, Step
-from simsched.match.request import ABSENT, POOL, VERTEX
+from simsched.formats import constraint as rfc31
+from simsched.formats.shape import format_shape
+from simsched.formats.vertex import walk
+from simsched.graph.index import ABOVE, BELOW, TARGET
+from simsched.match.allocate import Availability
+from simsched.match.capacity import (
+    EVERYWHERE,
+    MANY,
+    beneath,
+    capacity,
+    copies_of,
+    hosts,
+    is_idle,
+    usable_units,
+)
+from simsched.match.nearest import nearest
+from simsched.match.reasons import CONSTRAINT, EXIST, FITS, ID, IDLE, UP, Funnel, Holder, Reasons, Step
+from simsched.match.request import ABSENT, POOL, SLOT, VERTEX, compile_request
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
-    from simsched.graph.index import Bools, Index
-    from simsched.match.allocate import Availability
-    from simsched.match.request import Content, Need, Request
+    from simsched.formats.constraint import Constraint
+    from simsched.formats.jobspec import Jobspec
+    from simsched.formats.vertex import ResourceVertex
+    from simsched.graph.index import Bools, Index, Ints
+    from simsched.match.request import Need, Request
+    from simsched.match.selection import Selection
+
+MOST_NAMES = 20
+"""How many properties of a cluster are named where one was asked for that it does not have."""
+
+TOGETHER = "each part can be had by itself, all of them together cannot"
 
 
-def explain(request: Request, avail: Availability) -> Reasons:
-    """Return why a request does not match in this state: one funnel a top-level vertex that fails."""
-    funnels = tuple(
-        _funnel(_culprit(need), need, request, avail)
-        for need in request.needs
-        if int(copies_of(need, EVERYWHERE, None, avail)[0]) < 1
-    )
+def explain(
+    request: Request,
+    avail: Availability,
+    *,
+    holders: Mapping[int | str, Selection] | None = None,
+    ends: Mapping[int | str, float] | None = None,
+) -> Reasons:
+    """Return why a request does not match in this state.
+
+    `holders` are the allocations that the state consists of, by id, and `ends` when they are
+    expected to end (seconds); with both, the reasons tell who has what is missing, and from
+    when on the request would match.
+    """
+    case = _Case(request, avail, holders or {}, ends or {})
+    failing = [need for need in request.needs if not _can_have(need, avail)]
+    funnels = tuple(funnel for need in failing for funnel in case.funnels(need, 1))
+    changes = tuple(nearest(request, avail, failing or list(request.needs), holders or {}, ends or {}))
     if funnels:
-        return Reasons(funnels)
-    return Reasons(note="each part of the request can be had by itself, all of them together cannot")
+        return Reasons(funnels, case.unknown_properties(), changes)
+    return Reasons(tuple(case.sums()), TOGETHER, changes)
 
 
-def _culprit(need: Need) -> Need:
-    """Return the vertex to explain: one whose type does not exist is the plainest reason."""
-    return next((part for part in need.walk() if part.kind == ABSENT), need)
+def idle_cluster(index: Index) -> Availability:
+    """Return the state in which everything is up and nothing is claimed; never change it."""
+    idle: Availability | None = index.memo.get("idle")
+    if idle is None:
+        idle = index.memo["idle"] = Availability(index, ignore_status=True)
+    return idle
 
 
-def _funnel(part: Need, top: Need, request: Request, avail: Availability) -> Funnel:
-    if part.kind == ABSENT:
-        return _absent(part, avail.index)
-    if part.kind == POOL:
-        return _pool(part, avail)
-    content = next((n for n in top.walk() if n.content is not None), None)
-    if content is None:
-        return _vertices(part, avail)
-    return _on_targets(content, top, request, avail)
+def _can_have(need: Need, avail: Availability) -> bool:
+    return int(copies_of(need, EVERYWHERE, None, avail)[0]) >= 1
 
 
-def _absent(need: Need, index: Index) -> Funnel:
-    known = ", ".join(sorted(index.totals))
-    return Funnel(
-        path=need.path,
-        type=need.type,
-        steps=(Step(name="exist", left=0, note=f"this cluster has {known}"),),
-        needed=need.amount,
-        available=0,
-    )
+def _at_most(need: Need, needed: int, avail: Availability) -> int:
+    """Return the largest amount up to `needed` of a need that can be had, all else as asked."""
+    low, high = 0, needed
+    while low < high:
+        middle = (low + high + 1) // 2
+        if _can_have(replace(need, amount=middle), avail):
+            low = middle
+        else:
+            high = middle - 1
+    return low
 
 
-def _pool(need: Need, avail: Availability) -> Funnel:
-    pool = avail.index.pool_types[need.type]
-    free = int(avail.free[need.type].sum())
-    return Funnel(
-        path=need.path,
-        type=need.type,
-        steps=(Step(name="exist", left=pool.total), Step(name="idle", left=free)),
-        needed=need.amount,
-        available=free,
-        binding=need.type,
-        nearest=(f"{need.type}={free} instead of {need.amount}",) if free else (),
-    )
+@dataclass
+class _Case:
+    """One request in one state, and the same request with nothing in its way."""
+
+    request: Request
+    avail: Availability
+    holders: Mapping[int | str, Selection]
+    ends: Mapping[int | str, float]
+
+    @property
+    def index(self) -> Index:
+        return self.avail.index
+
+    @cached_property
+    def vertices(self) -> list[ResourceVertex]:
+        """The request's vertices in preorder, as they were asked for."""
+        return list(walk(self.request.jobspec.resources))
+
+    @cached_property
+    def bare(self) -> list[Need]:
+        """The needs of the request without constraint and ids, in preorder."""
+        plain = _without_filters(self.request.jobspec)
+        compiled = compile_request(plain, self.index, self.request.rules, alone=self.request.alone)
+        return list(compiled.walk())
+
+    @cached_property
+    def idle(self) -> Availability:
+        return idle_cluster(self.index)
+
+    # --- the request as a whole ------------------------------------------------------------
+
+    def sums(self) -> Iterator[Funnel]:
+        """Yield a funnel for each pool type of which the parts together ask for more than is free."""
+        for type_, needed in self.request.demand.items():
+            if needed > self.avail.total[type_]:
+                size = self.index.pool_types[type_].size
+                up = self.avail.free[type_] + self.avail.taken(type_)
+                free = self.avail.total[type_]
+                yield Funnel(
+                    path="the whole request",
+                    type=type_,
+                    steps=(_units(EXIST, size), _units(UP, up), Step(name=IDLE, left=free, holds=free)),
+                    needed=needed,
+                    available=free,
+                    binding=type_,
+                    held_by=self._unit_holders(type_, size > 0),
+                )
+
+    def unknown_properties(self) -> str:
+        """Return a note about properties that the constraint asks for and no target has."""
+        asked = set(_properties(self.request.jobspec.constraint))
+        unknown = sorted(asked - set(self.index.property_rows))
+        if not unknown:
+            return ""
+        known = ", ".join(sorted(self.index.property_rows)[:MOST_NAMES]) or "none"
+        return f"no {self.index.target_type} has the property {' or '.join(unknown)}; there are: {known}"
+
+    # --- which vertices fail ---------------------------------------------------------------
+
+    def funnels(self, need: Need, times: int) -> Iterator[Funnel]:
+        """Yield the funnels of `times` copies of a need: its own, then those of what is to blame beneath."""
+        absent = next((part for part in need.walk() if part.kind == ABSENT), None)
+        if absent is not None:
+            yield self._absent(absent)
+        elif need.kind == POOL:
+            yield self._pool(need, times)
+        elif need.kind == SLOT and need.content is None:
+            yield from self._children(need, times * need.amount)
+        elif need.kind == VERTEX and need.level != TARGET:
+            yield self._vertices(need, times)
+            yield from self._children(need, times * need.amount, own=False)
+        else:
+            yield from self._on_targets(need, times)
+
+    def _children(self, need: Need, times: int, *, own: bool = True) -> Iterator[Funnel]:
+        """Yield the funnels of the children that fail; with `own` at least those of one child."""
+        failing = [child for child in need.children if not _can_have(_scaled(child, times), self.avail)]
+        for child in failing or need.children[: int(own)]:
+            yield from self.funnels(child, times)
+
+    def _on_targets(self, need: Need, times: int) -> Iterator[Funnel]:
+        """Yield the funnel over targets, if it fails there, and those of what lies elsewhere."""
+        far = [child for child in need.children if need.kind == SLOT and child.level == ABOVE]
+        failing = [child for child in far if not _can_have(_scaled(child, times * need.amount), self.avail)]
+        funnel = self._targets(need, times)
+        if funnel.available < funnel.needed or not failing:
+            yield funnel
+            if not funnel.steps[-1].left and funnel.steps[-1].name == FITS:
+                yield from self._within(need)
+        for child in failing:
+            yield from self.funnels(child, times * need.amount)
+
+    def _within(self, need: Need) -> Iterator[Funnel]:
+        """Yield the funnels of the vertices within targets of which there is not even one that serves."""
+        for child in need.children:
+            if (
+                child.kind == VERTEX
+                and child.level == BELOW
+                and not _can_have(replace(child, amount=1), self.avail)
+            ):
+                yield self._vertices(child, 1)
+
+    # --- one funnel each -------------------------------------------------------------------
+
+    def _absent(self, need: Need) -> Funnel:
+        known = ", ".join(sorted(self.index.totals))
+        return Funnel(
+            path=need.path,
+            type=need.type,
+            steps=(Step(name=EXIST, left=0, holds=0),),
+            needed=need.amount,
+            available=0,
+            note=f"this cluster has no {need.type}; it has {known}" + _meant(need.type, self.index.totals),
+        )
+
+    def _pool(self, need: Need, times: int) -> Funnel:
+        needed = need.amount * times if need.exclusive else need.amount
+        pool = self.index.pool_types[need.type]
+        up = self.avail.free[need.type] + self.avail.taken(need.type)
+        steps = [_units(EXIST, pool.size), _units(UP, up)]
+        if not need.every:
+            up = up * ((pool.target < 0) | need.eligible[pool.target])
+            steps.append(_units(CONSTRAINT, up, self._constraint))
+        if need.ids is not None or need.names is not None:
+            up = np.minimum(up, self._identified_units(need))
+            steps.append(_units(ID, up, self.vertices[need.number].id or ""))
+        steps.append(_units(IDLE, usable_units(need, self.avail)))
+        return Funnel(
+            path=need.path,
+            type=need.type,
+            steps=tuple(steps),
+            needed=needed,
+            available=min(needed, steps[-1].left),
+            binding=need.type,
+            held_by=self._unit_holders(need.type, up > 0),
+        )
+
+    def _identified_units(self, need: Need) -> Ints:
+        counts = [
+            self.idle.usable_mask(need, b).bit_count() for b in range(len(self.index.pool_types[need.type]))
+        ]
+        return np.array(counts, dtype=np.int64)
+
+    def _vertices(self, need: Need, times: int) -> Funnel:
+        """Return the funnel over the vertices of a type above or within targets."""
+        needed = need.amount * times if need.exclusive else need.amount
+        idle_fits = hosts(self.bare[need.number], None, self.idle) > 0
+        left = np.ones(len(idle_fits), dtype=np.bool_)
+        steps = [_count(EXIST, left, idle_fits)]
+        left = left & self.avail.is_up(need.type)
+        steps.append(_count(UP, left, idle_fits))
+        if not need.every:
+            left = left & self._passes(need)
+            steps.append(_count(CONSTRAINT, left, idle_fits, self._constraint))
+        if need.ids is not None or need.names is not None:
+            left = left & self._identified(need)
+            steps.append(_count(ID, left, idle_fits, self.vertices[need.number].id or ""))
+        ready = left & (
+            is_idle(need.type, None, self.avail) if need.exclusive else ~self.avail.held[need.type]
+        )
+        steps.append(_count(IDLE, ready, idle_fits))
+        fits = ready & (hosts(need, None, self.avail) > 0)
+        steps.append(_count(FITS, fits, fits, self._content(need)))
+        available = min(needed, int(fits.sum())) if times == 1 else _at_most(need, needed, self.avail)
+        return Funnel(
+            path=need.path,
+            type=need.type,
+            steps=tuple(steps),
+            needed=needed,
+            available=available,
+            held_by=self._vertex_holders(need.type, left & idle_fits & ~fits),
+        )
+
+    def _targets(self, need: Need, times: int) -> Funnel:
+        """Return the funnel over the execution targets that a slot or a target vertex asks for."""
+        content = need.content
+        bare = self.bare[need.number].content
+        assert content is not None
+        assert bare is not None
+        index, avail = self.index, self.avail
+        distinct = content.node
+        needed = need.amount if distinct and not need.exclusive else need.amount * times
+        idle_fits = _capped(capacity(bare, self.idle).fits, distinct=distinct)
+        left = np.ones(len(index), dtype=np.bool_)
+        steps = [_sum(EXIST, left, idle_fits)]
+        left = left & avail.up
+        steps.append(_sum(UP, left, idle_fits))
+        if not need.every:
+            left = left & need.eligible
+            steps.append(_sum(CONSTRAINT, left, idle_fits, self._constraint))
+        if need.ids is not None or need.names is not None:
+            left = left & content.eligible
+            steps.append(_sum(ID, left, idle_fits, self.vertices[need.number].id or ""))
+        ready = left & self._idle_enough(need)
+        steps.append(_sum(IDLE, ready, idle_fits))
+        fits = np.where(ready, _capped(capacity(content, avail).fits, distinct=distinct), 0)
+        steps.append(_sum(FITS, fits > 0, fits, self._content(need)))
+        available = min(needed, int(fits.sum()))
+        binding = self._binding(need, left, needed)
+        funnel = Funnel(
+            path=need.path,
+            type=index.target_type,
+            steps=tuple(steps),
+            needed=needed,
+            available=available,
+            binding=binding,
+            held_by=self._target_holders(left & (fits < idle_fits), binding),
+        )
+        return replace(funnel, note=self._fragmented(funnel, need, left))
+
+    # --- filters ---------------------------------------------------------------------------
+
+    @cached_property
+    def _constraint(self) -> str:
+        return str(self.request.jobspec.constraint)
+
+    def _content(self, need: Need) -> str:
+        """Return what each copy asks for, as a shape."""
+        inner = self.vertices[need.number].with_
+        return format_shape(inner) if inner else ""
+
+    def _passes(self, need: Need) -> Bools:
+        """Say which vertices reach a target that the constraint lets pass (M7)."""
+        vertices = self.index.vertex_types[need.type]
+        if need.level == BELOW:
+            passes: Bools = need.eligible[vertices.target]
+            return passes
+        view = beneath(need.type, self.index.target_type, None, self.index)
+        reached: Bools = (view.sum(need.eligible.astype(np.int64)) > 0) | (view.high == view.low)
+        return reached
+
+    def _identified(self, need: Need) -> Bools:
+        vertices = self.index.vertex_types[need.type]
+        rows = zip(vertices.ids.tolist(), vertices.names, strict=True)
+        return np.array(
+            [
+                (need.ids is None or i in need.ids) and (need.names is None or n in need.names)
+                for i, n in rows
+            ],
+            dtype=np.bool_,
+        )
+
+    def _idle_enough(self, need: Need) -> Bools:
+        """Say which targets have some left of all they ever have, or are idle if they are taken whole."""
+        content = need.content
+        assert content is not None
+        kind, avail = self.index.target_type, self.avail
+        if content.alone or (content.node and content.exclusive):
+            return is_idle(kind, None, avail)
+        row = ~avail.held[kind]
+        for part in (part for child in _near(need) for part in child.walk()):
+            if part.kind == POOL:
+                never = _usable_on_targets(part, self.idle) == 0
+                row = row & (never | (_usable_on_targets(part, avail) > 0))
+        return row
+
+    # --- what binds ------------------------------------------------------------------------
+
+    def _binding(self, need: Need, left: Bools, needed: int) -> str | None:
+        """Return the resource of which the targets that are `left` hold the fewest copies."""
+        parts = _near(need)
+        if not parts:
+            return self.index.target_type
+        held = {}
+        for part in parts:
+            copies = copies_of(part, self.index.target_type, None, self.avail)[left]
+            held[self._scarcest(part)] = int(np.minimum(copies, needed).sum())
+        scarcest = min(held, key=lambda type_: (held[type_], type_))
+        distinct = need.content is not None and need.content.node
+        return scarcest if held[scarcest] < needed or distinct else None
+
+    def _scarcest(self, part: Need) -> str:
+        """Return the type to name for a part: itself, or the one child that is beneath it."""
+        while len(part.children) == 1:
+            part = part.children[0]
+        return part.type
+
+    def _fragmented(self, funnel: Funnel, need: Need, left: Bools) -> str:
+        """Return a note where the parts suffice each by itself, but not on the same targets."""
+        if funnel.binding is None and len(_near(need)) > 1 and left.any():
+            types = sorted({self._scarcest(part) for part in _near(need)})
+            return f"enough {' and '.join(types)}, but not on the same {self.index.target_type}s"
+        if funnel.available >= funnel.needed and "/" in need.path:
+            return "enough of them, but not where the rest of the request needs them"
+        return ""
+
+    # --- who holds it ------------------------------------------------------------------------
+
+    def _unit_holders(self, type_: str, banks: Bools) -> tuple[Holder, ...]:
+        found = []
+        for id_, selection in self.holders.items():
+            units = sum(
+                int(np.broadcast_to(draw.units, len(draw.banks))[banks[draw.banks]].sum())
+                for draw in (*selection.held, *selection.shared)
+                if draw.type == type_
+            )
+            if units:
+                found.append(self._holder(id_, len(selection.targets), units))
+        return _ranked(found)
+
+    def _vertex_holders(self, kind: str, wanted: Bools) -> tuple[Holder, ...]:
+        view = beneath(kind, self.index.target_type, np.flatnonzero(wanted), self.index)
+        if self.index.vertex_types[kind].level == BELOW:
+            reached = self.index.vertex_types[kind].target[wanted]
+        else:
+            reached = view.ordinals if view.ordinals is not None else np.arange(len(self.index))
+        row = np.zeros(len(self.index), dtype=np.bool_)
+        row[reached] = True
+        return self._target_holders(row, None)
+
+    def _target_holders(self, wanted: Bools, binding: str | None) -> tuple[Holder, ...]:
+        found = []
+        for id_, selection in self.holders.items():
+            touched = int(wanted[selection.targets].sum())
+            if touched:
+                found.append(self._holder(id_, touched, self._units_on(selection, wanted, binding)))
+        return _ranked(found)
+
+    def _units_on(self, selection: Selection, wanted: Bools, binding: str | None) -> int:
+        pool = self.index.pool_types.get(binding or "")
+        if pool is None:
+            return 0
+        found = 0
+        for draw in (*selection.held, *selection.shared):
+            if draw.type == pool.name:
+                target = pool.target[draw.banks]
+                here = (target >= 0) & wanted[target]
+                found += int(np.broadcast_to(draw.units, len(draw.banks))[here].sum())
+        return found
+
+    def _holder(self, id_: int | str, targets: int, units: int) -> Holder:
+        return Holder(id=id_, targets=targets, units=units, until=self.ends.get(id_))
 
 
-def _vertices(need: Need, avail: Availability) -> Funnel:
-    vertices = avail.index.vertex_types[need.type] if need.kind == VERTEX else None
-    available = _most(need, avail)
-    steps = (
-        [Step(name="exist", left=len(vertices)), Step(name="up", left=int(vertices.up.sum()))]
-        if vertices
-        else []
-    )
-    steps.append(Step(name="fits", left=available))
-    return Funnel(
-        path=need.path,
-        type=need.type,
-        steps=tuple(steps),
-        needed=need.amount,
-        available=available,
-        nearest=(f"{need.type}={available} instead of {need.amount}",) if available else (),
-    )
+# --- small change -------------------------------------------------------------------------------
 
 
-def _most(need: Need, avail: Availability) -> int:
-    """Return how many of a need can be had at most, asked for one by one."""
-    from dataclasses import replace
+def _meant(word: str, known: Iterable[str]) -> str:
+    from difflib import get_close_matches
 
-    found = int(copies_of(replace(need, amount=1), EVERYWHERE, None, avail)[0])
-    return min(found, MANY)
-
-
-def _on_targets(need: Need, top: Need, request: Request, avail: Availability) -> Funnel:
-    """Return the funnel over the execution targets for the need that is settled on them."""
-    assert need.content is not None
-    index = avail.index
-    content = need.content
-    supply = capacity(content, avail)
-    exclusive = content.node and content.exclusive
-    fits = supply.fits > 0
-    available = int(np.count_nonzero(fits)) if content.node else supply.total
-    steps = list(_filters(content, fits, request, avail, alone=exclusive or content.alone))
-    above = need is not top and top.level == ABOVE
-    wanted = top if above else need
-    if above:
-        available = _most(top, avail)
-    return Funnel(
-        path=wanted.path,
-        type=index.target_type,
-        steps=tuple(steps),
-        needed=wanted.amount,
-        available=available,
-        binding=_binding(content, avail),
-        nearest=tuple(_nearest(need, wanted, available, request, avail)),
-    )
+    close = get_close_matches(word, list(known), n=1)
+    return f"; did you mean {close[0]}?" if close else ""
 
 
-def _filters(
-    content: Content, fits: Bools, request: Request, avail: Availability, *, alone: bool
-) -> Iterator[Step]:
-    index = avail.index
-    left = np.ones(len(index), dtype=np.bool_)
-    yield Step(name="exist", left=len(index))
-    left &= avail.up
-    yield Step(name="up", left=int(left.sum()))
-    if not content.every:
-        left &= content.eligible
-        constraint = request.jobspec.constraint
-        yield Step(name="constraint", left=int(left.sum()), note=str(constraint) if constraint else "id")
-    if alone:
-        left &= avail.use == 0
-        yield Step(name="idle", left=int(left.sum()))
-    elif content.flat:
-        left &= _has_any(content.flat, avail)
-        yield Step(name="idle", left=int(left.sum()))
-    note = " ".join(f"{type_}={units}" for type_, units in content.flat or ())
-    yield Step(name="fits", left=int((left & fits).sum()), note=note)
+def _properties(constraint: Constraint | None) -> Iterator[str]:
+    """Yield the properties that a constraint asks for, not those that it refuses."""
+    match constraint:
+        case rfc31.Properties():
+            yield from (name for name in constraint.names if not name.startswith("^"))
+        case rfc31.And() | rfc31.Or():
+            for part in constraint.args:
+                yield from _properties(part)
 
 
-def _has_any(flat: tuple[tuple[str, int], ...], avail: Availability) -> Bools:
-    """Say which targets have anything free of every type that is asked for."""
-    row = np.ones(len(avail.index), dtype=np.bool_)
-    for type_, _ in flat:
-        row &= free_beneath(type_, avail.index.target_type, None, avail) > 0
-    return row
+def _without_filters(jobspec: Jobspec) -> Jobspec:
+    """Return the jobspec without constraint, and its resources without ids."""
+    plain = replace(jobspec, resources=tuple(map(_without_ids, jobspec.resources)))
+    return plain.with_system(constraints=None)
 
 
-def _binding(content: Content, avail: Availability) -> str | None:
-    """Return the resource type of which the eligible targets hold the fewest copies."""
-    if not content.flat:
-        return None
-    may = avail.up & content.eligible
-    kind = avail.index.target_type
-    copies = {
-        type_: int((free_beneath(type_, kind, None, avail)[may] // units).sum())
-        for type_, units in content.flat
-    }
-    return min(copies, key=lambda type_: (copies[type_], type_))
+def _without_ids(vertex: ResourceVertex) -> ResourceVertex:
+    return replace(vertex, id=None, with_=tuple(map(_without_ids, vertex.with_)))
 
 
-def _nearest(
-    need: Need, wanted: Need, available: int, request: Request, avail: Availability
-) -> Iterator[str]:
-    """Yield changes that were tried and would make this vertex match."""
-    if 0 < available < wanted.amount:
-        yield f"{wanted.type}={available} instead of {wanted.amount}"
-    content = need.content
-    assert content is not None
-    if not content.every and request.jobspec.constraint is not None:
-        free = _without_constraint(content, avail)
-        if (int(np.count_nonzero(free)) if content.node else int(free.sum())) >= need.amount:
-            yield f"without the constraint {request.jobspec.constraint}"
-    if available == 0 and content.flat:
-        yield from _smaller(content.flat, avail, avail.up & content.eligible)
+def _scaled(need: Need, times: int) -> Need:
+    """Return the need for `times` copies at once; what is shared serves them all."""
+    return replace(need, amount=need.amount * times) if need.exclusive and times > 1 else need
 
 
-def _without_constraint(content: Content, avail: Availability) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-    from dataclasses import replace
-
-    from simsched.match.capacity import copies_on_targets
-
-    anywhere = replace(content, eligible=np.ones(len(avail.index), dtype=np.bool_), every=True)
-    return copies_on_targets(anywhere, None, avail)
+def _near(need: Need) -> list[Need]:
+    """Return the children that must be had within one target."""
+    return [child for child in need.children if child.level != ABOVE or child.kind != POOL]
 
 
-def _smaller(flat: tuple[tuple[str, int], ...], avail: Availability, may: Bools) -> Iterator[str]:
-    """Yield what one target has at most of the resources of which it lacks some."""
-    kind = avail.index.target_type
-    for type_, units in flat:
-        free = free_beneath(type_, kind, None, avail)[may]
-        most = int(free.max()) if len(free) else 0
-        if 0 < most < units:
-            yield f"at most {type_}={most} on one {kind} instead of {units}"
+def _usable_on_targets(need: Need, avail: Availability) -> Ints:
+    view = beneath(avail.index.target_type, need.type, None, avail.index)
+    return view.sum(usable_units(need, avail))
+
+
+def _capped(fits: Ints, *, distinct: bool) -> Ints:
+    return np.minimum(fits, 1) if distinct else np.minimum(fits, MANY)
+
+
+def _units(name: str, sizes: Ints, note: str = "") -> Step:
+    total = int(sizes.sum())
+    return Step(name=name, left=total, holds=total, note=note)
+
+
+def _count(name: str, left: Bools, fits: Bools, note: str = "") -> Step:
+    return Step(name=name, left=int(left.sum()), holds=int((left & fits).sum()), note=note)
+
+
+def _sum(name: str, left: Bools, fits: Ints, note: str = "") -> Step:
+    return Step(name=name, left=int(left.sum()), holds=int(fits[left].sum()), note=note)
+
+
+def _ranked(holders: list[Holder]) -> tuple[Holder, ...]:
+    return tuple(sorted(holders, key=lambda h: (-h.units, -h.targets, str(h.id))))

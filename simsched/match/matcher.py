@@ -2,27 +2,39 @@
 
 from __future__ import annotations
 
-from itertools import count
-from typing import TYPE_CHECKING
+import weakref
+from copy import deepcopy
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from simsched.errors import ConfigError
+from simsched.errors import ConfigError, FormatError, SimschedError
+from simsched.formats.hostlist import Hostlist
+from simsched.formats.idset import Idset
+from simsched.formats.rset import ResourceSet
+from simsched.match import state
 from simsched.match.allocate import Availability
-from simsched.match.choose import select
+from simsched.match.choose import could_fit, select
 from simsched.match.emit import to_rset
-from simsched.match.explain import explain
-from simsched.match.outcome import Busy, Infeasible, Matched, Outcome
-from simsched.match.policy import find_policy
+from simsched.match.exact import SearchLimitError
+from simsched.match.explain import explain, idle_cluster
+from simsched.match.outcome import Busy, Infeasible, Matched, Outcome, Undecided
+from simsched.match.policy import MatchPolicy, find_policy
+from simsched.match.reasons import Reasons
 from simsched.match.request import compile_request
 from simsched.match.rules import find_rules
+from simsched.match.selection import Parts, Selection, split
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
     from simsched.formats.jobspec import Jobspec
-    from simsched.formats.rset import ResourceSet
     from simsched.graph.cluster import Cluster
     from simsched.match.request import Request
-    from simsched.match.selection import Selection
+
+__all__ = ["Matcher", "could_fit", "feasible", "select"]
+
+STATUSES = ("up", "down", "drained")
 
 
 class Matcher:
@@ -31,9 +43,13 @@ class Matcher:
     Parameters
     ----------
     cluster : the cluster.
-    policy : name of the match policy.
+    policy : the match policy, by name or itself.
     rules : name of the dialect.
     seed : seed of the generator for policies that draw lots.
+
+    Attributes
+    ----------
+    available : the live state.  Change it through the matcher only.
 
     Raises
     ------
@@ -45,11 +61,16 @@ class Matcher:
     >>> got = matcher.match(ss.Jobspec.from_shape("slot=2/core=2"))
     >>> bool(got), got.R.to_dict()["execution"]["R_lite"]
     (True, [{'rank': '0', 'children': {'core': '0-3'}}])
+    >>> print(matcher.satisfiable(ss.Jobspec.from_shape("slot=10/core=2")).reasons)
+    slot: 10 needed, 8 to be had
+      node: 4 exist (hold 8) → 4 fit core=2 (hold 8)
+      limited by core
+    would do: slot=8 instead of 10
     >>> matcher.release(got.id)
     """
 
     def __init__(
-        self, cluster: Cluster, policy: str = "first", rules: str = "rfc14", *, seed: int = 0
+        self, cluster: Cluster, policy: str | MatchPolicy = "first", rules: str = "rfc14", *, seed: int = 0
     ) -> None:
         self.cluster = cluster
         self.index = cluster.index
@@ -57,13 +78,17 @@ class Matcher:
         self.rules = find_rules(rules)
         self.available = Availability(self.index)
         self._rng = np.random.default_rng(seed)
-        self._claims: dict[int, Selection] = {}
-        self._ids = count(1)
+        self._claims: dict[int | str, Selection] = {}
+        self._ends: dict[int | str, float] = {}
+        self._next = 1
+        self._moment: weakref.ref[_Moment] | None = None
 
-    def match(self, jobspec: Jobspec, *, starttime: float | None = None) -> Outcome:
-        """Claim what the jobspec asks for, or say why it cannot be had (M9: all or nothing).
+    # --- questions -----------------------------------------------------------------------
 
-        `starttime` (seconds since the epoch) and the jobspec's duration become R's times.
+    def satisfiable(self, jobspec: Jobspec, *, status: bool = False) -> Outcome:
+        """Say whether the jobspec can ever match here: with nothing claimed, and all of it up (M11).
+
+        With `status`, what is down now is not counted on.
 
         Raises
         ------
@@ -71,77 +96,355 @@ class Matcher:
             if the jobspec cannot mean anything on this cluster.
         """
         request = self._compile(jobspec)
-        selection = select(request, self.available, self.policy, self._rng)
-        if selection is None:
-            feasible = self._feasible(request)
-            return Busy(reasons=explain(request, self.available)) if feasible else feasible
-        self.available.claim(selection)
-        id_ = next(self._ids)
-        self._claims[id_] = selection
-        return Matched(id=id_, R=self._rset(selection, jobspec, starttime), selection=selection)
-
-    def satisfiable(self, jobspec: Jobspec) -> Outcome:
-        """Say whether the jobspec can ever match here: on the idle machine, all of it up (M11)."""
-        return self._feasible(self._compile(jobspec))
+        idle = self._idle_but_down() if status else idle_cluster(self.index)
+        found = self._answer(request, idle, jobspec)
+        return (
+            found if found is not None else Infeasible(reasons=Reasons.later(lambda: explain(request, idle)))
+        )
 
     def feasible_now(self, jobspec: Jobspec) -> Outcome:
         """Say whether the jobspec would match in this state, without claiming anything."""
         request = self._compile(jobspec)
-        selection = select(request, self.available, self.policy, self._rng)
-        if selection is not None:
-            return Matched(R=self._rset(selection, jobspec, None), selection=selection)
-        never = self._feasible(request)
-        return Busy(reasons=explain(request, self.available)) if never else never
+        found = self._answer(request, self.available, jobspec)
+        return found if found is not None else self._refused(request, jobspec)
 
-    def release(self, id_: int) -> None:
-        """Give back what `match` claimed under this id.
+    # --- changes -------------------------------------------------------------------------
+
+    def match(self, jobspec: Jobspec, *, starttime: float | None = None) -> Outcome:
+        """Claim what the jobspec asks for, or say why it cannot be had (M9: all or nothing).
+
+        `starttime` (seconds) and the jobspec's duration become R's times, and tell when the
+        allocation is expected to end.
+
+        Raises
+        ------
+        RequestError
+            if the jobspec cannot mean anything on this cluster.
+        """
+        request = self._compile(jobspec)
+        try:
+            selection = select(request, self.available, self.policy, self._rng)
+        except SearchLimitError as error:
+            return _undecided(error)
+        if selection is None:
+            return self._refused(request, jobspec)
+        return self._claimed(selection, jobspec, starttime)
+
+    def match_or_reserve(
+        self, jobspec: Jobspec, *, now: float, ends: Mapping[int | str, float] | None = None
+    ) -> Outcome:
+        """Claim what the jobspec asks for, or say from when on it can be had, and what it would get then.
+
+        `ends` are the expected ends of the allocations by id, beside those that are known from
+        their start times and durations; what has none is taken to stay.  A `Busy` answer bears
+        the earliest `start` and the R of that time; nothing is kept for it.  (Keeping it against
+        other jobs is what queue policies do.)
+        """
+        found = self.match(jobspec, starttime=now)
+        if not isinstance(found, Busy):
+            return found
+        known = {**self._ends, **(ends or {})}
+        order = sorted((id_ for id_ in self._claims if id_ in known), key=lambda id_: (known[id_], str(id_)))
+        request = self._compile(jobspec)
+        start = self._earliest(request, order)
+        if start is None:
+            return found
+        later = max(now, known[order[start]])
+        answer = self._answer(request, self._after(order[: start + 1]), jobspec, later)
+        if answer is None or not answer:
+            return found
+        return Busy(start=later, reasons=found.reasons, selection=answer.selection, make_r=answer.make_r)
+
+    def release(
+        self, id_: int | str, part: ResourceSet | Idset | str | Iterable[int] | None = None
+    ) -> ResourceSet | None:
+        """Give back what `match` claimed under this id: all of it, or what lies on some ranks.
+
+        `part` is an idset of ranks, or an R (a shard), whose ranks count.  Returns what is kept
+        (None: nothing, the id is free).
 
         Raises
         ------
         ConfigError
-            if nothing is claimed under it.
+            if nothing is claimed under the id, or not on these ranks.
         """
-        selection = self._claims.pop(id_, None)
-        if selection is None:
+        if id_ not in self._claims:
             raise ConfigError(f"nothing is allocated under id {id_}")
-        self.available.release(selection)
+        self._settle()
+        parts = self._parts(id_, part)
+        self.available.release(parts.given)
+        if parts.kept is None:
+            del self._claims[id_]
+            self._ends.pop(id_, None)
+            return None
+        self._claims[id_] = parts.kept
+        return to_rset(parts.kept, self.index)
+
+    def set_status(self, status: str, *, ranks: Idset | str = "", hosts: str = "") -> int:
+        """Mark execution targets ``up``, ``down`` or ``drained``; what runs on them is not touched.
+
+        Returns how many targets changed.
+
+        Raises
+        ------
+        ConfigError
+            for another status, or ranks and hosts that this cluster does not have.
+        """
+        if status not in STATUSES:
+            raise ConfigError(f"unknown status {status!r}", expected=f"one of {', '.join(STATUSES)}")
+        targets = np.array(self._targets_of(ranks, hosts), dtype=np.int64)
+        self._settle()
+        changing = targets[self.available.up[targets] != (status == "up")]
+        self.available.set_status(changing, up=status == "up")
+        return len(changing)
+
+    # --- what is claimed -----------------------------------------------------------------
 
     @property
-    def allocations(self) -> dict[int, Selection]:
+    def allocations(self) -> dict[int | str, Selection]:
         """What is claimed now, by id."""
         return dict(self._claims)
+
+    def allocation(self, id_: int | str) -> ResourceSet:
+        """Return the R of what is claimed under an id.
+
+        Raises
+        ------
+        ConfigError
+            if nothing is.
+        """
+        if id_ not in self._claims:
+            raise ConfigError(f"nothing is allocated under id {id_}")
+        return to_rset(self._claims[id_], self.index)
+
+    def copy(self) -> Matcher:
+        """Return an independent matcher in the same state, for what-if; the cluster is shared."""
+        twin: Matcher = object.__new__(Matcher)
+        twin.__dict__.update(self.__dict__)
+        twin.available = self.available.copy()
+        twin._rng = deepcopy(self._rng)
+        twin._claims = self._claims.copy()
+        twin._ends = self._ends.copy()
+        twin._moment = None
+        return twin
+
+    def save(self) -> dict[str, Any]:
+        """Return the state as JSON data, for `restore`."""
+        down = np.flatnonzero(~self.available.up)
+        claims = []
+        for id_, selection in self._claims.items():
+            claim = {"id": id_, **state.selection_to_dict(selection)}
+            claims.append({**claim, "end": self._ends[id_]} if id_ in self._ends else claim)
+        return {
+            "format": state.FORMAT,
+            "cluster": state.cluster_facts(self.index),
+            "policy": self.policy.name,
+            "rules": self.rules.name,
+            "next": self._next,
+            "generator": state.generator_to_dict(self._rng),
+            "down": str(Idset.from_ids(down.tolist())),
+            "allocations": claims,
+        }
+
+    @classmethod
+    def restore(cls, cluster: Cluster, saved: Mapping[str, Any]) -> Matcher:
+        """Return a matcher in the state that `save` wrote.
+
+        Raises
+        ------
+        FormatError
+            if it is no saved state, or one of another cluster.
+        """
+        try:
+            if saved["format"] != state.FORMAT:
+                raise FormatError(f"a state of format {saved['format']}", expected=f"format {state.FORMAT}")
+            if saved["cluster"] != state.cluster_facts(cluster.index):
+                raise FormatError("this state was saved on another cluster", where=cluster.name)
+            matcher = cls(cluster, saved["policy"], saved["rules"])
+            matcher._rng = state.generator_from_dict(saved["generator"])
+            matcher._fill(saved)
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise FormatError(f"this is no saved state of a matcher: {error!r}") from None
+        return matcher
+
+    # --- within --------------------------------------------------------------------------
 
     def _compile(self, jobspec: Jobspec) -> Request:
         return compile_request(jobspec, self.index, self.rules, alone=self.policy.whole_nodes)
 
-    def _feasible(self, request: Request) -> Outcome:
-        idle = self._idle()
-        selection = select(request, idle, self.policy, self._rng)
+    def _answer(
+        self, request: Request, avail: Availability, jobspec: Jobspec, start: float | None = None
+    ) -> Outcome | None:
+        """Answer in a state, claiming nothing: `Matched`, `Undecided`, or None for a no."""
+        try:
+            selection = select(
+                request, avail, self.policy, deepcopy(self._rng) if self._draws_lots() else None
+            )
+        except SearchLimitError as error:
+            return _undecided(error)
         if selection is None:
-            return Infeasible(reasons=explain(request, idle))
-        return Matched(R=to_rset(selection, self.index), selection=selection)
+            return None
+        return Matched(selection=selection, make_r=self._maker(selection, jobspec, start))
 
-    def _idle(self) -> Availability:
-        idle: Availability | None = self.index.memo.get("idle")
-        if idle is None:
-            idle = self.index.memo["idle"] = Availability(self.index, ignore_status=True)
-        return idle
+    def _draws_lots(self) -> bool:
+        return self.policy.order is not None and not self.policy.static
 
-    def _rset(self, selection: Selection, jobspec: Jobspec, starttime: float | None) -> ResourceSet:
-        end = starttime + jobspec.duration if starttime is not None and jobspec.duration else None
-        return to_rset(selection, self.index, starttime=starttime, expiration=end)
+    def _refused(self, request: Request, jobspec: Jobspec) -> Outcome:
+        """Return the no for a request that does not match now: not now, or never."""
+        ever = self.satisfiable(jobspec)
+        if not ever:
+            return ever
+        moment = self._now()
+        return Busy(
+            reasons=Reasons.later(
+                lambda: explain(request, moment.avail, holders=moment.claims, ends=moment.ends)
+            )
+        )
+
+    def _claimed(self, selection: Selection, jobspec: Jobspec, starttime: float | None) -> Outcome:
+        self._settle()
+        self.available.claim(selection)
+        id_ = self._next
+        self._next += 1
+        self._claims[id_] = selection
+        if starttime is not None and jobspec.duration is not None:
+            self._ends[id_] = starttime + jobspec.duration
+        make_r = self._maker(selection, jobspec, starttime)
+        return Matched(id=id_, start=starttime, selection=selection, make_r=make_r)
+
+    def _maker(self, selection: Selection, jobspec: Jobspec, start: float | None) -> Any:
+        """Return what makes the R of a selection; R is costly, so it is made when it is asked for."""
+        end = start + jobspec.duration if start is not None and jobspec.duration else None
+        return lambda: to_rset(selection, self.index, starttime=start, expiration=end)
+
+    def _idle_but_down(self) -> Availability:
+        """Return a state with nothing claimed and what is down now down."""
+        found = idle_cluster(self.index).copy()
+        found.set_status(np.flatnonzero(~self.available.up), up=False)
+        return found
+
+    def _after(self, ended: Iterable[int | str]) -> Availability:
+        found = self.available.copy()
+        for id_ in ended:
+            found.release(self._claims[id_])
+        return found
+
+    def _earliest(self, request: Request, order: list[int | str]) -> int | None:
+        """Return after how many ends (less one) the request matches; None: after none of them."""
+        low, high = 0, len(order)
+        while low < high:
+            middle = (low + high) // 2
+            try:
+                fits = select(request, self._after(order[: middle + 1]), self.policy, deepcopy(self._rng))
+            except SearchLimitError:
+                fits = None
+            low, high = (low, middle) if fits is not None else (middle + 1, high)
+        return low if low < len(order) else None
+
+    def _parts(self, id_: int | str, part: ResourceSet | Idset | str | Iterable[int] | None) -> Parts:
+        selection = self._claims[id_]
+        if part is None:
+            return Parts(selection, None)
+        ranks = part.ranks if isinstance(part, ResourceSet) else _idset(part)
+        targets = self._targets_of(ranks, "")
+        missing = sorted(set(targets) - set(selection.targets.tolist()))
+        if missing or not targets:
+            names = Idset.from_ids(self.index.ranks[missing].tolist()) if missing else "these"
+            raise ConfigError(f"id {id_} has nothing on rank {names}", expected="ranks of its R")
+        return split(selection, np.array(targets, dtype=np.int64), self.index)
+
+    def _targets_of(self, ranks: Idset | str, hosts: str) -> list[int]:
+        """Return the ordinals of targets, by ranks and by names."""
+        found = []
+        for rank in _idset(ranks):
+            ordinal = self.index.ordinal_of_rank.get(rank)
+            if ordinal is None:
+                raise ConfigError(f"this cluster has no rank {rank}")
+            found.append(ordinal)
+        for host in Hostlist.parse(hosts) if hosts else ():
+            if host not in self.index.ordinal_of_host:
+                raise ConfigError(f"this cluster has no host {host!r}")
+            found.extend(self.index.ordinal_of_host[host])
+        return list(dict.fromkeys(found))
+
+    def _fill(self, saved: Mapping[str, Any]) -> None:
+        """Claim what was claimed, with everything up as it must have been once; then mark what is down."""
+        avail = self.available
+        avail.set_status(np.flatnonzero(~avail.up), up=True)
+        for number, claim in enumerate(saved["allocations"]):
+            where = f"allocations[{number}]"
+            try:
+                selection = state.selection_from_dict(claim, self.index, self.rules, where)
+                avail.claim(selection)
+                avail._check()
+            except AssertionError:
+                raise FormatError("this claims what is not there, or taken already", where=where) from None
+            self._claims[claim["id"]] = selection
+            if "end" in claim:
+                self._ends[claim["id"]] = float(claim["end"])
+        avail.set_status(np.array(Idset.parse(saved["down"]).expand(), dtype=np.int64), up=False)
+        self._next = int(saved["next"])
+
+    # --- reasons that are looked at later --------------------------------------------------
+
+    def _now(self) -> _Moment:
+        """Return the present state for reasons that are made when they are looked at."""
+        moment = self._moment() if self._moment is not None else None
+        if moment is None:
+            moment = _Moment(self.available, self._claims, self._ends)
+            self._moment = weakref.ref(moment)
+        return moment
+
+    def _settle(self) -> None:
+        """Before a change: give reasons that are not made yet a state of their own."""
+        moment = self._moment() if self._moment is not None else None
+        if moment is not None:
+            moment.avail = self.available.copy()
+            moment.claims = self._claims.copy()
+            moment.ends = self._ends.copy()
+        self._moment = None
 
     def _check(self) -> None:
-        """Assert that the state is what the claims add up to."""
-        self.available._check()
-        for name, pool in self.index.pool_types.items():
-            held = np.zeros(len(pool), dtype=np.int64)
-            for selection in self._claims.values():
-                for draw in selection.held:
-                    if draw.type == name:
-                        held[draw.banks] += draw.units
-            if not any(selection.shared for selection in self._claims.values()):
-                assert (self.available.taken(name) == held).all(), name
+        """Assert that the state is what the claims and statuses add up to."""
+        now = self.available
+        now._check()
+        fresh = Availability(self.index)
+        fresh.set_status(np.flatnonzero(~fresh.up), up=True)
+        for selection in self._claims.values():
+            fresh.claim(selection)
+        fresh.set_status(np.flatnonzero(~now.up), up=False)
+        assert (fresh.up == now.up).all()
+        assert (fresh.use == now.use).all()
+        for name in self.index.pool_types:
+            assert (fresh.free[name] == now.free[name]).all(), name
+            assert fresh.partial.get(name) == now.partial.get(name), name
+        for name in self.index.vertex_types:
+            assert (fresh.held[name] == now.held[name]).all(), name
+            assert (fresh.shared[name] == now.shared[name]).all(), name
+        assert fresh.sharers == now.sharers
+
+
+class _Moment:
+    """The state of one moment, borrowed from a matcher until that changes."""
+
+    __slots__ = ("__weakref__", "avail", "claims", "ends")
+
+    def __init__(
+        self, avail: Availability, claims: dict[int | str, Selection], ends: dict[int | str, float]
+    ) -> None:
+        self.avail = avail
+        self.claims = claims
+        self.ends = ends
+
+
+def _undecided(error: SimschedError) -> Undecided:
+    return Undecided(reasons=Reasons(note=str(error)))
+
+
+def _idset(ranks: Idset | str | Iterable[int]) -> Idset:
+    if isinstance(ranks, Idset):
+        return ranks
+    return Idset.parse(ranks) if isinstance(ranks, str) else Idset.from_ids(ranks)
 
 
 def feasible(cluster: Cluster, jobspec: Jobspec, *, now: bool = False, policy: str = "first") -> Outcome:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
 
 if TYPE_CHECKING:
-    from simsched.graph.index import Ints
+    from simsched.graph.index import Bools, Index, Ints
     from simsched.match.request import Request
 
 
@@ -66,3 +68,64 @@ class Selection:
     def counts(self) -> dict[str, int]:
         """Units held of each pool type."""
         return {draw.type: draw.amount for draw in self.held}
+
+
+class Parts(NamedTuple):
+    """A selection in two: what is given back, and what is kept (None: nothing)."""
+
+    given: Selection
+    kept: Selection | None
+
+
+def split(selection: Selection, targets: Ints, index: Index) -> Parts:
+    """Split a selection into what lies on some targets and the rest.
+
+    What lies on no target (licences, a rack that is held) stays with the rest until the last
+    target goes.
+    """
+    leaving = np.zeros(len(index), dtype=np.bool_)
+    leaving[targets] = True
+    going = leaving[selection.targets]
+    if going.all():
+        return Parts(selection, None)
+    given = _restricted(selection, leaving, index, loose=False)
+    return Parts(given, _restricted(selection, ~leaving, index, loose=True))
+
+
+def _restricted(selection: Selection, stays: Bools, index: Index, *, loose: bool) -> Selection:
+    """Return the part of a selection on the targets that stay, and with `loose` what lies on none."""
+    held = _draws_on(selection.held, stays, index, loose=loose)
+    same = selection.named is selection.held
+    return replace(
+        selection,
+        targets=selection.targets[stays[selection.targets]],
+        held=held,
+        named=held if same else _draws_on(selection.named, stays, index, loose=loose),
+        holds=tuple(_holds_on(selection.holds, stays, index, loose=loose)),
+        shared=_draws_on(selection.shared, stays, index, loose=loose),
+    )
+
+
+def _draws_on(draws: tuple[Draw, ...], stays: Bools, index: Index, *, loose: bool) -> tuple[Draw, ...]:
+    found = []
+    for draw in draws:
+        target = index.pool_types[draw.type].target[draw.banks]
+        row = np.where(target >= 0, stays[target], loose)
+        if row.any():
+            units = draw.units if isinstance(draw.units, int) else draw.units[row]
+            amount = units * int(row.sum()) if isinstance(units, int) else int(units.sum())
+            masks = draw.masks
+            if masks is not None:
+                masks = [mask for mask, here in zip(masks, row.tolist(), strict=True) if here]
+            found.append(Draw(draw.type, draw.banks[row], units, amount, masks))
+    return tuple(found)
+
+
+def _holds_on(holds: tuple[Hold, ...], stays: Bools, index: Index, *, loose: bool) -> list[Hold]:
+    found = []
+    for hold in holds:
+        target = index.vertex_types[hold.type].target[hold.ordinals]
+        row = np.where(target >= 0, stays[target], loose)
+        if row.any():
+            found.append(Hold(hold.type, hold.ordinals[row], hold.exclusive))
+    return found

@@ -1,0 +1,231 @@
+"""The nearest changes that would do: each was tried on the whole request (M12)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from simsched.errors import SimschedError
+from simsched.formats import constraint as rfc31
+from simsched.formats.count import Count
+from simsched.formats.shape import format_shape
+from simsched.match import exact
+from simsched.match.choose import could_fit
+from simsched.match.policy import POLICIES
+from simsched.match.reasons import Change, clock
+from simsched.match.request import VERTEX, compile_request
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from simsched.formats.constraint import Constraint
+    from simsched.formats.jobspec import Jobspec
+    from simsched.formats.vertex import ResourceVertex
+    from simsched.match.allocate import Availability
+    from simsched.match.request import Need, Request
+    from simsched.match.selection import Selection
+
+TRIED = 8
+"""How many vertices of a request are tried with a smaller count."""
+
+STEPS = 2_000
+"""Steps of the exact search that one try may take."""
+
+
+def nearest(
+    request: Request,
+    avail: Availability,
+    failing: list[Need],
+    holders: Mapping[int | str, Selection],
+    ends: Mapping[int | str, float],
+) -> Iterator[Change]:
+    """Yield changes with which the whole request matches, each of them tried."""
+    trial = _Trial(request, avail)
+    if len(failing) == len(request.needs) > 1:
+        yield from trial.fewer_parts()
+    yield from trial.smaller_counts(failing)
+    yield from trial.wider_constraints()
+    yield from trial.other_vertices(failing)
+    yield from trial.all_up()
+    yield from trial.later(holders, ends)
+
+
+class _Trial:
+    """Tries variations of one request in one state."""
+
+    def __init__(self, request: Request, avail: Availability) -> None:
+        self.request = request
+        self.jobspec = request.jobspec
+        self.avail = avail
+
+    def works(
+        self, jobspec: Jobspec, avail: Availability | None = None, *, alone: bool | None = None
+    ) -> bool:
+        """Say whether a variation matches; what cannot be settled soon does not count."""
+        state = self.avail if avail is None else avail
+        try:
+            whole = self.request.alone if alone is None else alone
+            request = compile_request(jobspec, state.index, self.request.rules, alone=whole)
+            return can_match(request, state, STEPS)
+        except SimschedError:
+            return False
+
+    def smaller_counts(self, failing: list[Need]) -> Iterator[Change]:
+        """Try the largest count that works, for one vertex at a time."""
+        asked = [need for top in failing for need in top.walk() if need.count.min > 1][:TRIED]
+        for need in asked:
+            best = self._largest(need)
+            if best:
+                unit = _unit_of(self.jobspec, need.number)
+                yield Change(
+                    kind="count",
+                    text=f"{need.type}={best}{unit} instead of {need.count.min}{unit}"
+                    + (f" ({need.path})" if "/" in need.path else ""),
+                    path=need.path,
+                    value=best,
+                )
+
+    def _largest(self, need: Need) -> int:
+        low, high = 0, need.count.min - 1
+        while low < high:
+            middle = (low + high + 1) // 2
+            if self.works(_counted(self.jobspec, need.number, middle)):
+                low = middle
+            else:
+                high = middle - 1
+        return low
+
+    def fewer_parts(self) -> Iterator[Change]:
+        """Try without one of the top-level vertices."""
+        parts = self.jobspec.resources
+        for part in parts:
+            rest = tuple(other for other in parts if other is not part)
+            if self.works(replace(self.jobspec, resources=rest)):
+                yield Change(kind="sibling", text=f"without {format_shape((part,))}")
+
+    def wider_constraints(self) -> Iterator[Change]:
+        """Try without the constraint's parts, one at a time, or else without all of it."""
+        constraint = self.jobspec.constraint
+        if constraint is None or bool(self.request.eligible.all()):
+            return
+        found = False
+        parts = list(_without_one(constraint))
+        for dropped, rest in parts:
+            if self.works(self.jobspec.with_system(constraints=rfc31.to_json(rest))):
+                found = True
+                yield Change(kind="constraint", text=f"without {dropped}")
+        if not found and self.works(self.jobspec.with_system(constraints=None)):
+            yield Change(kind="constraint", text=f"without the constraint {constraint}")
+
+    def other_vertices(self, failing: list[Need]) -> Iterator[Change]:
+        """Try any vertex where one was named, and shared ones where they were to be exclusive."""
+        for need in (part for top in failing for part in top.walk()):
+            if need.ids is not None or need.names is not None:
+                change = self._edited(need, lambda vertex: replace(vertex, id=None))
+                if self.works(change):
+                    yield Change(kind="id", text=f"any {need.type}, without id", path=need.path)
+            elif need.kind == VERTEX and need.exclusive and need.children:
+                change = self._edited(need, lambda vertex: replace(vertex, exclusive=False))
+                if self.works(change):
+                    yield Change(kind="sharing", text=f"with {need.type}{{-x}}, shared", path=need.path)
+        if self.request.alone and self.works(self.jobspec, alone=False):
+            yield Change(kind="sharing", text="with a match policy that shares nodes")
+
+    def _edited(self, need: Need, edit: Callable[[ResourceVertex], ResourceVertex]) -> Jobspec:
+        return _edited(self.jobspec, need.number, edit)
+
+    def all_up(self) -> Iterator[Change]:
+        """Try with everything up that is down."""
+        down = np.flatnonzero(~self.avail.up)
+        if len(down):
+            state = self.avail.copy()
+            state.set_status(down, up=True)
+            if self.works(self.jobspec, state):
+                kind = self.avail.index.target_type
+                names = f"{kind}s that are down" if len(down) > 1 else f"{kind} that is down"
+                yield Change(kind="status", text=f"with the {len(down)} {names} up")
+
+    def later(
+        self, holders: Mapping[int | str, Selection], ends: Mapping[int | str, float]
+    ) -> Iterator[Change]:
+        """Try after each end in turn; releases only ever help, so it is a search by halves."""
+        order = sorted((id_ for id_ in holders if id_ in ends), key=lambda id_: (ends[id_], str(id_)))
+        low, high = 0, len(order)
+        while low < high:
+            middle = (low + high) // 2
+            if self.works(self.jobspec, _after(self.avail, [holders[id_] for id_ in order[: middle + 1]])):
+                high = middle
+            else:
+                low = middle + 1
+        if low < len(order):
+            last = order[low]
+            yield Change(kind="time", text=f"at {clock(ends[last])}, when {last} ends", value=ends[last])
+
+
+def can_match(request: Request, avail: Availability, steps: int) -> bool:
+    """Say whether a request with least counts matches; exact.
+
+    Raises
+    ------
+    SearchLimitError
+        if the search takes more than so many steps.
+    """
+    if not could_fit(request, avail):
+        return False
+    return request.separable or exact.find(request, avail, POLICIES["first"], limit=steps) is not None
+
+
+def _after(avail: Availability, ended: list[Selection]) -> Availability:
+    state = avail.copy()
+    for selection in ended:
+        state.release(selection)
+    return state
+
+
+# --- edited requests ----------------------------------------------------------------------------
+
+
+def _counted(jobspec: Jobspec, number: int, count: int) -> Jobspec:
+    return _edited(jobspec, number, lambda vertex: replace(vertex, count=Count.fixed(count)))
+
+
+def _edited(jobspec: Jobspec, number: int, edit: Callable[[ResourceVertex], ResourceVertex]) -> Jobspec:
+    """Return the jobspec with the vertex of that preorder number edited."""
+    left = [number]
+
+    def visit(vertex: ResourceVertex) -> ResourceVertex:
+        here = left[0] == 0
+        left[0] -= 1
+        below = tuple(visit(child) for child in vertex.with_)
+        vertex = vertex if below == vertex.with_ else replace(vertex, with_=below)
+        return edit(vertex) if here else vertex
+
+    return replace(jobspec, resources=tuple(visit(vertex) for vertex in jobspec.resources))
+
+
+def _unit_of(jobspec: Jobspec, number: int) -> str:
+    from simsched.formats.vertex import walk
+
+    vertex = list(walk(jobspec.resources))[number]
+    return f" {vertex.unit}" if vertex.unit else ""
+
+
+def _without_one(constraint: Constraint) -> Iterator[tuple[str, Constraint]]:
+    """Yield each part that is and-ed, in words, and the constraint without it."""
+    match constraint:
+        case rfc31.Properties() if len(constraint.names) > 1:
+            for name in constraint.names:
+                rest = tuple(other for other in constraint.names if other != name)
+                yield f"the property {name}", rfc31.Properties(rest)
+        case rfc31.And() if len(constraint.args) > 1:
+            for part in constraint.args:
+                others = tuple(other for other in constraint.args if other is not part)
+                yield _named(part), others[0] if len(others) == 1 else rfc31.And(others)
+
+
+def _named(part: Constraint) -> str:
+    if isinstance(part, rfc31.Properties) and len(part.names) == 1:
+        return f"the property {part.names[0]}"
+    return f"the constraint {part}"
