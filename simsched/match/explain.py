@@ -29,8 +29,9 @@ from simsched.match.capacity import (
     is_idle,
     usable_units,
 )
+from simsched.match.holders import Claims
 from simsched.match.nearest import nearest
-from simsched.match.reasons import CONSTRAINT, EXIST, FITS, ID, IDLE, UP, Funnel, Holder, Reasons, Step
+from simsched.match.reasons import CONSTRAINT, EXIST, FITS, ID, IDLE, UP, Funnel, Reasons, Step
 from simsched.match.request import ABSENT, POOL, SLOT, VERTEX, compile_request
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ def explain(
     expected to end (seconds); with both, the reasons tell who has what is missing, and from
     when on the request would match.
     """
-    case = _Case(request, avail, holders or {}, ends or {})
+    case = _Case(request, avail, Claims(avail.index, holders or {}, ends or {}))
     failing = [need for need in request.needs if not _can_have(need, avail)]
     funnels = tuple(funnel for need in failing for funnel in case.funnels(need, 1))
     changes = tuple(nearest(request, avail, failing or list(request.needs), holders or {}, ends or {}))
@@ -101,8 +102,7 @@ class _Case:
 
     request: Request
     avail: Availability
-    holders: Mapping[int | str, Selection]
-    ends: Mapping[int | str, float]
+    held: Claims
 
     @property
     def index(self) -> Index:
@@ -140,7 +140,7 @@ class _Case:
                     needed=needed,
                     available=free,
                     binding=type_,
-                    held_by=self._unit_holders(type_, size > 0),
+                    held_by=self.held.units(type_, size > 0),
                 )
 
     def unknown_properties(self) -> str:
@@ -229,7 +229,7 @@ class _Case:
             needed=needed,
             available=min(needed, steps[-1].left),
             binding=need.type,
-            held_by=self._unit_holders(need.type, up > 0),
+            held_by=self.held.units(need.type, up > 0),
         )
 
     def _identified_units(self, need: Need) -> Ints:
@@ -265,7 +265,7 @@ class _Case:
             steps=tuple(steps),
             needed=needed,
             available=available,
-            held_by=self._vertex_holders(need.type, left & idle_fits & ~fits),
+            held_by=self.held.vertices(need.type, left & idle_fits & ~fits),
         )
 
     def _targets(self, need: Need, times: int) -> Funnel:
@@ -301,7 +301,7 @@ class _Case:
             needed=needed,
             available=available,
             binding=binding,
-            held_by=self._target_holders(left & (fits < idle_fits), binding),
+            held_by=self.held.targets(left & (fits < idle_fits), binding),
         )
         return replace(funnel, note=self._fragmented(funnel, need, left))
 
@@ -381,53 +381,6 @@ class _Case:
             return "enough of them, but not where the rest of the request needs them"
         return ""
 
-    # --- who holds it ------------------------------------------------------------------------
-
-    def _unit_holders(self, type_: str, banks: Bools) -> tuple[Holder, ...]:
-        found = []
-        for id_, selection in self.holders.items():
-            units = sum(
-                int(np.broadcast_to(draw.units, len(draw.banks))[banks[draw.banks]].sum())
-                for draw in (*selection.held, *selection.shared)
-                if draw.type == type_
-            )
-            if units:
-                found.append(self._holder(id_, len(selection.targets), units))
-        return _ranked(found)
-
-    def _vertex_holders(self, kind: str, wanted: Bools) -> tuple[Holder, ...]:
-        view = beneath(kind, self.index.target_type, np.flatnonzero(wanted), self.index)
-        if self.index.vertex_types[kind].level == BELOW:
-            reached = self.index.vertex_types[kind].target[wanted]
-        else:
-            reached = view.ordinals if view.ordinals is not None else np.arange(len(self.index))
-        row = np.zeros(len(self.index), dtype=np.bool_)
-        row[reached] = True
-        return self._target_holders(row, None)
-
-    def _target_holders(self, wanted: Bools, binding: str | None) -> tuple[Holder, ...]:
-        found = []
-        for id_, selection in self.holders.items():
-            touched = int(wanted[selection.targets].sum())
-            if touched:
-                found.append(self._holder(id_, touched, self._units_on(selection, wanted, binding)))
-        return _ranked(found)
-
-    def _units_on(self, selection: Selection, wanted: Bools, binding: str | None) -> int:
-        pool = self.index.pool_types.get(binding or "")
-        if pool is None:
-            return 0
-        found = 0
-        for draw in (*selection.held, *selection.shared):
-            if draw.type == pool.name:
-                target = pool.target[draw.banks]
-                here = (target >= 0) & wanted[target]
-                found += int(np.broadcast_to(draw.units, len(draw.banks))[here].sum())
-        return found
-
-    def _holder(self, id_: int | str, targets: int, units: int) -> Holder:
-        return Holder(id=id_, targets=targets, units=units, until=self.ends.get(id_))
-
 
 # --- small change -------------------------------------------------------------------------------
 
@@ -489,7 +442,3 @@ def _count(name: str, left: Bools, fits: Bools, note: str = "") -> Step:
 
 def _sum(name: str, left: Bools, fits: Ints, note: str = "") -> Step:
     return Step(name=name, left=int(left.sum()), holds=int(fits[left].sum()), note=note)
-
-
-def _ranked(holders: list[Holder]) -> tuple[Holder, ...]:
-    return tuple(sorted(holders, key=lambda h: (-h.units, -h.targets, str(h.id))))
