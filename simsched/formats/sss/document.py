@@ -199,6 +199,8 @@ class _Checker:
                 hint = "this attribute inside Requested" if name in names.REQUESTED else None
                 self.unknown(element, f"attribute {clip(name)} is not known in <{element.name}>", hint)
                 continue
+            if name == "awarenessPolicy":
+                continue  # its value has been looked at
             allowed = names.VALUES.get(f"{element.name}.{name}") or names.VALUES.get(name)
             if element.name == "Charge" and name == "units":
                 allowed = None  # a currency

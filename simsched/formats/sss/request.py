@@ -146,8 +146,6 @@ class Requester:
     def asked(self, job: Element) -> Asked:
         """What a job (with its defaults merged in) asks for."""
         topics = self.topics(job)
-        if not topics.keys() & {"Processors", "NodeCount", "TaskCount"}:
-            topics = self.delivered(job) | topics
         defaults = job.first("TaskGroupDefaults")
         groups = [merged(g, defaults) for g in job.all("TaskGroup") if not g.is_reference]
         rule = job.first("TaskDistribution")
@@ -167,6 +165,8 @@ class Requester:
 
     def single(self, job: Element, topics: dict[str, Tree]) -> Asked:
         """A job without task groups: Processors are its total."""
+        if not topics.keys() & set(names.COUNTS):
+            topics = self.delivered(job) | topics
         layout, _ = self.layout(job, topics, self.numbers(topics, "TaskCount"), total=True)
         constraint, layout = self.placed(layout, self.constraint(topics), alone=True)
         vertices = self.vertices(job, layout)
