@@ -170,7 +170,7 @@ def hosts(need: Need, ordinals: Ordinals, avail: Availability) -> Ints:
         may &= _at(_identified(need, avail.index), ordinals)
     if need.exclusive:
         may &= is_idle(need.type, ordinals, avail)
-    if need.level == ABOVE and (need.whole or not need.children):
+    if need.level == ABOVE and not need.every:
         may &= _reaches_eligible(need, ordinals, avail)
     flat = need.flat if need.level != ABOVE else None  # above targets, the constraint filters units too
     found = copies(need.children, flat, need.type, ordinals, avail)

@@ -38,6 +38,7 @@ class Descent:
         self.policy = policy
         self.rng = rng
         self.targets: list[Ints] = []
+        self.unlisted: list[Ints] = []
         self.held: list[Draw] = []
         self.named: list[Draw] = []
         self.shared: list[Draw] = []
@@ -54,14 +55,20 @@ class Descent:
         named = held
         if self.covered or self.shared:
             named = finished([*self.named, *self.shared], self.avail, highest=highest)
+        targets = self.targets[0] if len(self.targets) == 1 else _union(self.targets)
+        unlisted = None
+        if self.unlisted:
+            unlisted = np.setdiff1d(_union(self.unlisted), targets)
+            targets = _union([targets, unlisted])
         return Selection(
             request=self.request,
-            targets=self.targets[0] if len(self.targets) == 1 else _union(self.targets),
+            targets=targets,
             held=held,
             named=named,
             holds=tuple(self.holds),
             shared=tuple(self.shared),
             slots=self.request.slots,
+            unlisted=unlisted,
         )
 
     # --- descending ----------------------------------------------------------------------
@@ -272,11 +279,15 @@ class Descent:
             assert ordinals is not None
             self.holds.append(Hold(name, ordinals, exclusive=True))
             if vertices.level == TARGET:
-                self.targets.append(ordinals[self.avail.up[ordinals]])
+                self.unlisted.append(ordinals[self.avail.up[ordinals]])
 
     def _name_beneath(self, kind: str, chosen: Ints) -> None:
         """Let R name everything beneath some vertices."""
         self.named.extend(self._units_beneath(kind, chosen))
+        if self.index.target_type in self.index.types_beneath(kind):
+            targets = self.index.beneath(kind, self.index.target_type, chosen).ordinals
+            assert targets is not None
+            self.targets.append(targets[self.avail.up[targets]])
 
     def _units_beneath(self, kind: str, chosen: Ints) -> list[Draw]:
         """Return all free units beneath some vertices (all that are up: the subtrees are idle)."""

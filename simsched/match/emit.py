@@ -38,6 +38,8 @@ def document(
     ``attributes.system.scheduler`` (queue, policy).
     """
     targets = np.sort(selection.targets)
+    if selection.unlisted is not None:
+        targets = np.setdiff1d(targets, selection.unlisted)
     ranks = index.ranks[targets]
     if not index.ranks_ascend:
         order = np.argsort(ranks, kind="stable")

@@ -158,10 +158,10 @@ class Ledger:
             return False
         if self.alone and target >= 0 and avail.use[target]:
             return False
-        if not need.exclusive:
-            return not avail.held[need.type][ordinal]
         if target < 0 and not self._reaches(need, ordinal):
             return False
+        if not need.exclusive:
+            return not avail.held[need.type][ordinal]
         return bool(self._base_idle(need.type)[ordinal]) and not self._is_touched(need.type, ordinal)
 
     def _is_touched(self, kind: str, ordinal: int) -> bool:
@@ -171,7 +171,7 @@ class Ledger:
 
     def _reaches(self, need: Need, ordinal: int) -> bool:
         """Say whether the targets beneath a vertex let it pass (M7)."""
-        if need.every or (need.children and not need.whole):
+        if need.every:
             return True
         eligible = need.eligible[self.index.members(need.type, ordinal, self.index.target_type)]
         return bool(eligible.all() if need.whole else eligible.any() or not len(eligible))
@@ -276,15 +276,17 @@ class Ledger:
         if alone:
             held += self._everything(self.index.target_type, alone)
             names += self._everything(self.index.target_type, alone)
-        targets = np.unique(np.array([*self._touched, *self._targets_below(whole)], dtype=np.int64))
+        listed = {*self._touched, *self._targets_below([c for c in self._covers if c.need.whole])}
+        unlisted = sorted({*self._targets_below(whole)} - listed)
         return Selection(
             request=request,
-            targets=targets,
+            targets=np.array(sorted({*listed, *unlisted}), dtype=np.int64),
             held=finished(held, self.avail),
             named=finished(names, self.avail),
             holds=self._holds(whole),
             shared=tuple(draw for draw, cover, exclusive in named if cover is None and not exclusive),
             slots=request.slots,
+            unlisted=np.array(unlisted, dtype=np.int64) if unlisted else None,
         )
 
     def _drawn(self) -> list[tuple[Draw, Cover | None, bool]]:

@@ -54,6 +54,7 @@ class Selection:
         four cores were counted (M4, M5), or units claimed shared.
     holds : vertices claimed.
     slots : copies of slots in all (R's ``nslots``), 0 without a slot.
+    unlisted : targets that are held with a vertex above them without R naming anything there.
     """
 
     request: Request
@@ -63,6 +64,7 @@ class Selection:
     holds: tuple[Hold, ...]
     shared: tuple[Draw, ...]
     slots: int
+    unlisted: Ints | None = None
 
     @property
     def counts(self) -> dict[str, int]:
