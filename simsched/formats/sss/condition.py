@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import TYPE_CHECKING, TypeAlias
 
 from simsched.errors import FormatError, LimitError
@@ -18,6 +17,7 @@ from simsched.formats.lexical import place
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
+    from fractions import Fraction
 
     from simsched.formats.sss.tree import Element
 

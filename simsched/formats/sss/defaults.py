@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from simsched.formats.sss.tree import Element
-
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    from simsched.formats.sss.tree import Element
 
 _BY_NAME = ("Resource", "Extension", "ResourceLimit", "Variable")
 _APART = ("Requested", "Delivered", "TaskGroup", "TaskGroupDefaults", "Task", "TaskDefaults", "Environment")

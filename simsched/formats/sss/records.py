@@ -73,15 +73,15 @@ def job_records(
     warnings = list(document.warnings)
     requester = Requester(where, cluster, warnings)
     jobs = list(_jobs(document.root))
-    ids = [job.value("Id") or "" for job, _ in jobs]
+    ids = {job.value("Id") or "" for job, _ in jobs}
     by_name: dict[str, list[str]] = {}
-    for (job, _), own in zip(jobs, ids, strict=True):
+    for job, _ in jobs:
         if name := job.value("Name"):
-            by_name.setdefault(name, []).append(own)
-    _check_references(document.root, set(ids), requester)
+            by_name.setdefault(name, []).append(job.value("Id") or "")
+    _check_references(document.root, ids, requester)
     records = []
     for job, group in jobs:
-        dependencies = _dependencies(job, set(ids), by_name, requester)
+        dependencies = _dependencies(job, ids, by_name, requester)
         records.append(_record(job, group, dependencies, requester))
     return tuple(_ordered(records, where)), tuple(warnings)
 
