@@ -361,21 +361,31 @@ class _Case:
         held = {}
         for part in parts:
             copies = copies_of(part, self.index.target_type, None, self.avail)[left]
-            held[self._scarcest(part)] = int(np.minimum(copies, needed).sum())
+            held[self._scarcest(part, left)] = int(np.minimum(copies, needed).sum())
         scarcest = min(held, key=lambda type_: (held[type_], type_))
         distinct = need.content is not None and need.content.node
         return scarcest if held[scarcest] < needed or distinct else None
 
-    def _scarcest(self, part: Need) -> str:
-        """Return the type to name for a part: itself, or the one child that is beneath it."""
-        while len(part.children) == 1:
-            part = part.children[0]
-        return part.type
+    def _scarcest(self, part: Need, left: Bools) -> str:
+        """Return the type to name for a part: its own, or that of a child that is scarcer."""
+        if not part.children:
+            return part.type
+        bare = replace(part, children=(), flat=()) if part.kind == VERTEX else None
+        best, found = self._copies(bare, left) if bare else MANY, part
+        for child in part.children:
+            copies = self._copies(child, left)
+            if copies < best or found.kind == SLOT:
+                best, found = copies, child
+        return found.type if found is part else self._scarcest(found, left)
+
+    def _copies(self, need: Need, left: Bools) -> int:
+        copies = copies_of(need, self.index.target_type, None, self.avail)[left]
+        return int(np.minimum(copies, MANY // max(1, len(copies))).sum())
 
     def _fragmented(self, funnel: Funnel, need: Need, left: Bools) -> str:
         """Return a note where the parts suffice each by itself, but not on the same targets."""
         if funnel.binding is None and len(_near(need)) > 1 and left.any():
-            types = sorted({self._scarcest(part) for part in _near(need)})
+            types = sorted({self._scarcest(part, left) for part in _near(need)})
             return f"enough {' and '.join(types)}, but not on the same {self.index.target_type}s"
         if funnel.available >= funnel.needed and "/" in need.path:
             return "enough of them, but not where the rest of the request needs them"

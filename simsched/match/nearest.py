@@ -43,12 +43,8 @@ def nearest(
 ) -> Iterator[Change]:
     """Yield changes with which the whole request matches, each of them tried."""
     trial = _Trial(request, avail)
-    if len(failing) == len(request.needs) > 1:
-        yield from trial.fewer_parts()
-    yield from trial.smaller_counts(failing)
-    yield from trial.wider_constraints()
-    yield from trial.other_vertices(failing)
-    yield from trial.all_up()
+    found = list(trial.single_changes(failing))
+    yield from found or trial.all_smaller(failing)
     yield from trial.later(holders, ends)
 
 
@@ -72,26 +68,54 @@ class _Trial:
         except SimschedError:
             return False
 
+    def single_changes(self, failing: list[Need]) -> Iterator[Change]:
+        """Try one change at a time."""
+        if len(failing) == len(self.request.needs) > 1:
+            yield from self.fewer_parts()
+        yield from self.smaller_counts(failing)
+        yield from self.wider_constraints()
+        yield from self.other_vertices(failing)
+        yield from self.all_up()
+
     def smaller_counts(self, failing: list[Need]) -> Iterator[Change]:
         """Try the largest count that works, for one vertex at a time."""
-        asked = [need for top in failing for need in top.walk() if need.count.min > 1][:TRIED]
-        for need in asked:
-            best = self._largest(need)
+        for need in _countable(failing):
+            best = self._largest(self.jobspec, need)
             if best:
-                unit = _unit_of(self.jobspec, need.number)
-                yield Change(
-                    kind="count",
-                    text=f"{need.type}={best}{unit} instead of {need.count.min}{unit}"
-                    + (f" ({need.path})" if "/" in need.path else ""),
-                    path=need.path,
-                    value=best,
-                )
+                yield Change(kind="count", text=self._words(need, best), path=need.path, value=best)
 
-    def _largest(self, need: Need) -> int:
-        low, high = 0, need.count.min - 1
+    def all_smaller(self, failing: list[Need]) -> Iterator[Change]:
+        """Try all counts at once: as small as can be, then each as large again as the others let it."""
+        needs = _countable(failing)
+        jobspec = self.jobspec
+        for need in needs:
+            jobspec = _counted(jobspec, need.number, 1)
+        constraint = None if self.request.eligible.all() else jobspec.constraint
+        if not needs or not self.works(jobspec):
+            jobspec = jobspec.with_system(constraints=None)
+            if not needs or constraint is None or not self.works(jobspec):
+                return
+        else:
+            constraint = None
+        words = []
+        for need in reversed(needs):
+            best = max(1, self._largest(jobspec, need, need.count.min))
+            jobspec = _counted(jobspec, need.number, best)
+            words += [self._words(need, best)] if best < need.count.min else []
+        words = words[::-1] + ([f"without the constraint {constraint}"] if constraint is not None else [])
+        yield Change(kind="several", text=" and ".join(words))
+
+    def _words(self, need: Need, count: int) -> str:
+        unit = _unit_of(self.jobspec, need.number)
+        path = f" ({need.path})" if "/" in need.path else ""
+        return f"{need.type}={count}{unit} instead of {need.count.min}{unit}{path}"
+
+    def _largest(self, jobspec: Jobspec, need: Need, high: int | None = None) -> int:
+        """Return the largest count up to `high` (default: one less than asked) that works; 0: none."""
+        low, high = 0, need.count.min - 1 if high is None else high
         while low < high:
             middle = (low + high + 1) // 2
-            if self.works(_counted(self.jobspec, need.number, middle)):
+            if self.works(_counted(jobspec, need.number, middle)):
                 low = middle
             else:
                 high = middle - 1
@@ -182,6 +206,11 @@ def _after(avail: Availability, ended: list[Selection]) -> Availability:
     for selection in ended:
         state.release(selection)
     return state
+
+
+def _countable(failing: list[Need]) -> list[Need]:
+    """Return the vertices that ask for more than one."""
+    return [need for top in failing for need in top.walk() if need.count.min > 1][:TRIED]
 
 
 # --- edited requests ----------------------------------------------------------------------------

@@ -94,7 +94,8 @@ class Change:
 
     Attributes
     ----------
-    kind : ``count``, ``constraint``, ``id``, ``status``, ``sharing``, ``sibling`` or ``time``.
+    kind : ``count``, ``constraint``, ``id``, ``status``, ``sharing``, ``sibling``,
+        ``several`` or ``time``.
     text : the change in words.
     path : the request vertex that it changes, ``node/slot/core``; empty: none.
     value : the count or the time (in seconds) that would do; None for the other kinds.
