@@ -208,6 +208,7 @@ def number_set(tree: Tree, value: Callable[[Element], Fraction]) -> Idset:
 def accepted(op: str, value: Fraction) -> Idset:
     """The whole numbers that one comparison accepts.
 
+    >>> from fractions import Fraction
     >>> str(accepted("LT", Fraction(4))), str(accepted("NE", Fraction(2)))
     ('1-3', '1,3-1000000000')
     """
