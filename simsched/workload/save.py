@@ -37,6 +37,10 @@ WRITERS = {
     ),
     "jobs": Writer("entries", "write_jobs_yaml", (".yaml", ".yml")),
     "jsonl": Writer("entries", "write_jsonl", (".jsonl",)),
+    "sacct": Writer(
+        "sacct_writer", "write_sacct", (".sacct",),
+        ("urgency", "priority", "dependencies", "hold", "cancel_at", "preceding", "think_time"),
+    ),
     "sss": Writer(
         "sss_jobs", "write_sss", (".xml",),
         ("urgency", "cancel_at", "preceding", "think_time", "nodes", "memory", "partition"),

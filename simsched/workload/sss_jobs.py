@@ -1,9 +1,9 @@
 """SSS Job Objects (3.1.0) as a workload, and back.
 
 The document and its mapping to jobspecs are `simsched.formats.sss`; this module puts its
-jobs on one clock.  SubmitTime is the submission (the earliest of the document where a job
-has none), EligibleTime a ``begin-time`` dependency on the same clock, Duration the limit,
-EndTime - StartTime (or Delivered's Duration) the run time.
+jobs on one clock.  SubmitTime is the submission (where a job has none: its StartTime, else the
+earliest time of the document), EligibleTime a ``begin-time`` dependency on the same clock,
+Duration the limit, EndTime - StartTime (or Delivered's Duration) the run time.
 """
 
 from __future__ import annotations
@@ -46,12 +46,12 @@ def read_sss(text: str, reading: Reading | None = None) -> Workload:
     reading = reading or Reading(source="jobs.xml")
     records, warnings = job_records(read_document(text, reading.source), reading.source)
     records = records[: reading.limit]
-    base = min((record.submit for record in records if record.submit is not None), default=0)
+    base = min((at for record in records if (at := _submitted(record)) is not None), default=0)
     skips = Skips(strict=reading.strict)
     shared: dict[Jobspec, Jobspec] = {}
     jobs = []
     for record in records:
-        reason = _fault(record, base)
+        reason = _fault(record)
         if reason is None:
             request = bare(record.jobspec)
             jobs.append(_job(record, base, shared.setdefault(request, request)))
@@ -64,15 +64,20 @@ def read_sss(text: str, reading: Reading | None = None) -> Workload:
     return assemble(jobs, skips, source=reading.source, name=reading.name, kind="sss", header=header)
 
 
-def _fault(record: JobRecord, base: int) -> str | None:
+def _submitted(record: JobRecord) -> int | None:
+    return record.start if record.submit is None else record.submit
+
+
+def _fault(record: JobRecord) -> str | None:
     """Return why a record is no job of a workload, or None."""
-    if record.start is not None and record.start < (base if record.submit is None else record.submit):
+    if record.start is not None and record.submit is not None and record.start < record.submit:
         return EARLY
     return "ends before it starts" if record.runtime is not None and record.runtime < 0 else None
 
 
 def _job(record: JobRecord, base: int, jobspec: Jobspec) -> Job:
-    submit = base if record.submit is None else record.submit
+    submit = _submitted(record)
+    submit = base if submit is None else submit
     return Job(
         id=record.id,
         submit=submit - base,
@@ -88,7 +93,7 @@ def _job(record: JobRecord, base: int, jobspec: Jobspec) -> Job:
         hold=record.hold,
         procs=record.processors,
         dependencies=tuple(_on_our_clock(item, base) for item in record.dependencies),
-        wait=None if record.start is None else record.start - submit,
+        wait=None if record.start is None or record.submit is None else record.start - record.submit,
         status=_status(record),
     )
 

@@ -138,3 +138,12 @@ def test_bad_input_is_one_line_and_status_2(words, message, capsys):
 def test_strict(trace, capsys):
     assert run("show", trace, "--strict") == 2
     assert "small.swf:6: record left out: cancelled before it started" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("workload", "jobs"), [("slurm-day", 1501), ("job-objects", 5), ("first-steps", 18)])
+def test_a_mixed_study_on_one_racked_cluster(workload, jobs, tmp_path, capsys):
+    """A sacct dump, Job Objects and a jobs.yaml with shapes: one command each."""
+    out = tmp_path / "run"
+    assert main(["run", "racked", workload, "-o", str(out), "--audit", "--quiet"]) == 0
+    counts = json.loads((out / "run.json").read_text())["counts"]
+    assert counts["jobs"] == jobs == len(load_workload(workload))

@@ -11,13 +11,17 @@ from hypothesis import strategies as st
 from simsched.errors import SimschedError, WorkloadError
 from simsched.formats.jobspec import Jobspec
 from simsched.workload.batsim import read_batsim, write_batsim
+from simsched.workload.flat import demand
 from simsched.workload.flux_jobs import read_flux_folder, read_flux_jobs
 from simsched.workload.job import Job, Skips, assemble
 from simsched.workload.load import detect, load_workload
 from simsched.workload.mapping import Reading
 from simsched.workload.pbs import flat_of, read_pbs
+from simsched.workload.sacct import read_sacct
+from simsched.workload.sacct_writer import write_sacct
 from simsched.workload.swf import read_swf
 from simsched.workload.swf_writer import write_swf
+from simsched.workload.transforms import rebase
 
 # ------------------------------------------------------------ flux jobs --json
 
@@ -273,6 +277,45 @@ def test_batsim_and_swf_hold_the_same_flat_jobs(drafts):
     assert once.jobs == workload.jobs
     twice = read_swf("\n".join(write_swf(once)))
     assert twice.jobs == workload.jobs
+
+
+# ------------------------------------------------------------ sacct, written
+
+logged = st.lists(
+    st.builds(
+        dict,
+        submit=st.integers(0, 10**6),
+        runtime=st.integers(1, 10**6),
+        duration=st.none() | st.integers(1, 10**7),
+        wait=st.integers(0, 10**6),
+        shape=st.sampled_from(["slot=4/core", "slot=96/core", "slot=2/[core=8;gpu]"]),
+        queue=st.none() | st.sampled_from(["gpu", "a b"]),
+        user=st.none() | st.sampled_from(["ann", "7"]),
+        group=st.none() | st.just("staff"),
+        bank=st.none() | st.just("phys"),
+        name=st.none() | st.sampled_from(["x", "é y"]),
+        nodes=st.none() | st.integers(1, 99),
+        memory=st.none() | st.integers(1, 10**9),
+        status=st.sampled_from(["COMPLETED", "FAILED", "TIMEOUT", "CANCELED"]),
+    ),
+    min_size=1,
+    max_size=6,
+)
+
+
+@settings(max_examples=50)
+@given(logged)
+def test_a_dump_is_read_back_as_it_was(drafts):
+    """sacct(w) read = w for whole seconds: requests with gpus, limits, waits and owners survive."""
+    jobs = []
+    for number, draft in enumerate(drafts, 1):
+        jobspec = Jobspec.from_shape(draft.pop("shape"))
+        job = Job(id=number, jobspec=jobspec, procs=demand(jobspec).procs, partition=draft["queue"], **draft)
+        jobs.append(job)
+    workload = rebase(assemble(jobs, Skips(), source="s", name="n", kind="test"))
+    back = read_sacct(write_sacct(workload))
+    assert back.jobs == workload.jobs
+    assert back.skipped == ()
 
 
 # ------------------------------------------------------------ PBS
