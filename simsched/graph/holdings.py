@@ -80,16 +80,19 @@ def _ids(kind: str, rows: Sequence[tuple[str, Pool]], found: Holdings) -> dict[s
     if any(pool.unit for _, pool in rows):
         found.uncounted.add(kind)
         return None
-    if all(pool.ids is None and pool.size == 1 and pool.id is not None for _, pool in rows):
-        numbers = {key: int(pool.id or 0) for key, pool in rows}
-        if len(set(numbers.values())) == len(numbers):
-            return {key: Idset(((number, number),)) for key, number in numbers.items()}
-    elif all(pool.ids is not None for _, pool in rows):
-        whole = Idset.from_ranges(span for _, pool in rows for span in (pool.ids or Idset()).ranges)
+    own = {key: ids for key, pool in rows if (ids := _own_ids(pool)) is not None}
+    if len(own) == len(rows):
+        whole = Idset.from_ranges(span for ids in own.values() for span in ids.ranges)
         if len(whole) == sum(pool.size for _, pool in rows):
-            return {key: pool.ids for key, pool in rows if pool.ids is not None}
+            return own
     found.renumbered.add(kind)
     return _afresh(rows)
+
+
+def _own_ids(pool: Pool) -> Idset | None:
+    if pool.ids is not None:
+        return pool.ids
+    return Idset(((pool.id, pool.id),)) if pool.size == 1 and pool.id is not None else None
 
 
 def _afresh(rows: Sequence[tuple[str, Pool]]) -> dict[str, Idset]:
