@@ -335,12 +335,12 @@ def _from_documents(text: str, where: str) -> list[Jobspec] | None:
     from simsched.formats.text import load_document, load_yaml_all
 
     if text.lstrip("\ufeff \t\r\n")[:1] in {"{", "["}:
-        loaded = load_document(text, where)
-        documents = loaded if isinstance(loaded, list) else [loaded]
+        documents = [load_document(text, where)]
     else:
         documents = load_yaml_all(text, where)
+    flat = [d for document in documents for d in (document if isinstance(document, list) else [document])]
     try:
-        return [Jobspec.from_dict(document) for document in documents]
+        return [Jobspec.from_dict(document) for document in flat]
     except FormatError:
         return None
 

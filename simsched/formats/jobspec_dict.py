@@ -21,9 +21,14 @@ def build(document: Mapping[str, Any], where: str | None = None) -> Jobspec:
     """
     plain = dict(document) if isinstance(document, Mapping) else document
     faults = faults_of(plain)
-    if faults and (plain.get("version") != 1 or faults_of(plain, v1=True)):
+    if faults and not _is_v1(plain):
         raise joined(faults, where)
     return build_valid(plain)
+
+
+def _is_v1(document: Any) -> bool:
+    """Whether the document is valid by RFC 25 though not by RFC 14: its command is one string."""
+    return isinstance(document, dict) and document.get("version") == 1 and not faults_of(document, v1=True)
 
 
 def build_valid(document: Mapping[str, Any]) -> Jobspec:

@@ -305,7 +305,7 @@ def _vertex(vertex: ResourceVertex, lone: bool) -> str:
     count = "" if vertex.count.min == 1 == vertex.count.max else f"={vertex.count}"
     items = list(_items(vertex))
     if vertex.is_slot and (items or not lone or vertex.label != DEFAULT_LABEL):
-        items.insert(0, format_string(vertex.label or DEFAULT_LABEL))
+        items.insert(0, format_string(DEFAULT_LABEL if vertex.label is None else vertex.label))
     braces = "{" + ",".join(items) + "}" if items else ""
     below = "/" + _list(vertex.with_, lone) if vertex.with_ else ""
     return f"{format_string(vertex.type)}{count}{braces}{below}"

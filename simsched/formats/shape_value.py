@@ -226,7 +226,7 @@ def format_value(value: Any) -> str:
         return "{" + ",".join(_format_item(key, item) for key, item in value.items()) + "}"
     if isinstance(value, (list, tuple)):
         return "[" + ",".join(map(format_value, value)) + "]"
-    return json.dumps(value)
+    return json.dumps(value).replace("e+", "e")
 
 
 def _format_item(key: str, value: Any) -> str:

@@ -22,11 +22,12 @@ from simsched.formats.marked import MarkedError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
+    from pathlib import Path as FilePath
 
     from jsonschema.protocols import Validator
 
     from simsched.formats.jobspec import Jobspec
+    from simsched.formats.lexical import Path
 
 RequestKind: TypeAlias = Literal["jobspec", "v1", "shape", "constraint", "auto"]
 
@@ -89,7 +90,7 @@ def _schema_faults(document: Any, name: str) -> Iterator[Fault]:
 # ---------------------------------------------------------------- texts
 
 
-def validate_file(path: str | Path, kind: RequestKind = "auto") -> Report:
+def validate_file(path: str | FilePath, kind: RequestKind = "auto") -> Report:
     """Return what is wrong in a file of jobspecs, shapes or constraints; ``-`` reads stdin.
 
     Raises `FormatError` only where the file cannot be read at all.
@@ -124,28 +125,33 @@ def _as_v1(document: Any, kind: RequestKind) -> bool:
 
 
 def _documents(text: str, where: str, kind: RequestKind) -> Report:
-    """Judge YAML documents, one JSON document, or a JSON list of them."""
+    """Judge YAML documents or one JSON document; each is a jobspec or a list of them."""
     from simsched.formats.text import load_document, load_yaml_all
 
     faults: list[Fault] = []
     try:
-        if text.lstrip("\ufeff \t\r\n")[:1] in {"{", "["}:
-            loaded = load_document(text, where)
-            many = isinstance(loaded, list)
-            documents = loaded if many else [loaded]
-            for i, document in enumerate(documents):
-                found = validate_document(document, v1=_as_v1(document, kind))
-                faults += [replace(f, path=(i, *f.path)) for f in found] if many else found
-            faults = located(faults, text, where)
-        else:
-            documents = load_yaml_all(text, where)
-            for i, document in enumerate(documents):
-                faults += located(validate_document(document, v1=_as_v1(document, kind)), text, where, i)
+        is_json = text.lstrip("\ufeff \t\r\n")[:1] in {"{", "["}
+        documents = [load_document(text, where)] if is_json else load_yaml_all(text, where)
     except SimschedError as error:
         return Report(where, "jobspec", 0, (_whole(error, where),))
-    if not documents:
+    count = 0
+    for i, document in enumerate(documents):
+        found: list[Fault] = []
+        for path, item in _items(document):
+            count += 1
+            checked = validate_document(item, v1=_as_v1(item, kind))
+            found += [replace(fault, path=path + fault.path) for fault in checked]
+        faults += located(found, text, where, i)
+    if not count:
         faults = [Fault((), "there is no document", "a jobspec", where=where)]
-    return Report(where, "jobspec", len(documents), tuple(faults))
+    return Report(where, "jobspec", count, tuple(faults))
+
+
+def _items(document: Any) -> list[tuple[Path, Any]]:
+    """Return the jobspecs of a document with their paths: itself, or the items of a list."""
+    return (
+        [((i,), item) for i, item in enumerate(document)] if isinstance(document, list) else [((), document)]
+    )
 
 
 def _json_lines(text: str, where: str, kind: RequestKind) -> Report:
