@@ -13,6 +13,8 @@ from simsched.report.metrics import run_time, size
 #: upper bounds of the run-time classes, seconds, and what they are called
 RUN_TIME_CLASSES = ((60.0, "≤ 1 min"), (600.0, "≤ 10 min"), (3600.0, "≤ 1 h"), (6 * 3600.0, "≤ 6 h"),
                     (86400.0, "≤ 1 d"), (float("inf"), "> 1 d"))  # fmt: skip
+#: seconds since 1970 of the earliest time that is read as a date, 1980-01-01
+EARLIEST_DATE = 315_532_800.0
 WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 
 
@@ -41,10 +43,21 @@ def day(jobs: pd.DataFrame, origin: float | None = None) -> pd.Series[int]:
     return ((jobs["submit"] - start) // 86400).astype("int64").rename("day")
 
 
-def weekday_hour(seconds: pd.Series[float]) -> pd.DataFrame:
-    """Weekday (0 is Monday) and hour of seconds since 1970, UTC.
+def has_dates(first: float) -> bool:
+    """Whether times are seconds since 1970 (1980 or later) rather than since a trace began."""
+    return first >= EARLIEST_DATE
 
-    A trace whose clock starts at 0 starts on a Thursday at midnight by this rule.
+
+def weekdays(first: float) -> tuple[str, ...]:
+    """Return the names of the seven days of a week: real ones only where the clock has dates."""
+    return WEEKDAYS if has_dates(first) else tuple(f"day {i}" for i in range(1, 8))
+
+
+def weekday_hour(seconds: pd.Series[float]) -> pd.DataFrame:
+    """Day of the week (0 is Monday) and hour of seconds since 1970, UTC.
+
+    For a clock that starts with the trace, weeks count from 0 and day 0 is the first.
     """
     hours = (seconds // 3600).astype("int64")
-    return pd.DataFrame({"weekday": (hours // 24 + 3) % 7, "hour": hours % 24})
+    offset = 3 if len(seconds) and has_dates(float(seconds.min())) else 0
+    return pd.DataFrame({"weekday": (hours // 24 + offset) % 7, "hour": hours % 24})

@@ -56,7 +56,7 @@ class Charts:
             "doc": self.document.to_json(deferred=False),
             "title": title,
             "places": self.places,
-            "styled": [[m.id, _style(m)] for m in self.document.models if _style(m)],
+            "styled": sorted([m.id, _style(m)] for m in self.document.models if _style(m)),
         }
 
 
@@ -74,7 +74,7 @@ def bokeh_script() -> str:
 
 def dump(value: Any) -> str:
     """Return JSON that is safe inside a script element of a page."""
-    return str(serialize_json(value)).replace("</", "<\\/").replace("<!--", "<\\u0021--")
+    return str(serialize_json(value)).replace("<", "\\u003c")
 
 
 def _figure(x: str, y: str, height: int = 260, **options: Any) -> Figure:

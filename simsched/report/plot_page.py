@@ -12,7 +12,7 @@ import pandas as pd
 
 from simsched.report import html, human, palette, plot_bokeh
 from simsched.report import metrics as m
-from simsched.report.classes import WEEKDAYS, run_time_class, size_class, weekday_hour
+from simsched.report.classes import has_dates, run_time_class, size_class, weekday_hour, weekdays
 from simsched.report.columns import RESULTS
 from simsched.report.compare import Comparison, compare, paired
 from simsched.report.gantt import rectangles, rows_of
@@ -229,16 +229,16 @@ def _distributions(done: pd.DataFrame, prefix: str, drawn: plot_bokeh.Charts) ->
     drawn.add(f"{prefix}-heat", heat)
     hours = weekday_hour(done["submit"]).assign(work=m.area(done) / 3600)
     load = hours.pivot_table(index="weekday", columns="hour", values="work", aggfunc="sum")
-    load.index = pd.Index([WEEKDAYS[int(d)] for d in load.index])
+    first = float(done["submit"].min())
+    load.index = pd.Index([weekdays(first)[int(d)] for d in load.index])
     load = load.iloc[::-1]
-    drawn.add(f"{prefix}-load", plot_bokeh.heat_chart(load, "hour (UTC)", "", "core hours submitted"))
+    hour = "hour of the day (UTC)" if has_dates(first) else "hour of the day, by the trace's clock"
+    drawn.add(f"{prefix}-load", plot_bokeh.heat_chart(load, hour, "", "core hours submitted"))
     panels = (
         html.panel("Waits", f"{prefix}-waits", "Share of jobs that waited no longer; 1 s and less are one."),
         html.panel("Bounded slowdown", f"{prefix}-slow", "turnaround / max(run time, 10 s), at least 1."),
         html.panel("Mean wait by size and run time", f"{prefix}-heat", "Seconds, logarithmic colours."),
-        html.panel(
-            "Work submitted by hour of the week", f"{prefix}-load", "Core hours; hour 0 is Monday's first."
-        ),
+        html.panel("Work submitted by hour of the week", f"{prefix}-load", "Core hours."),
     )
     return f'<div class="pair">{"".join(panels)}</div>'
 
@@ -302,7 +302,7 @@ def comparison(runs: Sequence[Run], charts: list[dict[str, Any]]) -> str:
     colours = palette.cycle(len(runs))
     pairs = [compare(runs[0].jobs, run.jobs) for run in runs[1:]]
     drawn = plot_bokeh.Charts()
-    done = {run.name: m.measured(run.jobs) for run in runs}
+    done = {name: m.measured(run.jobs) for name, run in zip(distinct(runs), runs, strict=True)}
     waits = {name: curve(frame["wait"], 1.0) for name, frame in done.items()}
     drawn.add("cmp-waits", plot_bokeh.cdf_chart(waits, "wait (s)", colours))
     slow = {name: curve(frame["bounded_slowdown"], 1.0) for name, frame in done.items()}
@@ -333,13 +333,22 @@ def comparison(runs: Sequence[Run], charts: list[dict[str, Any]]) -> str:
     )
 
 
+def distinct(runs: Sequence[Run]) -> list[str]:
+    """Return the runs' names, those that repeat an earlier one numbered."""
+    names: list[str] = []
+    for run in runs:
+        again = sum(r.name == run.name for r in runs[: len(names)])
+        names.append(f"{run.name} ({again + 1})" if again else run.name)
+    return names
+
+
 def _moved(runs: Sequence[Run]) -> dict[str, pd.DataFrame]:
     found = {}
-    for run in runs[1:]:
+    for name, run in list(zip(distinct(runs), runs, strict=True))[1:]:
         hours = paired(runs[0].jobs, run.jobs)["wait_difference"] / 3600
         low, high = (hours.quantile(0.01), hours.quantile(0.99)) if len(hours) else (0.0, 0.0)
         all_ = curve(hours, None)
-        found[run.name] = all_[all_["value"].between(low, high)]
+        found[name] = all_[all_["value"].between(low, high)]
     return found
 
 

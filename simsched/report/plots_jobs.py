@@ -141,8 +141,8 @@ def _short(text: str, width: int = 60) -> str:
 def comparison(figure: Figure, runs: Sequence[Run]) -> None:
     """Draw the main figures of the runs as bars, one small chart a figure."""
     names = [f for f in FIGURES if any(math.isfinite(r.summary.get(f, math.nan)) for r in runs)]
-    if not names:
-        raise RunError("no job ran, so there is nothing to draw", where=runs[0].name)
+    for run in runs:
+        _done(run)
     columns = min(3, len(names))
     grid = np.atleast_1d(figure.subplots(-(-len(names) // columns), columns)).ravel()
     for axes, name in zip(grid, names, strict=False):

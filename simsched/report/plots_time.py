@@ -10,7 +10,7 @@ from matplotlib.collections import PolyCollection
 from simsched.errors import RunError
 from simsched.report import human, palette
 from simsched.report import metrics as m
-from simsched.report.classes import WEEKDAYS
+from simsched.report.classes import has_dates, weekdays
 from simsched.report.gantt import rectangles, rows_of
 from simsched.report.series import binned, busiest
 from simsched.report.spread import node_seconds
@@ -117,7 +117,7 @@ def queue(figure: Figure, runs: Sequence[Run]) -> None:
 
 
 def calendar(figure: Figure, runs: Sequence[Run]) -> None:
-    """Draw the mean use of each day: a column a week, a row a weekday (1970-01-01 is a Thursday)."""
+    """Draw the mean use of each day: a column a week, a row a day of the week."""
     run = runs[0]
     low, high = _window(run)
     kind = next((k for k in ("core", *m.types(run.timeline)) if run.totals.get(k)), None)
@@ -126,12 +126,12 @@ def calendar(figure: Figure, runs: Sequence[Run]) -> None:
     first = int(low // 86400)
     days = int(high // 86400) + 1 - first
     _, used = binned(run.timeline, f"used_{kind}", days, (first * 86400.0, (first + days) * 86400.0))
-    offset = (first + 3) % 7
+    offset = (first + 3 if has_dates(low) else first) % 7
     cells = np.full(7 * -(-(offset + days) // 7), np.nan)
     cells[offset : offset + days] = 100 * used / run.totals[kind]
     axes = figure.add_subplot()
     image = axes.imshow(cells.reshape(-1, 7).T, aspect="auto", cmap="cividis", vmin=0, vmax=100)
-    axes.set_yticks(range(7), WEEKDAYS)
+    axes.set_yticks(range(7), weekdays(low))
     axes.set_xlabel("week")
     axes.grid(visible=False)
     axes.set_title(f"{run.name}: {kind}s in use by day")

@@ -211,3 +211,9 @@ def make_schedule():
 def make_records():
     """`records_of`: allocation records for jobs."""
     return records_of
+
+
+@pytest.fixture(scope="session")
+def writer_in():
+    """Makes a writer of run directories below a given directory."""
+    return RunWriter

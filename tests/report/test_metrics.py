@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simsched.report import metrics as m
-from simsched.report.classes import day, run_time_class, size_class, weekday_hour
+from simsched.report.classes import day, run_time_class, size_class, weekday_hour, weekdays
 
 NODES, CORES = 4, 16
 TOTALS = {"node": NODES, "core": CORES}
@@ -179,7 +179,11 @@ def test_run_time_classes(make_jobs):
 def test_days_and_hours(make_jobs):
     jobs = make_jobs([{"submit": s} for s in (100, 86399, 86500, 200000)])
     assert day(jobs).tolist() == [0, 0, 1, 2]
-    assert weekday_hour(pd.Series([0.0, 4 * 86400.0 + 3600])).values.tolist() == [[3, 0], [0, 1]]
+    # by a trace's own clock day 0 is its first; 1,577,836,800 s is Wednesday, 1 January 2020
+    assert weekday_hour(pd.Series([0.0, 8 * 86400.0 + 3600])).values.tolist() == [[0, 0], [1, 1]]
+    assert weekday_hour(pd.Series([1_577_836_800.0 + 7200])).values.tolist() == [[2, 2]]
+    assert weekdays(0.0)[0] == "day 1"
+    assert weekdays(1_577_836_800.0)[2] == "Wed"
 
 
 # ---- against naive computation ----------------------------------------------------------

@@ -1,0 +1,109 @@
+"""The HTML page as text: whole, self-contained, and safe with any name."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+
+from simsched.report import html
+from simsched.report.plot_page import curve
+from simsched.report.tables import load_run
+
+pytest.importorskip("bokeh")
+
+EVIL = '</script><script>alert("x")</script><!-- & \'"'
+
+
+@pytest.fixture
+def runs(write_run, make_schedule, make_records):
+    jobs = make_schedule(4)
+    return [load_run(write_run(n, jobs, records=make_records(jobs))) for n in ("easy", "fcfs")]
+
+
+def page_data(page: str):
+    return json.loads(re.search(r'id="page-data">(.*?)</script>', page, re.DOTALL).group(1))
+
+
+def own(page: str) -> str:
+    """The page without BokehJS, which names addresses in its comments and messages."""
+    longest = max(re.findall(r"<script>.*?</script>", page, re.DOTALL), key=len)
+    return page.replace(longest, "")
+
+
+def test_nothing_is_loaded_from_elsewhere(runs):
+    page = own(html.page(runs))
+    assert not re.findall(r"(?:src|href)\s*=\s*[\"'](?!#|data:)[^\"']*", page)
+    assert not re.findall(r"https?://(?!www\.w3\.org)", page)
+    assert "default-src 'none'" in page
+    assert "connect-src" not in page
+
+
+def test_one_run_has_a_section_and_several_are_compared(runs):
+    alone, both = html.page(runs[:1]), html.page(runs)
+    assert 'id="comparison"' not in alone
+    assert 'id="comparison"' in both
+    assert [c["title"] for c in page_data(both)["charts"]] == ["comparison", "easy", "fcfs"]
+
+
+def test_every_chart_and_table_has_a_download_and_every_place_a_chart(runs):
+    page = html.page(runs)
+    places = {p for c in page_data(page)["charts"] for p in c["places"]}
+    assert places == set(re.findall(r'data-save="([\w-]+)"', page))
+    assert places == set(re.findall(r'<div class="plot" id="([^"]+)"', page))
+    assert set(re.findall(r'<table id="([^"]+)"', page)) == set(
+        re.findall(r'data-save-table="([^"]+)"', page)
+    )
+
+
+def test_names_cannot_break_out(write_run, make_schedule, make_records):
+    jobs = make_schedule(4).assign(user=EVIL, queue=EVIL, result="FAILED", reason=EVIL)
+    jobs["id"] = [f"{EVIL}{i}" for i in range(len(jobs))]
+    folder = write_run(
+        "evil", jobs, records=make_records(jobs), cluster={"name": EVIL, "totals": {"core": 16}}
+    )
+    page = html.page([load_run(folder, name=EVIL), load_run(folder, name="b")])
+    assert 'alert("x")' not in re.sub(r'type="application/json".*?</script>', "", page, flags=re.DOTALL)
+    assert page.count("<script") == page.count("</script>")
+    assert EVIL in json.dumps(page_data(page)).encode().decode("unicode_escape")
+
+
+def test_a_run_without_allocations_says_so(write_run, story):
+    page = html.page([load_run(write_run("bare", story))])
+    assert "made without its allocations" in page
+    assert 'id="r0-gantt"' not in page
+    assert "needs 5 nodes of 4" in page
+
+
+def test_a_run_in_which_nothing_ran_has_a_page(write_run, make_jobs, make_timeline):
+    jobs = make_jobs([{"result": "INFEASIBLE", "reason": "needs 9 nodes", "cores": 0}])
+    empty = make_timeline(make_jobs([{"start": 0, "end": 1}]), {"core": 16}).head(0)
+    run = load_run(write_run("never", jobs, empty))
+    page = html.page([run])
+    assert "No job of this run started and ended" in page
+    assert "needs 9 nodes" in page
+    assert html.page([run, run])
+
+
+def test_the_curve_of_a_distribution_keeps_its_ends(story):
+    from simsched.report.metrics import ran, wait
+
+    points = curve(wait(ran(story)), 1.0)
+    assert points["value"].tolist() == [1, 80, 90]
+    assert points["share"].tolist() == pytest.approx([1 / 3, 2 / 3, 1])
+    assert curve(wait(story).head(0), None).empty
+
+
+def test_the_same_runs_give_the_same_page_but_for_model_ids(runs):
+    def plain(page):
+        return re.sub(r'"?p\d{4,}"?|[0-9a-f-]{36}', "id", page)
+
+    assert plain(html.page(runs)) == plain(html.page(runs))
+
+
+def test_long_tables_say_what_they_leave_out():
+    rows = [[i, i] for i in range(html.MAX_ROWS + 5)]
+    made = html.table("t", "T", (("n", ""), ("v", "s")), rows)
+    assert made.count("<tr>") == html.MAX_ROWS + 1
+    assert "5 more rows" in made

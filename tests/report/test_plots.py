@@ -1,0 +1,105 @@
+"""Static pictures: every kind draws what its data say, twice the same, and refuses what it cannot draw."""
+
+from __future__ import annotations
+
+import pytest
+
+from simsched.errors import ConfigError, RunError
+from simsched.report import plots
+from simsched.report.tables import load_run
+
+pytest.importorskip("matplotlib")
+
+
+@pytest.fixture
+def runs(write_run, make_schedule, make_records):
+    jobs = make_schedule(4)
+    later = jobs.assign(start=jobs["start"] + 600, end=jobs["end"] + 600)
+    return [
+        load_run(write_run("easy", jobs, records=make_records(jobs))),
+        load_run(write_run("fcfs", later, records=make_records(later))),
+    ]
+
+
+@pytest.mark.parametrize("kind", plots.KINDS)
+def test_every_kind_is_drawn_with_its_units(runs, tmp_path, kind):
+    shown = runs if plots.KINDS[kind].several else runs[:1]
+    plots.save(kind, shown, tmp_path / "p.png", dpi=50)
+    assert (tmp_path / "p.png").read_bytes().startswith(b"\x89PNG")
+    figure = plots.draw(kind, shown, dark=True)
+    if kind not in ("reasons", "compare"):
+        assert figure.axes[0].get_xlabel() or figure.axes[0].get_ylabel()
+    assert figure.axes[0].get_title(loc="left") or kind == "reasons"
+
+
+@pytest.mark.parametrize("ending", [".png", ".svg", ".pdf"])
+def test_the_same_run_gives_the_same_bytes(runs, tmp_path, ending):
+    files = [tmp_path / f"{i}{ending}" for i in (1, 2)]
+    for file in files:
+        plots.save("gantt", runs[:1], file, dpi=60)
+    assert files[0].read_bytes() == files[1].read_bytes()
+
+
+def test_the_gantt_has_a_rectangle_a_job_and_range(runs):
+    axes = plots.draw("gantt", runs[:1]).axes[0]
+    assert len(axes.collections[0].get_paths()) == len(runs[0].jobs)
+    assert axes.get_ylim() == (0, 4)
+
+
+def test_a_large_gantt_is_an_image_inside_a_vector_picture(runs, tmp_path, monkeypatch):
+    plots.save("gantt", runs[:1], tmp_path / "v.svg")
+    assert "<image" not in (tmp_path / "v.svg").read_text()
+    monkeypatch.setattr("simsched.report.plots_time.MAX_VECTORS", 10)
+    plots.save("gantt", runs[:1], tmp_path / "r.svg")
+    assert "<image" in (tmp_path / "r.svg").read_text()
+
+
+def test_the_wait_curve_ends_at_100_percent_of_the_longest_wait(runs):
+    axes = plots.draw("wait", runs).axes[0]
+    assert [t.get_text() for t in axes.get_legend().get_texts()] == ["easy", "fcfs"]
+    x, y = axes.lines[0].get_data()
+    assert (x[-1], y[-1]) == (runs[0].summary["max_wait"], 100)
+
+
+def test_the_map_has_a_cell_a_node_and_its_share_of_time(write_run, make_jobs):
+    jobs = make_jobs([{"id": "a", "start": 0, "end": 50, "cores": 4}, {"id": "b", "start": 0, "end": 100}])
+    lite = [{"rank": "2", "children": {"core": "0-3"}}]
+    document = {"version": 1, "execution": {"R_lite": lite, "nodelist": ["n2"]}}
+    records = [{"id": "a", "event": e, "time": t, "R": document} for e, t in (("alloc", 0), ("release", 50))]
+    run = load_run(write_run("map", jobs, records=records))
+    shares = plots.draw("map", [run]).axes[0].images[0].get_array().compressed()
+    assert shares.tolist() == [0, 0, 50, 0]
+
+
+def test_reasons_are_bars_or_a_sentence(write_run, story, runs):
+    axes = plots.draw("reasons", [load_run(write_run("story", story))]).axes[0]
+    assert [t.get_text() for t in axes.get_yticklabels()] == [
+        "infeasible: needs 5 nodes of 4",
+        "dropped: 0 processors",
+    ]
+    assert plots.draw("reasons", runs[:1]).axes[0].texts[0].get_text() == "Every job ran."
+
+
+def test_unknown_kinds_endings_and_too_many_runs(runs, tmp_path):
+    with pytest.raises(ConfigError, match=r"unknown kind of picture 'pie' \(expected gantt, "):
+        plots.draw("pie", runs)
+    with pytest.raises(ConfigError, match="gantt shows one run, not 2"):
+        plots.draw("gantt", runs)
+    with pytest.raises(ConfigError, match=r"expected \.png, \.svg, \.pdf"):
+        plots.save("wait", runs, tmp_path / "p.gif")
+    with pytest.raises(ConfigError, match="0 dots per inch"):
+        plots.save("wait", runs, tmp_path / "p.png", dpi=0)
+
+
+@pytest.mark.parametrize("kind", ["gantt", "map"])
+def test_pictures_of_nodes_need_allocations(write_run, story, kind):
+    with pytest.raises(RunError, match="made without its allocations"):
+        plots.draw(kind, [load_run(write_run("bare", story))])
+
+
+@pytest.mark.parametrize("kind", [k for k in plots.KINDS if k not in ("reasons", "gantt", "map")])
+def test_a_run_in_which_nothing_ran_cannot_be_drawn(write_run, make_jobs, make_timeline, kind):
+    empty = make_timeline(make_jobs([{"start": 0, "end": 1}]), {"core": 16}).head(0)
+    run = load_run(write_run("never", make_jobs([{"result": "INFEASIBLE", "cores": 0}]), empty))
+    with pytest.raises(RunError, match="no job ran"):
+        plots.draw(kind, [run])
