@@ -50,7 +50,7 @@ class Reserving:
         was released and only jobs at the end of the queue are new, nobody else can start.
         """
         waiting = desk.waiting
-        if not len(waiting):
+        if not waiting.ranks:
             return []
         settled = not desk.released and waiting.only_appended()
         if settled and not any(desk.could_start(job) for job in waiting.new_jobs()):

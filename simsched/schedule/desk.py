@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 import numpy as np
 
 from simsched.match.choose import select
+from simsched.match.policy import find_policy
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -45,16 +46,8 @@ class Desk:
     """
 
     __slots__ = (
-        "_failed",
-        "_policy",
-        "_rng",
-        "book",
-        "moved",
-        "now",
-        "plan",
-        "released",
-        "started",
-        "waiting",
+        *("_failed", "_policy", "_rng", "_single", "_total"),
+        *("book", "moved", "now", "plan", "released", "started", "waiting"),
     )
 
     def __init__(
@@ -73,7 +66,9 @@ class Desk:
         self.moved = True
         self.started: list[Start] = []
         self._failed: set[int] = set()
-        self._policy = match_policy
+        self._single = book.single or ""
+        self._total = plan.available.total
+        self._policy = find_policy(match_policy)
         self._rng = rng
 
     def fit(self, job: int) -> Selection | None:
@@ -82,14 +77,24 @@ class Desk:
         A request that failed is not matched again until something is released.
         """
         book = self.book
+        if self._single:
+            return self.match(job) if book.units[job] <= self.free_units() else None
         kind = book.kinds[job]
         if kind in self._failed:
             return None
-        if book.single is not None and book.units[job] > self.plan.free(book.single):
-            return None
-        selection = self.seek(self.request(job), self.plan.available)
+        selection = self.match(job)
         if selection is None:
             self._failed.add(kind)
+        return selection
+
+    def match(self, job: int) -> Selection | None:
+        """Match the job on what is available now, without a look at what failed before."""
+        return select(self.book.requests[job], self.plan.available, self._policy, self._rng)  # type: ignore[arg-type]
+
+    def matched(self, job: int) -> Selection:
+        """Match a job of which the counts say that it fits."""
+        selection = self.match(job)
+        assert selection is not None, "the counts promised more than the matcher found"
         return selection
 
     def request(self, job: int) -> Request:
@@ -105,7 +110,8 @@ class Desk:
 
     def free_units(self) -> int:
         """Return the free units of the single type of the book."""
-        return self.plan.free(self.book.types[0])
+        single = self._single
+        return self._total.get(single, self.plan.idle)
 
     def could_start(self, job: int) -> bool:
         """Whether the sums of free units do not rule out that the job starts now."""
@@ -131,7 +137,7 @@ class Desk:
     def open(self, now: float) -> None:
         """Begin a pass at `now`."""
         self.now = now
-        if self.released:
+        if self.released and self._failed:
             self._failed.clear()
         if not self.waiting.static:
             self.waiting.sort(now)
@@ -140,5 +146,7 @@ class Desk:
         """End the pass and return what it started, in order."""
         self.released = self.moved = False
         self.waiting.fresh.clear()
-        started, self.started = self.started, []
+        started = self.started
+        if started:
+            self.started = []
         return started

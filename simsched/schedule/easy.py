@@ -19,7 +19,7 @@ import numpy as np
 from simsched.schedule.plan import beside, units_in
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Sequence
 
     import numpy.typing as npt
 
@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from simsched.schedule.plan import Shadow
 
     Integers = npt.NDArray[np.int64]
+
+LONG = 48
+"""A queue of so many jobs is looked at as one vector."""
 
 REFRESH = ("always", "when-blocked")
 RESERVATION = ("hard", "none")
@@ -60,14 +63,14 @@ class Easy:
     def run_pass(self, desk: Desk) -> None:
         """Start in order, reserve for the first that cannot start, then backfill."""
         waiting = desk.waiting
-        if not len(waiting):
+        if not waiting.ranks:
             return
         kept = self._kept
         if kept is not None and self._still_blocked(desk, kept):
-            self._backfill(desk, kept, waiting.new_jobs())
+            kept.backfill(desk, waiting.new_jobs())
         elif start_in_order(desk):
             reservation = self._kept = self._reserve(desk, waiting.first)
-            self._backfill(desk, reservation, reservation.filter(desk, waiting.jobs(1)))
+            reservation.backfill(desk, reservation.candidates(desk))
         else:
             self._kept = None
 
@@ -80,7 +83,7 @@ class Easy:
         """
         if desk.released or kept.unsettled or not desk.waiting.static or desk.waiting.first != kept.job:
             return False
-        return kept.start >= desk.now or self.options.refresh != "always"
+        return self.options.refresh != "always" or not kept.is_past(desk.now)
 
     def _reserve(self, desk: Desk, job: int) -> Reservation:
         """Return the reservation of the first job, computed only if it could have moved."""
@@ -88,34 +91,45 @@ class Easy:
         if kept is not None and kept.job == job:
             if self.options.refresh == "when-blocked":
                 return kept
-            if not desk.moved and kept.start >= desk.now:
+            if not desk.moved and not kept.is_past(desk.now):
                 return kept
         if self.options.reservation == "none":
             return NoReservation(job)
         if desk.book.single is not None:
-            return CountReservation(desk, job, extra=self.options.extra)
+            counted = CountReservation(job, extra=self.options.extra)
+            if self.options.refresh != "always":
+                counted.settle(desk)
+            return counted
         shadow = desk.plan.shadow(desk.request(job), desk.now, desk.seek)
         return (
             NoReservation(job) if shadow is None else GraphReservation(job, shadow, extra=self.options.extra)
         )
 
-    def _backfill(self, desk: Desk, reservation: Reservation, jobs: Iterable[int]) -> None:
-        """Start each of the candidates, in order, that fits and does not delay the first job."""
-        for job in jobs:
-            selection = reservation.place(desk, job)
-            if selection is not None:
-                desk.start(job, selection, backfilled=True)
-
 
 def start_in_order(desk: Desk) -> bool:
     """Start jobs in order until one does not fit; return whether one is left."""
+    if desk.book.single is not None:
+        return _start_counted(desk)
     waiting = desk.waiting
-    while len(waiting):
+    while waiting.ranks:
         job = waiting.first
         selection = desk.fit(job)
         if selection is None:
             return True
         desk.start(job, selection)
+    return False
+
+
+def _start_counted(desk: Desk) -> bool:
+    """Do the same where counts decide."""
+    waiting, units = desk.waiting, desk.book.units
+    free = desk.free_units()
+    while waiting.ranks:
+        job = waiting.first
+        if units[job] > free:
+            return True
+        free -= units[job]
+        desk.start(job, desk.matched(job))
     return False
 
 
@@ -129,15 +143,17 @@ class Reservation(Protocol):
     """What a pass promises to the first job that cannot start."""
 
     job: int
-    start: float
     unsettled: bool
     """Whether a candidate that the last scan refused could be admitted now, without any release."""
 
-    def filter(self, desk: Desk, jobs: Integers) -> list[int]:
-        """Return the candidates that the sums of free units do not rule out, in order."""
+    def is_past(self, now: float) -> bool:
+        """Whether the reserved start has passed, because something overruns."""
 
-    def place(self, desk: Desk, job: int) -> Selection | None:
-        """Return what a candidate may start on now, or None; the reservation notes what it gave away."""
+    def candidates(self, desk: Desk) -> Sequence[int]:
+        """Return the jobs behind the first that the sums of free units do not rule out, in order."""
+
+    def backfill(self, desk: Desk, jobs: Sequence[int]) -> None:
+        """Start each of the candidates, in order, that fits and does not delay the first job."""
 
 
 class NoReservation:
@@ -147,52 +163,87 @@ class NoReservation:
 
     def __init__(self, job: int) -> None:
         self.job = job
-        self.start = float("inf")
 
-    def filter(self, desk: Desk, jobs: Integers) -> list[int]:
+    def is_past(self, now: float) -> bool:  # noqa: ARG002 (there is no start)
+        """Never."""
+        return False
+
+    def candidates(self, desk: Desk) -> Sequence[int]:
         """Return what the free units of now allow."""
+        jobs = desk.waiting.jobs(1)
         return listed(jobs, desk.fits_now(jobs))
 
-    def place(self, desk: Desk, job: int) -> Selection | None:
-        """Whatever fits may start."""
-        return desk.fit(job)
+    def backfill(self, desk: Desk, jobs: Sequence[int]) -> None:
+        """Start whatever fits."""
+        for job in jobs:
+            selection = desk.fit(job)
+            if selection is not None:
+                desk.start(job, selection, backfilled=True)
 
 
 class CountReservation:
-    """A reservation where every request is a number of units of one type.
+    """A reservation where every request is a number of units of one type: the classical rule.
 
     `left` is how many units are left over at the shadow time (the "extra nodes" of the
-    literature); nothing else need be known.
+    literature); nothing else need be known.  Both are worked out when a candidate first fits:
+    on a full machine nobody asks.
     """
 
-    unsettled = False
+    __slots__ = ("_extra", "_start", "job", "left", "unsettled")
 
-    def __init__(self, desk: Desk, job: int, *, extra: bool) -> None:
-        units = desk.book.units
-        free = desk.free_units()
+    def __init__(self, job: int, *, extra: bool) -> None:
         self.job = job
-        self.start, left = desk.plan.earliest_count(units, free, units[job], desk.now)
-        self.left = left if extra else 0
+        self.unsettled = False
+        self.left = 0
+        self._start: float | None = None
+        self._extra = extra
 
-    def filter(self, desk: Desk, jobs: Integers) -> list[int]:
-        """Free now, and ended by the shadow time or among what is left over."""
-        book = desk.book
-        need = book.demand[0][jobs]
-        by_then = book.judged_array[jobs] <= self.start - desk.now
+    def is_past(self, now: float) -> bool:
+        """Whether the shadow time has passed."""
+        return self._start is not None and self._start < now
+
+    def candidates(self, desk: Desk) -> Sequence[int]:
+        """Return those that fit now: in a long queue by one vector operation, in a short one later."""
         free = desk.free_units()
-        return listed(jobs, (need <= free) & (by_then | (need <= self.left)))
+        waiting = desk.waiting
+        if not free:
+            return ()
+        if len(waiting.ranks) < LONG:
+            return waiting.listed(1)
+        jobs = waiting.jobs(1)
+        fits = desk.book.demand[0][jobs] <= free
+        if not fits.any():
+            return ()
+        jobs = jobs[fits]
+        start = self.settle(desk)
+        small = desk.book.demand[0][jobs] <= self.left
+        return listed(jobs, small | (desk.book.judged_array[jobs] <= start - desk.now))
 
-    def place(self, desk: Desk, job: int) -> Selection | None:
-        """The classical rule."""
-        need = desk.book.units[job]
-        if need > desk.free_units():
-            return None
-        if desk.now + desk.book.judged[job] <= self.start:
-            return desk.fit(job)
-        if need > self.left:
-            return None
-        self.left -= need
-        return desk.fit(job)
+    def backfill(self, desk: Desk, jobs: Sequence[int]) -> None:
+        """Start those that end by the shadow time, or are among what is left over then."""
+        free = desk.free_units()
+        now, units, judged = desk.now, desk.book.units, desk.book.judged
+        for job in jobs:
+            need = units[job]
+            if need > free:
+                continue
+            start = self._start
+            if start is None:
+                start = self.settle(desk)
+            if now + judged[job] > start:
+                if need > self.left:
+                    continue
+                self.left -= need
+            free -= need
+            desk.start(job, desk.matched(job), backfilled=True)
+
+    def settle(self, desk: Desk) -> float:
+        """Work out the shadow time and what is left over then."""
+        units = desk.book.units
+        found = desk.plan.earliest_count(units, desk.free_units(), units[self.job], desk.now)
+        self._start, left = found
+        self.left = left if self._extra else 0
+        return self._start
 
 
 class GraphReservation:
@@ -206,9 +257,14 @@ class GraphReservation:
         self._extra = extra
         self.unsettled = False
 
-    def filter(self, desk: Desk, jobs: Integers) -> list[int]:
+    def is_past(self, now: float) -> bool:
+        """Whether the shadow time has passed."""
+        return self.start < now
+
+    def candidates(self, desk: Desk) -> Sequence[int]:
         """Free now, and ended by the shadow time or, by the sums, small enough to stand beside."""
         book = desk.book
+        jobs = desk.waiting.jobs(1)
         self.unsettled = False
         allowed = book.judged_array[jobs] <= self.start - desk.now
         if self._extra:
@@ -216,12 +272,13 @@ class GraphReservation:
             allowed |= np.logical_and.reduce(book.demand[:, jobs] <= spare[:, None], axis=0)
         return listed(jobs, desk.fits_now(jobs) & allowed)
 
-    def place(self, desk: Desk, job: int) -> Selection | None:
-        """What the candidate's policy chooses, or else what the reservation leaves."""
-        selection = self._placed(desk, job)
-        if selection is not None:
-            self.unsettled = True
-        return selection
+    def backfill(self, desk: Desk, jobs: Sequence[int]) -> None:
+        """Start each on what its policy chooses, or else on what the reservation leaves."""
+        for job in jobs:
+            selection = self._placed(desk, job)
+            if selection is not None:
+                self.unsettled = True
+                desk.start(job, selection, backfilled=True)
 
     def _placed(self, desk: Desk, job: int) -> Selection | None:
         selection = desk.fit(job)

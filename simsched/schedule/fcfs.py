@@ -18,7 +18,7 @@ class Fcfs:
 
     def run_pass(self, desk: Desk) -> None:
         """Start in order until one does not fit."""
-        if not len(desk.waiting):
+        if not desk.waiting.ranks:
             return
         if desk.waiting.first == self._blocked and not desk.released:
             return

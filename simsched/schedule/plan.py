@@ -38,13 +38,15 @@ class Shadow(NamedTuple):
 class Plan:
     """The running jobs with their expected ends, over the availability of now.
 
+    `whole` promises that every claim takes whole idle targets, so that none need be looked at.
     The ends are sorted, so that what is free at a later time is the availability of now and
     the releases up to then.  An expected end that has passed counts as now.
     """
 
-    __slots__ = ("_ends", "_jobs", "_until", "available", "held", "idle")
+    __slots__ = ("_ends", "_jobs", "_until", "_whole", "available", "held", "idle")
 
-    def __init__(self, available: Availability) -> None:
+    def __init__(self, available: Availability, *, whole: bool = False) -> None:
+        self._whole = whole
         self.available = available
         self.idle = idle_targets(available)
         self.held: dict[int, Selection] = {}
@@ -59,7 +61,9 @@ class Plan:
         """Start a job on `selection`, expected to end at `end` (seconds; inf: nobody knows)."""
         targets = selection.targets
         available = self.available
-        self.idle -= len(targets) - int(count_nonzero(available.use[targets]))
+        self.idle -= len(targets)
+        if not self._whole:
+            self.idle += int(count_nonzero(available.use[targets]))
         available.claim(selection)
         self.held[job] = selection
         self._until[job] = end
@@ -73,7 +77,9 @@ class Plan:
         targets = selection.targets
         available = self.available
         available.release(selection)
-        self.idle += len(targets) - int(count_nonzero(available.use[targets]))
+        self.idle += len(targets)
+        if not self._whole:
+            self.idle -= int(count_nonzero(available.use[targets]))
         end = self._until.pop(job)
         at = bisect_left(self._ends, end)
         while self._jobs[at] != job:

@@ -28,7 +28,7 @@ class Waiting:
     a short move of memory, and a whole pass can look at them as one vector.
     """
 
-    __slots__ = ("_at", "_book", "_order", "_plain", "_rank", "_ranks", "fresh")
+    __slots__ = ("_at", "_book", "_order", "_plain", "_rank", "fresh", "ranks", "static")
 
     def __init__(self, book: Book, order: Order) -> None:
         self._book = book
@@ -36,7 +36,10 @@ class Waiting:
         everyone = np.arange(len(book), dtype=np.int64)
         at = order.ranked(book, everyone, 0.0) if order.static else everyone
         self._plain = bool((at == everyone).all())  # rank and job number are the same
-        self._ranks = array("q")
+        self.ranks = array("q")
+        """The ranks that wait, sorted; false when nobody does.  To be read, not written."""
+        self.static = order.static
+        """Whether jobs keep their places while they wait."""
         self.fresh: list[int] = []  # ranks added since the last pass
         self._use(at)
 
@@ -47,49 +50,51 @@ class Waiting:
         self._rank: list[int] = rank.tolist()
 
     def __len__(self) -> int:
-        return len(self._ranks)
+        return len(self.ranks)
 
     def __iter__(self) -> Iterator[int]:
         return iter(self.jobs().tolist())
 
     def __contains__(self, job: int) -> bool:
         rank = self._rank[job]
-        at = bisect_left(self._ranks, rank)
-        return at < len(self._ranks) and self._ranks[at] == rank
-
-    @property
-    def static(self) -> bool:
-        """Whether jobs keep their places while they wait."""
-        return self._order.static
+        at = bisect_left(self.ranks, rank)
+        return at < len(self.ranks) and self.ranks[at] == rank
 
     @property
     def first(self) -> int:
         """The job that is considered first."""
-        return int(self._at[self._ranks[0]])
+        rank = self.ranks[0]
+        return rank if self._plain else int(self._at[rank])
 
     def jobs(self, begin: int = 0) -> Integers:
         """Return the waiting jobs in order, from the `begin`-th on."""
-        ranks = np.array(self._ranks, dtype=np.int64)[begin:]
+        ranks = np.array(self.ranks[begin:], dtype=np.int64)
         return ranks if self._plain else self._at[ranks]
+
+    def listed(self, begin: int = 0) -> list[int]:
+        """Return the waiting jobs in order, from the `begin`-th on, as a list."""
+        if self._plain:
+            return self.ranks[begin:].tolist()
+        jobs: list[int] = self.jobs(begin).tolist()
+        return jobs
 
     def new_jobs(self) -> list[int]:
         """Return the jobs added since the last pass that still wait, in order."""
-        if len(self.fresh) == 1:
-            return [int(self._at[self.fresh[0]])]
-        return [int(self._at[rank]) for rank in sorted(self.fresh)]
+        ranks = self.fresh if len(self.fresh) == 1 else sorted(self.fresh)
+        return ranks.copy() if self._plain else [int(self._at[rank]) for rank in ranks]
 
     def only_appended(self) -> bool:
         """Whether the jobs added since the last pass are all behind those that waited before."""
         fresh = self.fresh
         if not self._order.static or not fresh:
             return self._order.static
-        return min(fresh) == self._ranks[-len(fresh)]
+        return min(fresh) == self.ranks[-len(fresh)]
 
     def add(self, job: int) -> None:
         """Put a job into the queue. O(log n) and a short move."""
-        rank = self._rank[job]
+        rank = job if self._plain else self._rank[job]
         self.fresh.append(rank)
-        ranks = self._ranks
+        ranks = self.ranks
         if not ranks or rank > ranks[-1]:
             ranks.append(rank)
         else:
@@ -97,20 +102,20 @@ class Waiting:
 
     def remove(self, job: int) -> None:
         """Take a job out of the queue. O(log n) and a short move."""
-        rank = self._rank[job]
-        del self._ranks[bisect_left(self._ranks, rank)]
+        rank = job if self._plain else self._rank[job]
+        del self.ranks[bisect_left(self.ranks, rank)]
         if rank in self.fresh:
             self.fresh.remove(rank)
 
     def sort(self, now: float) -> None:
         """Rank the waiting jobs again, as an order that looks at the clock must. O(n log n)."""
-        if self._order.static or not self._ranks:
+        if self._order.static or not self.ranks:
             return
         jobs = self._order.ranked(self._book, np.sort(self.jobs()), now)
         fresh = {int(self._at[rank]) for rank in self.fresh}
         at = self._at.copy()
         # The waiting jobs take the ranks that the waiting jobs had, in the new order.
-        slots = np.array(self._ranks, dtype=np.int64)
+        slots = np.array(self.ranks, dtype=np.int64)
         at[slots] = jobs
         for rank, job in zip(slots.tolist(), jobs.tolist(), strict=True):
             self._rank[job] = rank
@@ -119,7 +124,7 @@ class Waiting:
         self.fresh = [self._rank[job] for job in fresh]
 
     def _check(self) -> None:
-        ranks = list(self._ranks)
+        ranks = list(self.ranks)
         assert ranks == sorted(set(ranks))
         assert all(self._rank[int(self._at[rank])] == rank for rank in ranks)
         assert set(self.fresh) <= set(ranks)

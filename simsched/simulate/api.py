@@ -8,6 +8,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from simsched.graph.resource_graph import collector_paused
 from simsched.match.policy import find_policy
 from simsched.simulate.allocations import AllocationLog
 from simsched.simulate.config import RunConfig
@@ -67,11 +68,12 @@ def simulate(
         log = AllocationLog(
             [job.id for job in workload.jobs], prepared.book.durations, index, scheduler, sink
         )
-    recorder = Recorder(len(workload), _timeline_types(cluster), log)
+    recorder = Recorder(len(workload), _pools(cluster), log)
     engine = Engine(prepared, index, config, recorder)
     engine.progress = progress
     engine.stop = stop
-    complete = engine.run()
+    with collector_paused():
+        complete = engine.run()
     jobs = job_columns(workload, prepared, recorder)
     totals = totals_of(cluster)
     meta = {
@@ -107,15 +109,16 @@ def make_config(**options: Any) -> RunConfig:
     return RunConfig(**options)
 
 
-def _timeline_types(cluster: Cluster) -> tuple[str, ...]:
-    return ("node", *(name for name in cluster.index.pool_types if name != "node"))
+def _pools(cluster: Cluster) -> tuple[str, ...]:
+    """Return the pool types that the timeline tells of, besides the execution targets as ``node``."""
+    return tuple(name for name in cluster.index.pool_types if name != "node")
 
 
 def totals_of(cluster: Cluster) -> dict[str, int]:
     """Return the units of each type of the whole cluster that are up; ``node`` are its execution targets."""
     index = cluster.index
     totals = {"node": len(index)}
-    totals.update((name, pool.total) for name, pool in index.pool_types.items() if name != "node")
+    totals.update((name, index.pool_types[name].total) for name in _pools(cluster))
     return totals
 
 

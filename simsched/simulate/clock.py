@@ -19,16 +19,22 @@ if TYPE_CHECKING:
 END, DISRUPTION, SUBMISSION = 1, 2, 3
 
 
+class Call(Event):
+    """An event that is only a call at a time: `callback(event)` with `event.value`."""
+
+    _ok = True
+
+    def __init__(self, callback: Callable[[Event], None], value: Any) -> None:
+        self.callbacks = [callback]
+        self._value = value
+
+
 class Clock(Environment):
     """A simpy environment that takes absolute times, so that no sum is rounded twice."""
 
     def at(self, time: float, order: int, callback: Callable[[Event], None], value: Any = None) -> None:
         """Call `callback(event)` at `time` (seconds), with `event.value` = `value`."""
-        event = Event(self)
-        event._ok = True
-        event._value = value
-        event.callbacks = [callback]
-        heappush(self._queue, (time, order, next(self._eid), event))  # type: ignore[misc]
+        heappush(self._queue, (time, order, next(self._eid), Call(callback, value)))  # type: ignore[misc]
 
     def last_of_instant(self) -> bool:
         """Whether no further event waits at the present time."""

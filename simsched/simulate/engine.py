@@ -29,12 +29,13 @@ if TYPE_CHECKING:
     from simpy.events import Event
 
     from simsched.graph.index import Index
+    from simsched.schedule.desk import Start
     from simsched.simulate.config import RunConfig
     from simsched.simulate.prepare import Prepared
     from simsched.simulate.record import Recorder
 
 #: Passes between two reports of progress.
-REPORT_EVERY = 2048
+REPORT_EVERY = 512
 
 
 class Engine:
@@ -45,7 +46,7 @@ class Engine:
         self.recorder = recorder
         self.clock = Clock()
         self.available = Availability(index)
-        self.plan = Plan(self.available)
+        self.plan = Plan(self.available, whole=prepared.takes_whole_targets)
         self.waiting = Waiting(prepared.book, job_order(config.order))
         rng = np.random.default_rng(config.seed)
         self.desk = Desk(prepared.book, self.plan, self.waiting, config.match_policy, rng)
@@ -122,23 +123,35 @@ class Engine:
             self._pass(now)
 
     def _pass(self, now: float) -> None:
-        desk = self.desk
-        if len(self.waiting):
+        waiting = self.waiting
+        if waiting.ranks:
+            desk = self.desk
             desk.open(now)
             self.policy.run_pass(desk)
-            runtimes, sizes, recorder = self.prepared.runtimes, self.prepared.sizes, self.recorder
-            for job, selection, backfilled in desk.close():
-                self.state[job] = STARTED
-                recorder.begin(job, now, selection, backfilled)
-                self._queued_cores -= sizes[job]
-                self.clock.at(now + runtimes[job], END, self._on_end, job)
-        self.recorder.tick(now, self.plan, len(self.waiting), self._queued_cores)
+            started = desk.close()
+            if started:
+                self._start(started, now)
+        self.recorder.tick(now, self.plan, len(waiting.ranks), self._queued_cores)
         self._passes += 1
+        if self._passes % REPORT_EVERY == 1:
+            self._report()
+
+    def _start(self, started: list[Start], now: float) -> None:
+        """Note what the pass started, and when it will end."""
+        prepared, recorder, at, state = self.prepared, self.recorder, self.clock.at, self.state
+        for job, selection, backfilled in started:
+            state[job] = STARTED
+            recorder.begin(job, now, selection, backfilled)
+            self._queued_cores -= prepared.sizes[job]
+            at(now + prepared.runtimes[job], END, self._on_end, job)
+
+    def _report(self) -> None:
+        """Tell how far the run is, and stop it if somebody wants it to."""
+        if self.progress is not None:
+            self.progress(self)
         if self.stop is not None and self.stop.is_set():
             self._stopped = True
             raise StopSimulation(None)
-        if self.progress is not None and self._passes % REPORT_EVERY == 0:
-            self.progress(self)
 
     def _check(self) -> None:
         self.plan._check()

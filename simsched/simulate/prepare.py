@@ -11,6 +11,7 @@ from simsched.errors import SimschedError
 from simsched.graph.index import BELOW, TARGET
 from simsched.match.allocate import Availability
 from simsched.match.choose import select
+from simsched.match.policy import find_policy
 from simsched.match.request import POOL, SLOT, VERTEX, compile_request
 from simsched.schedule.book import Book
 from simsched.simulate.record import DROPPED, INFEASIBLE
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
     from simsched.formats.jobspec import Jobspec
     from simsched.graph.index import Index
+    from simsched.match.policy import MatchPolicy
     from simsched.match.request import Request
     from simsched.simulate.config import RunConfig
     from simsched.workload.job import Job
@@ -40,6 +42,7 @@ class Prepared:
     timeouts : 1 where the job is ended at its duration.
     rejected : job → (result, reason) for those that can never run.
     sizes : cores (or first units) that the job demands.
+    takes_whole_targets : whether every job takes execution targets whole, whatever it gets.
     """
 
     book: Book
@@ -48,11 +51,12 @@ class Prepared:
     timeouts: bytearray
     rejected: dict[int, tuple[int, str]]
     sizes: list[int]
+    takes_whole_targets: bool
 
 
 def prepare(jobs: Sequence[Job], index: Index, config: RunConfig) -> Prepared:
     """Compile every job's request, and find out which jobs can never run on this cluster."""
-    kinds = _Kinds(index)
+    kinds = _Kinds(index, find_policy(config.match_policy))
     numbers = [kinds.number(job.jobspec) for job in jobs]
     durations = [_duration(job) for job in jobs]
     runtimes, timeouts = _runtimes(jobs, durations, may_overrun=config.overrun == "allow")
@@ -65,14 +69,26 @@ def prepare(jobs: Sequence[Job], index: Index, config: RunConfig) -> Prepared:
         if runtime == UNLIMITED:
             rejected.setdefault(at, (DROPPED, NO_END))
     judged = [min(a, b) for a, b in zip(runtimes, durations, strict=True)]
-    book = _book(jobs, kinds, numbers, durations, judged if config.candidates == "actual" else durations)
-    return Prepared(book, [job.submit for job in jobs], runtimes, timeouts, rejected, book.sizes.tolist())
+    judged = judged if config.candidates == "actual" else durations
+    book = _book(jobs, kinds, numbers, durations, judged)
+    submits = [job.submit for job in jobs]
+    whole = _takes_whole_targets(book.single, index)
+    return Prepared(book, submits, runtimes, timeouts, rejected, book.sizes.tolist(), whole)
+
+
+def _takes_whole_targets(single: str | None, index: Index) -> bool:
+    """Whether every unit of the single type is an execution target, or all that is on one."""
+    if single is None or single == index.target_type:
+        return single is not None
+    pool = index.pool_types[single]
+    return pool.aligned and pool.uniform == 1
 
 
 class _Kinds:
     """The distinct requests of a workload, compiled and tried on the idle cluster once each."""
 
-    def __init__(self, index: Index) -> None:
+    def __init__(self, index: Index, policy: MatchPolicy) -> None:
+        self.policy = policy
         self._index = index
         self._idle = Availability(index)
         self._by_spec: dict[int, int] = {}
@@ -95,7 +111,7 @@ class _Kinds:
         known = self._by_request.get(id(request))
         if known is not None:
             return known
-        if select(request, self._idle, "first", None) is None:
+        if select(request, self._idle, self.policy, np.random.default_rng(0)) is None:
             number = self._add(None, _why_never(request, self._index))
         else:
             number = self._add(request, "")
@@ -141,7 +157,8 @@ def _runtimes(
 def _book(
     jobs: Sequence[Job], kinds: _Kinds, numbers: list[int], durations: list[float], judged: list[float]
 ) -> Book:
-    plain = [None if request is None else plain_units(request) for request in kinds.requests]
+    whole = kinds.policy.whole_nodes
+    plain = [None if request is None else plain_units(request, whole=whole) for request in kinds.requests]
     single = _single(kinds.requests, plain)
     types = (single,) if single else _types(kinds.requests)
     table = np.zeros((len(types), len(kinds.requests)), dtype=np.int64)
@@ -187,11 +204,12 @@ def _single(requests: Sequence[Request | None], plain: Sequence[tuple[str, int] 
     return kinds.pop() if len(kinds) == 1 else None
 
 
-def plain_units(request: Request) -> tuple[str, int] | None:
+def plain_units(request: Request, *, whole: bool = False) -> tuple[str, int] | None:
     """Return type and number if the request is a plain number of units, wherever they are.
 
     Such a request fits if and only if that many units are free: ``slot=N/core`` (N units of
     a pool, each from anywhere) and ``slot=N/node`` (N whole targets), without a constraint.
+    Under a policy that gives `whole` targets only the second is plain.
     """
     if len(request.needs) != 1 or request.ranged or not request.eligible.all():
         return None
@@ -201,7 +219,13 @@ def plain_units(request: Request) -> tuple[str, int] | None:
     asked = slot.children[0]
     if not asked.exclusive or asked.ids is not None or asked.names is not None or asked.children:
         return None
-    if asked.kind == POOL and asked.level == BELOW and asked.amount == 1 and slot.content is not None:
+    if (
+        not whole
+        and asked.kind == POOL
+        and asked.level == BELOW
+        and asked.amount == 1
+        and slot.content is not None
+    ):
         return asked.type, slot.amount
     if asked.kind == VERTEX and asked.level == TARGET:
         return asked.type, slot.amount * asked.amount

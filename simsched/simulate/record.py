@@ -32,11 +32,14 @@ PENDING, RUNNING, COMPLETED, TIMEOUT, FAILED, CANCELED, INFEASIBLE, DROPPED = ra
 
 NEVER = float("nan")
 
+BLOCK = 65_536
+"""Rows of the timeline that are kept as they come before they are packed into an array."""
+
 
 class Recorder:
     """Per-job facts, the timeline and the stream of allocations of one run."""
 
-    def __init__(self, jobs: int, types: Sequence[str], log: AllocationLog | None) -> None:
+    def __init__(self, jobs: int, pools: Sequence[str], log: AllocationLog | None) -> None:
         self.log = log
         self.eligible: list[float] = [NEVER] * jobs
         self.start: list[float] = [NEVER] * jobs
@@ -45,12 +48,9 @@ class Recorder:
         self.counts: list[tuple[int, int, int, int]] = [(0, 0, 0, 0)] * jobs
         self.backfilled = bytearray(jobs)
         self.reasons: dict[int, str] = {}
-        self.types = tuple(types)
-        self.times: list[float] = []
-        self.queued_jobs: list[int] = []
-        self.queued_cores: list[int] = []
-        self.running_jobs: list[int] = []
-        self.free: dict[str, list[int]] = {type_: [] for type_ in self.types}
+        self._pools = tuple(pools)
+        self._rows: list[tuple[float, ...]] = []
+        self._blocks: list[Any] = []
         self.down: list[tuple[float, dict[str, int]]] = []
 
     def begin(self, job: int, now: float, selection: Selection, backfilled: bool) -> None:
@@ -83,40 +83,33 @@ class Recorder:
 
     def tick(self, now: float, plan: Plan, queued: int, demand: int) -> None:
         """Note the state after the pass at `now`; a second pass at one instant replaces the first."""
-        if self.times and self.times[-1] == now:
-            self._drop_last()
-        self.times.append(now)
-        self.queued_jobs.append(queued)
-        self.queued_cores.append(demand)
-        self.running_jobs.append(len(plan))
-        free = plan.free
-        for type_, column in self.free.items():
-            column.append(free(type_))
+        rows = self._rows
+        if rows and rows[-1][0] == now:
+            rows.pop()
+        elif len(rows) >= BLOCK:
+            self._pack()
+        total = plan.available.total
+        rows.append((now, queued, demand, len(plan.held), plan.idle, *map(total.__getitem__, self._pools)))
 
-    def _drop_last(self) -> None:
-        for column in (
-            self.times,
-            self.queued_jobs,
-            self.queued_cores,
-            self.running_jobs,
-            *self.free.values(),
-        ):
-            column.pop()  # type: ignore[attr-defined]
+    def _pack(self) -> None:
+        """Turn the rows that have gathered into one array: eight bytes a number."""
+        width = 5 + len(self._pools)
+        self._blocks.append(np.array(self._rows, dtype=np.float64).reshape(-1, width))
+        self._rows.clear()
 
     def timeline(self, totals: Mapping[str, int]) -> dict[str, Any]:
         """Return the timeline as columns: free, used and down units of each type at each time."""
-        times = np.array(self.times, dtype=np.float64)
+        self._pack()
+        table = np.concatenate(self._blocks)
+        times, queued, demand, running = table[:, 0], *(table[:, at].astype(np.int64) for at in (1, 2, 3))
         columns: dict[str, Any] = {"time": times}
-        for type_ in self.types:
-            free = np.array(self.free[type_], dtype=np.int64)
+        for at, type_ in enumerate(("node", *self._pools), start=4):
+            free = table[:, at].astype(np.int64)
             down = self._down(type_, times)
             columns[f"free_{type_}"] = free
             columns[f"used_{type_}"] = totals[type_] - free - down
             columns[f"down_{type_}"] = down
-        columns["queued_jobs"] = np.array(self.queued_jobs, dtype=np.int64)
-        columns["queued_cores"] = np.array(self.queued_cores, dtype=np.int64)
-        columns["running_jobs"] = np.array(self.running_jobs, dtype=np.int64)
-        return columns
+        return {**columns, "queued_jobs": queued, "queued_cores": demand, "running_jobs": running}
 
     def _down(self, type_: str, times: Any) -> Any:
         """Return the units that are down at each time: a step function given by its changes."""
