@@ -20,6 +20,7 @@ from simsched.formats.frozen import MAX_DEPTH
 from simsched.formats.task import COUNT_KEYS
 from simsched.formats.task import KEYS as TASK_KEYS
 from simsched.formats.vertex import KEYS as VERTEX_KEYS
+from simsched.formats.yaml_text import yaml_hint
 
 if TYPE_CHECKING:
     from simsched.formats.lexical import Path
@@ -88,8 +89,6 @@ class _Check:
         self.faults.append(Fault(path, message, expected, at_key))
 
     def wrong(self, path: Path, value: Any, expected: str) -> None:
-        from simsched.formats.yaml_text import yaml_hint
-
         hint = yaml_hint(value)
         self.fault(path, f"{shown(value)} is not valid here" + (f": {hint}" if hint else ""), expected)
 
@@ -205,7 +204,8 @@ class _Check:
             try:
                 Count.parse(value)
             except FormatError as error:
-                self.fault(path, f"{shown(value)}: {error.message}", error.expected or "")
+                hint = yaml_hint(value)
+                self.fault(path, hint or f"{shown(value)}: {error.message}", error.expected or "")
         else:
             self.wrong(path, value, "an integer, an idset or range, or an object with min")
 
