@@ -81,10 +81,10 @@ def _split(lines: Sequence[str]) -> tuple[dict[str, str], list[int]]:
     header: dict[str, str] = {}
     numbers = []
     for index, line in enumerate(lines):
-        head = line[:1] if line[:1] not in {" ", "\t"} else line.lstrip()[:1]
-        if head == ";":
-            _add_header(header, line.lstrip()[1:])
-        elif head:
+        text = line.lstrip()
+        if text.startswith(";"):
+            _add_header(header, text[1:])
+        elif text:
             numbers.append(index)
     return header, numbers
 
