@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from simsched.formats.hostlist import encode_hosts
 from simsched.graph.holdings import holdings
-from simsched.graph.resource_graph import children_map, pool_of, subsystems
+from simsched.graph.resource_graph import CONTAINMENT, children_map, pool_of, subsystems
 from simsched.graph.view import summary
 
 if TYPE_CHECKING:
@@ -44,6 +44,8 @@ def _of_totals(left: ResourceGraph, right: ResourceGraph) -> Iterator[Difference
         if before != after:
             yield Difference(f"total of {kind}", before, after)
     for name in dict.fromkeys((*one.subsystems, *other.subsystems)):
+        if name == CONTAINMENT:
+            continue
         sides = [str(_edges(graph, name)) if name in subsystems(graph) else None for graph in (left, right)]
         if sides[0] != sides[1]:
             yield Difference(f"edges of {name}", *sides)

@@ -24,6 +24,9 @@ FEW = 48
 
 MAX_BOXES = 2_000
 
+MAX_FOLDED_FINELY = 200_000
+"""A larger graph is folded in the coarsest way at once."""
+
 _COLOURS = ("#4477aa", "#66ccee", "#228833", "#ccbb44", "#ee6677", "#aa3377", "#777777")
 _FIXED = {"node": 0, "gpu": 4, "core": 2, "memory": 3, "rack": 6, "cluster": 6, "socket": 1, "numa": 1}
 _ROW, _HEIGHT, _GAP, _MARGIN, _CHAR = 58, 46, 60, 16, 6.6
@@ -71,7 +74,7 @@ def _classes(graph: ResourceGraph, subsystem: str, apart: bool | None) -> list[F
     """Return what gets a box: all vertices if they are few, else like siblings or like vertices as one."""
     if apart:
         ways = [APART]
-    elif apart is None and len(graph) <= MAX_BOXES:
+    elif apart is None and len(graph) <= MAX_FOLDED_FINELY:
         ways = [APART, SIBLINGS, ALIKE]
     else:
         ways = [ALIKE]
