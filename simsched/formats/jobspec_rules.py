@@ -204,8 +204,9 @@ class _Check:
             try:
                 Count.parse(value)
             except FormatError as error:
-                hint = yaml_hint(value)
-                self.fault(path, hint or f"{shown(value)}: {error.message}", error.expected or "")
+                hint = yaml_hint(value) or ""
+                told = hint if hint and "boolean" not in hint else f"{shown(value)}: {error.message}"
+                self.fault(path, told, error.expected or "")
         else:
             self.wrong(path, value, "an integer, an idset or range, or an object with min")
 
