@@ -124,7 +124,7 @@ _NOTHING = _Nothing()
 class _Frame:
     """A collection that is being filled."""
 
-    __slots__ = ("anchor", "key", "merges", "value", "weight")
+    __slots__ = ("anchor", "key", "merges", "merging", "value", "weight")
 
     def __init__(self, value: dict[str, Any] | list[Any], anchor: str | None) -> None:
         self.value = value
@@ -132,6 +132,7 @@ class _Frame:
         self.key: str | _Nothing = _NOTHING
         self.weight = 1
         self.merges: list[dict[str, Any]] = []
+        self.merging = False
 
 
 def documents(
@@ -204,6 +205,7 @@ class _Builder:
         if key in frame.value:
             raise self._fault(f"key {clip(key)!r} occurs twice in one mapping", event)
         frame.key = key
+        frame.merging = key == "<<" and event.implicit[0]  # in quotes it is a key like any other
         if event.anchor:
             self.anchors[event.anchor] = (key, 1)
         if self.keys is not None:
@@ -263,7 +265,8 @@ class _Builder:
             frame.value.append(value)
             return
         key, frame.key = frame.key, _NOTHING
-        if key == "<<":
+        if frame.merging:
+            frame.merging = False
             sources = value if isinstance(value, list) else [value]
             if not all(isinstance(source, dict) for source in sources):
                 raise self._fault("'<<' merges something that is not a mapping", event, "a mapping")

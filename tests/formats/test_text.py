@@ -6,13 +6,14 @@ import gzip
 import io
 import json
 import math
+import re
 import sys
 import time
 
 import msgspec
 import pytest
 import yaml
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from simsched.errors import FormatError, LimitError
@@ -177,7 +178,8 @@ def test_yaml_reads_json_as_json(value):
 
 @given(values)
 def test_yaml_reads_what_pyyaml_writes(value):
-    """PyYAML quotes what its own reader would take for something else; so both agree on its output."""
+    """PyYAML quotes what its own reader takes for something else: all but 1e3, a number to YAML 1.2 alone."""
+    assume(not re.search(r"\d[eE][-+]?\d", json.dumps(value)))
     got = load_yaml(yaml.safe_dump(value, allow_unicode=True))
     assert got == value or (isinstance(value, float) and math.isclose(got, value))
 
@@ -279,6 +281,10 @@ def test_anchors_and_merges_work_within_reason():
     assert load_yaml(text) == {
         "base": {"x": 1, "y": 2}, "c": {"x": 1, "y": 3}, "d": {"x": 9, "y": 2}, "e": {"x": 1, "y": 2}
     }  # fmt: skip
+
+
+def test_a_merge_key_in_quotes_is_a_key():
+    assert load_yaml("'<<': 1") == {"<<": 1}
 
 
 def test_a_text_may_hold_several_documents():

@@ -211,18 +211,20 @@ def _with(element: Element, attributes: dict[str, str]) -> Element:
 
 
 def _sequence(constraint: Constraint, conj: str) -> Iterator[tuple[Element, dict[str, str]]]:
-    """Leaves in order with conj and group; every junction is a group of its own."""
-    if isinstance(constraint, Not) and isinstance(constraint.arg, Not):
-        yield from _sequence(constraint.arg.arg, conj)
-    elif isinstance(constraint, Not):
-        flipped = "Nand" if conj == "And" else "Nor"
-        if isinstance(constraint.arg, (Properties, Hosts)):
+    """Leaves in order with op, conj and group; every junction is a group of its own.
+
+    Negations are pushed down to the leaves first, because the conj of an element that opens
+    several groups belongs to the outermost of them.
+    """
+    said = {} if conj == "And" else {"conj": conj}
+    if isinstance(constraint, Not):
+        if isinstance(constraint.arg, Hosts) or (
+            isinstance(constraint.arg, Properties) and len(constraint.arg.names) == 1
+        ):
             ((element, attributes),) = _sequence(constraint.arg, conj)
-            if len(getattr(constraint.arg, "names", ("",))) == 1:
-                yield element, {"op": "NE", **attributes}
-                return
-        parts: list[tuple[Element, dict[str, str]]] = list(_sequence(constraint.arg, flipped))
-        yield from parts
+            yield element, {"op": "NE", **attributes}
+        else:
+            yield from _sequence(_denied(constraint.arg), conj)
     elif isinstance(constraint, (And, Or)):
         inner = "And" if isinstance(constraint, And) else "Or"
         parts = [
@@ -231,19 +233,26 @@ def _sequence(constraint: Constraint, conj: str) -> Iterator[tuple[Element, dict
             for pair in _sequence(part, inner if number else "And")
         ]
         first, last = parts[0][1], parts[-1][1]
-        if conj != "And":
-            first["conj"] = conj
+        first.update(said)
         first["group"] = str(int(first.get("group", 0)) + 1)
         last["group"] = str(int(last.get("group", 0)) - 1)
         yield from parts
     elif isinstance(constraint, Properties):
         aggregated = (("aggregation", "List"),) if len(constraint.names) > 1 else ()
-        yield (
-            Element("Feature", aggregated, ",".join(constraint.names)),
-            {} if conj == "And" else {"conj": conj},
-        )
+        yield Element("Feature", aggregated, ",".join(constraint.names)), said
     elif isinstance(constraint, Hosts):
-        text = str(constraint.hostlist)
-        yield Element("Node", (("aggregation", "Range"),), text), {} if conj == "And" else {"conj": conj}
+        yield Element("Node", (("aggregation", "Range"),), str(constraint.hostlist)), said
     else:
         raise _cannot(f"the constraint {constraint}")
+
+
+def _denied(constraint: Constraint) -> Constraint:
+    """The opposite of a constraint that is more than one leaf."""
+    if isinstance(constraint, Not):
+        return constraint.arg
+    if isinstance(constraint, Properties):
+        return Or(tuple(Not(Properties((name,))) for name in constraint.names))
+    if isinstance(constraint, (And, Or)):
+        parts = tuple(Not(arg) for arg in constraint.args)
+        return Or(parts) if isinstance(constraint, And) else And(parts)
+    raise _cannot(f"not {constraint}")
