@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from simsched.graph.index import ABOVE, TARGET
+from simsched.graph.kinds import ABOVE, TARGET
 
 if TYPE_CHECKING:
-    from simsched.graph.index import Bools, Index, Ints, PoolType
+    from simsched.graph.index import Index
+    from simsched.graph.kinds import Bools, Ints, PoolType
     from simsched.match.capacity import Capacity
     from simsched.match.request import Content, Need
     from simsched.match.selection import Draw, Hold, Selection

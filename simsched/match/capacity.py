@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
-from simsched.graph.index import ABOVE, TARGET, Bools, Ints
+from simsched.graph.kinds import ABOVE, TARGET, Bools, Ints
 from simsched.graph.reach import View
 from simsched.match.request import ABSENT, POOL, SLOT
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from simsched.graph.index import TARGET
+from simsched.graph.kinds import TARGET
 from simsched.match import exact
 from simsched.match.capacity import EVERYWHERE, capacity, copies_of
 from simsched.match.descend import Descent, first_copies

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from simsched.graph.index import ABOVE, TARGET, Ints
+from simsched.graph.kinds import ABOVE, TARGET, Ints
 from simsched.match.capacity import EVERYWHERE, MANY, beneath, capacity, hosts, usable_units
 from simsched.match.draws import finished, lowest_bits, spelled
 from simsched.match.policy import Candidates, MatchPolicy, arranged, copies_in_order, fixed_order

@@ -10,7 +10,7 @@ import numpy as np
 from simsched.match.selection import Draw
 
 if TYPE_CHECKING:
-    from simsched.graph.index import Ints, PoolType
+    from simsched.graph.kinds import Ints, PoolType
     from simsched.match.allocate import Availability
 
 

@@ -18,7 +18,8 @@ from simsched.formats.rset import ResourceSet
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from simsched.graph.index import Index, Ints, PoolType
+    from simsched.graph.index import Index
+    from simsched.graph.kinds import Ints, PoolType
     from simsched.match.selection import Draw, Selection
 
 Seconds = float | int

@@ -15,7 +15,8 @@ from simsched.match.emit import ids_of
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from simsched.graph.index import Index, PoolType
+    from simsched.graph.index import Index
+    from simsched.graph.kinds import PoolType
     from simsched.graph.pool import Pool
     from simsched.graph.resource_graph import ResourceGraph
     from simsched.match.selection import Draw, Selection

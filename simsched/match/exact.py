@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from simsched.errors import RequestError
-from simsched.graph.index import ABOVE, MAX_NAMED_UNITS
+from simsched.graph.kinds import ABOVE, MAX_NAMED_UNITS
 from simsched.match.capacity import EVERYWHERE, MANY
 from simsched.match.ledger import Cover, Ledger
 from simsched.match.policy import Candidates, MatchPolicy, arranged
@@ -25,7 +25,7 @@ from simsched.match.request import ABSENT, POOL, SLOT, VERTEX
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from simsched.graph.index import Ints
+    from simsched.graph.kinds import Ints
     from simsched.match.allocate import Availability
     from simsched.match.request import Need, Request
     from simsched.match.selection import Selection

@@ -17,7 +17,7 @@ import numpy as np
 from simsched.formats import constraint as rfc31
 from simsched.formats.shape import format_shape
 from simsched.formats.vertex import walk
-from simsched.graph.index import ABOVE, BELOW, TARGET
+from simsched.graph.kinds import ABOVE, BELOW, TARGET
 from simsched.match.allocate import Availability
 from simsched.match.capacity import (
     EVERYWHERE,
@@ -40,7 +40,8 @@ if TYPE_CHECKING:
     from simsched.formats.constraint import Constraint
     from simsched.formats.jobspec import Jobspec
     from simsched.formats.vertex import ResourceVertex
-    from simsched.graph.index import Bools, Index, Ints
+    from simsched.graph.index import Index
+    from simsched.graph.kinds import Bools, Ints
     from simsched.match.request import Need, Request
     from simsched.match.selection import Selection
 
@@ -293,7 +294,8 @@ class _Case:
         fits = np.where(ready, _capped(capacity(content, avail).fits, distinct=distinct), 0)
         steps.append(_sum(FITS, fits > 0, fits, self._content(need)))
         available = min(needed, int(fits.sum()))
-        binding = self._binding(need, left, needed)
+        all_serve = distinct and int(fits.sum()) == int(left.sum())
+        binding = index.target_type if all_serve else self._binding(need, left, needed)
         funnel = Funnel(
             path=need.path,
             type=index.target_type,
@@ -370,13 +372,14 @@ class _Case:
         """Return the type to name for a part: its own, or that of a child that is scarcer."""
         if not part.children:
             return part.type
-        bare = replace(part, children=(), flat=()) if part.kind == VERTEX else None
-        best, found = self._copies(bare, left) if bare else MANY, part
-        for child in part.children:
-            copies = self._copies(child, left)
-            if copies < best or found.kind == SLOT:
-                best, found = copies, child
-        return found.type if found is part else self._scarcest(found, left)
+        if part.kind == SLOT:
+            child = min(part.children, key=lambda child: self._copies(child, left))
+            return self._scarcest(child, left)
+        hosting = [int((copies_of(child, part.type, None, self.avail) > 0).sum()) for child in part.children]
+        fewest = min(hosting)
+        if fewest == len(self.index.vertex_types[part.type]):
+            return part.type
+        return self._scarcest(part.children[hosting.index(fewest)], left)
 
     def _copies(self, need: Need, left: Bools) -> int:
         copies = copies_of(need, self.index.target_type, None, self.avail)[left]
@@ -398,7 +401,7 @@ class _Case:
 def _meant(word: str, known: Iterable[str]) -> str:
     from difflib import get_close_matches
 
-    close = get_close_matches(word, list(known), n=1)
+    close = get_close_matches(word, list(known), n=1, cutoff=0.75)
     return f"; did you mean {close[0]}?" if close else ""
 
 

@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from simsched.graph.index import BELOW
+from simsched.graph.kinds import BELOW
 from simsched.match.capacity import beneath
 from simsched.match.reasons import Holder
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from simsched.graph.index import Bools, Index
+    from simsched.graph.index import Index
+    from simsched.graph.kinds import Bools
     from simsched.match.selection import Selection
 
 

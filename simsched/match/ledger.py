@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from simsched.graph.index import ABOVE, TARGET
+from simsched.graph.kinds import ABOVE, TARGET
 from simsched.match.capacity import beneath, is_idle
 from simsched.match.draws import finished, lowest_bits
 from simsched.match.selection import Draw, Hold, Selection
 
 if TYPE_CHECKING:
-    from simsched.graph.index import Bools, Ints
+    from simsched.graph.kinds import Bools, Ints
     from simsched.graph.reach import Spans
     from simsched.match.allocate import Availability
     from simsched.match.request import Need, Request

@@ -15,7 +15,8 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from simsched.graph.index import Index, Ints
+    from simsched.graph.index import Index
+    from simsched.graph.kinds import Ints
     from simsched.match.policy import Candidates
 
 STARTS = 512

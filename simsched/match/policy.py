@@ -22,7 +22,7 @@ from simsched.match.units import free_unit_ids, performance_classes
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
-    from simsched.graph.index import Ints
+    from simsched.graph.kinds import Ints
     from simsched.match.allocate import Availability
     from simsched.match.request import Content
 

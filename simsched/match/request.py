@@ -18,7 +18,7 @@ from simsched.errors import RequestError
 from simsched.formats.hostlist import Hostlist
 from simsched.formats.idset import Idset
 from simsched.formats.units import convert
-from simsched.graph.index import ABOVE, BELOW, TARGET
+from simsched.graph.kinds import ABOVE, BELOW, TARGET
 from simsched.match.rules import RFC14
 
 if TYPE_CHECKING:
@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
     from simsched.formats.count import Count
     from simsched.formats.jobspec import Jobspec, ResourceVertex
-    from simsched.graph.index import Bools, Index
+    from simsched.graph.index import Index
+    from simsched.graph.kinds import Bools
     from simsched.match.rules import MatchRules
 
 POOL, VERTEX, SLOT, ABSENT = "pool", "vertex", "slot", "absent"

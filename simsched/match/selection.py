@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 if TYPE_CHECKING:
-    from simsched.graph.index import Bools, Index, Ints
+    from simsched.graph.index import Index
+    from simsched.graph.kinds import Bools, Ints
     from simsched.match.request import Request
 
 

@@ -19,7 +19,8 @@ from simsched.match.selection import Draw, Hold, Selection
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from simsched.graph.index import Index, Ints
+    from simsched.graph.index import Index
+    from simsched.graph.kinds import Ints
     from simsched.match.rules import MatchRules
 
 FORMAT = 1

@@ -12,7 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from simsched.formats.idset import Idset
-    from simsched.graph.index import Index, Ints, PoolType
+    from simsched.graph.index import Index
+    from simsched.graph.kinds import Ints, PoolType
     from simsched.match.allocate import Availability
     from simsched.match.request import Content
 

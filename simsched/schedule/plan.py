@@ -16,7 +16,7 @@ from simsched.match.selection import Draw
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from simsched.graph.index import Ints
+    from simsched.graph.kinds import Ints
     from simsched.match.allocate import Availability
     from simsched.match.request import Request
     from simsched.match.selection import Selection

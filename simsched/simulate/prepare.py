@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from simsched.errors import SimschedError
-from simsched.graph.index import BELOW, TARGET
+from simsched.graph.kinds import BELOW, TARGET
 from simsched.match.allocate import Availability
 from simsched.match.choose import select
 from simsched.match.policy import find_policy
