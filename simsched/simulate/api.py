@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, Any
 
 from simsched.graph.resource_graph import collector_paused
 from simsched.match.policy import find_policy
-from simsched.simulate.allocations import AllocationLog
 from simsched.simulate.config import RunConfig
 from simsched.simulate.engine import Engine
 from simsched.simulate.prepare import prepare
 from simsched.simulate.record import Recorder
+from simsched.simulate.record_lines import AllocationLog
 from simsched.simulate.result import Result, counts_of, job_columns
 
 if TYPE_CHECKING:
     import threading
     from collections.abc import Callable, Mapping
-    from typing import TextIO
+    from typing import BinaryIO
 
     from simsched.graph.cluster import Cluster
     from simsched.workload.job import Workload
@@ -36,7 +36,7 @@ def simulate(
     seed: int = 0,
     *,
     allocations: bool = True,
-    sink: TextIO | None = None,
+    sink: BinaryIO | None = None,
     progress: Callable[[Engine], None] | None = None,
     stop: threading.Event | None = None,
     **options: Any,
@@ -48,7 +48,7 @@ def simulate(
     queue_policy, match_policy : names; `options` are further fields of `RunConfig`.
     seed : of every random choice; the same seed gives the same result, to the byte.
     allocations : whether to note who got what (R documents); without them a run is faster.
-    sink : a text file that takes the allocations while the run goes on; None keeps them in memory.
+    sink : a binary file that takes the allocations while the run goes on; None keeps them in memory.
     progress : called every few thousand passes with the engine.
     stop : once set, the run ends after the pass at hand; ``meta["complete"]`` is then false.
 
@@ -123,10 +123,14 @@ def totals_of(cluster: Cluster) -> dict[str, int]:
 
 
 def _identity() -> dict[str, Any]:
-    import simsched
+    from importlib.metadata import PackageNotFoundError, version
 
     now = datetime.now(UTC).isoformat(timespec="seconds")
-    return {"simsched": simsched.__version__, "format": RUN_FORMAT, "created": now}
+    try:
+        mine = version("simsched")
+    except PackageNotFoundError:  # run from a source tree that was never installed
+        mine = "0+unknown"
+    return {"simsched": mine, "format": RUN_FORMAT, "created": now}
 
 
 def _speed(began: float, done: int) -> dict[str, float]:

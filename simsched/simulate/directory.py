@@ -17,7 +17,7 @@ from simsched.errors import RunError
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from types import TracebackType
-    from typing import Self, TextIO
+    from typing import BinaryIO, Self
 
     from simsched.simulate.result import Result
 
@@ -36,7 +36,7 @@ class RunDirectory:
     def __init__(self, directory: str | Path) -> None:
         self.path = Path(directory)
         self._work = self.path.with_name(f".{self.path.name}.{os.getpid()}.writing")
-        self._sink: TextIO | None = None
+        self._sink: BinaryIO | None = None
 
     def __enter__(self) -> Self:
         if not self.path.name:
@@ -56,9 +56,9 @@ class RunDirectory:
             self._sink.close()
         shutil.rmtree(self._work, ignore_errors=True)
 
-    def allocations(self) -> TextIO:
+    def allocations(self) -> BinaryIO:
         """Open ``allocations.jsonl`` for the run to write into while it goes on."""
-        self._sink = (self._work / "allocations.jsonl").open("w", encoding="utf-8", buffering=1 << 20)
+        self._sink = (self._work / "allocations.jsonl").open("wb", buffering=1 << 20)
         return self._sink
 
     def finish(self, result: Result, files: Mapping[str, str]) -> Path:

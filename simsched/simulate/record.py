@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from simsched.match.selection import Selection
     from simsched.schedule.plan import Plan
-    from simsched.simulate.allocations import AllocationLog
+    from simsched.simulate.record_lines import AllocationLog
 
 #: Results of jobs, by code.
 RESULTS = (

@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from simsched.simulate.allocations import AllocationLog
     from simsched.simulate.prepare import Prepared
     from simsched.simulate.record import Recorder
+    from simsched.simulate.record_lines import AllocationLog
     from simsched.workload.job import Job, Skip, Workload
 
 NAN = float("nan")

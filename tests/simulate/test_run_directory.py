@@ -178,7 +178,7 @@ def test_anything_else_is_refused_and_left_alone(tmp_path):
 def test_a_run_that_fails_leaves_nothing(tmp_path):
     def explode(tmp):
         with RunDirectory(tmp) as directory:
-            directory.allocations().write("half a line")
+            directory.allocations().write(b"half a line")
             raise RuntimeError("the machine caught fire")
 
     with pytest.raises(RuntimeError, match="fire"):

@@ -7,28 +7,29 @@ is encoded once.
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from simsched.match.emit import document
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import TextIO
+    from typing import BinaryIO
 
     from simsched.graph.index import Index
     from simsched.match.selection import Selection
 
-_encode = json.JSONEncoder(ensure_ascii=False).encode
-
 #: Lines that are gathered before they go to the file.
 BATCH = 512
+
+_encode = msgspec.json.Encoder().encode
 
 
 class AllocationLog:
     """Encodes allocations as lines; they go to `sink`, or wait in memory until one is given.
 
-    `expirations` holds, per job, the requested seconds (inf: no expiration, which RFC 20
+    `durations` holds, per job, the requested seconds (inf: no expiration, which RFC 20
     writes as 0).
     """
 
@@ -38,14 +39,14 @@ class AllocationLog:
         durations: Sequence[float],
         index: Index,
         scheduler: Any = None,
-        sink: TextIO | None = None,
+        sink: BinaryIO | None = None,
     ) -> None:
         self._ids = ids
         self._durations = durations
         self._index = index
         self._scheduler = scheduler
-        self._texts: dict[int, str] = {}
-        self._lines: list[str] = []
+        self._texts: dict[int, bytes] = {}
+        self._lines: list[bytes] = []
         self.sink = sink
 
     def alloc(self, job: int, now: float, selection: Selection) -> None:
@@ -59,31 +60,29 @@ class AllocationLog:
             scheduler=self._scheduler,
         )
         text = self._texts[job] = _encode(found)
-        self._write(job, "alloc", now, text)
+        self._write(b'{"id":%b,"event":"alloc","time":%b,"R":%b}\n', job, now, text)
 
     def release(self, job: int, now: float) -> None:
         """Write that a job gave back everything that it held."""
-        self._write(job, "release", now, self._texts.pop(job))
+        self._write(b'{"id":%b,"event":"release","time":%b,"R":%b}\n', job, now, self._texts.pop(job))
 
-    def _write(self, job: int, event: str, now: float, text: str) -> None:
-        name = self._ids[job]
-        shown = json.dumps(name) if isinstance(name, str) else name
-        self._lines.append(f'{{"id": {shown}, "event": "{event}", "time": {now}, "R": {text}}}\n')
+    def _write(self, line: bytes, job: int, now: float, text: bytes) -> None:
+        self._lines.append(line % (_encode(self._ids[job]), _encode(now), text))
         if self.sink is not None and len(self._lines) >= BATCH:
             self.flush()
 
     def flush(self) -> None:
         """Hand what has gathered to the sink."""
         if self.sink is not None:
-            self.sink.write("".join(self._lines))
+            self.sink.write(b"".join(self._lines))
             self._lines.clear()
 
     def text(self) -> str:
         """Return the lines that are still in memory: all of them if there is no sink."""
-        return "".join(self._lines)
+        return b"".join(self._lines).decode()
 
-    def flush_to(self, sink: TextIO) -> None:
+    def flush_to(self, sink: BinaryIO) -> None:
         """Write what is still in memory to `sink`; without a sink of its own that is everything."""
-        sink.write("".join(self._lines))
+        sink.write(b"".join(self._lines))
         if self.sink is not None:
             self._lines.clear()
