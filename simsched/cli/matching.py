@@ -11,13 +11,14 @@ from simsched.errors import ConfigError, SimschedError
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from simsched.cli import Subparsers
-    from simsched.formats.idset import Idset
     from simsched.formats.jobspec import Jobspec
     from simsched.formats.rset import ResourceSet
+    from simsched.graph.index import Index
     from simsched.match.outcome import Outcome
+    from simsched.match.selection import Selection
 
     Answers: TypeAlias = Sequence[tuple["Asked", Outcome]]
 
@@ -196,22 +197,25 @@ def run_match(args: argparse.Namespace) -> int:
     for asked, outcome in outcomes:
         if not outcome:
             sys.stderr.write(_as_text(asked, outcome, "now") + "\n")
-    text = WRITERS[args.format](outcomes)
+    text = WRITERS[args.format](outcomes, matcher.index)
     if text:
         print(text)
     return 0 if all(outcome for _, outcome in outcomes) else 1
 
 
-def _rsets(outcomes: Answers) -> Iterator[tuple[Asked, ResourceSet]]:
-    return ((asked, outcome.R) for asked, outcome in outcomes if outcome.R is not None)
-
-
-def as_r(outcomes: Answers) -> str:
+def as_r(outcomes: Answers, _: Index) -> str:
     """One R document a line (RFC 20)."""
     return "\n".join(json.dumps(r.to_dict()) for _, r in _rsets(outcomes))
 
 
-def as_json(outcomes: Answers) -> str:
+def as_jgf(outcomes: Answers, index: Index) -> str:
+    """One JGF document a line (RFC 40)."""
+    from simsched.match.emit_graph import jgf_of
+
+    return "\n".join(json.dumps(jgf_of(selection, index)) for _, selection in _selections(outcomes))
+
+
+def as_json(outcomes: Answers, _: Index) -> str:
     """All answers as one document, the failed ones with their reasons."""
     answers = []
     for asked, outcome in outcomes:
@@ -222,22 +226,22 @@ def as_json(outcomes: Answers) -> str:
     return json.dumps(answers, indent=2)
 
 
-def as_tree(outcomes: Answers) -> str:
-    """What each request got, host by host."""
+def as_tree(outcomes: Answers, index: Index) -> str:
+    """What each request got, as a tree with like subtrees folded into one."""
+    from simsched.match.emit_graph import tree_of
+
     lines = []
-    for asked, r in _rsets(outcomes):
-        lines.append(asked.label)
-        for rank in r.ranks:
-            children = " ".join(f"{kind}[{ids}]" for kind, ids in sorted(_children(r, rank).items()))
-            lines.append(f"  {r.host_of(rank)} (rank {rank})  {children}".rstrip())
+    for asked, selection in _selections(outcomes):
+        lines += [asked.label, *(f"  {line}" for line in tree_of(selection, index))]
     return "\n".join(lines)
 
 
-def as_table(outcomes: Answers) -> str:
+def as_table(outcomes: Answers, _: Index) -> str:
     """One line a request: how much of each type, and where."""
-    kinds = sorted({kind for _, r in _rsets(outcomes) for group in r.groups for kind in group.children})
+    rsets = list(_rsets(outcomes))
+    kinds = sorted({kind for _, r in rsets for group in r.groups for kind in group.children})
     rows = [["request", "nodes", *kinds, "hosts"]]
-    for asked, r in _rsets(outcomes):
+    for asked, r in rsets:
         rows.append([asked.label, str(len(r.ranks)), *(str(r.count(kind)) for kind in kinds), str(r.hosts)])
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     return "\n".join(
@@ -245,12 +249,17 @@ def as_table(outcomes: Answers) -> str:
     )
 
 
-def _children(r: ResourceSet, rank: int) -> Mapping[str, Idset]:
-    return next(group.children for group in r.groups if rank in group.ranks)
+def _rsets(outcomes: Answers) -> Iterator[tuple[Asked, ResourceSet]]:
+    return ((asked, r) for asked, outcome in outcomes if (r := outcome.R) is not None)
 
 
-WRITERS: dict[str, Callable[[Answers], str]] = {
+def _selections(outcomes: Answers) -> Iterator[tuple[Asked, Selection]]:
+    return ((asked, outcome.selection) for asked, outcome in outcomes if outcome.selection is not None)
+
+
+WRITERS: dict[str, Callable[[Answers, Index], str]] = {
     "r": as_r,
+    "jgf": as_jgf,
     "tree": as_tree,
     "table": as_table,
     "json": as_json,

@@ -100,16 +100,30 @@ def test_match_as_a_tree_and_as_a_table(simsched):
     requests = ("slot=5/core", "slot=1/[core=2;gpu=2]")
     assert simsched("match", "tiny", *requests, "--format", "tree")[1] == (
         "slot=5/core\n"
-        "  node0 (rank 0)  core[0-3]\n"
-        "  node1 (rank 1)  core[0]\n"
+        "  cluster  cluster0\n"
+        "  ├─ node  node0  {batch}\n"
+        "  │  └─ core  4  [0-3]\n"
+        "  └─ node  node1  {batch}\n"
+        "     └─ core  1  [0]\n"
         "slot=1/[core=2;gpu=2]\n"
-        "  node2 (rank 2)  core[0-1] gpu[0-1]\n"
+        "  cluster  cluster0\n"
+        "  └─ node  node2  {debug, amd-mi50@gpu}\n"
+        "     ├─ core  2  [0-1]\n"
+        "     └─ gpu  2  [0-1]  {amd-mi50}\n"
     )
     assert simsched("match", "tiny", *requests, "--format", "table")[1] == (
         "request                nodes  core  gpu  hosts\n"
         "slot=5/core            2      5     0    node[0-1]\n"
         "slot=1/[core=2;gpu=2]  1      2     2    node2\n"
     )
+
+
+def test_match_as_jgf_is_a_cluster_of_what_was_matched(simsched, tmp_path):
+    _, out, _ = simsched("match", "tiny", "slot=1/[core=2;gpu=1]", "--format", "jgf")
+    path = tmp_path / "got.json"
+    path.write_text(out)
+    assert simsched("feasible", str(path), "slot=1/[core=2;gpu=1]")[0] == 0
+    assert simsched("feasible", str(path), "slot=1/core=3")[0] == 1
 
 
 def test_match_goes_on_after_a_request_that_fails(simsched):
