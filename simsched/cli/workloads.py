@@ -45,6 +45,7 @@ def _register_show(actions: Subparsers) -> None:
         "--capacity", type=int, metavar="P", help="processors of the machine, to tell the load"
     )
     parser.add_argument("--format", choices=("text", "json"), default="text", help="default: text")
+    parser.add_argument("--plot", metavar="FILE", help="draw it into a .png, .svg or .pdf file as well")
     parser.set_defaults(run=show)
 
 
@@ -128,7 +129,7 @@ def _add_seed(parser: argparse.ArgumentParser) -> None:
 def _add_output(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-o", "--output", metavar="FILE", help="where to (default: standard output)")
     parser.add_argument(
-        "--to", metavar="FORMAT", help="swf, jobs, jsonl, batsim or sss (default: by the ending)"
+        "--to", metavar="FORMAT", help="swf, jobs, jsonl, batsim, sacct or sss (default: by the ending)"
     )
 
 
@@ -137,6 +138,11 @@ def show(args: argparse.Namespace) -> int:
     from simsched.workload.describe import describe
 
     data = describe(_read(args, [args.workload]), capacity=args.capacity)
+    if args.plot:
+        from simsched.report.plots_workload import save_workload_picture
+
+        save_workload_picture(data, args.plot)
+        sys.stderr.write(f"drawn: {args.plot}\n")
     if args.format == "json":
         import json
 

@@ -147,3 +147,22 @@ def test_a_mixed_study_on_one_racked_cluster(workload, jobs, tmp_path, capsys):
     assert main(["run", "racked", workload, "-o", str(out), "--audit", "--quiet"]) == 0
     counts = json.loads((out / "run.json").read_text())["counts"]
     assert counts["jobs"] == jobs == len(load_workload(workload))
+
+
+@pytest.mark.parametrize("name", ["first-steps", "month"])
+def test_the_picture_is_the_same_every_time(name, tmp_path, capsys):
+    pytest.importorskip("matplotlib", reason="pictures need matplotlib")
+    files = [tmp_path / "a.png", tmp_path / "b.png"]
+    for path in files:
+        assert run("show", name, "--plot", path) == 0
+    assert files[0].read_bytes() == files[1].read_bytes()
+    assert files[0].read_bytes().startswith(b"\x89PNG")
+    assert run("show", name, "--plot", tmp_path / "a.gif") == 2
+    assert "cannot be written as '.gif'" in capsys.readouterr().err
+
+
+def test_the_picture_of_nothing(tmp_path):
+    pytest.importorskip("matplotlib", reason="pictures need matplotlib")
+    (tmp_path / "none.swf").write_text("; Version: 2.2\n")
+    assert run("show", tmp_path / "none.swf", "--plot", tmp_path / "none.svg") == 0
+    assert "<svg" in (tmp_path / "none.svg").read_text()
