@@ -9,6 +9,7 @@ tree; other subsystems are directed graphs over the same vertices.  A graph is f
 from __future__ import annotations
 
 import gc
+from collections import Counter
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -122,8 +123,8 @@ def finish(graph: ResourceGraph) -> ResourceGraph:
     Raises
     ------
     ClusterError
-        if containment is no tree over its vertices, if there is no execution target, or
-        if two targets carry one rank.
+        if containment is no tree over its vertices, if another subsystem has a cycle, if
+        there is no execution target, or if two targets carry one rank.
     """
     settle(graph)
     return nx.freeze(graph)  # type: ignore[no-any-return,unused-ignore]
@@ -133,6 +134,9 @@ def settle(graph: ResourceGraph) -> list[str]:
     """Do what `finish` does short of freezing, and return the execution targets."""
     below = children_map(graph)
     _note_root(graph, below)
+    for subsystem in subsystems(graph):
+        if subsystem != CONTAINMENT:
+            _check_acyclic(graph, subsystem)
     return _give_ranks(graph, below)
 
 
@@ -316,6 +320,21 @@ def _note_root(graph: ResourceGraph, below: Mapping[str, list[str]]) -> None:
         lost = next(vertex for vertex in parent if vertex not in seen)
         raise ClusterError(f"a cycle in containment: {_cycle_from(lost, parent)}")
     graph.graph["root"] = roots[0]
+
+
+def _check_acyclic(graph: ResourceGraph, subsystem: str) -> None:
+    """Take away vertices that nothing dominates until none is left; what remains has a cycle."""
+    below = children_map(graph, subsystem)
+    above = Counter(child for row in below.values() for child in row)
+    free = [vertex for vertex in below if vertex not in above]
+    while free:
+        for child in below.pop(free.pop(), ()):
+            above[child] -= 1
+            if not above[child]:
+                free.append(child)
+    if below:
+        parent = {child: vertex for vertex, row in below.items() for child in row}
+        raise ClusterError(f"a cycle in subsystem {subsystem!r}: {_cycle_from(next(iter(below)), parent)}")
 
 
 def _parents_by_child(below: Mapping[str, list[str]]) -> dict[str, str]:

@@ -70,6 +70,10 @@ def test_without_nodes_the_topmost_vertices_with_a_rank_are_targets():
         ([("a", "n0"), ("n0", "a")], "containment has no root: n0 -> a -> n0"),
         ([("c", "n0"), ("x", "y"), ("y", "z"), ("z", "x")], "a cycle in containment: .* -> "),
         ([("c", "c")], "no root"),
+        (
+            [("c", "n0"), ("s", "t", "net", "x"), ("t", "s", "net", "x")],
+            "a cycle in subsystem 'net': . -> . -> .",
+        ),
         ([("c", "r0")], "it has no execution target"),
         ([("c", "n0"), ("c", "n0")], "two edges of subsystem 'containment'"),
     ],
