@@ -93,18 +93,19 @@ def run_run(args: argparse.Namespace) -> int:
     """Simulate, write, audit if asked to, and say what came of it."""
     from simsched.simulate.directory import RunDirectory, refuse_foreign
 
+    options = _options(args)
     refuse_foreign(args.output)
     cluster, workload = _inputs(args)
     with _stopping() as stop, RunDirectory(args.output) as directory:
         sink = None if args.no_allocations else directory.allocations()
-        result = _simulate(args, cluster, workload, sink, stop)
+        result = _simulate(args, cluster, workload, sink, stop, options)
         path = directory.finish(result, {"summary.json": _summary(result)})
     if not result.meta["complete"]:
         sys.stderr.write(f"interrupted; what was done until then: {path}\n")
         return EXIT_INTERRUPTED
     if not args.quiet:
         _report(str(path))
-    return _audit(args, cluster, workload, str(path)) if args.audit else 0
+    return _audit(cluster, workload, str(path)) if args.audit else 0
 
 
 def _inputs(args: argparse.Namespace) -> tuple[Cluster, Workload]:
@@ -121,32 +122,39 @@ def _inputs(args: argparse.Namespace) -> tuple[Cluster, Workload]:
 
 
 def _simulate(
-    args: argparse.Namespace, cluster: Cluster, workload: Workload, sink: Any, stop: threading.Event
+    args: argparse.Namespace,
+    cluster: Cluster,
+    workload: Workload,
+    sink: Any,
+    stop: threading.Event,
+    options: dict[str, Any],
 ) -> Result:
+    from simsched import bundled
     from simsched.simulate.api import simulate
 
-    options = _options(args)
+    files = {"cluster": args.cluster, "workload": args.workload}
+    inputs = {role: bundled.resolve(f"{role}s", name) for role, name in files.items()}
     with _progress(len(workload), quiet=args.quiet) as progress:
         return simulate(
             cluster,
             workload,
-            args.queue_policy,
-            args.match_policy,
-            args.seed,
+            inputs=inputs,
             allocations=sink is not None,
             sink=sink,
             progress=progress,
             stop=stop,
-            order=args.order,
-            overrun=args.overrun,
             **options,
         )
 
 
 def _options(args: argparse.Namespace) -> dict[str, Any]:
-    """Tell the options of the simulation from those of the queue policy."""
+    """Return the fields of the configuration, checked before anything is read."""
     from simsched.errors import ConfigError
+    from simsched.simulate.api import make_config
     from simsched.simulate.config import CHOICES
+
+    if args.audit and args.no_allocations:
+        raise ConfigError("there would be no allocations to audit", where="--audit --no-allocations")
 
     mine: dict[str, Any] = {}
     policy: dict[str, Any] = {}
@@ -159,7 +167,17 @@ def _options(args: argparse.Namespace) -> dict[str, Any]:
             mine[name] = value
         else:
             policy[name.replace("-", "_")] = _value(value)
-    return {**mine, "queue_options": policy}
+    options = {
+        "queue_policy": args.queue_policy,
+        "match_policy": args.match_policy,
+        "order": args.order,
+        "seed": args.seed,
+        "overrun": args.overrun,
+        "queue_options": policy,
+        **mine,
+    }
+    make_config(**options)
+    return options
 
 
 def _value(text: str) -> Any:
@@ -235,12 +253,9 @@ def _report(path: str) -> None:
     sys.stderr.write(f"written: {path}\n")
 
 
-def _audit(args: argparse.Namespace, cluster: Cluster, workload: Workload, path: str) -> int:
-    from simsched.errors import ConfigError
+def _audit(cluster: Cluster, workload: Workload, path: str) -> int:
     from simsched.simulate.audit import audit_run
 
-    if args.no_allocations:
-        raise ConfigError("there are no allocations to audit", where="--audit --no-allocations")
     found = audit_run(path, cluster, workload)
     sys.stderr.write(f"{found}\n")
     return 0 if found else EXIT_FAULTS

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from typing import BinaryIO
 
     from simsched.graph.cluster import Cluster
+    from simsched.graph.index import Index
+    from simsched.simulate.prepare import Prepared
     from simsched.workload.job import Workload
 
 RUN_FORMAT = 1
@@ -37,6 +39,7 @@ def simulate(
     *,
     allocations: bool = True,
     sink: BinaryIO | None = None,
+    inputs: Mapping[str, str | Path] | None = None,
     progress: Callable[[Engine], None] | None = None,
     stop: threading.Event | None = None,
     **options: Any,
@@ -49,6 +52,7 @@ def simulate(
     seed : of every random choice; the same seed gives the same result, to the byte.
     allocations : whether to note who got what (R documents); without them a run is faster.
     sink : a binary file that takes the allocations while the run goes on; None keeps them in memory.
+    inputs : the files of the ``cluster`` and the ``workload``, to be named with their digests.
     progress : called every few thousand passes with the engine.
     stop : once set, the run ends after the pass at hand; ``meta["complete"]`` is then false.
 
@@ -58,16 +62,10 @@ def simulate(
         For a policy, an order or an option that does not exist.
     """
     config = make_config(queue_policy=queue_policy, match_policy=match_policy, seed=seed, **options)
-    find_policy(config.match_policy)
     began = time.perf_counter()
     index = cluster.index
     prepared = prepare(workload.jobs, index, config)
-    log = None
-    if allocations:
-        scheduler = {"queue": config.queue_policy, "policy": config.match_policy}
-        log = AllocationLog(
-            [job.id for job in workload.jobs], prepared.book.durations, index, scheduler, sink
-        )
+    log = _log(workload, prepared, index, config, sink) if allocations else None
     recorder = Recorder(len(workload), _pools(cluster), log)
     engine = Engine(prepared, index, config, recorder)
     engine.progress = progress
@@ -76,12 +74,13 @@ def simulate(
         complete = engine.run()
     jobs = job_columns(workload, prepared, recorder)
     totals = totals_of(cluster)
+    sources = (("cluster", cluster), ("workload", workload))
     meta = {
         **_identity(),
         "complete": complete,
         "seed": config.seed,
         "config": config.to_dict(),
-        "inputs": [_input("cluster", cluster), _input("workload", workload)],
+        "inputs": [_input(role, value, inputs) for role, value in sources],
         "cluster": {"name": cluster.name, "targets": len(index), "totals": totals},
         "workload": {"name": workload.name, "skipped": dict(workload.skipped_counts)},
         "counts": counts_of(jobs),
@@ -90,23 +89,37 @@ def simulate(
     return Result(jobs, recorder.timeline(totals), meta, log)
 
 
+def _log(
+    workload: Workload, prepared: Prepared, index: Index, config: RunConfig, sink: BinaryIO | None
+) -> AllocationLog:
+    scheduler = {"queue": config.queue_policy, "policy": config.match_policy}
+    ids = [job.id for job in workload.jobs]
+    return AllocationLog(ids, prepared.book.durations, index, scheduler, sink)
+
+
 def make_config(**options: Any) -> RunConfig:
     """Return the configuration of these options.
 
     Raises
     ------
     ConfigError
-        For an option that does not exist, or a value it does not take.
+        For an option, a policy or an order that does not exist, or a value it does not take.
     """
     from dataclasses import fields
 
     from simsched.errors import ConfigError
+    from simsched.schedule.order import job_order
+    from simsched.schedule.policies import queue_policy
 
     known = [field.name for field in fields(RunConfig)]
     for name in options:
         if name not in known:
             raise ConfigError(f"unknown option {name!r}", expected=", ".join(known))
-    return RunConfig(**options)
+    config = RunConfig(**options)
+    find_policy(config.match_policy)
+    queue_policy(config.queue_policy, config.queue_options)
+    job_order(config.order)
+    return config
 
 
 def _pools(cluster: Cluster) -> tuple[str, ...]:
@@ -138,9 +151,10 @@ def _speed(began: float, done: int) -> dict[str, float]:
     return {"wall_seconds": round(seconds, 3), "jobs_per_second": round(done / max(seconds, 1e-9), 1)}
 
 
-def _input(role: str, value: Cluster | Workload) -> Mapping[str, Any]:
+def _input(role: str, value: Cluster | Workload, files: Mapping[str, str | Path] | None) -> Mapping[str, Any]:
     """Return what identifies an input: its name, and the digest of its file if it came from one."""
-    source = Path(value.source) if value.source else None
+    given = (files or {}).get(role) or value.source
+    source = Path(given) if given else None
     digest = None
     if source is not None and source.is_file():
         digest = sha256(source.read_bytes()).hexdigest()

@@ -89,8 +89,9 @@ class RunDirectory:
         sink.close()
 
 
-def refuse_foreign(path: Path) -> None:
-    """Raise a `RunError` if `path` is anything but free, an empty directory or a run directory."""
+def refuse_foreign(directory: str | Path) -> None:
+    """Raise a `RunError` if this is anything but free, an empty directory or a run directory."""
+    path = Path(directory)
     if not os.path.lexists(path):
         return
     if not path.is_dir():

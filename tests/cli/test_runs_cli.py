@@ -1,0 +1,171 @@
+"""``simsched run`` as its users meet it: what is printed, what is written, and the exit status."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from simsched.cli import main
+
+CLUSTER = {
+    "version": 1,
+    "execution": {
+        "R_lite": [{"rank": "0-3", "children": {"core": "0-1"}}],
+        "nodelist": ["n[0-3]"],
+        "starttime": 0,
+        "expiration": 0,
+    },
+}
+SWF = """; MaxProcs: 8
+1 0 -1 10 4 -1 -1 4 20 -1 1 1 1 1 1 1 -1 -1
+2 1 -1 5 8 -1 -1 8 10 -1 1 2 1 1 1 1 -1 -1
+3 2 -1 5 2 -1 -1 2 5 -1 1 1 1 1 1 1 -1 -1
+4 3 -1 5 99 -1 -1 99 5 -1 1 1 1 1 1 1 -1 -1
+5 4 -1 -1 -1 -1 -1 2 5 -1 5 1 1 1 1 1 -1 -1
+"""
+
+
+@pytest.fixture
+def inputs(tmp_path):
+    (tmp_path / "cluster.json").write_text(json.dumps(CLUSTER))
+    (tmp_path / "jobs.swf").write_text(SWF)
+    return tmp_path
+
+
+def run(folder, *arguments, cluster="cluster.json", workload="jobs.swf", out="out"):
+    line = ["run", str(folder / cluster), str(folder / workload), "-o", str(folder / out), *arguments]
+    return main(line)
+
+
+def test_a_run_prints_its_summary_and_names_its_directory(inputs, capsys):
+    assert run(inputs, "--audit") == 0
+    out, err = capsys.readouterr()
+    assert "infeasible 1" in out
+    assert "dropped 1" in out
+    assert "left out: 1 records, cancelled before it started" in err
+    assert f"written: {inputs / 'out'}" in err
+    assert "audit: clean (4 jobs, 3 allocations, 3 releases)" in err
+    names = {"run.json", "summary.json", "jobs.parquet", "timeline.parquet", "allocations.jsonl"}
+    assert {path.name for path in (inputs / "out").iterdir()} == names
+    summary = json.loads((inputs / "out" / "summary.json").read_text())
+    assert summary["jobs_run"] == 3
+
+
+def test_quiet_says_nothing_but_what_was_left_out(inputs, capsys):
+    assert run(inputs, "--quiet") == 0
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.count("\n") == 1
+
+
+def test_options_reach_the_run(inputs):
+    assert (
+        run(
+            inputs,
+            *("--queue-policy", "easy", "--match-policy", "hinode", "--order", "sjf", "--seed", "5"),
+            *("--overrun", "allow", "--map", "slot={procs}/core", "--quiet", "--no-allocations"),
+            *("--option", "extra=no", "--option", "pass=event", "--option", "candidates=actual"),
+        )
+        == 0
+    )
+    config = json.loads((inputs / "out" / "run.json").read_text())["config"]
+    assert config["queue_options"] == {"extra": False}
+    assert (config["passes"], config["candidates"], config["order"]) == ("event", "actual", "sjf")
+    assert (config["match_policy"], config["seed"], config["overrun"]) == ("hinode", 5, "allow")
+    assert not (inputs / "out" / "allocations.jsonl").exists()
+
+
+def test_strict_refuses_bad_records(inputs, capsys):
+    assert run(inputs, "--strict") == 2
+    assert "cancelled before it started" in capsys.readouterr().err
+    assert not (inputs / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            ("--queue-policy", "esay"),
+            "unknown queue policy 'esay' (expected conservative, easy, fcfs, hybrid)",
+        ),
+        (("--match-policy", "frist"), "unknown match policy 'frist'"),
+        (("--order", "x"), "unknown job order 'x' (expected fifo,"),
+        (("--option", "extra"), "'extra' is no option"),
+        (("--option", "refresh=never"), "unknown value 'never' of refresh"),
+        (("--option", "speed=11"), "queue policy 'easy'"),
+        (("--option", "pass=often"), "unknown value 'often' of passes"),
+        (("--seed", "-1"), "is not a whole number"),
+        (("--audit", "--no-allocations"), "would be no allocations to audit"),
+    ],
+)
+def test_a_wrong_argument_is_named_and_nothing_is_written(inputs, capsys, arguments, message):
+    assert run(inputs, *arguments) == 2
+    assert message in capsys.readouterr().err
+    assert sorted(path.name for path in inputs.iterdir()) == ["cluster.json", "jobs.swf"]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", ""),
+        ("{", ""),
+        ("[]", ""),
+        (json.dumps({"version": 1, "execution": {"R_lite": [], "nodelist": []}}), "empty"),
+    ],
+)
+def test_a_cluster_that_is_none(inputs, capsys, text, message):
+    (inputs / "cluster.json").write_text(text)
+    assert run(inputs) == 2
+    err = capsys.readouterr().err
+    assert message in err
+    assert "Traceback" not in err
+
+
+def test_files_that_are_not_there(inputs, capsys):
+    assert run(inputs, workload="nope.swf") == 2
+    assert "nope.swf" in capsys.readouterr().err
+
+
+def test_a_directory_that_is_no_run_is_refused_before_anything_is_read(inputs, capsys):
+    (inputs / "out").mkdir()
+    (inputs / "out" / "thesis.tex").write_text("…")
+    assert run(inputs, cluster="nope.json") == 2
+    assert "not a run" in capsys.readouterr().err
+
+
+def test_an_empty_workload_is_a_run(inputs, capsys):
+    (inputs / "jobs.swf").write_text("; nothing came in\n")
+    assert run(inputs, "--audit") == 0
+    assert "audit: clean (0 jobs" in capsys.readouterr().err
+
+
+def test_ctrl_c_stops_cleanly_and_marks_what_was_done(inputs):
+    lines = [f"{n} {n} -1 5 4 -1 -1 4 20 -1 1 1 1 1 1 1 -1 -1" for n in range(1, 400_000)]
+    (inputs / "long.swf").write_text("\n".join(lines))
+    command = [
+        sys.executable,
+        "-m",
+        "simsched",
+        "run",
+        str(inputs / "cluster.json"),
+        str(inputs / "long.swf"),
+    ]
+    process = subprocess.Popen([*command, "-o", str(inputs / "out")], stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:  # the simulation has begun once the allocations flow
+        if any(path.stat().st_size for path in inputs.glob(".out.*/allocations.jsonl")):
+            break
+        time.sleep(0.05)
+    os.kill(process.pid, signal.SIGINT)
+    _, err = process.communicate(timeout=120)
+    assert process.returncode == 130, err
+    assert "interrupted" in err
+    assert not (inputs / "out").exists()
+    assert json.loads((inputs / "out.partial" / "run.json").read_text())["complete"] is False
+    assert not list(inputs.glob(".out.*"))
