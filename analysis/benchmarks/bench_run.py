@@ -32,6 +32,11 @@ SDSC = ("SDSC-SP2-1998-4.2-cln.swf.gz", 128, 1)
 KTH = ("KTH-SP2-1996-2.1-cln.swf.gz", 100, 1)
 CURIE = ("CEA-Curie-2011-2.1-cln.swf.gz", 5040, 16)
 
+LINE = (
+    "{name:26} {jobs:>7,} jobs  {seconds:>7.2f} s  {jobs_per_second:>7,} jobs/s  "
+    "{ratio:>5.1f} x bare loop (at most {allowed})  peak {peak_mb} MB"
+)
+
 #: case → (trace, nodes, cores a node), map, queue policy, written, records read at most, allowed ratio
 CASES = {
     "kth-easy": (KTH, "slot={procs}/core", "easy", False, None, 12),
@@ -112,11 +117,7 @@ def main():
             sys.exit(f"no traces at {TRACES}; set SIMSCHED_TRACES")
         rows.append(measure(name, args.repeat))
         row = rows[-1]
-        print(
-            f"{name:26} {row['jobs']:>7,} jobs  {row['seconds']:>7.2f} s  {row['jobs_per_second']:>7,} jobs/s  "
-            f"{row['ratio']:>5.1f} x bare loop (at most {row['allowed']})  peak {row['peak_mb']} MB",
-            flush=True,
-        )
+        print(LINE.format(name=name, **row), flush=True)
     if args.json:
         Path(args.json).write_text(json.dumps(rows, indent=1) + "\n")
 
