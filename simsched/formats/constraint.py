@@ -3,6 +3,7 @@
 A constraint is a tree of frozen values.  What RFC 31 leaves to readings (R4, R5) is settled when
 the tree is made: empty forms become `ANY` or `NONE`, a ``^property`` becomes `Not` of it, and
 `not` of several values is `not` of all of them, so whoever evaluates a tree meets none of these.
+An empty hostlist or idset as a *value* is refused: it is a variable that was not set.
 """
 
 from __future__ import annotations
@@ -170,10 +171,14 @@ def _joined(join: Callable[[tuple[Constraint, ...]], Constraint], parts: list[An
 def _hosts(values: Any, where: str, _level: int) -> Constraint:
     if not values:
         return ANY
-    parts = [Hostlist.parse(text, where=place) for text, place in _strings(values, where)]
+    parts = []
+    for text, place in _strings(values, where):
+        parts.append(Hostlist.parse(text, where=place))
+        if not parts[-1]:
+            raise FormatError("the hostlist is empty", where=place, expected="at least one host")
     if len(parts) == 1:
         return Hosts(parts[0])
-    return Hosts(Hostlist.parse([str(part) for part in parts if part], where=where))
+    return Hosts(Hostlist.parse([str(part) for part in parts], where=where))
 
 
 def _ranks(values: Any, where: str, _level: int) -> Constraint:
@@ -185,7 +190,10 @@ def _ranks(values: Any, where: str, _level: int) -> Constraint:
         text = str(value) if type(value) is int else value
         if not isinstance(text, str):
             raise FormatError(f"{_kind(value)} is not an idset", where=place, expected="an idset")
-        ids |= Idset.parse(text, where=place)
+        more = Idset.parse(text, where=place)
+        if not more:
+            raise FormatError("the idset is empty", where=place, expected="at least one rank")
+        ids |= more
     return Ranks(ids)
 
 
@@ -218,7 +226,7 @@ OPERATORS: dict[str, Callable[[Any, str, int], Constraint]] = {
 """The operators of RFC 31 and what reads their values."""
 
 
-def to_json(constraint: Constraint) -> dict[str, Any]:  # noqa: PLR0911 - one for each kind
+def to_json(constraint: Constraint) -> dict[str, Any]:
     """Return the constraint as an RFC 31 object.
 
     >>> to_json(from_json({"properties": ["a", "^b"]}))

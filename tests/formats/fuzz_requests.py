@@ -204,7 +204,7 @@ def keep(name, text, error):
     folder.mkdir(exist_ok=True)
     path = folder / f"{name}-{sha1(text.encode('utf-8', 'surrogatepass')).hexdigest()[:10]}.json"
     path.write_text(json.dumps([text]))
-    say(f"{name}: {type(error).__name__}: {str(error)[:200]}\n  {text!r:.300}\n  kept in {path}", flush=True)
+    say(f"{name}: {type(error).__name__}: {str(error)[:200]}\n  {text!r:.300}\n  kept in {path}")
 
 
 if __name__ == "__main__":
