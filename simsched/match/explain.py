@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -66,7 +66,7 @@ def explain(
     """
     case = _Case(request, avail, Claims(avail.index, holders or {}, ends or {}))
     failing = [need for need in request.needs if not _can_have(need, avail)]
-    funnels = tuple(funnel for need in failing for funnel in case.funnels(need, 1))
+    funnels = tuple(funnel for need in failing for funnel in case.funnels(need, Times()))
     changes = tuple(nearest(request, avail, failing or list(request.needs), holders or {}, ends or {}))
     if funnels:
         return Reasons(funnels, case.unknown_properties(), changes)
@@ -95,6 +95,25 @@ def _at_most(need: Need, needed: int, avail: Availability) -> int:
         else:
             high = middle - 1
     return low
+
+
+class Times(NamedTuple):
+    """How many copies of a need are asked for: `all` of them, and `apart`, beneath different vertices."""
+
+    all: int = 1
+    apart: int = 1
+
+    def slots(self, count: int) -> Times:
+        """Return the times of what is in so many slots, which may share what is shared."""
+        return Times(self.all * count, self.apart)
+
+    def vertices(self, count: int) -> Times:
+        """Return the times of what is beneath so many vertices, which share nothing."""
+        return Times(self.all * count, self.apart * count)
+
+    def of(self, need: Need) -> int:
+        """Return how much of a need all its copies take; what is shared serves several."""
+        return need.amount * (self.all if need.exclusive else self.apart)
 
 
 @dataclass
@@ -155,7 +174,7 @@ class _Case:
 
     # --- which vertices fail ---------------------------------------------------------------
 
-    def funnels(self, need: Need, times: int) -> Iterator[Funnel]:
+    def funnels(self, need: Need, times: Times) -> Iterator[Funnel]:
         """Yield the funnels of `times` copies of a need: its own, then those of what is to blame beneath."""
         absent = next((part for part in need.walk() if part.kind == ABSENT), None)
         if absent is not None:
@@ -163,30 +182,32 @@ class _Case:
         elif need.kind == POOL:
             yield self._pool(need, times)
         elif need.kind == SLOT and need.content is None:
-            yield from self._children(need, times * need.amount)
+            yield from self._children(need, times.slots(need.amount))
         elif need.kind == VERTEX and need.level != TARGET:
             yield self._vertices(need, times)
-            yield from self._children(need, times * need.amount, own=False)
+            yield from self._children(need, times.vertices(need.amount), own=False)
         else:
             yield from self._on_targets(need, times)
 
-    def _children(self, need: Need, times: int, *, own: bool = True) -> Iterator[Funnel]:
+    def _children(self, need: Need, times: Times, *, own: bool = True) -> Iterator[Funnel]:
         """Yield the funnels of the children that fail; with `own` at least those of one child."""
         failing = [child for child in need.children if not _can_have(_scaled(child, times), self.avail)]
         for child in failing or need.children[: int(own)]:
             yield from self.funnels(child, times)
 
-    def _on_targets(self, need: Need, times: int) -> Iterator[Funnel]:
+    def _on_targets(self, need: Need, times: Times) -> Iterator[Funnel]:
         """Yield the funnel over targets, if it fails there, and those of what lies elsewhere."""
         far = [child for child in need.children if need.kind == SLOT and child.level == ABOVE]
-        failing = [child for child in far if not _can_have(_scaled(child, times * need.amount), self.avail)]
+        failing = [
+            child for child in far if not _can_have(_scaled(child, times.slots(need.amount)), self.avail)
+        ]
         funnel = self._targets(need, times)
         if funnel.available < funnel.needed or not failing:
             yield funnel
             if not funnel.steps[-1].left and funnel.steps[-1].name == FITS:
                 yield from self._within(need)
         for child in failing:
-            yield from self.funnels(child, times * need.amount)
+            yield from self.funnels(child, times.slots(need.amount))
 
     def _within(self, need: Need) -> Iterator[Funnel]:
         """Yield the funnels of the vertices within targets of which there is not even one that serves."""
@@ -196,7 +217,7 @@ class _Case:
                 and child.level == BELOW
                 and not _can_have(replace(child, amount=1), self.avail)
             ):
-                yield self._vertices(child, 1)
+                yield self._vertices(child, Times())
 
     # --- one funnel each -------------------------------------------------------------------
 
@@ -211,8 +232,8 @@ class _Case:
             note=f"this cluster has no {need.type}; it has {known}" + _meant(need.type, self.index.totals),
         )
 
-    def _pool(self, need: Need, times: int) -> Funnel:
-        needed = need.amount * times if need.exclusive else need.amount
+    def _pool(self, need: Need, times: Times) -> Funnel:
+        needed = times.of(need)
         pool = self.index.pool_types[need.type]
         up = self.avail.free[need.type] + self.avail.taken(need.type)
         steps = [_units(EXIST, pool.size), _units(UP, up)]
@@ -239,9 +260,9 @@ class _Case:
         ]
         return np.array(counts, dtype=np.int64)
 
-    def _vertices(self, need: Need, times: int) -> Funnel:
+    def _vertices(self, need: Need, times: Times) -> Funnel:
         """Return the funnel over the vertices of a type above or within targets."""
-        needed = need.amount * times if need.exclusive else need.amount
+        needed = times.of(need)
         idle_fits = hosts(self.bare[need.number], None, self.idle) > 0
         left = np.ones(len(idle_fits), dtype=np.bool_)
         steps = [_count(EXIST, left, idle_fits)]
@@ -259,7 +280,7 @@ class _Case:
         steps.append(_count(IDLE, ready, idle_fits))
         fits = ready & (hosts(need, None, self.avail) > 0)
         steps.append(_count(FITS, fits, fits, self._content(need)))
-        available = min(needed, int(fits.sum())) if times == 1 else _at_most(need, needed, self.avail)
+        available = min(needed, _at_most(need, needed, self.avail))
         return Funnel(
             path=need.path,
             type=need.type,
@@ -269,7 +290,7 @@ class _Case:
             held_by=self.held.vertices(need.type, left & idle_fits & ~fits),
         )
 
-    def _targets(self, need: Need, times: int) -> Funnel:
+    def _targets(self, need: Need, times: Times) -> Funnel:
         """Return the funnel over the execution targets that a slot or a target vertex asks for."""
         content = need.content
         bare = self.bare[need.number].content
@@ -277,7 +298,7 @@ class _Case:
         assert bare is not None
         index, avail = self.index, self.avail
         distinct = content.node
-        needed = need.amount if distinct and not need.exclusive else need.amount * times
+        needed = times.of(need) if distinct else need.amount * times.all
         idle_fits = _capped(capacity(bare, self.idle).fits, distinct=distinct)
         left = np.ones(len(index), dtype=np.bool_)
         steps = [_sum(EXIST, left, idle_fits)]
@@ -425,9 +446,10 @@ def _without_ids(vertex: ResourceVertex) -> ResourceVertex:
     return replace(vertex, id=None, with_=tuple(map(_without_ids, vertex.with_)))
 
 
-def _scaled(need: Need, times: int) -> Need:
-    """Return the need for `times` copies at once; what is shared serves them all."""
-    return replace(need, amount=need.amount * times) if need.exclusive and times > 1 else need
+def _scaled(need: Need, times: Times) -> Need:
+    """Return the need for all its copies at once."""
+    amount = times.of(need)
+    return replace(need, amount=amount) if amount != need.amount else need
 
 
 def _near(need: Need) -> list[Need]:

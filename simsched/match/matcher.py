@@ -205,6 +205,11 @@ class Matcher:
         """What is claimed now, by id."""
         return dict(self._claims)
 
+    @property
+    def ends(self) -> dict[int | str, float]:
+        """When what is claimed is expected to end (seconds), where that is known."""
+        return dict(self._ends)
+
     def allocation(self, id_: int | str) -> ResourceSet:
         """Return the R of what is claimed under an id.
 
