@@ -113,21 +113,24 @@ class Availability:
             return mask
         return (1 << int(pool.size[bank])) - 1 if self.free[pool.name][bank] else 0
 
-    def is_up(self, kind: str) -> Bools:
-        """Return which vertices of a type are up, each with the target it is or lies in."""
+    def is_up(self, kind: str, ordinals: Ints | None = None) -> Bools:
+        """Return which vertices of a type (None: all) are up, each with the target it is or lies in."""
         vertices = self.index.vertex_types[kind]
-        row = vertices.up if not self.ignores_status else np.ones(len(vertices), dtype=np.bool_)
+        some = slice(None) if ordinals is None else ordinals
+        row = vertices.up[some]
+        if self.ignores_status:
+            row = np.ones_like(row)
         if vertices.level == ABOVE:
             return row
-        up = self.up[vertices.target]
+        up = self.up[vertices.target[some]]
         return up if vertices.level == TARGET else row & up
 
-    def taken(self, name: str) -> Ints:
-        """Return how many units of each bank are claimed, exclusively or shared."""
-        size = self.index.pool_types[name].size
+    def taken(self, name: str, banks: Ints | None = None) -> Ints:
+        """Return how many units of each bank (None: of all) are claimed, exclusively or shared."""
+        some = slice(None) if banks is None else banks
+        found: Ints = self.index.pool_types[name].size[some] - self.free[name][some]
         hidden = self._hidden.get(name)
-        found: Ints = size - self.free[name] if hidden is None else size - self.free[name] - hidden
-        return found
+        return found if hidden is None else found - hidden[some]
 
     def shareable(self, name: str) -> Ints:
         """Return how many units of each bank are free or claimed shared only."""

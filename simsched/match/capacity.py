@@ -163,7 +163,7 @@ def hosts(need: Need, ordinals: Ordinals, avail: Availability) -> Ints:
     if need.level == TARGET:
         assert need.content is not None
         return _at(capacity(need.content, avail).fits, ordinals)
-    may = ~_at(avail.held[need.type], ordinals) & _at(avail.is_up(need.type), ordinals)
+    may = ~_at(avail.held[need.type], ordinals) & avail.is_up(need.type, ordinals)
     if need.level != ABOVE and not need.every:
         may &= need.eligible[_at(avail.index.vertex_types[need.type].target, ordinals)]
     if need.ids is not None or need.names is not None:
@@ -183,15 +183,15 @@ def is_idle(kind: str, ordinals: Ordinals, avail: Availability) -> Bools:
     idle: Bools = ~_at(avail.held[kind], ordinals) & (_at(avail.shared[kind], ordinals) == 0)
     for name, vertices in index.vertex_types.items():
         if name in index.types_beneath(kind):
-            busy = avail.held[name] | (avail.shared[name] > 0)
-            if vertices.level == TARGET:
-                busy = busy | (avail.use > 0)
             view = beneath(kind, name, ordinals, index)
-            idle &= view.sum(_at(busy, view.ordinals).astype(np.int64)) == 0
+            busy = _at(avail.held[name], view.ordinals) | (_at(avail.shared[name], view.ordinals) > 0)
+            if vertices.level == TARGET:
+                busy |= _at(avail.use, view.ordinals) > 0
+            idle &= view.sum(busy.astype(np.int64)) == 0
     for name in index.pool_types:
-        view = beneath(kind, name, ordinals, index)
-        taken = _at(avail.taken(name), view.ordinals)
-        idle &= view.sum(taken) == 0
+        if name in index.types_beneath(kind):
+            view = beneath(kind, name, ordinals, index)
+            idle &= view.sum(avail.taken(name, view.ordinals)) == 0
     return idle
 
 

@@ -10,17 +10,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from simsched.graph.kinds import ABOVE, TARGET, Ints
+from simsched.graph.kinds import ABOVE, BELOW, TARGET, Ints
 from simsched.match.capacity import EVERYWHERE, MANY, beneath, capacity, hosts, usable_units
 from simsched.match.draws import finished, lowest_bits, spelled
 from simsched.match.policy import Candidates, MatchPolicy, arranged, copies_in_order, fixed_order
-from simsched.match.request import POOL, SLOT
+from simsched.match.request import POOL, SLOT, VERTEX
 from simsched.match.selection import Draw, Hold, Selection
 
 if TYPE_CHECKING:
     from simsched.graph.index import Index
+    from simsched.graph.reach import View
     from simsched.match.allocate import Availability
-    from simsched.match.request import Content, Need, Request
+    from simsched.match.request import Content, Flat, Need, Request
 
 BLOCK = 512
 """Targets looked at first when candidates are taken in graph order; the block doubles from there."""
@@ -71,10 +72,13 @@ class Descent:
             unlisted=unlisted,
         )
 
-    # --- descending ----------------------------------------------------------------------
+    # --- above the targets ---------------------------------------------------------------
 
     def _place(self, need: Need, times: int, above: str, vertex: int, *, covered: bool) -> None:
-        """Take `times` copies of a need beneath a vertex; `covered`: an ancestor is held whole already."""
+        """Take `times` copies of a need beneath a vertex above the targets, or anywhere.
+
+        `covered` says that an ancestor is held whole already.
+        """
         if need.kind == POOL:
             self._draw_beneath(need, need.amount * times, above, vertex, covered=covered)
         elif need.kind == SLOT:
@@ -82,62 +86,47 @@ class Descent:
         else:
             self._place_vertices(need, times, above, vertex, covered=covered)
 
-    def _place_all(self, need: Need, times: int, vertex: int, *, covered: bool) -> None:
-        """Take `times` copies of a vertex need's or slot's content beneath one vertex of its type."""
-        if need.flat is not None and need.level != ABOVE:
-            for type_, units in need.flat:
-                self._draw_units(type_, units * times, need.type, vertex, covered=covered)
-            return
-        for child in need.children:
-            self._place(child, times, need.type, vertex, covered=covered)
-
     def _place_slot(self, need: Need, slots: int, above: str, vertex: int, *, covered: bool) -> None:
-        index = self.index
-        spread_out = need.content is not None and above != index.target_type
-        if spread_out and (above == EVERYWHERE or index.vertex_types[above].level == ABOVE):
-            assert need.content is not None
+        spread_out = need.children
+        if need.content is not None:
             fits = capacity(need.content, self.avail).fits
-            among = self._candidates(above, vertex, index.target_type)
-            targets, numbers = self._take(index.target_type, fits, slots, among, content=need.content)
+            among = self._candidates(above, vertex, self.index.target_type)
+            targets, numbers = self._take(self.index.target_type, fits, slots, among, content=need.content)
             self._fill_targets(need.content, targets, numbers, covered=covered)
-            for child in need.loose:
-                self._place(child, slots, above, vertex, covered=covered)
-            return
-        if need.flat is not None and above != EVERYWHERE and index.vertex_types[above].level != ABOVE:
-            for type_, units in need.flat:
-                self._draw_units(type_, units * slots, above, vertex, covered=covered)
-            return
-        for child in need.children:
+            spread_out = need.loose
+        for child in spread_out:
             self._place(child, slots, above, vertex, covered=covered)
 
     def _place_vertices(self, need: Need, times: int, above: str, vertex: int, *, covered: bool) -> None:
         among = self._candidates(above, vertex, need.type)
-        wanted = need.amount * times
-        if need.level == TARGET:
-            assert need.content is not None
+        if need.content is not None:
             fits = capacity(need.content, self.avail).fits
         else:
             fits = np.zeros(len(self.index.vertex_types[need.type]), dtype=np.int64)
             fits[_all(fits) if among is None else among] = hosts(need, among, self.avail)
         most = 1 if need.exclusive else times
+        wanted = need.amount * times
         chosen, numbers = self._take(need.type, fits, wanted, among, most=most, content=need.content)
+        self._claim(need, chosen, covered=covered)
+        covered = covered or need.exclusive
+        if need.content is not None:
+            self._fill_targets(need.content, chosen, numbers, covered=covered, whole=need.whole)
+        elif need.level == ABOVE:
+            for ordinal, number in zip(chosen.tolist(), spelled(numbers, len(chosen)), strict=True):
+                for child in need.children:
+                    self._place(child, number, need.type, ordinal, covered=covered)
+        else:
+            self._fill(need.children, need.flat, need.type, chosen, numbers, covered=covered)
+
+    def _claim(self, need: Need, chosen: Ints, *, covered: bool) -> None:
+        """Write down the claim of some vertices, and of all beneath them if it is exclusive."""
         self.holds.append(Hold(need.type, chosen, need.exclusive))
-        if need.level == TARGET:
-            assert need.content is not None
-            if need.exclusive and not covered:
-                self._hold_beneath(need.type, chosen)
-            self._fill_targets(
-                need.content, chosen, numbers, covered=covered or need.exclusive, whole=need.whole
-            )
-            return
         if need.exclusive and not covered:
             self._hold_beneath(need.type, chosen)
-        if need.whole:
+        if need.whole and need.level != TARGET:
             self._name_beneath(need.type, chosen)
-        if need.level != ABOVE:
+        if need.level == BELOW:
             self.targets.append(np.unique(self.index.vertex_types[need.type].target[chosen]))
-        for ordinal, number in zip(chosen.tolist(), spelled(numbers, len(chosen)), strict=True):
-            self._place_all(need, number, ordinal, covered=covered or need.exclusive)
 
     def _fill_targets(
         self, content: Content, targets: Ints, numbers: Ints | int, *, covered: bool, whole: bool = False
@@ -150,30 +139,90 @@ class Descent:
             covered = whole = True
         if whole:
             self._name_beneath(self.index.target_type, targets)
-        if content.flat is not None:
-            for type_, units in content.flat:
-                if not whole:
-                    self._draw_on_targets(type_, targets, numbers * units, covered=covered)
+        if not (whole and content.flat is not None):
+            kind = self.index.target_type
+            self._fill(content.needs, content.flat, kind, targets, numbers, covered=covered)
+
+    # --- within the targets: many vertices at once -------------------------------------------
+
+    def _fill(
+        self,
+        needs: tuple[Need, ...],
+        flat: Flat | None,
+        kind: str,
+        parents: Ints,
+        times: Ints | int,
+        *,
+        covered: bool,
+    ) -> None:
+        """Take ``times[i]`` copies of all `needs` beneath each of `parents` (of type `kind`)."""
+        if flat is not None:
+            for type_, units in flat:
+                self._draw_each(type_, kind, parents, times if units == 1 else times * units, covered=covered)
             return
-        for target, number in zip(targets.tolist(), spelled(numbers, len(targets)), strict=True):
-            for need in content.needs:
-                self._place(need, number, self.index.target_type, target, covered=covered)
+        for need in needs:
+            if need.kind == SLOT:
+                self._fill(need.children, need.flat, kind, parents, times * need.amount, covered=covered)
+            elif need.kind == VERTEX:
+                self._fill_vertices(need, kind, parents, times, covered=covered)
+            elif need.takes_any_units:
+                self._draw_each(need.type, kind, parents, times * need.amount, covered=covered)
+            else:
+                for parent, number in zip(parents.tolist(), spelled(times, len(parents)), strict=True):
+                    self._draw_beneath(need, need.amount * number, kind, parent, covered=covered)
+
+    def _fill_vertices(
+        self, need: Need, kind: str, parents: Ints, times: Ints | int, *, covered: bool
+    ) -> None:
+        """Take ``times[i]`` copies of a vertex need beneath each parent, within its target."""
+        view = self.index.beneath(kind, need.type, parents)
+        assert view.ordinals is not None
+        each = np.broadcast_to(times, len(parents))
+        most = 1 if need.exclusive else np.repeat(each, view.high - view.low)
+        fits = np.minimum(hosts(need, view.ordinals, self.avail), most)
+        if self._in_graph_order(need.type):
+            taken = portions(fits, view, each * need.amount)
+            some = np.flatnonzero(taken)
+            chosen, numbers = view.ordinals[some], taken[some]
+        else:
+            chosen, numbers = self._take_each(need, view, fits, each)
+        self._claim(need, chosen, covered=covered)
+        covered = covered or need.exclusive
+        self._fill(need.children, need.flat, need.type, chosen, numbers, covered=covered)
+
+    def _take_each(self, need: Need, view: View, fits: Ints, times: Ints) -> tuple[Ints, Ints]:
+        """Take vertices parent by parent, in the policy's order."""
+        assert view.ordinals is not None
+        room = np.zeros(len(self.index.vertex_types[need.type]), dtype=np.int64)
+        room[view.ordinals] = fits
+        chosen, numbers = [], []
+        for low, high, number in zip(view.low.tolist(), view.high.tolist(), times.tolist(), strict=True):
+            among = self._sorted(need.type, view.ordinals[low:high])
+            found, copies = self._take(need.type, room, need.amount * number, among)
+            chosen.append(found)
+            numbers.append(np.broadcast_to(copies, len(found)))
+        return np.concatenate(chosen), np.concatenate(numbers)
 
     # --- choosing ------------------------------------------------------------------------
 
     def _candidates(self, above: str, vertex: int, kind: str) -> Ints | None:
         """Return the vertices beneath one, in the policy's order if fixed; None: all, in graph order."""
-        ordinals = None if above == EVERYWHERE else self.index.members(above, vertex, kind)
-        if not self.policy.static:
-            return ordinals
-        order = fixed_order(self.policy, kind, self.avail)
+        if above == EVERYWHERE:
+            return fixed_order(self.policy, kind, self.avail) if self.policy.static else None
+        return self._sorted(kind, self.index.members(above, vertex, kind))
+
+    def _sorted(self, kind: str, ordinals: Ints) -> Ints:
+        """Return vertices in the policy's order, if that is a fixed one."""
+        order = fixed_order(self.policy, kind, self.avail) if self.policy.static else None
         if order is None:
             return ordinals
-        if ordinals is None:
-            return order
         places = np.empty(len(order), dtype=np.int64)
         places[order] = np.arange(len(order))
         return ordinals[np.argsort(places[ordinals])]
+
+    def _in_graph_order(self, kind: str) -> bool:
+        """Say whether the policy takes vertices of a type in graph order."""
+        return self.policy.static and fixed_order(self.policy, kind, self.avail) is None
 
     def _take(
         self,
@@ -206,13 +255,16 @@ class Descent:
 
     # --- units ---------------------------------------------------------------------------
 
-    def _draw_on_targets(self, type_: str, targets: Ints, units: Ints | int, *, covered: bool) -> None:
-        """Draw units of one pool type on each of several targets."""
-        if self.index.pool_types[type_].aligned:
-            self._note(_draw(type_, targets, units), covered=covered)
+    def _draw_each(self, type_: str, kind: str, parents: Ints, units: Ints | int, *, covered: bool) -> None:
+        """Draw ``units[i]`` units of one pool type beneath each parent, in graph order."""
+        if kind == self.index.target_type and self.index.pool_types[type_].aligned:
+            self._note(_draw(type_, parents, units), covered=covered)
             return
-        for target, number in zip(targets.tolist(), spelled(units, len(targets)), strict=True):
-            self._draw_units(type_, number, self.index.target_type, target, covered=covered)
+        view = self.index.beneath(kind, type_, parents)
+        assert view.ordinals is not None
+        taken = portions(self.avail.free[type_][view.ordinals], view, np.broadcast_to(units, len(parents)))
+        some = np.flatnonzero(taken)
+        self._note(_draw(type_, view.ordinals[some], taken[some]), covered=covered)
 
     def _draw_units(self, type_: str, units: int, above: str, vertex: int, *, covered: bool) -> None:
         """Draw units from the banks beneath a vertex, in graph order."""
@@ -355,6 +407,18 @@ def _counted(found: Ints, numbers: Ints, wanted: int, most: int) -> tuple[Ints, 
 
 def _all(values: Ints) -> Ints:
     return np.arange(len(values))
+
+
+def portions(values: Ints, view: View, wanted: Ints) -> Ints:
+    """Return how much of each value is taken so that each vertex of a view gets `wanted` of its own.
+
+    Values are taken from the first on, the last one in part; a vertex whose values do not
+    suffice gets them all.
+    """
+    before = np.cumsum(values) - values
+    sizes = view.high - view.low
+    starts = np.repeat(before[np.minimum(view.low, len(before) - 1)], sizes) if len(before) else before
+    return np.clip(np.repeat(wanted, sizes) - (before - starts), 0, values)
 
 
 def _union(parts: list[Ints]) -> Ints:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from itertools import pairwise
 from math import ceil
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from simsched.errors import RequestError
 from simsched.formats.hostlist import Hostlist
@@ -31,6 +31,9 @@ if TYPE_CHECKING:
     from simsched.match.rules import MatchRules
 
 POOL, VERTEX, SLOT, ABSENT = "pool", "vertex", "slot", "absent"
+Flat: TypeAlias = tuple[tuple[str, int], ...]
+"""Units of each pool type that one copy draws, by type name: (("core", 2), ("gpu", 1))."""
+
 MAX_UNITS = 10**15
 """A count beyond this is refused: no cluster holds it, and sums of it would overflow."""
 
@@ -74,7 +77,7 @@ class Need:
     eligible: Bools
     every: bool
     content: Content | None
-    flat: tuple[tuple[str, int], ...] | None
+    flat: Flat | None
 
     @property
     def loose(self) -> tuple[Need, ...]:
@@ -112,7 +115,7 @@ class Content:
     node: bool
     exclusive: bool
     needs: tuple[Need, ...]
-    flat: tuple[tuple[str, int], ...] | None
+    flat: Flat | None
     eligible: Bools
     every: bool
     alone: bool
@@ -379,7 +382,7 @@ class _Compiler:
         pools = [self.index.pool_types.get(type_) for type_, _ in content.flat]
         return content if all(pool is not None and pool.aligned for pool in pools) else None
 
-    def _one_unit(self, flat: tuple[tuple[str, int], ...] | None) -> str | None:
+    def _one_unit(self, flat: Flat | None) -> str | None:
         if flat is None or len(flat) != 1 or flat[0][1] != 1:
             return None
         pool = self.index.pool_types.get(flat[0][0])
@@ -408,7 +411,7 @@ def _signature(need: Need) -> tuple[object, ...]:
     )
 
 
-def _flat_demand(needs: tuple[Need, ...]) -> tuple[tuple[str, int], ...] | None:
+def _flat_demand(needs: tuple[Need, ...]) -> Flat | None:
     """Return units a pool type where needs within a target ask for nothing but exclusive units."""
     found: dict[str, int] = {}
     for need in needs:
