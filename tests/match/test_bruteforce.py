@@ -1,7 +1,7 @@
 """The engine against the exhaustive oracle: histories of random requests on random tiny clusters.
 
-Law (M10): a match is found if and only if one exists, whatever was claimed before; and R names
-a match (M1-M6).  Each history is made from its seed alone, so a failure repeats.
+Law (M10): a match is found if and only if one exists, whatever was claimed before and whatever the
+policy (M8); and R names a match (M1-M6).  Each history is made from its seed alone, so a failure repeats.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from cases import (
 import simsched as ss
 
 JOBS = 6
+POLICIES = ("low", "high", "lonode", "hinode", "bestfit", "worstfit", "locality", "random")
 
 
 def jobspec(request, constraint):
@@ -58,9 +59,10 @@ class History:
     def __init__(self, seed, kind, folder):
         self.rng = random.Random(f"{kind} {seed}")
         self.graph = flat_cluster(self.rng) if kind == "flat" else tree_cluster(self.rng)
-        self.matcher = ss.Matcher(load(self.graph, kind, folder))
+        policy = POLICIES[seed // 2 % len(POLICIES)] if seed % 2 else "first"
+        self.matcher = ss.Matcher(load(self.graph, kind, folder), policy=policy)
         self.jobs = {}
-        self.story = [f"{kind} {seed}: {describe(self.graph)}"]
+        self.story = [f"{kind} {seed} {policy}: {describe(self.graph)}"]
         self.asked = 0
 
     def claims(self):
@@ -140,3 +142,34 @@ def test_engine_is_sound_and_complete(kind, tmp_path):
 @pytest.mark.parametrize("part", range(1, 6))
 def test_engine_is_sound_and_complete_for_long(kind, part, tmp_path):
     play(kind, range(part * 1000, part * 1000 + 1000), tmp_path)
+
+
+def ranged(rng, graph):
+    """A lone slot or node whose count is a range or a set."""
+    while True:
+        (want, *more) = random_request(rng, graph)
+        if not more and want.type in {"slot", "node"}:
+            return want._replace(counts=tuple(sorted(rng.sample(range(1, 9), rng.randint(2, 5)))))
+
+
+@pytest.mark.parametrize("kind", ["flat", "tree"])
+def test_a_range_takes_the_largest_count_that_can_be_had(kind, tmp_path):
+    """Law (M6): the outermost count is the largest acceptable one for which a match exists."""
+    seen = 0
+    for seed in range(300):
+        rng = random.Random(f"range {kind} {seed}")
+        graph = flat_cluster(rng) if kind == "flat" else tree_cluster(rng)
+        want = ranged(rng, graph)
+        outcome = ss.Matcher(load(graph, kind, tmp_path)).match(jobspec([want], None))
+        try:
+            possible = [n for n in want.counts if match_exists(graph, [want._replace(counts=(n,))])]
+        except TooBigError:
+            continue
+        story = f"{seed} {describe(graph)}\n{to_shape([want])}: {possible}"
+        assert bool(outcome) is bool(possible), story
+        if outcome:
+            execution = outcome.R.to_dict()["execution"]
+            nodes = sum(len(ss.Idset.parse(group["rank"])) for group in execution["R_lite"])
+            assert (execution["nslots"] if want.type == "slot" else nodes) == max(possible), story
+            seen += 1
+    assert seen > 50
