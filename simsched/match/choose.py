@@ -69,10 +69,10 @@ def select(
     if not could_fit(request, avail):
         return None
     if request.ranged:
-        if not _can(request, avail, policy):
+        if not _can(request, avail):
             return None
         for number in request.ranged:
-            request = _settle(request, number, avail, policy)
+            request = _settle(request, number, avail)
     if not request.separable:
         return exact.find(request, avail, policy, rng)
     return Descent(request, avail, policy, rng).build()
@@ -97,14 +97,14 @@ def _select_plain(
     return Selection(request, targets, held, held, (), (), request.slots)
 
 
-def _can(request: Request, avail: Availability, policy: MatchPolicy) -> bool:
-    """Say whether a request with settled counts can be had; exact."""
+def _can(request: Request, avail: Availability) -> bool:
+    """Say whether a request with settled counts can be had; exact, and the same in every policy (M8)."""
     if not could_fit(request, avail):
         return False
-    return request.separable or exact.find(request, avail, policy) is not None
+    return request.separable or exact.find(request, avail, find_policy("first")) is not None
 
 
-def _settle(request: Request, number: int, avail: Availability, policy: MatchPolicy) -> Request:
+def _settle(request: Request, number: int, avail: Availability) -> Request:
     """Fix one ranged need at the largest acceptable value that can be had (M6).
 
     What fits with n fits with less, so the largest acceptable value is found by bisection.
@@ -115,7 +115,7 @@ def _settle(request: Request, number: int, avail: Availability, policy: MatchPol
     while low < high:
         middle = (low + high + 1) // 2
         value = need.count.largest_at_most(middle) or best
-        if value <= best or _can(with_amount(request, number, value, avail.index), avail, policy):
+        if value <= best or _can(with_amount(request, number, value, avail.index), avail):
             best, low = max(best, value), middle
         else:
             high = middle - 1

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from outlines import outline_cluster
 
 import simsched as ss
 from simsched.formats.rset import ResourceSet
@@ -13,7 +13,6 @@ from simsched.graph.cluster import Cluster
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
 
 def cluster_of(
@@ -51,37 +50,6 @@ def center() -> Cluster:
 
 
 @pytest.fixture
-def jgf(tmp_path: Path) -> Callable[[str], Cluster]:
-    """Build a cluster from an indented outline, one vertex a line: ``node rank=0 properties=ssd``."""
-
-    def build(outline: str) -> Cluster:
-        path = tmp_path / "outline.json"
-        path.write_text(json.dumps(outline_to_jgf(outline)))
-        return ss.load_cluster(path)
-
-    return build
-
-
-def outline_to_jgf(outline: str) -> dict[str, Any]:
-    nodes: list[dict[str, Any]] = []
-    edges = []
-    stack: list[tuple[int, str]] = []
-    for line in outline.strip("\n").splitlines():
-        depth = len(line) - len(line.lstrip())
-        name, *facts = line.split()
-        kind = name.rstrip("0123456789")
-        metadata: dict[str, Any] = {"type": kind, "id": int(name[len(kind) :] or 0)}
-        for fact in facts:
-            key, _, value = fact.partition("=")
-            if key == "properties":
-                metadata[key] = dict.fromkeys(value.split(","), "")
-            else:
-                metadata[key] = int(value) if value.isdigit() else value
-        key = str(len(nodes))
-        nodes.append({"id": key, "metadata": metadata})
-        while stack and stack[-1][0] >= depth:
-            stack.pop()
-        if stack:
-            edges.append({"source": stack[-1][1], "target": key})
-        stack.append((depth, key))
-    return {"graph": {"nodes": nodes, "edges": edges}}
+def jgf() -> Callable[[str], Cluster]:
+    """Build a cluster from an indented outline, one vertex a line: ``node0 rank=0 properties=ssd``."""
+    return outline_cluster

@@ -1,0 +1,295 @@
+"""Match policies: where a job lands, and that none of them changes what is feasible (M8)."""
+
+from __future__ import annotations
+
+import random
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from cases import flat_cluster, random_constraint, random_request, to_r, to_shape
+from hypothesis import given
+from hypothesis import strategies as st
+from outlines import outline_cluster
+
+import simsched as ss
+from simsched.formats.rset import ResourceSet
+from simsched.graph.cluster import Cluster
+from simsched.match import policy as policies
+from simsched.match.policy import POLICIES, MatchPolicy
+
+JOBSPEC = ss.Jobspec.from_shape
+
+
+def placed(answer):
+    """R_lite's cores as ``0:2-3 1-2:0``: ranks and core ids."""
+    return " ".join(f"{group.ranks}:{group.children['core']}" for group in answer.R.groups)
+
+
+#: On 4 nodes × 4 cores: where a 2-core job lands, and then one of six single cores.
+STORY = {
+    "first": ("0:0-1", "0:2-3 1:0-3"),
+    "low": ("0:0-1", "1-3:0-1"),
+    "high": ("0:2-3", "1-3:2-3"),
+    "lonode": ("0:0-1", "0:2-3 1:0-3"),
+    "hinode": ("3:0-1", "2:0-3 3:2-3"),
+    "firstnodex": ("0:0-3", "1-2:0-3"),
+    "lonodex": ("0:0-3", "1-2:0-3"),
+    "hinodex": ("3:0-3", "1-2:0-3"),
+    "bestfit": ("0:0-1", "0:2-3 1:0-3"),
+    "worstfit": ("0:0-1", "1:0-3 2:0-1"),
+    "locality": ("0:0-1", "0:2-3 1:0-3"),
+    "variation": ("0:0-1", "0:2-3 1:0-3"),
+    "random": ("3:0-1", "1:0-3 3:2-3"),
+}
+
+
+@pytest.mark.parametrize("policy", STORY)
+def test_six_single_cores_after_a_job_of_two(four, policy):
+    matcher = ss.Matcher(four, policy=policy, seed=3)
+    first = matcher.match(JOBSPEC("slot/core=2"))
+    second = matcher.match(JOBSPEC("slot=6/core"))
+    matcher._check()
+    assert (placed(first), placed(second)) == STORY[policy]
+
+
+def test_the_story_is_told_of_every_policy():
+    assert list(STORY) == list(POLICIES)
+
+
+#: Node ids run against graph order here: b7, a3, a1; classes 2, 0, none.
+CLASSES = """
+cluster0
+  node7 rank=0 properties=perf_class=2
+    core0 size=4
+  node3 rank=1 properties=perf_class=0
+    core0 size=4
+  node1 rank=2
+    core0 size=4
+"""
+
+
+@pytest.mark.parametrize(
+    ("policy", "ranks"),
+    [
+        ("first", "0"),
+        ("lonode", "2"),
+        ("hinode", "0"),
+        ("variation", "1"),
+        ("lonodex", "2"),
+        ("hinodex", "0"),
+    ],
+)
+def test_node_order_is_of_ids_and_not_of_the_graph(jgf, policy, ranks):
+    assert str(ss.Matcher(jgf(CLASSES), policy=policy).match(JOBSPEC("slot/core=2")).R.ranks) == ranks
+
+
+def test_variation_takes_classes_in_order_and_the_unclassed_last(jgf):
+    matcher = ss.Matcher(jgf(CLASSES), policy="variation")
+    assert [str(matcher.match(JOBSPEC("slot/node")).R.ranks) for _ in range(3)] == ["1", "0", "2"]
+
+
+def test_bestfit_fills_the_fullest_and_worstfit_the_emptiest(four):
+    for policy, expected in (("bestfit", "2"), ("worstfit", "3")):
+        matcher = ss.Matcher(four, policy=policy)
+        for hosts, cores in (("n0", 2), ("n1", 1), ("n2", 3)):
+            assert matcher.match(JOBSPEC(f"slot/core={cores}", constraint=f"host:{hosts}"))
+        assert str(matcher.match(JOBSPEC("slot/core")).R.ranks) == expected
+
+
+def test_random_follows_its_seed(tiny):
+    def lands(seed):
+        matcher = ss.Matcher(tiny, policy="random", seed=seed)
+        return [placed(matcher.match(JOBSPEC("slot/core=2"))) for _ in range(4)]
+
+    assert lands(1) == lands(1)
+    assert len({tuple(lands(seed)) for seed in range(8)}) > 1
+
+
+def test_random_questions_do_not_change_what_comes(tiny):
+    asked, silent = (ss.Matcher(tiny, policy="random", seed=1) for _ in range(2))
+    foretold = asked.feasible_now(JOBSPEC("slot/core=2"))
+    assert foretold.R == asked.match(JOBSPEC("slot/core=2")).R == silent.match(JOBSPEC("slot/core=2")).R
+
+
+def test_random_needs_a_generator(four):
+    from simsched.match.allocate import Availability
+    from simsched.match.choose import select
+    from simsched.match.request import compile_request
+
+    request = compile_request(JOBSPEC("slot/core"), four.index)
+    with pytest.raises(ss.errors.ConfigError, match="needs a random generator"):
+        select(request, Availability(four.index), "random")
+
+
+# --- locality -------------------------------------------------------------------------------
+
+
+def racks(*sizes, cores=4):
+    lines, rank = ["cluster0"], 0
+    for rack, size in enumerate(sizes):
+        lines.append(f"  rack{rack}")
+        for _ in range(size):
+            lines += [f"    node{rank} rank={rank}", f"      core0 size={cores}"]
+            rank += 1
+    return "\n".join(lines)
+
+
+def test_locality_takes_the_tightest_rack_that_holds_it(jgf):
+    matcher = ss.Matcher(jgf(racks(5, 3, 4)), policy="locality")
+    assert str(matcher.match(JOBSPEC("slot=3/node")).R.ranks) == "5-7"
+    assert str(matcher.match(JOBSPEC("slot=3/node")).R.ranks) == "8-10"
+    assert str(matcher.match(JOBSPEC("slot=1/node")).R.ranks) == "11"
+    assert str(matcher.match(JOBSPEC("slot=5/node")).R.ranks) == "0-4"
+
+
+def test_locality_spreads_over_as_few_racks_as_can_be(jgf):
+    matcher = ss.Matcher(jgf(racks(2, 4, 3, 3)), policy="locality")
+    assert str(matcher.match(JOBSPEC("slot=6/node")).R.ranks) == "0-5"
+    assert str(matcher.match(JOBSPEC("slot=4/node")).R.ranks) == "6-9"
+
+
+def test_locality_takes_neighbours(jgf):
+    matcher = ss.Matcher(jgf(racks(12)), policy="locality")
+    matcher.match(JOBSPEC("slot/node", constraint="rank:1"))
+    matcher.match(JOBSPEC("slot/node", constraint="rank:5"))
+    assert str(matcher.match(JOBSPEC("slot=4/node")).R.ranks) == "6-9"
+    assert str(matcher.match(JOBSPEC("slot=3/node")).R.ranks) == "2-4"
+    assert str(matcher.match(JOBSPEC("slot=2/node")).R.ranks) == "10-11"
+
+
+@given(
+    sizes=st.lists(st.integers(1, 5), min_size=1, max_size=5),
+    taken=st.sets(st.integers(0, 24), max_size=12),
+    wanted=st.integers(1, 8),
+)
+def test_locality_touches_the_fewest_racks_that_hold_it(sizes, taken, wanted):
+    """Law: one rack if any holds it, else as few as can be; within one rack no shorter run exists."""
+    total = sum(sizes)
+    free = [rank for rank in range(total) if rank not in taken]
+    rack_of = [rack for rack, size in enumerate(sizes) for _ in range(size)]
+    if len(free) < wanted:
+        return
+    taken_ranks = [rank for rank in sorted(taken) if rank < total]
+    matcher = ss.Matcher(rack_cluster(tuple(sizes)), policy="locality")
+    for rank in taken_ranks:
+        assert matcher.match(JOBSPEC("slot/node", constraint=f"rank:{rank}"))
+    got = list(matcher.match(JOBSPEC(f"slot={wanted}/node")).R.ranks)
+    held = sorted((sum(rack_of[rank] == rack for rank in free) for rack in set(rack_of)), reverse=True)
+    fewest = next(n for n in range(1, len(held) + 1) if sum(held[:n]) >= wanted)
+    assert len({rack_of[rank] for rank in got}) == fewest
+    if fewest == 1:
+        near = [rank for rank in free if rack_of[rank] == rack_of[got[0]]]
+        spans = [near[i + wanted - 1] - near[i] for i in range(len(near) - wanted + 1)]
+        assert got[-1] - got[0] == min(spans)
+
+
+def rack_cluster(sizes, _made={}):  # noqa: B006 - a memo
+    if sizes not in _made:
+        _made[sizes] = outline_cluster(racks(*sizes))
+    return _made[sizes]
+
+
+# --- M8 -------------------------------------------------------------------------------------
+
+
+def test_no_policy_changes_what_is_feasible():
+    """Law (M8): after the same claims, all policies of shared nodes agree on yes and no."""
+    shared = [name for name, policy in POLICIES.items() if not policy.whole_nodes]
+    answers = 0
+    for seed in range(60):
+        rng = random.Random(seed)
+        graph = flat_cluster(rng)
+        cluster = Cluster.from_rset(ResourceSet.from_dict(to_r(graph)))
+        first = ss.Matcher(cluster)
+        for _ in range(5):
+            jobspec = JOBSPEC(to_shape(random_request(rng, graph)), constraint=random_constraint(rng))
+            truth = first.copy().match(jobspec).status
+            for name in shared:
+                other = first.copy()
+                other.policy = POLICIES[name]
+                assert other.match(jobspec).status == truth, (seed, name, jobspec.to_shape())
+                other._check()
+            answers += truth == "matched"
+            first.match(jobspec)
+    assert answers > 60
+
+
+# --- other people's policies ----------------------------------------------------------------
+
+
+def test_an_unknown_policy_says_which_exist(tiny):
+    with pytest.raises(
+        ss.errors.ConfigError, match=r"unknown match policy 'lownode' \(expected one of first, low,"
+    ):
+        ss.Matcher(tiny, policy="lownode")
+
+
+@pytest.mark.parametrize(
+    "order",
+    [
+        lambda c: np.zeros(len(c.ordinals), dtype=int),
+        lambda c: np.arange(len(c.ordinals) - 1),
+        lambda c: np.arange(len(c.ordinals)) + 1,
+        lambda c: -np.arange(len(c.ordinals)),
+        lambda c: np.linspace(0, 1, len(c.ordinals)),
+        lambda c: c.ordinals[:, None],
+    ],
+)
+def test_a_policy_that_returns_no_permutation_is_caught(four, order):
+    broken = MatchPolicy(name="broken", says="", order=order)
+    with pytest.raises(
+        ss.errors.ConfigError, match="'broken' did not return a permutation of its 4 candidates"
+    ):
+        ss.Matcher(four, policy=broken).match(JOBSPEC("slot=2/core"))
+
+
+@pytest.fixture
+def plugged(monkeypatch):
+    """Pretend that packages with these entry points are installed."""
+
+    def plug(**found):
+        def load_of(value):
+            if isinstance(value, Exception):
+                raise value
+            return value
+
+        points = [
+            SimpleNamespace(name=name, value=f"package:{name}", load=lambda value=value: load_of(value))
+            for name, value in found.items()
+        ]
+        monkeypatch.setattr("importlib.metadata.entry_points", lambda *, group: points if group else [])
+        policies._entry_points.cache_clear()
+        policies._plugged_in.cache_clear()
+
+    yield plug
+    policies._entry_points.cache_clear()
+    policies._plugged_in.cache_clear()
+
+
+def odd_nodes_first(candidates):
+    """Odd node ids first."""
+    return np.argsort(candidates.ids() % 2 == 0, kind="stable")
+
+
+def test_a_policy_of_another_package_is_found_by_name(plugged, four):
+    plugged(
+        oddfirst=odd_nodes_first, evenfirst=MatchPolicy(name="x", says="y", order=lambda c: c.ids().argsort())
+    )
+    assert str(ss.Matcher(four, policy="oddfirst").match(JOBSPEC("slot=3/node")).R.ranks) == "0-1,3"
+    assert ss.Matcher(four, policy="oddfirst").policy.says == "Odd node ids first."
+    assert ss.Matcher(four, policy="evenfirst").policy.name == "evenfirst"
+    assert policies.known_policies()[-2:] == ["oddfirst", "evenfirst"]
+
+
+def test_our_own_names_cannot_be_taken(plugged, four):
+    plugged(first=odd_nodes_first)
+    assert ss.Matcher(four, policy="first").policy is POLICIES["first"]
+
+
+def test_a_package_that_does_not_load_is_our_users_error_and_no_traceback(plugged, four):
+    plugged(gone=ImportError("No module named 'gone'"), number=3)
+    with pytest.raises(ss.errors.ConfigError, match="'gone' cannot be loaded: No module named"):
+        ss.Matcher(four, policy="gone")
+    with pytest.raises(ss.errors.ConfigError, match="'number' is a int"):
+        ss.Matcher(four, policy="number")
