@@ -7,6 +7,8 @@ import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from simsched.cli.reading import add_reading, read_workloads, whole
+
 if TYPE_CHECKING:
     import argparse
     import threading
@@ -37,7 +39,7 @@ def register(subparsers: Subparsers) -> None:
     run.add_argument("workload", metavar="WORKLOAD", help="a workload file, or the name of a bundled one")
     run.add_argument("-o", "--output", metavar="DIR", required=True, help="the run directory to write")
     _add_rules(run)
-    _add_reading(run)
+    add_reading(run)
     run.add_argument("--audit", action="store_true", help="check the run with the independent auditor")
     run.add_argument("--no-allocations", action="store_true", help="do not write who got what (faster)")
     run.add_argument("--quiet", action="store_true", help="no progress, no summary")
@@ -50,7 +52,7 @@ def _add_rules(run: argparse.ArgumentParser) -> None:
     rules.add_argument("--match-policy", metavar="M", default="first", help="first, lonode … (default first)")
     rules.add_argument("--order", metavar="O", default="fifo", help="fifo, priority, sjf … (default fifo)")
     rules.add_argument(
-        "--seed", metavar="S", type=_whole, default=0, help="of every random choice (default 0)"
+        "--seed", metavar="S", type=whole, default=0, help="of every random choice (default 0)"
     )
     rules.add_argument(
         "--overrun",
@@ -66,27 +68,6 @@ def _add_rules(run: argparse.ArgumentParser) -> None:
         help="a variation of the queue policy (extra=no, refresh=when-blocked, reservation=none) or of the "
         "simulation (passes=event, candidates=actual); may be repeated",
     )
-
-
-def _add_reading(run: argparse.ArgumentParser) -> None:
-    reading = run.add_argument_group("reading the workload")
-    reading.add_argument(
-        "--map", metavar="T", action="append", help="what a record's processors ask for: 'slot={procs}/core'"
-    )
-    reading.add_argument(
-        "--procs-per-node", metavar="N", type=_whole, help="processors of a node, for {nodes}"
-    )
-    reading.add_argument("--limit", metavar="N", type=_whole, help="read at most N records")
-    reading.add_argument("--strict", action="store_true", help="refuse a workload with bad records")
-
-
-def _whole(text: str) -> int:
-    """Read a whole number from 0 on."""
-    from argparse import ArgumentTypeError
-
-    if not (text.isascii() and text.isdigit() and len(text) < 19):
-        raise ArgumentTypeError(f"{text!r} is not a whole number from 0 on")
-    return int(text)
 
 
 def run_run(args: argparse.Namespace) -> int:
@@ -110,12 +91,9 @@ def run_run(args: argparse.Namespace) -> int:
 
 def _inputs(args: argparse.Namespace) -> tuple[Cluster, Workload]:
     from simsched.graph.cluster import load_cluster
-    from simsched.workload.load import load_workload
 
     cluster = load_cluster(args.cluster)
-    workload = load_workload(
-        args.workload, map=args.map, procs_per_node=args.procs_per_node, strict=args.strict, limit=args.limit
-    )
+    workload = read_workloads(args, [args.workload], cluster)
     for reason, count, places in workload.skip_table():
         sys.stderr.write(f"left out: {count} records, {reason} ({places})\n")
     return cluster, workload

@@ -5,21 +5,14 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
+from simsched.cli.reading import TRANSFORMS, add_reading, generator, read_workloads, whole
+
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
 
-    import numpy as np
-
     from simsched.cli import Subparsers
     from simsched.workload.job import Workload
-
-_TRANSFORMS = """\
-transforms, in order, each with -t:
-  slice(BEGIN, END)  first(N)  where(QUERY)  thin(SHARE)  load(FACTOR)  runtime(FACTOR)
-  estimates(exact)  estimates(FACTOR)  estimates(tsafrir, LIMIT)  anonymise
-  shift(T)  rebase  repeat(TIMES, PERIOD)
-"""
 
 
 def register(subparsers: Subparsers) -> None:
@@ -37,7 +30,7 @@ def _register_show(actions: Subparsers) -> None:
     parser = actions.add_parser(
         "show",
         help="what a workload holds: counts, load by week, sizes, run times, limits, users",
-        epilog=_TRANSFORMS,
+        epilog=TRANSFORMS,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     _add_input(parser)
@@ -55,7 +48,7 @@ def _register_convert(actions: Subparsers) -> None:
     parser = actions.add_parser(
         "convert",
         help="rewrite workloads in another format, transformed on the way; several are merged",
-        epilog=_TRANSFORMS,
+        epilog=TRANSFORMS,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     _add_input(parser, several=True)
@@ -98,32 +91,19 @@ def _register_lublin(models: Subparsers) -> None:
 
 
 def _add_input(parser: argparse.ArgumentParser, *, several: bool = False) -> None:
+    many = "+" if several else None
+    parser.add_argument("workload", metavar="WORKLOAD", nargs=many, help="file, -, or a bundled name")
     parser.add_argument(
-        "workload", metavar="WORKLOAD", nargs="+" if several else None, help="file, -, or a bundled name"
+        "--cluster", metavar="CLUSTER", help="what patterns in SSS Job Objects are matched against"
     )
-    parser.add_argument("--as", dest="as_", metavar="FORMAT", help="insist on a format instead of looking")
-    parser.add_argument(
-        "--map",
-        action="append",
-        metavar="TEMPLATE",
-        help="counts to shapes, such as 'node={nodes}/slot={ppn}/core'; 'QUEUE -> TEMPLATE' for one queue",
-    )
-    parser.add_argument("--procs-per-node", type=int, metavar="N", help="width of a node, for {nodes}")
-    parser.add_argument(
-        "--constrain",
-        action="append",
-        default=[],
-        metavar="WHAT",
-        help="make 'features' or 'partition' of a Slurm log a constraint",
-    )
-    parser.add_argument("--strict", action="store_true", help="any record left out is an error")
-    parser.add_argument("--limit", type=int, metavar="N", help="read at most N records")
-    parser.add_argument("-t", "--transform", action="append", default=[], metavar="STEP", help="see below")
+    add_reading(parser)
     _add_seed(parser)
 
 
 def _add_seed(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--seed", type=int, default=0, metavar="N", help="of everything random (default: 0)")
+    parser.add_argument(
+        "--seed", type=whole, default=0, metavar="N", help="of everything random (default: 0)"
+    )
 
 
 def _add_output(parser: argparse.ArgumentParser) -> None:
@@ -178,7 +158,7 @@ def make_lublin(args: argparse.Namespace) -> int:
         max_estimate=_whole(_duration(args.estimates, "--estimates")),
         users=args.users,
     )
-    _write(_noted(model.make(_generator(args), JobMap.parse(args.map)), args), args)
+    _write(_noted(model.make(generator(args), JobMap.parse(args.map)), args), args)
     return 0
 
 
@@ -188,29 +168,16 @@ def make_mix(args: argparse.Namespace) -> int:
     from simsched.workload.models import mix_from_dict
 
     mix = mix_from_dict(load_document(read_text(args.spec), args.spec), args.spec)
-    _write(_noted(mix.make(_generator(args)), args), args)
+    _write(_noted(mix.make(generator(args)), args), args)
     return 0
 
 
 def _read(args: argparse.Namespace, names: Sequence[str]) -> Workload:
-    from simsched.workload.load import load_workload
-    from simsched.workload.steps import apply_steps
-    from simsched.workload.transforms import merge
+    if args.cluster is None:
+        return read_workloads(args, names)
+    from simsched.graph.cluster import load_cluster
 
-    parts = [
-        load_workload(
-            name,
-            map=args.map,
-            procs_per_node=args.procs_per_node,
-            strict=args.strict,
-            as_=args.as_,
-            limit=args.limit,
-            constrain=args.constrain,
-        )
-        for name in names
-    ]
-    whole = parts[0] if len(parts) == 1 else merge(parts)
-    return apply_steps(whole, args.transform, _generator(args)) if args.transform else whole
+    return read_workloads(args, names, load_cluster(args.cluster))
 
 
 def _write(workload: Workload, args: argparse.Namespace) -> None:
@@ -254,16 +221,6 @@ def _quoted(value: object) -> str:
     import shlex
 
     return shlex.quote(str(value))
-
-
-def _generator(args: argparse.Namespace) -> np.random.Generator:
-    import numpy as np
-
-    from simsched.errors import ConfigError
-
-    if args.seed < 0:
-        raise ConfigError(f"seed {args.seed}", expected="0 or more")
-    return np.random.default_rng(args.seed)
 
 
 def _duration(text: str | None, where: str) -> float | None:

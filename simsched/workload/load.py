@@ -15,6 +15,7 @@ from simsched.workload.source import Source
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from simsched.formats.sss import Names
     from simsched.workload.job import Workload
 
 
@@ -64,6 +65,7 @@ def load_workload(
     as_: str | None = None,
     limit: int | None = None,
     constrain: Iterable[str] = (),
+    names: Callable[[], Names] | None = None,
 ) -> Workload:
     """Read a workload: a file of any format in `READERS`, ``-``, or the name of a bundled one.
 
@@ -76,7 +78,8 @@ def load_workload(
     as_ : insist on a format instead of looking at the content.
     limit : read at most this many records.
     constrain : what of a record becomes an RFC 31 constraint: ``features``, ``partition``
-        (Slurm's; each name is then a property that the cluster's targets must have).
+        (each name is then a property that the cluster's targets must have).
+    names : gives the cluster's hosts and properties, should patterns in SSS Job Objects need them.
 
     Raises
     ------
@@ -98,6 +101,7 @@ def load_workload(
         strict=strict,
         limit=limit,
         constrain=_constrain(constrain),
+        names=names,
     )
     reading.job_map()  # a bad map is refused before anything is read
     if folder:

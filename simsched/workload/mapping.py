@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from simsched.formats.constraint import Constraint
     from simsched.formats.jobspec import Jobspec
+    from simsched.formats.sss import Names
 
 DEFAULT_TEMPLATE = "slot={procs}/core"
 GPU_TEMPLATE = "slot={gpus}/[core={cpg};gpu]"
@@ -244,7 +245,8 @@ class Reading:
 
     `folder` is where file names in the source are looked up (None: nowhere), `limit` the
     number of records to read at most.  `constrain` says what of a record becomes an RFC 31
-    constraint: ``features``, ``partition``.
+    constraint: ``features``, ``partition``.  `names` gives the cluster's hosts and properties,
+    which SSS patterns are matched against.
     """
 
     source: str = "workload"
@@ -255,6 +257,7 @@ class Reading:
     strict: bool = False
     limit: int | None = None
     constrain: frozenset[str] = frozenset()
+    names: Callable[[], Names] | None = None
 
     def job_map(self, default: str = DEFAULT_TEMPLATE, *, with_gpus: str | None = None) -> JobMap:
         """Return the map that was asked for, else the format's own `default` template."""

@@ -44,7 +44,9 @@ def read_sss(text: str, reading: Reading | None = None) -> Workload:
     from simsched.formats.sss import job_records, read_document
 
     reading = reading or Reading(source="jobs.xml")
-    records, warnings = job_records(read_document(text, reading.source), reading.source)
+    names = reading.names() if reading.names is not None and "Pattern" in text else None
+    document = read_document(text, reading.source)
+    records, warnings = job_records(document, reading.source, cluster=names)
     records = records[: reading.limit]
     base = min((at for record in records if (at := _submitted(record)) is not None), default=0)
     skips = Skips(strict=reading.strict)

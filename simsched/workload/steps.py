@@ -9,6 +9,7 @@
 ``runtime(FACTOR)``              run times and limits
 ``estimates(exact)``             limits: the run time, ``estimates(FACTOR)`` times it, or
 ``estimates(tsafrir, LIMIT)``    the model's estimates up to LIMIT
+``release``                      held jobs are held no more
 ``anonymise``                    users, groups, banks and names
 ``shift(T)``, ``rebase``         later by T; the first submission at 0
 ``repeat(TIMES, PERIOD)``        the whole again and again (PERIOD may be left out)
@@ -108,6 +109,7 @@ STEPS: dict[str, tuple[int, int, Step]] = {
     "load": (1, 1, lambda w, given, _: transforms.scale_arrivals(w, _number(given[0]))),
     "runtime": (1, 1, lambda w, given, _: transforms.scale_run_times(w, _number(given[0]))),
     "estimates": (1, 2, _estimates),
+    "release": (0, 0, lambda w, _given, _rng: transforms.release(w)),
     "anonymise": (0, 0, lambda w, _given, _rng: transforms.anonymise(w)),
     "shift": (1, 1, lambda w, given, _: transforms.shift(w, _time(given[0]))),
     "rebase": (0, 0, lambda w, _given, _rng: transforms.rebase(w)),

@@ -72,7 +72,7 @@ def read_swf(text: str, reading: Reading | None = None) -> Workload:
             "no line of this file holds 18 numbers", where=reading.source, expected="an SWF trace"
         )
     job_map = reading.job_map(header.get("Map", DEFAULT_TEMPLATE))
-    reader = _Reader(table, numbers, lines, header, job_map, skips, reading.source)
+    reader = _Reader(table, numbers, lines, header, job_map, skips, reading.source, reading.constrain)
     return assemble(reader.jobs(), skips, source=reading.source, name=reading.name, kind="swf", header=header)
 
 
@@ -169,6 +169,7 @@ class _Reader:
     job_map: JobMap
     skips: Skips
     source: str
+    constrain: frozenset[str]
 
     def jobs(self) -> Iterator[Job]:
         """Yield the jobs of the records that are whole; the others are added to the skips."""
@@ -236,9 +237,12 @@ class _Reader:
         return [made[key] for key in keys]
 
     def _request(self, procs: int, memory: int, queue: str | None, partition: str | None) -> Jobspec | str:
+        from simsched.formats.constraint import Properties
+
         flat = Flat(procs=int(procs), memory=int(memory) if memory > 0 else None)
+        bound = Properties((partition,)) if partition and "partition" in self.constrain else None
         try:
-            return self.job_map.jobspec(flat, queue, partition)
+            return self.job_map.jobspec(flat, queue, partition, constraint=bound)
         except MissingValueError as error:
             return error.message
 

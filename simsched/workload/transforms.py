@@ -65,6 +65,12 @@ def first(workload: Workload, number: int) -> Workload:
     return workload.with_jobs(_closed(workload.jobs[:number]), f"the first {number} jobs")
 
 
+def release(workload: Workload) -> Workload:
+    """Lift the holds: every job may start as soon as it is submitted."""
+    jobs = (change(job, hold=False) if job.hold else job for job in workload.jobs)
+    return workload.with_jobs(jobs, "holds lifted")
+
+
 # ------------------------------------------------------------ when, and how long
 
 

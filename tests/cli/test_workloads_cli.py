@@ -124,7 +124,7 @@ def test_make_mix(tmp_path, capsys):
         (["convert", "first-steps", "--to", "xls"], "cannot write 'xls'"),
         (["make", "lublin", "--machine", "8"], "neither a number of jobs nor a span"),
         (["make", "lublin", "--machine", "8", "--jobs", "5", "--estimates", "1s"], "a longest limit of 1 s"),
-        (["make", "lublin", "--machine", "8", "--jobs", "5", "--seed", "-1"], "seed -1"),
+        (["make", "lublin", "--machine", "8", "--jobs", "5", "--seed", "-1"], "'-1' is not a whole number"),
         (["make", "mix", "nothing.yaml"], "nothing.yaml"),
     ],
 )

@@ -108,6 +108,11 @@ def test_merge_adds_up_the_records(three):
     assert both.total_records == 4 == len(both) + sum(both.skipped_counts.values())
 
 
+def test_release_lifts_holds(three):
+    held = workload(job(1, 0, hold=True), job(2, 1))
+    assert [j.hold for j in tr.release(held)] == [False, False]
+
+
 def test_anonymise_keeps_who_is_the_same():
     people = [
         job(i, i, user=u, name=n) for i, (u, n) in enumerate([("zoe", "x"), ("al", None), ("zoe", "y")])
@@ -251,6 +256,7 @@ def test_no_text_breaks_the_query_parser(text):
         (["estimates(exact)", "where(duration == 40)"], [2]),
         (["estimates(3)", "where(duration == 120)"], [2]),
         (["estimates(tsafrir, 1h)", "where(duration <= 1h)"], [1, 2, 3]),
+        (["release", "where(id == 2)"], [2]),
         (["anonymise", "where(user == user2)"], [2]),
         (["repeat(2, 10m)", "where(submit > 600)"], [4, 5, 6]),
         (["thin(1)"], [1, 2, 3]),
