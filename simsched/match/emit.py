@@ -14,6 +14,7 @@ import numpy as np
 from simsched.formats.hostlist import encode_hosts
 from simsched.formats.idset import Idset, encode_ids
 from simsched.formats.rset import ResourceSet
+from simsched.graph.resource_graph import parents, pool_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -150,7 +151,7 @@ def _properties(index: Index, targets: Ints, ranks: Ints) -> dict[str, str]:
 
 
 def _loose(selection: Selection, index: Index) -> dict[str, str | int]:
-    """Return what lies on no target: the pool's vertex → ids of its units, or their number."""
+    """Return what lies on no target: path of the pool → ids of its units, or their number."""
     found: dict[str, str | int] = {}
     for draw in selection.named:
         pool = index.pool_types[draw.type]
@@ -160,5 +161,17 @@ def _loose(selection: Selection, index: Index) -> dict[str, str | int]:
         for i, bank in enumerate(draw.banks.tolist()):
             if pool.target[bank] < 0 or not pool.named:
                 mask = draw.masks[i] if draw.masks is not None else -1
-                found[pool.keys[bank][0]] = str(ids_of(pool, bank, mask)) if pool.named else units[i]
+                path = _path(index, pool.keys[bank][0])
+                found[path] = str(ids_of(pool, bank, mask)) if pool.named else units[i]
     return found
+
+
+def _path(index: Index, key: str) -> str:
+    """Return the containment path of a vertex; its key where nothing contains it."""
+    names, here = [pool_of(index.graph, key).name], parents(index.graph, key)
+    if not here:
+        return key
+    while here:
+        names.append(pool_of(index.graph, here[0]).name)
+        here = parents(index.graph, here[0])
+    return "/" + "/".join(reversed(names))

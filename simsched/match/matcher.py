@@ -268,7 +268,7 @@ class Matcher:
             matcher = cls(cluster, saved["policy"], saved["rules"])
             matcher._rng = state.generator_from_dict(saved["generator"])
             matcher._fill(saved)
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+        except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
             raise FormatError(f"this is no saved state of a matcher: {error!r}") from None
         return matcher
 

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from simsched.errors import FormatError
+from simsched.errors import FormatError, SimschedError
+from simsched.formats.constraint import to_json
 from simsched.formats.idset import Idset, encode_ids
 from simsched.formats.jobspec import Jobspec
 from simsched.match.request import compile_request
@@ -47,8 +48,10 @@ def generator_from_dict(document: Mapping[str, Any]) -> np.random.Generator:
 
 def selection_to_dict(selection: Selection) -> dict[str, Any]:
     """Return a selection as JSON data."""
+    jobspec = selection.request.jobspec
     found: dict[str, Any] = {
-        "resources": selection.request.jobspec.to_dict(),
+        "shape": jobspec.to_shape(),
+        "constraint": to_json(jobspec.constraint) if jobspec.constraint is not None else None,
         "alone": selection.request.alone,
         "slots": selection.slots,
         "targets": encode_ids(np.sort(selection.targets).tolist()),
@@ -74,10 +77,9 @@ def selection_from_dict(
     """
     try:
         held = _draws(document["held"], index)
+        jobspec = Jobspec.from_shape(document["shape"], constraint=document["constraint"])
         return Selection(
-            request=compile_request(
-                Jobspec.from_dict(document["resources"]), index, rules, alone=bool(document["alone"])
-            ),
+            request=compile_request(jobspec, index, rules, alone=bool(document["alone"])),
             targets=_ordinals(document["targets"], len(index)),
             held=held,
             named=_draws(document["named"], index) if "named" in document else held,
@@ -85,7 +87,7 @@ def selection_from_dict(
             shared=_draws(document.get("shared", ()), index),
             slots=int(document["slots"]),
         )
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError, SimschedError) as error:
         raise FormatError(f"this is no saved allocation: {error!r}", where=where) from None
 
 
