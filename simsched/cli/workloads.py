@@ -16,12 +16,13 @@ if TYPE_CHECKING:
 
 
 def register(subparsers: Subparsers) -> None:
-    """Add the verb ``workload`` and its three actions."""
+    """Add the verb ``workload`` and its actions."""
     parser = subparsers.add_parser("workload", help="show, make and convert workloads")
     actions = parser.add_subparsers(title="actions", metavar="ACTION", dest="action", required=True)
     _register_show(actions)
     _register_make(actions)
     _register_convert(actions)
+    _register_deliver(actions)
 
 
 def _register_show(actions: Subparsers) -> None:
@@ -54,6 +55,17 @@ def _register_convert(actions: Subparsers) -> None:
     _add_input(parser, several=True)
     _add_output(parser)
     parser.set_defaults(run=convert)
+
+
+def _register_deliver(actions: Subparsers) -> None:
+    parser = actions.add_parser(
+        "deliver",
+        help="write what a run did back into the SSS Job Objects that it ran: State, times, Delivered",
+    )
+    parser.add_argument("document", metavar="JOBS.xml", help="the Job Objects")
+    parser.add_argument("directory", metavar="RUN", help="the run directory")
+    parser.add_argument("-o", "--output", metavar="FILE", help="where to (default: standard output)")
+    parser.set_defaults(run=deliver)
 
 
 def _register_make(actions: Subparsers) -> None:
@@ -139,6 +151,27 @@ def convert(args: argparse.Namespace) -> int:
     workload = _read(args, args.workload)
     _tell_skips(workload)
     _write(workload, args)
+    return 0
+
+
+def deliver(args: argparse.Namespace) -> int:
+    """Write Job Objects with what a run delivered."""
+    from simsched.formats.sss import read_document
+    from simsched.formats.text import read_text
+    from simsched.report.delivered import delivered_document
+    from simsched.report.tables import load_run
+    from simsched.workload.sss_jobs import second_zero
+
+    run, text = load_run(args.directory), read_text(args.document)
+    document = read_document(text, args.document)
+    text = delivered_document(document, run, second_zero=second_zero(document)).to_xml()
+    if args.output:
+        from pathlib import Path
+
+        Path(args.output).write_text(text, encoding="utf-8")
+        sys.stderr.write(f"written: {args.output}\n")
+    else:
+        print(text, end="")
     return 0
 
 

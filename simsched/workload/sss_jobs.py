@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from simsched.formats.jobspec import Jobspec
+    from simsched.formats.sss import Document
     from simsched.formats.sss.records import JobRecord
     from simsched.formats.sss.tree import Element
     from simsched.workload.job import Workload
@@ -48,7 +49,7 @@ def read_sss(text: str, reading: Reading | None = None) -> Workload:
     document = read_document(text, reading.source)
     records, warnings = job_records(document, reading.source, cluster=names)
     records = records[: reading.limit]
-    base = min((at for record in records if (at := _submitted(record)) is not None), default=0)
+    base = second_zero(document)
     skips = Skips(strict=reading.strict)
     shared: dict[Jobspec, Jobspec] = {}
     jobs = []
@@ -64,6 +65,27 @@ def read_sss(text: str, reading: Reading | None = None) -> Workload:
     if warnings:
         header["Note"] = "\n".join(str(warning) for warning in warnings)
     return assemble(jobs, skips, source=reading.source, name=reading.name, kind="sss", header=header)
+
+
+def second_zero(document: Document) -> int:
+    """Return the epoch second that a workload of this document begins at.
+
+    That is its earliest submission; of a job without SubmitTime its StartTime counts; 0 without any.
+    """
+    return min(_times(document.root, None), default=0)
+
+
+def _times(element: Element, inherited: str | None) -> Iterator[int]:
+    """Yield the time at which each Job below an element is submitted, where it is known."""
+    if element.name == "Job" and not element.is_reference:
+        at = element.value("SubmitTime") or inherited or element.value("StartTime")
+        if at:
+            yield int(at)
+    elif element.name in {"JobGroup", "Data"}:
+        defaults = element.first("JobDefaults")
+        said = defaults.value("SubmitTime") if defaults is not None else None
+        for child in element.children:
+            yield from _times(child, said or inherited)
 
 
 def _submitted(record: JobRecord) -> int | None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
 from simsched.cli import main
+from simsched.formats.sss import read_document
 from simsched.workload.load import load_workload
 
 SWF = """\
@@ -166,3 +168,46 @@ def test_the_picture_of_nothing(tmp_path):
     (tmp_path / "none.swf").write_text("; Version: 2.2\n")
     assert run("show", tmp_path / "none.swf", "--plot", tmp_path / "none.svg") == 0
     assert "<svg" in (tmp_path / "none.svg").read_text()
+
+
+EXAMPLES = Path(__file__).resolve().parent.parent / "formats"
+
+
+@pytest.mark.parametrize(
+    ("example", "processors", "nodes"),
+    [("simple", ["16"], ["fr15n[01-02]"]), ("moderate", ["64"], ["fr15n[01-08]"]),
+     ("elaborate", ["2", "17"], ["fr15n[01-02]", "fr15n[01-04]"])],
+)  # fmt: skip
+def test_the_documents_examples_run_and_come_back_with_delivered(
+    example, processors, nodes, tmp_path, capsys
+):
+    """Section 1.3's examples on the bundled cluster `colony`; holds are lifted so that all of them run."""
+    document = EXAMPLES / f"sss_{example}.xml"
+    directory, out = tmp_path / "run", tmp_path / "out.xml"
+    assert (
+        main(["run", "colony", str(document), "-t", "release", "-o", str(directory), "--audit", "--quiet"])
+        == 0
+    )
+    assert run("deliver", document, directory, "-o", out) == 0
+    after = read_document(out.read_text())
+    jobs = [after.root] if after.root.name == "Job" else list(after.root.all("Job"))
+    delivered = [job.first("Delivered") for job in jobs]
+    assert [job.value("State") for job in jobs] == ["Completed"] * len(jobs)
+    assert [part.value("Processors") for part in delivered] == processors
+    assert [part.value("Node") for part in delivered] == nodes
+    for job, part in zip(jobs, delivered, strict=True):
+        assert int(job.value("EndTime")) - int(job.value("StartTime")) == int(part.value("Duration"))
+
+
+def test_a_run_of_other_jobs_is_refused(tmp_path, capsys):
+    directory = tmp_path / "run"
+    assert main(["run", "tiny", "first-steps", "-o", str(directory), "--quiet"]) == 0
+    assert run("deliver", EXAMPLES / "sss_simple.xml", directory) == 2
+    assert "the run has no job of this document" in capsys.readouterr().err
+
+
+def test_a_pattern_needs_a_cluster(capsys):
+    assert run("convert", EXAMPLES / "sss_elaborate.xml") == 2
+    assert "needs a cluster" in capsys.readouterr().err
+    assert run("convert", EXAMPLES / "sss_elaborate.xml", "--cluster", "colony") == 0
+    assert "fr15n[01-08]" in capsys.readouterr().out

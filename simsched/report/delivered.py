@@ -1,0 +1,110 @@
+"""What a run did, written back into the SSS Job Objects that it ran (the accounting use of the document)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from simsched.errors import RunError
+from simsched.formats.hostlist import Hostlist
+from simsched.formats.sss import Result, with_results
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import pandas as pd
+
+    from simsched.formats.sss import Document
+    from simsched.formats.vertex import ResourceVertex
+    from simsched.report.tables import Run
+
+
+def delivered_document(document: Document, run: Run, *, second_zero: int = 0) -> Document:
+    """Return the document with State, StartTime, EndTime and Delivered of its jobs as the run had them.
+
+    `second_zero` is the epoch second that second 0 of the run stands for.  Jobs of the run
+    that the document does not have are passed over.  Processors are the cores that were
+    held, Node the hosts; Memory is known where the request says a fixed amount.
+
+    Raises
+    ------
+    RunError
+        When the run has no job of the document.
+    """
+    hosts = _hosts(run)
+    results = {row["id"]: _result(row, hosts, second_zero) for row in _rows(run.jobs)}
+    ids = {element.value("Id") for element in _jobs(document.root)}
+    if not ids & set(results):
+        raise RunError("the run has no job of this document", where=str(run.path), expected="a run of it")
+    return with_results(document, results)
+
+
+def _rows(jobs: pd.DataFrame) -> list[dict[str, Any]]:
+    """Return the rows, absent values as None."""
+    columns = ["id", "start", "end", "cores", "procs", "result", "reason", "shape"]
+    table = jobs[columns].astype(object)
+    return [dict(zip(columns, row, strict=True)) for row in table.where(table.notna(), None).values.tolist()]
+
+
+def _hosts(run: Run) -> dict[str, Hostlist]:
+    """Return the hosts of each job's allocation; empty for a run without allocations."""
+    if not run.has_allocations:
+        return {}
+    shards = run.shards
+    held = shards[shards["event"] == "alloc"].drop_duplicates("record")
+    return {
+        id_: Hostlist.parse(hosts)
+        for id_, hosts in zip(held["id"].tolist(), held["hosts"].astype(str).tolist(), strict=True)
+    }
+
+
+def _result(row: Mapping[str, Any], hosts: Mapping[str, Hostlist], zero: int) -> Result:
+    ran = row["start"] is not None and row["end"] is not None
+    return Result(
+        str(row["result"]),
+        start=row["start"] + zero if row["start"] is not None else None,
+        end=row["end"] + zero if row["end"] is not None else None,
+        processors=(row["cores"] or row["procs"]) if ran else None,
+        hosts=hosts.get(row["id"]) if ran else None,
+        memory=_memory(row["shape"]) if ran else None,
+        message=row["reason"],
+    )
+
+
+def _memory(shape: str | None) -> float | None:
+    """Return the MB of a request that says them as fixed counts; None where it does not."""
+    if not shape:
+        return None
+    from simsched.formats.shape import parse_shape
+
+    total, known = 0.0, False
+    for vertex, copies in _pools(parse_shape(shape), 1):
+        if copies is None:
+            return None
+        total, known = total + _megabytes(vertex, copies), True
+    return total if known else None
+
+
+def _pools(
+    vertices: tuple[ResourceVertex, ...], copies: int | None
+) -> list[tuple[ResourceVertex, int | None]]:
+    """Return the memory vertices with how many units all their copies have, None for a range."""
+    found: list[tuple[ResourceVertex, int | None]] = []
+    for vertex in vertices:
+        units = copies * vertex.count.min if copies is not None and vertex.count.is_fixed else None
+        if vertex.type == "memory":
+            found.append((vertex, units))
+        found.extend(_pools(vertex.with_, units))
+    return found
+
+
+def _megabytes(vertex: ResourceVertex, units: int) -> float:
+    """Return units of a memory vertex as MB of the document (powers of 1024); without a unit they are MB."""
+    from simsched.formats.units import convert
+
+    return float(convert(units, vertex.unit, "MiB")) if vertex.unit else float(units)
+
+
+def _jobs(root: Any) -> list[Any]:
+    if root.name == "Job":
+        return [root]
+    return [job for child in root.children if child.name in {"Job", "JobGroup"} for job in _jobs(child)]
