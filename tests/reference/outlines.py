@@ -14,7 +14,7 @@ def outline_cluster(outline: str) -> Cluster:
     nodes: list[dict[str, Any]] = []
     edges = []
     stack: list[tuple[int, str]] = []
-    for line in outline.strip("\n").splitlines():
+    for line in filter(str.strip, outline.splitlines()):
         depth = len(line) - len(line.lstrip())
         key = str(len(nodes))
         nodes.append({"id": key, "metadata": metadata_of(*line.split())})
@@ -27,8 +27,9 @@ def outline_cluster(outline: str) -> Cluster:
 
 
 def metadata_of(name: str, *facts: str) -> dict[str, Any]:
+    """Return the JGF metadata of one line; ``c2 type=node`` is a node called c2."""
     kind = name.rstrip("0123456789")
-    metadata: dict[str, Any] = {"type": kind, "id": int(name[len(kind) :] or 0)}
+    metadata: dict[str, Any] = {"type": kind, "basename": kind, "id": int(name[len(kind) :] or 0)}
     for fact in facts:
         key, _, value = fact.partition("=")
         if key == "properties":

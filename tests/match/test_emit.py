@@ -1,0 +1,197 @@
+"""R of whatever a match returns (RFC 20, M5), and the same as a graph."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from outlines import outline_cluster
+
+import simsched as ss
+from simsched.formats.jgf import jgf_from_object
+from simsched.formats.rset import ResourceSet
+from simsched.graph.build_jgf import from_jgf
+from simsched.graph.cluster import Cluster
+from simsched.match.emit import document
+from simsched.match.emit_graph import graph_of, jgf_of, tree_of
+
+JOBSPEC = ss.Jobspec.from_shape
+
+
+def given(cluster, shape, constraint=None, **matcher):
+    answer = ss.Matcher(cluster, **matcher).match(JOBSPEC(shape, constraint=constraint))
+    assert answer, answer.reasons
+    return answer.R.to_dict()
+
+
+def test_a_match_in_full(tiny):
+    """Golden: equal targets share an entry; properties are those of the ranks given; times and queue."""
+    matcher = ss.Matcher(tiny)
+    matcher.match(JOBSPEC("slot=1/core"))
+    got = matcher.match(JOBSPEC("slot=7/core=2"))
+    scheduler = {"queue": "batch", "policy": "first"}
+    found = document(got.selection, tiny.index, starttime=100, expiration=700, scheduler=scheduler)
+    assert found == {
+        "version": 1,
+        "execution": {
+            "R_lite": [
+                {"rank": "0", "children": {"core": "1-2"}},
+                {"rank": "1-3", "children": {"core": "0-3"}},
+            ],
+            "nodelist": ["node[0-3]"],
+            "nslots": 7,
+            "starttime": 100,
+            "expiration": 700,
+            "properties": {"amd-mi50@gpu": "2-3", "batch": "0-1,3", "debug": "2"},
+        },
+        "attributes": {"system": {"scheduler": scheduler}},
+    }
+    assert ResourceSet.from_dict(json.loads(json.dumps(found))).to_dict() == found
+
+
+NAMED = [
+    ("what was counted", "slot=2/core", [("0", {"core": "0-1"})]),
+    ("a node without content names all of it", "slot/node", [("0", {"core": "0-3"})]),
+    ("a node with content names what was counted", "slot/node/core=2", [("0", {"core": "0-1"})]),
+    ("unless it is called exclusive itself", "slot/node{x}/core=2", [("0", {"core": "0-3"})]),
+    ("a shared node alone has nothing named on it", "node=2", [("0-1", {})]),
+    ("shared units", "node=2/core=3", [("0-1", {"core": "0-2"})]),
+    (
+        "a cluster that is held whole",
+        "slot/cluster",
+        [("0-1", {"core": "0-3"}), ("2-3", {"core": "0-3", "gpu": "0-1"})],
+    ),
+    ("nothing but the cluster", "cluster=1", []),
+]
+
+
+@pytest.mark.parametrize(("shape", "entries"), [case[1:] for case in NAMED], ids=[case[0] for case in NAMED])
+def test_r_names_exactly_what_was_counted(tiny, shape, entries):
+    """M5."""
+    execution = given(tiny, shape)["execution"]
+    assert [(group["rank"], group["children"]) for group in execution["R_lite"]] == entries
+    assert bool(execution["nodelist"]) == bool(entries)
+
+
+def test_hosts_stand_in_the_order_of_ranks(make):
+    """R10, also where ranks do not ascend in the graph."""
+    outline = """
+    cluster0
+      a1 type=node rank=3
+        core0 size=2
+      b7 type=node rank=0
+        core0 size=2
+      c2 type=node rank=1
+        core0 size=1
+    """
+    execution = given(outline_cluster(outline), "slot=3/node")["execution"]
+    assert execution["R_lite"] == [
+        {"rank": "0,3", "children": {"core": "0-1"}},
+        {"rank": "1", "children": {"core": "0"}},
+    ]
+    assert execution["nodelist"] == ["b7,c2,a1"]
+
+
+def test_a_property_with_a_plus_is_the_instances_own(make):
+    cluster = make(("0-2", {"core": "0"}), hosts="n[0-2]", properties={"+mine": "0-2", "ssd": "1-2"})
+    assert given(cluster, "slot=2/core")["execution"]["properties"] == {"ssd": "1"}
+    assert "properties" not in given(cluster, "slot/core")["execution"]
+    assert given(cluster, "slot/core", "+mine and ssd")["execution"]["properties"] == {"ssd": "1"}
+
+
+def test_ids_of_a_pool_keep_their_gaps(make):
+    cluster = make(("0", {"core": "2-3,8,11-12"}), hosts="n0")
+    matcher = ss.Matcher(cluster)
+    got = [str(matcher.match(JOBSPEC("slot/core=2")).R.groups[0].children["core"]) for _ in range(2)]
+    assert got == ["2-3", "8,11"]
+
+
+def test_ids_that_repeat_in_each_socket_are_numbered_anew(jgf):
+    outline = """
+    cluster0
+      node0 rank=0
+        socket0
+          core0
+          core1
+        socket1
+          core0
+          core1
+    """
+    assert given(jgf(outline), "slot/core=3")["execution"]["R_lite"] == [
+        {"rank": "0", "children": {"core": "0-2"}}
+    ]
+
+
+LOOSE = """
+cluster0
+  node0 rank=0
+    core0 size=2
+    memory0 size=200000 unit=KB
+  license0 size=5
+  rack0
+    disk0 size=500 unit=GB
+"""
+
+
+def test_what_lies_on_no_target_is_listed_by_path(jgf):
+    found = given(jgf(LOOSE), "slot=2/[core;license=2;disk=100{unit:GB}]")
+    assert found["execution"]["R_lite"] == [{"rank": "0", "children": {"core": "0-1"}}]
+    assert found["scheduling"] == {
+        "writer": "simsched",
+        "pools": {"/cluster0/license0": "0-3", "/cluster0/rack0/disk0": "0-199"},
+    }
+    alone = given(jgf(LOOSE), "slot/license")
+    assert alone["execution"]["R_lite"] == alone["execution"]["nodelist"] == []
+    assert alone["scheduling"]["pools"] == {"/cluster0/license0": "0"}
+
+
+def test_units_of_a_pool_too_large_to_name_are_numbered(jgf):
+    found = given(jgf(LOOSE), "slot/[core;memory=150{unit:MB}]")
+    assert found["execution"]["R_lite"] == [{"rank": "0", "children": {"core": "0"}}]
+    assert found["scheduling"]["pools"] == {"/cluster0/node0/memory0": 150_000}
+
+
+def test_shards_add_up_to_the_allocation(tiny):
+    r = ss.Matcher(tiny).match(JOBSPEC("slot=7/core=2")).R
+    parts = r.shards()
+    assert len(parts) == 4
+    total = parts[0]
+    for part in parts[1:]:
+        total = total | part
+    assert [(g.ranks, g.children) for g in total.groups] == [(g.ranks, g.children) for g in r.groups]
+
+
+def test_a_selection_as_a_tree(center):
+    got = ss.Matcher(center).match(JOBSPEC("slot=2/node/[memory=4{unit:GB};core=3]"))
+    assert list(tree_of(got.selection, center.index)) == [
+        "center  center0",
+        "└─ cluster  cluster0",
+        "   └─ 2 × node  east[0-1]  {ib}",
+        "      ├─ socket  socket[0,2]",
+        "      │  └─ core  3  core0",
+        "      ├─ socket  socket[1,3]",
+        "      └─ memory  4 GB  memory0",
+    ]
+
+
+@pytest.mark.parametrize("cluster", ["tiny", "center", "jgf4", "topo16", "racked"])
+@pytest.mark.parametrize("shape", ["slot=3/core=2", "slot=2/node", "node=2/slot=2/core", "core=5"])
+def test_a_selection_as_jgf_is_a_cluster_that_holds_it(cluster, shape):
+    """The graph of a selection is a graph again, with as many units as R names, and the request fits in."""
+    cluster = ss.load_cluster(cluster)
+    got = ss.Matcher(cluster).match(JOBSPEC(shape))
+    text = json.dumps(jgf_of(got.selection, cluster.index))
+    part = Cluster(from_jgf(jgf_from_object(json.loads(text)["graph"])))
+    assert part.index.totals["core"] == got.R.count("core")
+    assert list(part.index.hosts) == list(got.R.hosts)
+    assert ss.Matcher(part).satisfiable(JOBSPEC(shape))
+
+
+def test_what_is_held_says_so(center):
+    got = ss.Matcher(center).match(JOBSPEC("node/slot=2/core"))
+    graph = graph_of(got.selection, center.index)
+    assert not any(graph.nodes[key]["pool"].extra.get("exclusive") for key in graph)
+    got = ss.Matcher(center).match(JOBSPEC("slot/node"))
+    graph = graph_of(got.selection, center.index)
+    held = {graph.nodes[key]["pool"].type for key in graph if graph.nodes[key]["pool"].extra.get("exclusive")}
+    assert held == {"node", "socket"}
