@@ -12,6 +12,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from simsched.errors import ClusterError, FormatError, RequestError
+from simsched.formats.host import check_host
 from simsched.formats.hostlist import Hostlist
 from simsched.formats.rset_read import check_property
 from simsched.formats.units import unit_of
@@ -183,6 +184,7 @@ def _hosts_of(row: Mapping[str, Any], where: str) -> tuple[str, ...]:
     if "hosts" not in row:
         if count is None:
             raise FormatError("neither count nor hosts", where=where, expected="one of them")
+        check_host(row["name"], f"{where}.name")
         return tuple(f"{row['name']}{number}" for number in range(count))
     hosts = tuple(Hostlist.parse(row["hosts"], where=f"{where}.hosts").expand(MAX_NODES))
     if count is not None and count != len(hosts):

@@ -83,11 +83,15 @@ class Pool(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 def numbered(type_: str, number: int | None = None, *, basename: str | None = None, **rest: Any) -> Pool:
     """Return a pool named by its basename (default: type) and number, as RFC 4 says.
 
+    Raises `ClusterError` for a size that is negative or beyond all reason.
+
     >>> numbered("rack", 2).name, numbered("memory", size=512, unit="GB").name
     ('rack2', 'memory')
     """
     base = basename or type_
     name = base if number is None else f"{base}{number}"
+    if not 0 <= rest.get("size", 1) <= MAX_SIZE:
+        raise _fault(f"size {rest['size']}", name, f"0 to {MAX_SIZE:,} units")
     return Pool(type=type_, name=name, basename=base, id=number, **rest)
 
 
@@ -111,6 +115,8 @@ def check_pool(pool: Pool, key: str) -> None:
     ClusterError
         for a negative or absurd size, id or rank, and for ids that do not add up to the size.
     """
+    if not pool.type:
+        raise _fault("an empty type", key, "a name")
     if not 0 <= pool.size <= MAX_SIZE:
         raise _fault(f"size {pool.size}", key, f"0 to {MAX_SIZE:,} units")
     if pool.id is not None and not 0 <= pool.id <= MAX_SIZE:

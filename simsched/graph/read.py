@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from simsched.errors import FormatError
+from simsched.formats.json_text import is_unicode
 from simsched.formats.text import load_json, load_yaml, read_bytes
 from simsched.graph.resource_graph import collector_paused
 
@@ -51,6 +52,8 @@ def _from_box(box: list[bytes], name: str, where: str | None) -> ResourceGraph:
     if not text.strip():
         raise FormatError("the file is empty", where=where, expected=KINDS)
     document = load_json(text, where) if start in (b"{", b"[") else load_yaml(text, where)
+    if "\\" in text and not is_unicode(document):
+        raise FormatError("half of a surrogate pair in a text", where=where, expected="whole characters")
     return graph_from_document(document, name=name, where=where)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from simsched.formats.host import check_host
 from simsched.formats.hostlist import Hostlist
 from simsched.formats.idset import Idset
 from simsched.formats.rset import ResourceSet
@@ -29,6 +30,8 @@ def to_rset(graph: ResourceGraph, *, found: Holdings | None = None) -> ResourceS
     ------
     FormatError
         if a property's name has a character that RFC 20 forbids.
+    ClusterError
+        if the name of a target cannot stand in a hostlist.
     """
     found = found or holdings(graph)
     ranks_with: dict[tuple[tuple[str, Idset], ...], list[int]] = {}
@@ -38,10 +41,17 @@ def to_rset(graph: ResourceGraph, *, found: Holdings | None = None) -> ResourceS
     facts = _facts(graph)
     return ResourceSet.of(
         [(Idset.from_ids(ranks), dict(children)) for children, ranks in ranks_with.items()],
-        Hostlist.from_hosts([target.pool.name for target in found.targets]),
+        _hosts(found),
         properties=_properties(graph, found),
         **facts,
     )
+
+
+def _hosts(found: Holdings) -> Hostlist:
+    names = [target.pool.name for target in found.targets]
+    for target in found.targets:
+        check_host(target.pool.name, f"vertex {target.vertex!r}")
+    return Hostlist.from_hosts(names)
 
 
 def _rank(target: TargetHoldings) -> int:

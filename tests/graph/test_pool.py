@@ -46,9 +46,10 @@ def test_hosts_are_split_at_their_last_number(host, parts):
 @pytest.mark.parametrize(
     ("pool", "fault"),
     [
-        (numbered("core", size=-1), "size -1"),
-        (numbered("core", size=10**16), "size 10000000000000000"),
+        (Pool(type="core", name="c", basename="c", size=-1), "size -1"),
+        (Pool(type="core", name="c", basename="c", size=10**16), "size 10000000000000000"),
         (Pool(type="core", name="c", basename="c", id=-7), "id -7"),
+        (Pool(type="", name="c", basename="c"), "an empty type"),
         (Pool(type="core", name="c", basename="c", rank=2**31), "rank 2147483648"),
         (numbered("core", size=3, ids=Idset.parse("0-3")), "size 3 with 4 ids"),
     ],
@@ -57,3 +58,8 @@ def test_impossible_numbers_are_refused_with_the_vertex(pool, fault):
     with pytest.raises(ClusterError, match=fault) as caught:
         check_pool(pool, "v9")
     assert "vertex 'v9'" in str(caught.value)
+
+
+def test_absurd_sizes_are_refused_where_pools_are_made():
+    with pytest.raises(ClusterError, match="vertex 'memory': size 10000000000000000000"):
+        numbered("memory", size=10**19, unit="TB")
