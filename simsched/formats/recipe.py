@@ -47,6 +47,7 @@ class PoolSpec:
     """`count` pools of one kind, in the node or in each domain of type `within`."""
 
     type: str
+    name: str | None = None
     amount: Amount = Amount(1)
     count: int = 1
     within: str = "node"
@@ -238,6 +239,7 @@ def _pool(row: Mapping[str, Any], where: str | None) -> PoolSpec:
         check_property(name, where)
     return PoolSpec(
         type=row["type"],
+        name=row.get("name"),
         amount=_amount(row.get("size", 1), where),
         count=row.get("count", 1),
         within=row.get("in", "node"),

@@ -267,11 +267,15 @@ def _pools(spec: PoolSpec, suffix: str, numbers: dict[str, int]) -> Iterator[tup
         pool = numbered(
             spec.type,
             number,
+            basename=spec.name,
             size=spec.amount.size,
             unit=spec.amount.unit,
             properties=properties,
             extra=extra,
         )
+        if spec.name and spec.count == 1:
+            basename, own = split_name(spec.name)
+            pool = pool.replace(name=spec.name, basename=basename, id=own)
         yield f"{suffix}/{pool.name}", pool
 
 

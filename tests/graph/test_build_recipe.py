@@ -51,6 +51,14 @@ def test_memory_storage_and_other_pools_are_where_they_are_said_to_be():
     assert parents(graph, "license0") == ["cluster0"]
 
 
+def test_pools_may_have_a_name():
+    pools_ = [{"type": "License", "size": 4, "name": "ESSL2"}, {"type": "bb", "name": "burst", "count": 2}]
+    graph = made(groups=[node()], pools=pools_)
+    found = pool_of(graph, "ESSL2")
+    assert (found.name, found.basename, found.id, found.size) == ("ESSL2", "ESSL", 2, 4)
+    assert children(graph, "cluster0") == ["n0", "ESSL2", "burst0", "burst1"]
+
+
 def test_nodes_spread_evenly_over_levels_in_blocks():
     graph = made(groups=[node(count=10)], levels=[{"type": "row", "count": 2}, {"type": "rack", "count": 2}])
     assert [len(children(graph, f"rack{n}")) for n in range(4)] == [3, 2, 3, 2]
