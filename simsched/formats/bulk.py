@@ -18,7 +18,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from simsched.errors import FormatError
 from simsched.formats.count import MAX_COUNT, Count
-from simsched.formats.frozen import FrozenDict, freeze
+from simsched.formats.frozen import EMPTY, freeze
 from simsched.formats.jobspec import Jobspec
 from simsched.formats.jobspec_rules import system_faults
 from simsched.formats.task import ONCE, Task
@@ -34,6 +34,7 @@ _CACHED = 100_000
 _MAX_LINE = 10_000_000
 
 Positive = Annotated[int, Meta(ge=1, le=MAX_COUNT)]
+Seconds = Annotated[float, Meta(ge=0)]
 Word = Annotated[str, Meta(min_length=1)]
 
 
@@ -87,10 +88,27 @@ class TaskRecord(Struct, forbid_unknown_fields=True):
     distribution: str | UnsetType = UNSET
 
 
-class AttributesRecord(Struct, forbid_unknown_fields=True):
-    """The attributes; `system` is checked by the rules that the detailed validator uses."""
+class SystemRecord(Struct, rename="kebab"):
+    """What RFC 14 says of `attributes.system`; other keys are allowed."""
 
-    system: dict[str, Any] | UnsetType = UNSET
+    duration: Seconds | UnsetType = UNSET
+    preemptible_after: Seconds | UnsetType = UNSET
+    environment: dict[str, str | None] | UnsetType = UNSET
+    cwd: str | UnsetType = UNSET
+    queue: str | UnsetType = UNSET
+    bank: str | UnsetType = UNSET
+    project: str | UnsetType = UNSET
+    job: dict[str, str] | UnsetType = UNSET
+    shell: dict[str, Any] | UnsetType = UNSET
+    files: dict[str, Any] | UnsetType = UNSET
+    dependencies: msgspec.Raw | UnsetType = UNSET
+    constraints: msgspec.Raw | UnsetType = UNSET
+
+
+class AttributesRecord(Struct, forbid_unknown_fields=True):
+    """The attributes."""
+
+    system: SystemRecord | UnsetType = UNSET
     user: dict[str, Any] | UnsetType = UNSET
 
 
@@ -107,6 +125,9 @@ class _Doubt(Exception):  # noqa: N818 - not an error: the detailed validator wi
     """Something about a line that the quick reader does not settle."""
 
 
+_UNSETTLED = (_Doubt, msgspec.MsgspecError, FormatError, UnicodeDecodeError, RecursionError)
+
+
 class Reader:
     """Reads jobspecs one JSON text at a time; equal parts are decoded once.
 
@@ -118,135 +139,147 @@ class Reader:
         self._document = msgspec.json.Decoder(JobspecRecord)
         self._resources = msgspec.json.Decoder(Annotated[list[VertexRecord], Meta(min_length=1)])
         self._tasks = msgspec.json.Decoder(Annotated[list[TaskRecord], Meta(min_length=1)])
-        self._known_resources: dict[bytes, _Resources] = {}
-        self._known_tasks: dict[tuple[bytes, bytes], tuple[Task, ...]] = {}
+        self._known: dict[bytes, _Resources] = {}
+        self._checked: set[bytes] = set()
 
     def read(self, text: bytes) -> Jobspec | None:
         """Return the jobspec, or None where only the detailed validator can tell what is wrong."""
         try:
-            if len(text) > _MAX_LINE or _looks_odd(text):
-                return None
-            return self._read(text)
-        except (_Doubt, msgspec.MsgspecError, FormatError, UnicodeDecodeError, RecursionError):
+            plain, record = self._decode(text)
+            resources = self._resources_of(bytes(record.resources))
+            tasks = tuple([_task(task) for task in self._tasks_of(resources, record.tasks)])
+            self._check_system(record.attributes.system)
+            return Jobspec(resources.vertices, tasks, freeze(plain["attributes"]), record.version)
+        except _UNSETTLED:
             return None
 
-    def _read(self, text: bytes) -> Jobspec:
-        record = self._document.decode(text)
-        resources = self._resources_of(bytes(record.resources))
-        tasks = self._tasks_of(resources, bytes(record.tasks))
-        attributes = record.attributes
-        parts = {}
-        if attributes.system is not UNSET:
-            if system_faults(attributes.system):
-                raise _Doubt
-            parts["system"] = freeze(attributes.system)
-        if attributes.user is not UNSET:
-            parts["user"] = freeze(attributes.user)
-        if text.count(b'":') != 4 + _colons(record.resources) + _colons(record.tasks) + _keys(parts):
+    def passes(self, text: bytes, *, v1: bool | None = False) -> bool:
+        """Whether the jobspec is valid for certain: by RFC 14, RFC 25, or (None) what its version says."""
+        try:
+            _, record = self._decode(text)
+            resources = self._resources_of(bytes(record.resources))
+            tasks = self._tasks_of(resources, record.tasks)
+            self._check_system(record.attributes.system)
+        except _UNSETTLED:
+            return False
+        if v1 is False or (v1 is None and record.version != 1):
+            return True
+        return record.version == 1 and resources.fit_v1 and _fits_v1(tasks, record.attributes)
+
+    def _decode(self, text: bytes) -> tuple[dict[str, Any], JobspecRecord]:
+        """Decode a text that is surely strict JSON; duplicate keys show in what is left of the colons."""
+        text = text.rstrip()
+        if len(text) > _MAX_LINE or b'\\"' in text or b'" :' in text or b"\t" in text or b"\r" in text:
             raise _Doubt
-        return Jobspec(resources.vertices, tasks, FrozenDict(parts), record.version)
+        plain = msgspec.json.decode(text)
+        if msgspec.json.encode(plain).count(b'":') != text.count(b'":'):
+            raise _Doubt
+        return plain, self._document.decode(text)
 
     def _resources_of(self, raw: bytes) -> _Resources:
-        known = self._known_resources.get(raw)
+        known = self._known.get(raw)
         if known is None:
-            if len(self._known_resources) >= _CACHED:
-                self._known_resources.clear()
-            known = _Resources(raw, self._resources.decode(raw))
-            self._known_resources[raw] = known
+            if len(self._known) >= _CACHED:
+                self._known.clear()
+            known = self._known[raw] = _Resources(self._resources.decode(raw))
         return known
 
-    def _tasks_of(self, resources: _Resources, raw: bytes) -> tuple[Task, ...]:
-        key = (resources.signature, raw)
-        known = self._known_tasks.get(key)
-        if known is None:
-            if len(self._known_tasks) >= _CACHED:
-                self._known_tasks.clear()
-            records = self._tasks.decode(raw)
-            known = tuple([_task(record, resources) for record in records])
-            if raw.count(b'":') != sum(_task_keys(record) for record in records):
+    def _tasks_of(self, resources: _Resources, raw: msgspec.Raw) -> list[TaskRecord]:
+        tasks: list[TaskRecord] = self._tasks.decode(raw)
+        for task in tasks:
+            types = resources.slots.get(task.slot)
+            each = task.count.per_resource
+            if types is None or task.count.keys() != 1 or (each is not UNSET and each.type not in types):
                 raise _Doubt
-            self._known_tasks[key] = known
-        return known
+        return tasks
 
-
-def _looks_odd(text: bytes) -> bool:
-    """Whether keys cannot be counted by their ``":`` alone, which is how duplicates are found."""
-    return b'\\"' in text or b'" :' in text or b'"\t:' in text or b'"\r:' in text
-
-
-def _colons(raw: msgspec.Raw) -> int:
-    return bytes(raw).count(b'":')
-
-
-def _keys(value: Any) -> int:
-    """Return how many keys the dictionaries in a frozen value have in all."""
-    total = 0
-    if isinstance(value, dict):
-        total = len(value)
-        value = value.values()
-    for item in value:
-        if type(item) in _NESTED:
-            total += _keys(item)
-    return total
-
-
-_NESTED = frozenset({dict, FrozenDict, list, tuple})
+    def _check_system(self, system: SystemRecord | UnsetType) -> None:
+        if system is UNSET or (system.constraints is UNSET and system.dependencies is UNSET):
+            return
+        for key, raw in (("constraints", system.constraints), ("dependencies", system.dependencies)):
+            if raw is UNSET or bytes(raw) in self._checked:
+                continue
+            if system_faults({key: msgspec.json.decode(raw)}):
+                raise _Doubt
+            if len(self._checked) < _CACHED:
+                self._checked.add(bytes(raw))
 
 
 class _Resources:
-    """The resources of a jobspec, and what its tasks need to know of them."""
+    """The resources of a jobspec, checked; the vertices are built when they are asked for."""
 
-    __slots__ = ("keys", "labels", "signature", "slots", "vertices")
+    __slots__ = ("_vertices", "records", "slots")
 
-    def __init__(self, raw: bytes, records: list[VertexRecord]) -> None:
-        self.keys = 0
-        self.labels: set[str] = set()
+    def __init__(self, records: list[VertexRecord]) -> None:
+        self.records = records
         self.slots: dict[str, set[str]] = {}
-        self.vertices = tuple([self.build(record, ()) for record in records])
-        if self.keys != raw.count(b'":'):
-            raise _Doubt
-        self.signature = repr(sorted((s, sorted(t)) for s, t in self.slots.items())).encode()
+        self._vertices: tuple[ResourceVertex, ...] | None = None
+        self.check(records, (), set())
 
-    def build(self, record: VertexRecord, inside: tuple[str, ...]) -> ResourceVertex:
-        """Return the vertex; raises `_Doubt` where a rule does not hold."""
-        kind = record.type
-        for slot in inside:
-            self.slots[slot].add(kind)
-        label = record.label
-        if label is not UNSET:
-            if label in self.labels:
-                raise _Doubt
-            self.labels.add(label)
-        if kind == "slot":
-            if label is UNSET or not record.below:
-                raise _Doubt
-            self.slots[label] = set()
-            inside = (*inside, label)
-        below = record.below
-        children: tuple[ResourceVertex, ...] = ()
-        if below is not UNSET:
-            if not below:
-                raise _Doubt  # RFC 14 lets it stand, RFC 25 does not
-            self.keys += 1
-            children = tuple([self.build(child, inside) for child in below])
-        optional: tuple[Any, ...] = (record.unit, record.exclusive, label, record.id)
-        unset = optional.count(UNSET)
-        self.keys += 6 - unset
-        count = self.count(record.count)
-        if unset == 4 and not children:
-            return _leaf(kind, count)
-        unit, exclusive, name, ids = [None if value is UNSET else value for value in optional]
-        return ResourceVertex(kind, count, unit, exclusive, name, ids, children)
+    def check(self, records: list[VertexRecord], inside: tuple[str, ...], labels: set[str]) -> None:
+        """Raise `_Doubt` or `FormatError` where a rule does not hold that a structure cannot hold."""
+        for record in records:
+            kind, label, below = record.type, record.label, record.below
+            for slot in inside:
+                self.slots[slot].add(kind)
+            if label is not UNSET:
+                if label in labels:
+                    raise _Doubt
+                labels.add(label)
+            if type(record.count) is not int:
+                _count(record.count)
+            around = inside
+            if kind == "slot":
+                if label is UNSET or below is UNSET:
+                    raise _Doubt
+                self.slots[label] = set()
+                around = (*inside, label)
+            if below is not UNSET:
+                if not below:
+                    raise _Doubt  # RFC 14 lets it stand, RFC 25 does not
+                self.check(below, around, labels)
 
-    def count(self, value: int | str | RangeRecord) -> Count:
-        """Return the count.  Raises `FormatError`."""
-        if isinstance(value, int):
-            return Count.fixed(value)
-        if isinstance(value, str):
-            return Count.parse(value)
-        plain = msgspec.to_builtins(value)
-        self.keys += len(plain)
-        return Count.from_json(plain)
+    @property
+    def vertices(self) -> tuple[ResourceVertex, ...]:
+        """The resources as jobspecs hold them."""
+        if self._vertices is None:
+            self._vertices = tuple([_vertex(record) for record in self.records])
+        return self._vertices
+
+    @property
+    def fit_v1(self) -> bool:
+        """Whether this is one of RFC 25's enumerated graphs, with integer counts."""
+        slot = self.records[0]
+        if slot.type == "node" and slot.below is not UNSET:
+            if not _has_only(slot, slot.exclusive, slot.below) or len(slot.below) != 1:
+                return False
+            slot = slot.below[0]
+        if len(self.records) != 1 or slot.type != "slot" or slot.below is UNSET:
+            return False
+        types = [leaf.type for leaf in slot.below if _has_only(leaf)]
+        return (
+            _has_only(slot, slot.exclusive, slot.label, slot.below)
+            and len(types) == len(slot.below)
+            and sorted(types) in (["core"], ["core", "gpu"])
+        )
+
+
+def _has_only(record: VertexRecord, *allowed: object) -> bool:
+    """Whether the count is an integer and no key is there but type, count, unit and the allowed ones."""
+    if type(record.count) is not int:
+        return False
+    optional = (record.exclusive, record.label, record.id, record.below)
+    return 4 - optional.count(UNSET) == len(allowed) - allowed.count(UNSET)
+
+
+def _vertex(record: VertexRecord) -> ResourceVertex:
+    count = _count(record.count)
+    optional: tuple[Any, ...] = (record.unit, record.exclusive, record.label, record.id)
+    if record.below is UNSET and optional.count(UNSET) == 4:
+        return _leaf(record.type, count)
+    unit, exclusive, label, ids = [None if value is UNSET else value for value in optional]
+    children = () if record.below is UNSET else tuple([_vertex(child) for child in record.below])
+    return ResourceVertex(record.type, count, unit, exclusive, label, ids, children)
 
 
 @lru_cache(maxsize=4096)
@@ -254,27 +287,33 @@ def _leaf(kind: str, count: Count) -> ResourceVertex:
     return ResourceVertex(kind, count)
 
 
-def _task(record: TaskRecord, resources: _Resources) -> Task:
-    count = record.count
-    if record.slot not in resources.slots or count.keys() != 1:
-        raise _Doubt
-    each = count.per_resource
-    if each is not UNSET and each.type not in resources.slots[record.slot]:
-        raise _Doubt
+def _count(value: int | str | RangeRecord) -> Count:
+    if isinstance(value, int):
+        return Count.fixed(value)
+    return Count.parse(value) if isinstance(value, str) else Count.from_json(msgspec.to_builtins(value))
+
+
+def _task(record: TaskRecord) -> Task:
     return Task(
         tuple(record.command),
         record.slot,
-        ONCE if count.per_slot == 1 else freeze(msgspec.to_builtins(count)),
-        freeze({} if record.attributes is UNSET else record.attributes),
+        ONCE if record.count.per_slot == 1 else freeze(msgspec.to_builtins(record.count)),
+        EMPTY if record.attributes is UNSET else freeze(record.attributes),
         None if record.distribution is UNSET else record.distribution,
     )
 
 
-def _task_keys(record: TaskRecord) -> int:
-    keys = 4 if record.count.per_resource is UNSET else 6
-    if record.attributes is not UNSET:
-        keys += 1 + _keys(record.attributes)
-    return keys + (record.distribution is not UNSET)
+def _fits_v1(tasks: list[TaskRecord], attributes: AttributesRecord) -> bool:
+    """Whether what is not resources has nothing that RFC 25 lacks."""
+    task = tasks[0]
+    return (
+        len(tasks) == 1
+        and task.count.per_resource is UNSET
+        and task.attributes is UNSET
+        and task.distribution is UNSET
+        and attributes.system is not UNSET
+        and attributes.system.duration is not UNSET
+    )
 
 
 # ---------------------------------------------------------------- files

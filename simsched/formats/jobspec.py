@@ -206,7 +206,7 @@ def _from_shape(
                 expected="unit, exclusive (x), label or id",
             )
     tasks = tuple(Task(command, slot.label or "") for slot in slots(resources))
-    fits = len(tasks) == 1 and next(_resource_misfits(resources), None) is None
+    fits = len(tasks) == 1 and resources_fit_v1(resources)
     return resources, tasks, 1 if fits else CANONICAL
 
 
@@ -245,7 +245,7 @@ def _dependencies_json(dependencies: Iterable[str | Dependency]) -> tuple[Frozen
 # ---------------------------------------------------------------- what V1 does not have
 
 
-def v1_misfit(job: Jobspec) -> Misfit | None:  # noqa: PLR0911 - one for each construct
+def v1_misfit(job: Jobspec) -> Misfit | None:
     """Return (path, construct, expected) of the first thing that RFC 25 does not have, or None."""
     for fault in _resource_misfits(job.resources):
         return fault
@@ -261,6 +261,15 @@ def v1_misfit(job: Jobspec) -> Misfit | None:  # noqa: PLR0911 - one for each co
     if "duration" not in job.system:
         return "attributes.system", "no duration", "duration, in seconds"
     return None
+
+
+def resources_fit_v1(resources: tuple[ResourceVertex, ...]) -> bool:
+    """Whether a resources list is one of RFC 25's enumerated graphs.
+
+    >>> resources_fit_v1(parse_shape("node/slot=2/core")), resources_fit_v1(parse_shape("slot/node"))
+    (True, False)
+    """
+    return next(_resource_misfits(resources), None) is None
 
 
 def _resource_misfits(resources: tuple[ResourceVertex, ...]) -> Iterator[Misfit]:

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from simsched.errors import ConfigError, FormatError, SimschedError
 from simsched.formats.faults import Fault, located
-from simsched.formats.jobspec import v1_misfit
 from simsched.formats.jobspec_rules import faults_of
 from simsched.formats.marked import MarkedError
 
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
 
     from jsonschema.protocols import Validator
 
-    from simsched.formats.jobspec import Jobspec
     from simsched.formats.lexical import Path
 
 RequestKind: TypeAlias = Literal["jobspec", "v1", "shape", "constraint", "auto"]
@@ -159,23 +157,15 @@ def _json_lines(text: str, where: str, kind: RequestKind) -> Report:
     from simsched.formats.bulk import Reader
 
     reader = Reader()
+    v1 = {"v1": True, "auto": None}.get(kind, False)
     faults: list[Fault] = []
     count = 0
     for number, line in enumerate(text.encode("utf-8", "surrogatepass").split(b"\n"), 1):
-        if not line.strip():
-            continue
-        count += 1
-        job = reader.read(line)
-        if job is None or not _passes(job, kind):
-            faults += _line_faults(line.decode("utf-8", "replace"), where, number, kind)
+        if line.strip():
+            count += 1
+            if not reader.passes(line, v1=v1):
+                faults += _line_faults(line.decode("utf-8", "replace"), where, number, kind)
     return Report(where, "jobspec", count, tuple(faults))
-
-
-def _passes(job: Jobspec, kind: RequestKind) -> bool:
-    """Whether a jobspec that RFC 14 has passed also passes RFC 25, if that is what counts."""
-    if kind == "v1" or (kind == "auto" and job.version == 1):
-        return job.version == 1 and v1_misfit(job) is None
-    return True
 
 
 def _line_faults(line: str, where: str, number: int, kind: RequestKind) -> list[Fault]:

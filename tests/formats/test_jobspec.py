@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import math
 
 import pytest
 
 from simsched.errors import FormatError, LimitError, RequestError
+from simsched.formats.bulk import Reader
 from simsched.formats.constraint import Properties, parse_constraint
 from simsched.formats.dependency import Dependency
 from simsched.formats.jobspec import Jobspec, load_jobspec, load_jobspecs
@@ -165,7 +167,9 @@ def test_what_does_not_fit_v1_is_named(shape, where, words):
     with pytest.raises(RequestError, match=words) as caught:
         job.to_v1()
     assert caught.value.where == where
-    assert validate_document({**job.to_dict(), "version": 1}, v1=True)
+    document = {**job.to_dict(), "version": 1}
+    assert validate_document(document, v1=True)
+    assert not Reader().passes(json.dumps(document).encode(), v1=True)
 
 
 @pytest.mark.parametrize(
@@ -179,6 +183,7 @@ def test_what_fits_v1(shape):
     assert job.to_canonical().version == 999
     assert job.to_canonical().to_v1() == job
     assert validate_document(job.to_dict(), v1=True) == []
+    assert Reader().passes(json.dumps(job.to_dict()).encode(), v1=True)
     assert Jobspec.from_dict(job.to_dict()).to_shape() == shape.replace("slot{default}", "slot")
 
 
@@ -263,8 +268,6 @@ def test_a_document_ten_thousand_levels_deep():
 
 def test_files_of_every_kind(tmp_path):
     job = Jobspec.from_dict(load_yaml(V1_TEXT))
-    import json
-
     line = json.dumps(job.to_dict())
     for name, text, count in [
         ("one.yaml", V1_TEXT, 1),
