@@ -1,6 +1,6 @@
 """The policy ``locality``: fewest and narrowest common ancestors, then the shortest run of neighbours.
 
-Of the vertices that contain candidates (racks, rows, the whole cluster) it takes the
+Of the vertices that contain candidates (racks, switches, the whole cluster) it takes the
 narrowest kind of which one vertex holds all that is wanted, and of those the one with the
 least to spare.  Where that takes several racks, they are as few as can be.  Within a rack it
 takes the shortest run in graph order that suffices.
@@ -52,11 +52,27 @@ def _levels(candidates: Candidates) -> list[tuple[Ints, Ints]]:
     found: list[tuple[Ints, Ints]] | None = index.memo.get(key)
     if found is None:
         kinds = [name for name in index.vertex_types if name != candidates.kind]
-        pairs = [index.interval(name, candidates.kind) for name in kinds]
-        found = [(low, high) for low, high in pairs if (high > low).any()]
+        found = [pair for pair in (_intervals(index, name, candidates.kind) for name in kinds) if pair]
         found.sort(key=lambda pair: float((pair[1] - pair[0]).mean()))
         index.memo[key] = found
     return found
+
+
+def _intervals(index: Index, above: str, kind: str) -> tuple[Ints, Ints] | None:
+    """Return [low, high) of what lies beneath each ancestor; None where it is nothing, or no neighbours.
+
+    A switch reaches its nodes over another subsystem; mostly they are neighbours all the same.
+    """
+    view = index.beneath(above, kind)
+    if view.ordinals is None:
+        low, high = view.low, view.high
+    else:
+        rows = [view.ordinals[a:b] for a, b in zip(view.low.tolist(), view.high.tolist(), strict=True)]
+        if any(len(row) and int(row[-1] - row[0]) + 1 != len(row) for row in rows):
+            return None
+        low = np.array([int(row[0]) if len(row) else 0 for row in rows], dtype=np.int64)
+        high = low + np.array([len(row) for row in rows], dtype=np.int64)
+    return (low, high) if (high > low).any() else None
 
 
 class _Search:

@@ -158,6 +158,14 @@ def test_locality_takes_neighbours(jgf):
     assert str(matcher.match(JOBSPEC("slot=2/node")).R.ranks) == "10-11"
 
 
+def test_locality_knows_switches():
+    """Leaf switches of 16 nodes in pods of four, over the network alone."""
+    matcher = ss.Matcher(ss.load_cluster("fattree"), policy="locality")
+    matcher.match(JOBSPEC("slot=9/node", constraint="rank:0-15"))
+    assert str(matcher.match(JOBSPEC("slot=16/node")).R.ranks) == "16-31"
+    assert str(matcher.match(JOBSPEC("slot=7/node")).R.ranks) == "9-15"
+
+
 @given(
     sizes=st.lists(st.integers(1, 5), min_size=1, max_size=5),
     taken=st.sets(st.integers(0, 24), max_size=12),
