@@ -33,7 +33,12 @@ def draw_workload(data: Mapping[str, Any], *, dark: bool = False) -> Any:
         _accuracy(next(axes), data["estimates"])
         users = data["users"]["top"]
         hours_of = [row["processor_hours"] for row in users]
-        _bars(next(axes), "processor hours of the busiest users", [row["name"] for row in users], hours_of)
+        _bars(
+            next(axes),
+            "processor hours of the users with most jobs",
+            [row["name"] for row in users],
+            hours_of,
+        )
         figure.suptitle(f"{data['name'] or data['source']}: {data['jobs']:,} jobs", x=0.01, ha="left")
     return figure
 

@@ -48,6 +48,7 @@ def read_batsim(text: str, reading: Reading | None = None) -> Workload:
         Skips(strict=reading.strict),
         reading.job_map(str(document.get("map") or DEFAULT_TEMPLATE)),
     )
+    job_map.need_width(reading.source)
     jobs = []
     for index, entry in enumerate(document["jobs"][: reading.limit]):
         where = f"{reading.source}: jobs[{index}]"

@@ -141,7 +141,23 @@ class Workload:
             if len(known) < FIRST_PLACES:
                 known.append(skip.where)
         ranked = sorted(self.skipped_counts.items(), key=lambda item: (-item[1], item[0]))
-        return [(reason, count, ", ".join(places.get(reason, ()))) for reason, count in ranked]
+        return [(reason, count, _together(places.get(reason, []))) for reason, count in ranked]
+
+
+def _together(places: list[str]) -> str:
+    """Return places of one file with its name once.
+
+    >>> _together(["a.swf:7", "a.swf:12"])
+    'a.swf:7, 12'
+    """
+    if not places:
+        return ""
+    head = places[0].rpartition(":")[0]
+    if head and all(place.rpartition(":")[0] == head for place in places):
+        return f"{head}:" + ",".join(f" {place[len(head) + 1 :].strip()}" for place in places).removeprefix(
+            " "
+        )
+    return ", ".join(places)
 
 
 def in_submit_order(jobs: Iterable[Job]) -> tuple[Job, ...]:
@@ -170,7 +186,7 @@ def assemble(
         Under ``strict``, when two jobs carry one id; otherwise the later one is skipped.
     """
     kept = in_submit_order(jobs)
-    if len({job.id for job in kept}) < len(kept):
+    if len({job.id for job in kept}) < len(kept) or len({type(job.id) for job in kept}) > 1:
         kept = _without_repeats(kept, skips, source)
     return Workload(
         jobs=kept,
@@ -185,12 +201,12 @@ def assemble(
 
 
 def _without_repeats(jobs: tuple[Job, ...], skips: Skips, source: str) -> tuple[Job, ...]:
-    seen: set[int | str] = set()
+    seen: set[str] = set()  # 7 and "7" are one id in every table
     kept = []
     for job in jobs:
-        if job.id in seen:
+        if str(job.id) in seen:
             skips.add(Skip(f"{source}: job {job.id}", "job id occurs twice", "", job.id, job.submit))
         else:
-            seen.add(job.id)
+            seen.add(str(job.id))
             kept.append(job)
     return tuple(kept)

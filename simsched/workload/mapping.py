@@ -33,6 +33,7 @@ DEFAULT_TEMPLATE = "slot={procs}/core"
 GPU_TEMPLATE = "slot={gpus}/[core={cpg};gpu]"
 PLACEHOLDERS = ("procs", "nodes", "ppn", "cpt", "tasks", "gpus", "gpn", "cpg", "mem", "memn")
 
+_NODE_HOLES = frozenset(("nodes", "ppn", "gpn", "memn"))
 # A hole stands where a count stands; after a type or a count, braces are RFC 46's own (a label, a key).
 _HOLE = re.compile(r"(?<=[=\-,\[:])\{\s*([A-Za-z_]+)\s*(?:\|\s*(\d+)\s*)?\}")
 
@@ -125,6 +126,10 @@ class Template:
             raise ConfigError(f"the map {self.text!r} gives no shape: {error.message}") from error
         self._made.clear()
 
+    def holes(self) -> set[str]:
+        """Return the placeholders that have no default."""
+        return {name for name, default in zip(self.names, self.defaults, strict=True) if default is None}
+
     def fill(self, values: tuple[int, ...]) -> Jobspec:
         """Return the jobspec of these values (in the order of `names`); equal values share it."""
         made = self._made.get(values)
@@ -200,6 +205,16 @@ class JobMap:
         asked = rules.pop("", None)
         gpus = Template.parse(with_gpus) if with_gpus and asked is None else None
         return cls(asked or Template.parse(default), rules, procs_per_node, gpus)
+
+    def need_width(self, where: str) -> None:
+        """Raise ConfigError when a template asks for nodes, the format has none, and no width is given."""
+        templates = [self.default, *self.by_queue.values()]
+        if self.procs_per_node is None and any(_NODE_HOLES.intersection(t.holes()) for t in templates):
+            raise ConfigError(
+                "the map asks for nodes, and this format has no node counts",
+                where=where,
+                expected="processors per node (--procs-per-node)",
+            )
 
     def template_for(self, *names: str | None) -> Template:
         """Return the template of the first name (queue, partition) that has one."""

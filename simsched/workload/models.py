@@ -150,6 +150,8 @@ def _until(model: Lublin, span: float, rng: np.random.Generator) -> Floats:
         if submit[-1] > span:
             kept: Floats = submit[submit <= span]
             return kept
+        if span / submit[-1] * number > 2 * MAX_JOBS:
+            break
         rng.bit_generator.state = state
         number *= 2
     raise ConfigError(f"a span of {span:g} s holds more than {MAX_JOBS:,} jobs", expected="a shorter one")

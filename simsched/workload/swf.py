@@ -72,6 +72,7 @@ def read_swf(text: str, reading: Reading | None = None) -> Workload:
             "no line of this file holds 18 numbers", where=reading.source, expected="an SWF trace"
         )
     job_map = reading.job_map(header.get("Map", DEFAULT_TEMPLATE))
+    job_map.need_width(reading.source)
     reader = _Reader(table, numbers, lines, header, job_map, skips, reading.source, reading.constrain)
     return assemble(reader.jobs(), skips, source=reading.source, name=reading.name, kind="swf", header=header)
 

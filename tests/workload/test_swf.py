@@ -140,7 +140,7 @@ def test_unsorted_submits_are_sorted_and_ties_keep_their_order():
 
 def test_a_job_number_that_occurs_twice_is_counted():
     workload = read_swf("\n".join([record(), record(submit=20)]))
-    assert workload.skip_table() == [("job id occurs twice", 1, "swf: job 1")]
+    assert workload.skip_table() == [("job id occurs twice", 1, "swf:job 1")]
     assert (len(workload), workload.total_records) == (1, 2)
 
 
@@ -167,6 +167,12 @@ def test_maps():
     assert read_swf(text, Reading(maps="slot={procs}/[core;memory={mem}]")).skip_table() == [
         ("the map needs {mem}, the record does not say", 1, "workload:2")
     ]
+
+
+def test_a_map_that_asks_for_nodes_needs_their_width():
+    with pytest.raises(ConfigError, match=r"swf: the map asks for nodes.*--procs-per-node"):
+        read_swf(GOOD, Reading(source="swf", maps="slot={nodes}/node"))
+    assert len(read_swf(GOOD, Reading(maps="slot={nodes|2}/node"))) == 1
 
 
 def test_a_header_may_say_what_a_processor_is():
