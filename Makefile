@@ -6,13 +6,14 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: help demo test test-all lint format bench docs install install-test clean
+.PHONY: help demo test test-all lint format bench studies docs install install-test clean
 
 help:
 	@echo "make demo      a real study in under a minute"
 	@echo "make test      ruff, mypy and every quick test"
 	@echo "make test-all  the same with the slow tests"
 	@echo "make bench     the benchmark table of the README"
+	@echo "make studies   every study under analysis/studies again, pages and figures"
 	@echo "make docs      the manual, into docs/_build"
 	@echo "make lint      ruff and mypy only;  make format applies ruff's fixes"
 	@echo "make clean     remove what the above made, .venv included"
@@ -37,6 +38,9 @@ format: install-test
 
 bench: install-test
 	$(BIN)/python -m analysis.benchmarks
+
+studies: install
+	$(BIN)/python -m analysis.studies
 
 docs: $(VENV)/docs.stamp
 	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build

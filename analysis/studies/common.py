@@ -56,7 +56,7 @@ class Page:
         """Add a section of paragraphs."""
         self.parts += [
             f"## {title}",
-            *("\n".join(line.strip() for line in p.strip().splitlines()) for p in paragraphs),
+            *(" ".join(p.split()) for p in paragraphs),
         ]
 
     def table(self, head: Sequence[str], rows: Iterable[Sequence[str]]) -> None:

@@ -32,17 +32,15 @@ def main() -> None:
     page.section(
         "Question",
         """Backfilling plans with the times that users request, and users request far too much. Would the
-        waits
-        shrink if they did not?""",
+        waits shrink if they did not?""",
     )
     page.section(
         "Method",
         f"""The first {len(workload):,} jobs of the bundled workload `month` on `flat240`, under EASY and
-        under
-        conservative backfilling. Requested times are, in turn: exact; the run time times a factor; and as the
-        workload has them (Tsafrir's model of users, who ask for round numbers). Nothing else changes.
-        Jobs of the
-        first day are left out; every case is compared with exact estimates job by job.""",
+        under conservative backfilling. Requested times are, in turn: exact; the run time times a factor;
+        and as the workload has them (Tsafrir's model of users, who ask for round numbers). Nothing else
+        changes. Jobs of the first day are left out; every case is compared with exact estimates job by
+        job.""",
     )
     cases = {"exact": with_limits(workload, lambda j: j.runtime or 1)}
     for factor in FACTORS[1:]:
@@ -81,14 +79,12 @@ def report(page: Page, cases, results) -> None:
     page.section(
         "Result",
         f"""With exact estimates EASY's mean wait is {human.seconds(easy["exact"])}; with what users ask
-        for it is
-        {human.seconds(easy["as users ask"])}, {shown}. The shortest mean wait under EASY is with
-        estimates that are
-        {"exact" if best == "exact" else best}: overestimation by a constant factor leaves holes ahead of the
-        reservations that short jobs slip into, which is the known paradox of this field (Mu'alem &
-        Feitelson 2001;
-        Tsafrir, Etsion & Feitelson 2007). What users really ask for lacks the order that a constant
-        factor keeps.""",
+        for it is {human.seconds(easy["as users ask"])}, {shown}. The shortest mean wait under EASY is
+        with estimates that are {best}; the intervals in the table say which differences are more than
+        chance. That overestimation by a constant factor does little harm, and may help, is the known
+        paradox of this field: it leaves holes ahead of the reservations that short jobs slip into
+        (Mu'alem & Feitelson 2001; Tsafrir, Etsion & Feitelson 2007). What users really ask for lacks the
+        order of run times that a constant factor keeps.""",
     )
     head = [""]
     for policy in POLICIES:

@@ -30,18 +30,16 @@ def main() -> None:
     page = Page("queue_policies", "Queue policies and job orders on a busy month")
     page.section(
         "Question",
-        """How much do backfilling, the number of reservations and the order of the queue matter to
-        those who wait, and who pays for it?""",
+        """How much do backfilling, the number of reservations and the order of the queue matter to those
+        who wait, and who pays for it?""",
     )
     page.section(
         "Method",
-        f"""The bundled workload `month` ({len(workload):,} jobs by the Lublin-Feitelson model with limits by
-        Tsafrir's model, offered load 0.88) on the bundled cluster `flat240` (240 one-core nodes), once
-        under each
-        policy and order. Jobs of the first three days are left out of the figures (warm-up); what is
-        submitted
-        and when is the same in every run, so the runs are compared with EASY job by job. Intervals are 95 %
-        bootstrap intervals over whole days, since jobs of one day wait together.""",
+        f"""The bundled workload `month` ({len(workload):,} jobs by the Lublin-Feitelson model with limits
+        by Tsafrir's model, offered load 0.88) on the bundled cluster `flat240` (240 one-core nodes), once
+        under each policy and order. Jobs of the first three days are left out of the figures (warm-up);
+        what is submitted and when is the same in every run, so the runs are compared with EASY job by
+        job. Intervals are 95 % bootstrap intervals over whole days, since jobs of one day wait together.""",
     )
     runs = {}
     for name, options in CASES:
@@ -87,8 +85,8 @@ def table_of(page: Page, runs) -> None:
     interval = bootstrap(measured(base)["wait"], blocks=(base["submit"] // 86400).astype(int))
     page.parts.append(
         f"EASY's own mean wait is known to be {human.seconds(interval.low)} to {human.seconds(interval.high)}"
-        " only: one month is few busy days. The differences between policies are known better than their levels,"
-        " because every run has the same jobs."
+        " only: one month is few busy days. The differences between policies are known better than their"
+        " levels, because every run has the same jobs."
     )
 
 
@@ -96,21 +94,19 @@ def words(stated) -> str:
     """What the table says, from its own figures."""
     easy = stated["EASY"][0]
     best = min(stated, key=lambda name: stated[name][0])
-    told = [
-        "Without backfilling the queue never recovers:"
-        f" FCFS waits {stated['FCFS'][0] / easy:.0f} times as long as EASY."
-    ]
+    fcfs = stated["FCFS"][0] / easy
+    told = [f"Without backfilling the queue never recovers: FCFS waits {fcfs:.0f} times as long as EASY."]
     conservative, found = stated["conservative"]
     verdict = "shown" if not found.wait.holds(0) else "not shown"
     told.append(
         "Giving every waiting job a reservation (conservative) makes the mean wait"
-        f" {conservative / easy:.2f} times EASY's, a difference that is {verdict} beyond chance; eight reservations (hybrid) are at"
-        f" {stated['hybrid, 8 reservations'][0] / easy:.2f}."
+        f" {conservative / easy:.2f} times EASY's, a difference that is {verdict} beyond chance;"
+        f" eight reservations (hybrid) are at {stated['hybrid, 8 reservations'][0] / easy:.2f}."
     )
     told.append(
-        f"The order matters more than the number of reservations: {best} has the shortest mean wait,"
-        f" {stated[best][0] / easy:.2f} times that of EASY in order of arrival. The longest wait and the waits"
-        " of large or long jobs (last picture) show who pays."
+        f"Of all, {best} has the shortest mean wait, {stated[best][0] / easy:.2f} times that of EASY in order"
+        " of arrival. The longest wait and the waits of large jobs (last picture) show who pays for an order:"
+        " what favours short or small jobs starves the large ones, and with them goes utilisation."
     )
     return " ".join(told)
 

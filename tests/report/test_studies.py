@@ -1,0 +1,52 @@
+"""Every study runs on a small part of its workload and writes its page and figures."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).resolve().parent.parent.parent
+STUDIES = ("queue_policies", "match_policies", "how_many_nodes", "estimates", "outages")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", STUDIES)
+def test_a_study_writes_its_page_and_figures(name, tmp_path):
+    pytest.importorskip("matplotlib")
+    environment = {**os.environ, "SIMSCHED_STUDIES": str(tmp_path), "SIMSCHED_STUDIES_QUICK": "1"}
+    command = [sys.executable, "-m", f"analysis.studies.{name}"]
+    done = subprocess.run(
+        command, cwd=REPOSITORY, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    page = (tmp_path / f"{name}.md").read_text()
+    for part in ("## Question", "## Method", "## Result"):
+        assert part in page
+    assert "nan" not in page
+    figures = re.findall(r"\]\((figures/[^)]+)\)", page)
+    assert figures
+    for figure in figures:
+        assert (tmp_path / figure).read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize("name", STUDIES)
+def test_a_study_uses_the_public_interface_only(name):
+    """No underscored module, no room of the engine: what a study does, its reader can do."""
+    source = (REPOSITORY / "analysis" / "studies" / f"{name}.py").read_text()
+    imported = re.findall(r"^\s*(?:from|import) (simsched[\w.]*)", source, re.MULTILINE)
+    assert imported
+    for module in imported:
+        assert module == "simsched" or module.startswith("simsched.report"), module
+
+
+@pytest.mark.parametrize("name", STUDIES)
+def test_the_page_that_is_kept_has_its_figures(name):
+    folder = REPOSITORY / "analysis" / "studies"
+    page = (folder / f"{name}.md").read_text()
+    for figure in re.findall(r"\]\((figures/[^)]+)\)", page):
+        assert (folder / figure).is_file()
