@@ -11,7 +11,7 @@ from simsched.errors import ConfigError, SimschedError
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from simsched.cli import Subparsers
     from simsched.formats.jobspec import Jobspec
@@ -42,6 +42,14 @@ def register(subparsers: Subparsers) -> None:
     )
     _add_common(feasible)
     feasible.add_argument(
+        "--cluster",
+        dest="clusters",
+        metavar="CLUSTER",
+        action="append",
+        help="ask about several clusters (repeat it; then every other argument is a REQUEST); exit status 0: "
+        "each request is feasible on one of them at least",
+    )
+    feasible.add_argument(
         "--now", action="store_true", help="count what is down or taken as not there: could it start now"
     )
     feasible.add_argument(
@@ -52,7 +60,10 @@ def register(subparsers: Subparsers) -> None:
         help="as if this ran already, placed in the order given (implies --now; may be repeated)",
     )
     feasible.add_argument(
-        "--format", choices=("text", "json"), default="text", help="text (the default) or json"
+        "--format",
+        choices=("text", "table", "json"),
+        default="text",
+        help="text with the reasons (the default), a table of the answers alone (much quicker), or json",
     )
     feasible.set_defaults(run=run_feasible)
 
@@ -74,9 +85,12 @@ def register(subparsers: Subparsers) -> None:
 
 
 def _add_common(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("cluster", metavar="CLUSTER", help="a cluster's file, or the name of a bundled one")
+    parser.usage = "%(prog)s [-h] [options] CLUSTER REQUEST [REQUEST ...]"
     parser.add_argument(
-        "requests", metavar="REQUEST", nargs="+", help="a shape (RFC 46), a file of jobspecs, or - for stdin"
+        "words",
+        metavar="CLUSTER REQUEST",
+        nargs="+",
+        help="a cluster's file or bundled name; then shapes (RFC 46), files of jobspecs, or - for stdin",
     )
     parser.add_argument(
         "--constraint", metavar="C", help="RFC 35 constraint for every request, and-ed to its own"
@@ -137,23 +151,74 @@ def _constrained(jobspec: Jobspec, text: str | None) -> Jobspec:
 
 
 def run_feasible(args: argparse.Namespace) -> int:
-    """Answer each request; 0 if all are feasible, else 1."""
+    """Answer each request on each cluster; 0 if each is feasible somewhere, else 1."""
+    clusters, words = (args.clusters, args.words) if args.clusters else _split(args.words)
+    answers: dict[str, list[tuple[Asked, Outcome]]] = {}
+    requests = list(read_requests(words, args.constraint))
+    for cluster in clusters:
+        question = _question(cluster, args)
+        answers[cluster] = [(asked, _about(asked, question)) for asked in requests]
+    yes = "now" if args.now or args.running else "yes"
+    for line in FEASIBLE_WRITERS[args.format](answers, yes):
+        print(line)
+    return 0 if all(any(outcomes) for outcomes in _by_request(answers)) else 1
+
+
+def _split(words: Sequence[str]) -> tuple[list[str], Sequence[str]]:
+    """Split ``CLUSTER REQUEST…`` into both."""
+    if len(words) < 2:
+        raise ConfigError("no request is given", where=words[0], expected="CLUSTER REQUEST…")
+    return [words[0]], words[1:]
+
+
+def _question(cluster: str, args: argparse.Namespace) -> Callable[[Jobspec], Outcome]:
+    """Return what is asked of one cluster about each request."""
     from simsched.graph.cluster import load_cluster
     from simsched.match.matcher import Matcher
 
-    matcher = Matcher(load_cluster(args.cluster))
+    matcher = Matcher(load_cluster(cluster))
     for asked in read_requests(args.running, None):
         if not _about(asked, matcher.match):
             raise ConfigError("this does not fit, so it cannot be running", where=f"--running {asked.label}")
-    question = matcher.feasible_now if args.now or args.running else matcher.satisfiable
-    answers = [(asked, _about(asked, question)) for asked in read_requests(args.requests, args.constraint)]
-    yes = "now" if args.now or args.running else "yes"
-    if args.format == "json":
-        print(json.dumps([_as_json(asked, outcome, yes) for asked, outcome in answers], indent=2))
-    else:
-        for asked, outcome in answers:
-            print(_as_text(asked, outcome, yes))
-    return 0 if all(outcome for _, outcome in answers) else 1
+    return matcher.feasible_now if args.now or args.running else matcher.satisfiable
+
+
+def _by_request(answers: Mapping[str, Answers]) -> Iterator[tuple[Outcome, ...]]:
+    """Yield each request's outcomes, cluster by cluster."""
+    return zip(*([outcome for _, outcome in column] for column in answers.values()), strict=True)
+
+
+def _feasible_text(answers: Mapping[str, Answers], yes: str) -> Iterator[str]:
+    for cluster, column in answers.items():
+        if len(answers) > 1:
+            yield f"{cluster}:"
+        for asked, outcome in column:
+            yield _as_text(asked, outcome, yes)
+
+
+def _feasible_table(answers: Mapping[str, Answers], yes: str) -> Iterator[str]:
+    """One line a request, one column a cluster, without reasons."""
+    labels = [asked.label for asked, _ in next(iter(answers.values()))]
+    width = max(map(len, [*labels, "request"]))
+    yield "  ".join(["request".ljust(width), *answers])
+    for label, outcomes in zip(labels, _by_request(answers), strict=True):
+        words = [
+            (yes if o else WORDS[o.status]).ljust(len(c)) for c, o in zip(answers, outcomes, strict=True)
+        ]
+        yield "  ".join([label.ljust(width), *words]).rstrip()
+
+
+def _feasible_json(answers: Mapping[str, Answers], yes: str) -> Iterator[str]:
+    several = len(answers) > 1
+    rows = [
+        {**({"cluster": cluster} if several else {}), **_as_json(asked, outcome, yes)}
+        for cluster, column in answers.items()
+        for asked, outcome in column
+    ]
+    yield json.dumps(rows, indent=2)
+
+
+FEASIBLE_WRITERS = {"text": _feasible_text, "table": _feasible_table, "json": _feasible_json}
 
 
 def _about(asked: Asked, question: Callable[[Jobspec], Outcome]) -> Outcome:
@@ -190,10 +255,9 @@ def run_match(args: argparse.Namespace) -> int:
     from simsched.graph.cluster import load_cluster
     from simsched.match.matcher import Matcher
 
-    matcher = Matcher(load_cluster(args.cluster), policy=args.policy, seed=args.seed)
-    outcomes = [
-        (asked, _about(asked, matcher.match)) for asked in read_requests(args.requests, args.constraint)
-    ]
+    (cluster,), words = _split(args.words)
+    matcher = Matcher(load_cluster(cluster), policy=args.policy, seed=args.seed)
+    outcomes = [(asked, _about(asked, matcher.match)) for asked in read_requests(words, args.constraint)]
     for asked, outcome in outcomes:
         if not outcome:
             sys.stderr.write(_as_text(asked, outcome, "now") + "\n")

@@ -75,6 +75,22 @@ def test_feasible_as_json(simsched):
     assert no["reasons"]["funnels"][0]["needed"] == 5
 
 
+def test_several_clusters_as_a_table(simsched):
+    """Status 0: each request is feasible on one of the clusters at least."""
+    both = ("--cluster", "tiny", "--cluster", "gpu1152", "--format", "table")
+    assert simsched("feasible", *both, "slot=5/node", "slot=4/[core=4]") == (
+        0,
+        "request          tiny  gpu1152\nslot=5/node      never  yes\nslot=4/[core=4]  yes   yes\n",
+        "",
+    )
+    assert simsched("feasible", *both, "slot=4/node", "slot=9999/node")[0] == 1
+
+
+def test_no_request(simsched):
+    status, _, err = simsched("feasible", "tiny")
+    assert (status, err) == (2, "simsched: error: tiny: no request is given (expected CLUSTER REQUEST…)\n")
+
+
 def test_a_constraint_on_the_command_line_joins_the_request_s_own(simsched, tmp_path):
     spec = ss.Jobspec.from_shape("slot=1/core", duration=60, constraint="host:node[0-1]")
     path = tmp_path / "job.json"
