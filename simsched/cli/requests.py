@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from simsched.formats.vertex import ResourceVertex
 
 REQUEST_KINDS = ("jobspec", "v1", "shape", "constraint")
-OTHER_KINDS = ("r", "jgf", "sss", "swf")
+OTHER_KINDS = ("r", "jgf", "cluster", "sss", "swf", "workload")
 TARGETS = ("shape", "jobspec", "v1", "json", "yaml", "rfc31", "rfc35")
 
 
@@ -232,9 +232,18 @@ def _report(path: str, kind: str) -> Report:
     except (SimschedError, OSError, RecursionError, MemoryError) as error:
         message, expected, place = str(error), "", where
         if isinstance(error, SimschedError):
-            message, expected, place = error.message, error.expected or "", error.where or where
-            place = place if place.startswith(where) else f"{where}: {place}"
+            message, expected, place = error.message, error.expected or "", _place(error.where, where)
         return Report(where, kind, 0, (Fault((), message, expected, where=place),))
+
+
+def _place(place: str | None, where: str) -> str:
+    """Return a place that begins with the file as the user named it."""
+    from pathlib import Path
+
+    name = Path(where).name
+    if not place or place.startswith(where):
+        return place or where
+    return where + place[len(name) :] if place.startswith(name) else f"{where}: {place}"
 
 
 def _judge(path: str, where: str, kind: str) -> Report:
@@ -277,14 +286,27 @@ def guess_kind(text: str) -> str:
         return "jgf" if "<graphml" in head else "sss"
     if head.startswith(";") or re.match(r"-?\d+(?:[ \t]+-?\d+(?:\.\d+)?){10}", head):
         return "swf"
+    if re.match(r"[^\n]*\|", head) and "JobID" in head[:200]:
+        return "workload"
     keys = set(re.findall(r"""(?m)(?:^|[{,\s])["']?(\w+)["']?\s*:(?=\s|["'\[{\d]|$)""", head[:20_000]))
-    if {"execution", "R_lite"} & keys:
-        return "r"
-    if "graph" in keys and "nodes" in keys:
-        return "jgf"
+    top = set(re.findall(r"(?m)^(\w+):", head))  # of a YAML text; in JSON anything may stand anywhere
+    for needed, kind in _KEYS:
+        if needed <= top or (needed <= keys and "resources" not in keys):
+            return kind
     first = re.match(r"""\{?\s*["']?(\w+)["']?\s*:""", head)
     operators = {"properties", "hostlist", "ranks", "and", "or", "not"}
     return "constraint" if first and first[1] in operators else "auto"
+
+
+#: Keys that tell a kind of document, looked for in this order.
+_KEYS = (
+    ({"execution"}, "r"),
+    ({"R_lite"}, "r"),
+    ({"graph", "nodes"}, "jgf"),
+    ({"groups"}, "cluster"),
+    ({"jobs"}, "workload"),
+    ({"shape"}, "workload"),
+)
 
 
 def _r(path: str, where: str) -> Report:
@@ -316,7 +338,7 @@ _NO_JOBS = {
 }
 
 
-def _workload(kind: str) -> Callable[[str, str], Report]:
+def _workload(kind: str | None) -> Callable[[str, str], Report]:
     def judge(path: str, where: str) -> Report:
         from simsched.formats.faults import Fault
         from simsched.formats.validate import Report
@@ -324,7 +346,11 @@ def _workload(kind: str) -> Callable[[str, str], Report]:
 
         loaded = load_workload(path, as_=kind)
         faults = tuple(
-            Fault((), f"{skip.reason}: {skip.text}" if skip.text else skip.reason, where=skip.where)
+            Fault(
+                (),
+                f"{skip.reason}: {skip.text}" if skip.text else skip.reason,
+                where=_place(skip.where, where),
+            )
             for skip in loaded.skipped
             if skip.reason not in _NO_JOBS
         )
@@ -338,8 +364,10 @@ def _workload(kind: str) -> Callable[[str, str], Report]:
 _LOADERS: dict[str, Callable[[str, str], Report]] = {
     "r": _r,
     "jgf": _cluster,
+    "cluster": _cluster,
     "sss": _workload("sss"),
     "swf": _workload("swf"),
+    "workload": _workload(None),
 }
 
 

@@ -34,6 +34,7 @@ from simsched.formats.validate import validate_text
 
 CORPUS = Path(__file__).parent / "corpus"
 SLOW = 2.0
+POOL = 3000
 
 
 def shape(text):
@@ -184,7 +185,7 @@ def fuzz(seconds, seed):
             bad += 1
             keep(name, text, error)
             continue
-        if what not in seen[name]:
+        if what not in seen[name] and len(pools[name]) < POOL:
             seen[name].add(what)
             pools[name].append(text)
     for name in names:
