@@ -29,6 +29,7 @@ from simsched.graph.kinds import BELOW, Bools, Ints
 from simsched.graph.reach import (
     Spans,
     View,
+    fan_view,
     interval_view,
     listed_view,
     merged,
@@ -70,6 +71,7 @@ class Index:
             self.vertex_types, self.pool_types = types_of(tree, self.target_type, set(self._wide))
         self._intervals: dict[tuple[str, str], tuple[Ints, Ints]] = {}
         self._beneath: dict[str, frozenset[str]] = {}
+        self._fans: dict[tuple[str, str], int] = {}
         self._rows: dict[tuple[str, str], list[Ints]] = {}
         self.memo: dict[str, Any] = {}
         """What others derived from this index and keep with it (compiled requests)."""
@@ -136,7 +138,20 @@ class Index:
         if wide is not None:
             return listed_view(wide if scope is None else [wide[i] for i in scope.tolist()])
         low, high = self.interval(above, below)
-        return View(None, low, high) if scope is None else interval_view(low[scope], high[scope])
+        if scope is None:
+            return View(None, low, high)
+        fan = self._fan(above, below)
+        return fan_view(low[scope], fan) if fan else interval_view(low[scope], high[scope])
+
+    def _fan(self, above: str, below: str) -> int:
+        """Return how many of type `below` each of type `above` contains, if that is one number; else 0."""
+        fan = self._fans.get((above, below))
+        if fan is None:
+            low, high = self.interval(above, below)
+            counts = high - low
+            fan = int(counts[0]) if len(counts) and (counts == counts[0]).all() else 0
+            self._fans[above, below] = fan
+        return fan
 
     def members(self, above: str, vertex: int, below: str) -> Ints:
         """Return the ordinals of type `below` beneath one vertex of type `above`."""

@@ -29,14 +29,23 @@ Spans: TypeAlias = "tuple[tuple[int, int], ...]"
 
 
 class View(NamedTuple):
-    """What lies beneath each vertex of a scope: ``ordinals[low[i]:high[i]]`` (None: all, in order)."""
+    """What lies beneath each vertex of a scope: ``ordinals[low[i]:high[i]]`` (None: all, in order).
+
+    `fan` is how many lie beneath each, where that is the same for all and the ordinals are
+    listed one vertex after the other; then sums need no prefix sums.
+    """
 
     ordinals: Ints | None
     low: Ints
     high: Ints
+    fan: int | None = None
 
     def sum(self, values: Ints) -> Ints:
         """Return the sum of `values` (one entry an ordinal of the view) for each vertex of the scope."""
+        if self.fan is not None:
+            rows = values.reshape(-1, self.fan)
+            total: Ints = rows[:, 0] if self.fan == 1 else rows.sum(axis=1)
+            return total
         sums = np.zeros(len(values) + 1, dtype=np.int64)
         np.cumsum(values, out=sums[1:])
         found: Ints = sums[self.high] - sums[self.low]
@@ -50,6 +59,13 @@ def interval_view(low: Ints, high: Ints) -> View:
     starts = ends - counts
     ordinals = np.repeat(low - starts, counts) + np.arange(int(ends[-1]) if len(ends) else 0)
     return View(ordinals, starts, ends)
+
+
+def fan_view(low: Ints, fan: int) -> View:
+    """Return the view of a scope whose vertices have `fan` vertices each beneath them, from `low` on."""
+    starts = np.arange(0, len(low) * fan, fan)
+    ordinals = (low[:, None] + np.arange(fan)).reshape(-1)
+    return View(ordinals, starts, starts + fan, fan)
 
 
 def listed_view(rows: Sequence[Ints]) -> View:

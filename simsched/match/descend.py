@@ -13,7 +13,14 @@ import numpy as np
 from simsched.graph.kinds import ABOVE, BELOW, TARGET, Ints
 from simsched.match.capacity import EVERYWHERE, MANY, beneath, capacity, hosts, usable_units
 from simsched.match.draws import finished, lowest_bits, spelled
-from simsched.match.policy import Candidates, MatchPolicy, arranged, copies_in_order, fixed_order
+from simsched.match.policy import (
+    Candidates,
+    MatchPolicy,
+    arranged,
+    copies_in_order,
+    fixed_order,
+    keeps_siblings,
+)
 from simsched.match.request import POOL, SLOT, VERTEX
 from simsched.match.selection import Draw, Hold, Selection
 
@@ -221,8 +228,8 @@ class Descent:
         return ordinals[np.argsort(places[ordinals])]
 
     def _in_graph_order(self, kind: str) -> bool:
-        """Say whether the policy takes vertices of a type in graph order."""
-        return self.policy.static and fixed_order(self.policy, kind, self.avail) is None
+        """Say whether the policy takes vertices of a type within one target in graph order."""
+        return self.policy.static and keeps_siblings(self.policy, kind, self.avail)
 
     def _take(
         self,
@@ -415,6 +422,10 @@ def portions(values: Ints, view: View, wanted: Ints) -> Ints:
     Values are taken from the first on, the last one in part; a vertex whose values do not
     suffice gets them all.
     """
+    if view.fan is not None:
+        rows = values.reshape(-1, view.fan)
+        before = rows.cumsum(axis=1) - rows
+        return np.minimum(np.maximum(wanted[:, None] - before, 0), rows).reshape(-1)
     before = np.cumsum(values) - values
     sizes = view.high - view.low
     starts = np.repeat(before[np.minimum(view.low, len(before) - 1)], sizes) if len(before) else before

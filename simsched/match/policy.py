@@ -259,6 +259,18 @@ def fixed_order(policy: MatchPolicy, kind: str, avail: Availability) -> Ints | N
     return known[key]
 
 
+def keeps_siblings(policy: MatchPolicy, kind: str, avail: Availability) -> bool:
+    """Say whether a static policy takes the vertices of a type within each target in graph order."""
+    known: dict[tuple[str, str], bool] = avail.index.memo.setdefault("siblings in order", {})
+    key = (policy.name, kind)
+    if key not in known:
+        order = fixed_order(policy, kind, avail)
+        target = avail.index.vertex_types[kind].target
+        place = np.arange(len(target)) if order is None else np.argsort(order)
+        known[key] = bool((np.diff(place)[target[1:] == target[:-1]] > 0).all())
+    return known[key]
+
+
 def copies_in_order(policy: MatchPolicy, candidates: Candidates) -> tuple[Ints, Ints]:
     """Return the candidates and how many copies of each, where the policy orders single copies."""
     numbers = np.minimum(candidates.fits, min(candidates.most, candidates.wanted))
