@@ -69,7 +69,7 @@ def select(
     if not could_fit(request, avail):
         return None
     if request.ranged:
-        if not _can(request, avail):
+        if not can_match(request, avail):
             return None
         for number in request.ranged:
             request = _settle(request, number, avail)
@@ -97,11 +97,17 @@ def _select_plain(
     return Selection(request, targets, held, held, (), (), request.slots)
 
 
-def _can(request: Request, avail: Availability) -> bool:
-    """Say whether a request with settled counts can be had; exact, and the same in every policy (M8)."""
+def can_match(request: Request, avail: Availability, steps: int = exact.LIMIT) -> bool:
+    """Say whether a request can be had: exact, with least counts, and the same in every policy (M8).
+
+    Raises
+    ------
+    SearchLimitError
+        if siblings compete and that many steps of the exact search did not settle it.
+    """
     if not could_fit(request, avail):
         return False
-    return request.separable or exact.find(request, avail, find_policy("first")) is not None
+    return request.separable or exact.find(request, avail, find_policy("first"), limit=steps) is not None
 
 
 def _settle(request: Request, number: int, avail: Availability) -> Request:
@@ -115,7 +121,7 @@ def _settle(request: Request, number: int, avail: Availability) -> Request:
     while low < high:
         middle = (low + high + 1) // 2
         value = need.count.largest_at_most(middle) or best
-        if value <= best or _can(with_amount(request, number, value, avail.index), avail):
+        if value <= best or can_match(with_amount(request, number, value, avail.index), avail):
             best, low = max(best, value), middle
         else:
             high = middle - 1

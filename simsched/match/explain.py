@@ -35,13 +35,14 @@ from simsched.match.reasons import CONSTRAINT, EXIST, FITS, ID, IDLE, UP, Funnel
 from simsched.match.request import ABSENT, POOL, SLOT, VERTEX, compile_request
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from simsched.formats.constraint import Constraint
     from simsched.formats.jobspec import Jobspec
     from simsched.formats.vertex import ResourceVertex
     from simsched.graph.index import Index
     from simsched.graph.kinds import Bools, Ints
+    from simsched.match.reasons import Change
     from simsched.match.request import Need, Request
     from simsched.match.selection import Selection
 
@@ -64,13 +65,37 @@ def explain(
     expected to end (seconds); with both, the reasons tell who has what is missing, and from
     when on the request would match.
     """
-    case = _Case(request, avail, Claims(avail.index, holders or {}, ends or {}))
-    failing = [need for need in request.needs if not _can_have(need, avail)]
+    return explain_later(request, lambda: State(avail, holders or {}, ends or {}))
+
+
+class State(NamedTuple):
+    """A state, the allocations that it consists of by id, and their expected ends."""
+
+    avail: Availability
+    holders: Mapping[int | str, Selection]
+    ends: Mapping[int | str, float]
+
+
+def explain_later(request: Request, state: Callable[[], State]) -> Reasons:
+    """Return reasons that are found when they are looked at, in the state that there was then."""
+    return Reasons.later(lambda: _funnels(request, state()), lambda: _changes(request, state()))
+
+
+def _failing(request: Request, avail: Availability) -> list[Need]:
+    return [need for need in request.needs if not _can_have(need, avail)]
+
+
+def _funnels(request: Request, state: State) -> tuple[tuple[Funnel, ...], str]:
+    """Return the funnels and the note."""
+    case = _Case(request, state.avail, Claims(state.avail.index, state.holders, state.ends))
+    failing = _failing(request, state.avail)
     funnels = tuple(funnel for need in failing for funnel in case.funnels(need, Times()))
-    changes = tuple(nearest(request, avail, failing or list(request.needs), holders or {}, ends or {}))
-    if funnels:
-        return Reasons(funnels, case.unknown_properties(), changes)
-    return Reasons(tuple(case.sums()), TOGETHER, changes)
+    return (funnels, case.unknown_properties()) if funnels else (tuple(case.sums()), TOGETHER)
+
+
+def _changes(request: Request, state: State) -> tuple[Change, ...]:
+    failing = _failing(request, state.avail) or list(request.needs)
+    return tuple(nearest(request, state.avail, failing, state.holders, state.ends))
 
 
 def idle_cluster(index: Index) -> Availability:

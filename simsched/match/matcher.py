@@ -14,10 +14,10 @@ from simsched.formats.idset import Idset
 from simsched.formats.rset import ResourceSet
 from simsched.match import state
 from simsched.match.allocate import Availability
-from simsched.match.choose import could_fit, select
+from simsched.match.choose import can_match, could_fit, select
 from simsched.match.emit import to_rset
 from simsched.match.exact import SearchLimitError
-from simsched.match.explain import explain, idle_cluster
+from simsched.match.explain import State, explain_later, idle_cluster
 from simsched.match.outcome import Busy, Infeasible, Matched, Outcome, Undecided
 from simsched.match.policy import MatchPolicy, find_policy
 from simsched.match.reasons import Reasons
@@ -26,7 +26,7 @@ from simsched.match.rules import find_rules
 from simsched.match.selection import Parts, Selection, split
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from simsched.formats.jobspec import Jobspec
     from simsched.graph.cluster import Cluster
@@ -97,10 +97,13 @@ class Matcher:
         """
         request = self._compile(jobspec)
         idle = self._idle_but_down() if status else idle_cluster(self.index)
-        found = self._answer(request, idle, jobspec)
-        return (
-            found if found is not None else Infeasible(reasons=Reasons.later(lambda: explain(request, idle)))
-        )
+        try:
+            possible = can_match(request, idle)
+        except SearchLimitError as error:
+            return _undecided(error)
+        if not possible:
+            return Infeasible(reasons=explain_later(request, lambda: State(idle, {}, {})))
+        return Matched(select=lambda: self._selected(request, idle), emit=self._emitter(jobspec, None))
 
     def feasible_now(self, jobspec: Jobspec) -> Outcome:
         """Say whether the jobspec would match in this state, without claiming anything."""
@@ -153,7 +156,7 @@ class Matcher:
         answer = self._answer(request, self._after(order[: start + 1]), jobspec, later)
         if answer is None or not answer:
             return found
-        return Busy(start=later, reasons=found.reasons, selection=answer.selection, make_r=answer.make_r)
+        return Busy(start=later, reasons=found.reasons, select=answer.select, emit=answer.emit)
 
     def release(
         self, id_: int | str, part: ResourceSet | Idset | str | Iterable[int] | None = None
@@ -282,17 +285,17 @@ class Matcher:
     ) -> Outcome | None:
         """Answer in a state, claiming nothing: `Matched`, `Undecided`, or None for a no."""
         try:
-            selection = select(
-                request, avail, self.policy, deepcopy(self._rng) if self._draws_lots() else None
-            )
+            selection = self._selected(request, avail)
         except SearchLimitError as error:
             return _undecided(error)
         if selection is None:
             return None
-        return Matched(selection=selection, make_r=self._maker(selection, jobspec, start))
+        return Matched(select=lambda: selection, emit=self._emitter(jobspec, start))
 
-    def _draws_lots(self) -> bool:
-        return self.policy.order is not None and not self.policy.static
+    def _selected(self, request: Request, avail: Availability) -> Selection | None:
+        """Select without claiming anything, and without a draw from the generator."""
+        draws_lots = self.policy.order is not None and not self.policy.static
+        return select(request, avail, self.policy, deepcopy(self._rng) if draws_lots else None)
 
     def _refused(self, request: Request, jobspec: Jobspec) -> Outcome:
         """Return the no for a request that does not match now: not now, or never."""
@@ -300,11 +303,7 @@ class Matcher:
         if not ever:
             return ever
         moment = self._now()
-        return Busy(
-            reasons=Reasons.later(
-                lambda: explain(request, moment.avail, holders=moment.claims, ends=moment.ends)
-            )
-        )
+        return Busy(reasons=explain_later(request, lambda: moment.state))
 
     def _claimed(self, selection: Selection, jobspec: Jobspec, starttime: float | None) -> Outcome:
         self._settle()
@@ -314,13 +313,14 @@ class Matcher:
         self._claims[id_] = selection
         if starttime is not None and jobspec.duration is not None:
             self._ends[id_] = starttime + jobspec.duration
-        make_r = self._maker(selection, jobspec, starttime)
-        return Matched(id=id_, start=starttime, selection=selection, make_r=make_r)
+        return Matched(
+            id=id_, start=starttime, select=lambda: selection, emit=self._emitter(jobspec, starttime)
+        )
 
-    def _maker(self, selection: Selection, jobspec: Jobspec, start: float | None) -> Any:
-        """Return what makes the R of a selection; R is costly, so it is made when it is asked for."""
+    def _emitter(self, jobspec: Jobspec, start: float | None) -> Callable[[Selection], ResourceSet]:
+        """Return what makes an R of a selection; R is costly, so it is made when it is asked for."""
         end = start + jobspec.duration if start is not None and jobspec.duration else None
-        return lambda: to_rset(selection, self.index, starttime=start, expiration=end)
+        return lambda selection: to_rset(selection, self.index, starttime=start, expiration=end)
 
     def _idle_but_down(self) -> Availability:
         """Return a state with nothing claimed and what is down now down."""
@@ -396,7 +396,7 @@ class Matcher:
         """Return the present state for reasons that are made when they are looked at."""
         moment = self._moment() if self._moment is not None else None
         if moment is None:
-            moment = _Moment(self.available, self._claims, self._ends)
+            moment = _Moment(State(self.available, self._claims, self._ends))
             self._moment = weakref.ref(moment)
         return moment
 
@@ -404,9 +404,7 @@ class Matcher:
         """Before a change: give reasons that are not made yet a state of their own."""
         moment = self._moment() if self._moment is not None else None
         if moment is not None:
-            moment.avail = self.available.copy()
-            moment.claims = self._claims.copy()
-            moment.ends = self._ends.copy()
+            moment.state = State(self.available.copy(), self._claims.copy(), self._ends.copy())
         self._moment = None
 
     def _check(self) -> None:
@@ -432,14 +430,10 @@ class Matcher:
 class _Moment:
     """The state of one moment, borrowed from a matcher until that changes."""
 
-    __slots__ = ("__weakref__", "avail", "claims", "ends")
+    __slots__ = ("__weakref__", "state")
 
-    def __init__(
-        self, avail: Availability, claims: dict[int | str, Selection], ends: dict[int | str, float]
-    ) -> None:
-        self.avail = avail
-        self.claims = claims
-        self.ends = ends
+    def __init__(self, state: State) -> None:
+        self.state = state
 
 
 def _undecided(error: SimschedError) -> Undecided:

@@ -11,9 +11,7 @@ from simsched.errors import SimschedError
 from simsched.formats import constraint as rfc31
 from simsched.formats.count import Count
 from simsched.formats.shape import format_shape
-from simsched.match import exact
-from simsched.match.choose import could_fit
-from simsched.match.policy import POLICIES
+from simsched.match.choose import can_match
 from simsched.match.reasons import Change, clock
 from simsched.match.request import VERTEX, compile_request
 
@@ -186,19 +184,6 @@ class _Trial:
         if low < len(order):
             last = order[low]
             yield Change(kind="time", text=f"at {clock(ends[last])}, when {last} ends", value=ends[last])
-
-
-def can_match(request: Request, avail: Availability, steps: int) -> bool:
-    """Say whether a request with least counts matches; exact.
-
-    Raises
-    ------
-    SearchLimitError
-        if the search takes more than so many steps.
-    """
-    if not could_fit(request, avail):
-        return False
-    return request.separable or exact.find(request, avail, POLICIES["first"], limit=steps) is not None
 
 
 def _after(avail: Availability, ended: list[Selection]) -> Availability:

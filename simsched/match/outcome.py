@@ -43,20 +43,26 @@ class Outcome:
     id : what `Matcher.release` takes; None where nothing was claimed.
     start : when it starts, where that was asked (`Matcher.match_or_reserve`); None: now, or never.
     reasons : why not (the funnels, as data; ``str()`` of it for people).
-    selection : what was selected, as arrays; None for a no.
+    select : finds what was selected; None for a no.
+    emit : makes its R.
     """
 
     status: ClassVar[str] = ""
     id: int | None = None
     start: float | None = None
     reasons: Reasons = field(default_factory=Reasons, repr=False)
-    selection: Selection | None = field(default=None, repr=False)
-    make_r: Callable[[], ResourceSet] | None = field(default=None, repr=False)
+    select: Callable[[], Selection | None] | None = field(default=None, repr=False)
+    emit: Callable[[Selection], ResourceSet] | None = field(default=None, repr=False)
+
+    @cached_property
+    def selection(self) -> Selection | None:
+        """What was selected, as arrays; None for a no."""
+        return self.select() if self.select is not None else None
 
     @cached_property
     def R(self) -> ResourceSet | None:  # noqa: N802 - the standard's name
         """What the request gets (RFC 20); None for a no."""
-        return self.make_r() if self.make_r is not None else None
+        return self.emit(self.selection) if self.emit is not None and self.selection is not None else None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the answer as JSON data."""

@@ -218,49 +218,49 @@ class Reasons:
     changes : changes that were tried on the whole request, and with which it matches.
     """
 
-    __slots__ = ("_changes", "_funnels", "_make", "_note")
+    __slots__ = ("_changes", "_found", "_make", "_try")
 
     def __init__(
         self, funnels: tuple[Funnel, ...] = (), note: str = "", changes: tuple[Change, ...] = ()
     ) -> None:
-        self._funnels = funnels
-        self._note = note
+        self._found = (funnels, note)
         self._changes = changes
-        self._make: Callable[[], Reasons] | None = None
+        self._make: Callable[[], tuple[tuple[Funnel, ...], str]] | None = None
+        self._try: Callable[[], tuple[Change, ...]] | None = None
 
     @classmethod
-    def later(cls, make: Callable[[], Reasons]) -> Reasons:
-        """Return reasons that are found out when they are first looked at."""
+    def later(
+        cls, find: Callable[[], tuple[tuple[Funnel, ...], str]], attempt: Callable[[], tuple[Change, ...]]
+    ) -> Reasons:
+        """Return reasons whose funnels and note, and whose changes, are found when they are looked at."""
         reasons = cls()
-        reasons._make = make
+        reasons._make, reasons._try = find, attempt
         return reasons
 
-    def _settle(self) -> None:
+    def _explained(self) -> tuple[tuple[Funnel, ...], str]:
         if self._make is not None:
-            made = self._make()
-            self._make = None
-            self._funnels, self._note, self._changes = made.funnels, made.note, made.changes
+            self._found, self._make = self._make(), None
+        return self._found
 
     @property
     def funnels(self) -> tuple[Funnel, ...]:
         """One or more funnels for each top-level vertex that fails."""
-        self._settle()
-        return self._funnels
+        return self._explained()[0]
 
     @property
     def note(self) -> str:
         """What no funnel says."""
-        self._settle()
-        return self._note
+        return self._explained()[1]
 
     @property
     def changes(self) -> tuple[Change, ...]:
         """Changes that were tried, and with which the request matches."""
-        self._settle()
+        if self._try is not None:
+            self._changes, self._try = self._try(), None
         return self._changes
 
     def __bool__(self) -> bool:
-        return bool(self._make or self._funnels or self._note)
+        return bool(self._make or any(self._found))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the reasons as JSON data."""
