@@ -145,7 +145,7 @@ def _laid_out(graph: ResourceGraph, classes: Sequence[Fold]) -> list[_Box]:
 
 
 def _place_rows(classes: Sequence[Fold], boxes: Sequence[_Box]) -> None:
-    """Give each leaf the next row, in depth-first order; whoever is met first owns a class."""
+    """Give each leaf the next row, in depth-first order; others stand in the middle of what is below."""
     owned: list[list[int]] = [[] for _ in classes]
     seen: set[int] = set()
     for number, one in enumerate(classes):
@@ -154,18 +154,33 @@ def _place_rows(classes: Sequence[Fold], boxes: Sequence[_Box]) -> None:
                 seen.add(below)
                 owned[number].append(below)
     row = 0
-    stack = [(number, False) for number in reversed(range(len(classes))) if number not in seen]
+    stack = [number for number in reversed(range(len(classes))) if number not in seen]
     while stack:
-        number, done = stack.pop()
-        if done:
-            rows = [boxes[below].y for below in owned[number]]
-            boxes[number].y = (rows[0] + rows[-1]) / 2
-        elif owned[number]:
-            stack.append((number, True))
-            stack.extend((below, False) for below in reversed(owned[number]))
-        else:
+        number = stack.pop()
+        stack.extend(reversed(owned[number]))
+        if not classes[number].below:
             boxes[number].y = _MARGIN + row * _ROW
             row += 1
+    for one, box in zip(reversed(classes), reversed(boxes), strict=True):
+        if one.below:
+            rows = [boxes[below].y for _, below in one.below]
+            box.y = (min(rows) + max(rows)) / 2
+    for depth in {one.depth for one in classes}:
+        _spread([box for box, one in zip(boxes, classes, strict=True) if one.depth == depth])
+
+
+def _spread(column: Sequence[_Box]) -> None:
+    """Move boxes of one column apart that came to stand on each other, around their middle."""
+    ordered = sorted(column, key=lambda box: box.y)
+    start = 0
+    for end in range(1, len(ordered) + 1):
+        if end < len(ordered) and ordered[end].y - ordered[end - 1].y < _HEIGHT:
+            continue
+        group = ordered[start:end]
+        middle = sum(box.y for box in group) / len(group)
+        for turn, box in enumerate(group if len(group) > 1 else ()):
+            box.y = max(_MARGIN + turn * _ROW, middle + (turn - (len(group) - 1) / 2) * _ROW)
+        start = end
 
 
 class _Palette:
