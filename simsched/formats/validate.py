@@ -122,8 +122,12 @@ def _as_v1(document: Any, kind: RequestKind) -> bool:
     return kind == "v1"
 
 
+_V1: dict[str, bool | None] = {"v1": True, "auto": None, "jobspec": False}
+
+
 def _documents(text: str, where: str, kind: RequestKind) -> Report:
     """Judge YAML documents or one JSON document; each is a jobspec or a list of them."""
+    from simsched.formats.bulk import Reader
     from simsched.formats.text import load_document, load_yaml_all
 
     faults: list[Fault] = []
@@ -132,13 +136,15 @@ def _documents(text: str, where: str, kind: RequestKind) -> Report:
         documents = [load_document(text, where)] if is_json else load_yaml_all(text, where)
     except SimschedError as error:
         return Report(where, "jobspec", 0, (_whole(error, where),))
+    reader = Reader()
     count = 0
     for i, document in enumerate(documents):
         found: list[Fault] = []
         for path, item in _items(document):
             count += 1
-            checked = validate_document(item, v1=_as_v1(item, kind))
-            found += [replace(fault, path=path + fault.path) for fault in checked]
+            if not reader.passes_document(item, v1=_V1[kind]):
+                checked = validate_document(item, v1=_as_v1(item, kind))
+                found += [replace(fault, path=path + fault.path) for fault in checked]
         faults += located(found, text, where, i)
     if not count:
         faults = [Fault((), "there is no document", "a jobspec", where=where)]
@@ -157,13 +163,12 @@ def _json_lines(text: str, where: str, kind: RequestKind) -> Report:
     from simsched.formats.bulk import Reader
 
     reader = Reader()
-    v1 = {"v1": True, "auto": None}.get(kind, False)
     faults: list[Fault] = []
     count = 0
     for number, line in enumerate(text.encode("utf-8", "surrogatepass").split(b"\n"), 1):
         if line.strip():
             count += 1
-            if not reader.passes(line, v1=v1):
+            if not reader.passes(line, v1=_V1[kind]):
                 faults += _line_faults(line.decode("utf-8", "replace"), where, number, kind)
     return Report(where, "jobspec", count, tuple(faults))
 

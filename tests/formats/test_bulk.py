@@ -53,6 +53,8 @@ def test_the_first_faulty_line_and_the_number_of_the_others(tmp_path):
         ('"queue": "batch"', '"queue" : "a", "queue": "batch"'),
         ('"queue": "batch"', '"queue"\t: "a", "queue": "batch"'),
         ('"queue": "batch"', '"queue"\r: "a", "queue": "batch"'),
+        ('"queue": "batch"', '"queue": "a\\u0022:b", "queue": "batch"'),
+        ('"queue": "batch"', '"queue"\n: "a", "queue": "batch"'),
         ('"queue": "batch"', '"x": NaN'),
         ('"queue": "batch"', '"x": 1e999'),
         ('"queue": "batch"', '"queue": "\\ud800"'),
@@ -65,6 +67,13 @@ def test_what_the_strict_reader_refuses_the_quick_one_does_not_pass(change):
     faulty = text.replace(*change, 1)
     assert faulty != text
     assert Reader().read(faulty.encode()) is None
+
+
+def test_quotes_in_strings_are_no_reason_to_look_twice():
+    job = Jobspec.from_shape("slot/core", command=["sh", "-c", 'echo "a":"b" "\\"'])
+    text = json.dumps(job.to_dict()).encode()
+    assert Reader().read(text) == job
+    assert Reader().read(text.replace(b'"duration": 0.0', b'"duration": 0.0, "duration": 0.0')) is None
 
 
 def test_bytes_that_are_no_text(tmp_path):

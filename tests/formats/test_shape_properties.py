@@ -161,7 +161,7 @@ def test_law_rules_schema_and_quick_reader_agree_on_what_is_valid(document):
     text = json_of(document).encode()
     quick = Reader().read(text)
     assert quick is None or quick == Jobspec.from_dict(document)
-    assert quick is not None or b'\\"' in text or b'" :' in text or b"\\t" in text or b'": ' not in text
+    assert quick is not None or b'" :' in text
     assert Reader().passes(text) == (quick is not None)
     assert Reader().passes(text, v1=None) == (quick is not None)
     if quick is not None:
