@@ -8,6 +8,7 @@ import numpy as np
 
 from simsched.match.choose import select
 from simsched.match.policy import find_policy
+from simsched.schedule.calendar import Calendar
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -47,7 +48,7 @@ class Desk:
 
     __slots__ = (
         *("_failed", "_policy", "_rng", "_single", "_total"),
-        *("book", "moved", "now", "plan", "released", "started", "waiting"),
+        *("book", "calendar", "moved", "now", "plan", "released", "started", "waiting"),
     )
 
     def __init__(
@@ -57,6 +58,7 @@ class Desk:
         waiting: Waiting,
         match_policy: str = "first",
         rng: np.random.Generator | None = None,
+        calendar: Calendar | None = None,
     ) -> None:
         self.book = book
         self.plan = plan
@@ -68,6 +70,7 @@ class Desk:
         self._failed: set[int] = set()
         self._single = book.single or ""
         self._total = plan.available.total
+        self.calendar = calendar or Calendar()
         self._policy = find_policy(match_policy)
         self._rng = rng
 
@@ -83,12 +86,14 @@ class Desk:
         if kind in self._failed:
             return None
         selection = self.match(job)
-        if selection is None:
+        if selection is None and not self.calendar:
             self._failed.add(kind)
         return selection
 
     def match(self, job: int) -> Selection | None:
         """Match the job on what is available now, without a look at what failed before."""
+        if self.calendar:
+            return self.seek_at(job, self.plan.available, self.now)
         return select(self.book.requests[job], self.plan.available, self._policy, self._rng)  # type: ignore[arg-type]
 
     def matched(self, job: int) -> Selection:
@@ -127,6 +132,12 @@ class Desk:
     def seek(self, request: Request, available: Availability) -> Selection | None:
         """Match under this desk's match policy."""
         return select(request, available, self._policy, self._rng)
+
+    def seek_at(self, job: int, available: Availability, time: float) -> Selection | None:
+        """Match a job that would start at `time` on what is available then, closures considered."""
+        if self.calendar:
+            available = self.calendar.within(available, time, time + self.book.durations[job])
+        return self.seek(self.request(job), available)
 
     def start(self, job: int, selection: Selection, *, backfilled: bool = False) -> None:
         """Start a waiting job now; its expected end is now + its requested duration."""

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from simsched.match.allocate import Availability
     from simsched.match.selection import Selection
     from simsched.schedule.desk import Desk
     from simsched.schedule.plan import Shadow
@@ -81,7 +82,7 @@ class Easy:
         ended too late then ends too late now.  Only a start may give a candidate that was in
         the way another choice of vertices.
         """
-        if desk.released or kept.unsettled or not desk.waiting.static or desk.waiting.first != kept.job:
+        if desk.released or desk.moved or kept.unsettled or not desk.waiting.static or desk.waiting.first != kept.job:
             return False
         return self.options.refresh != "always" or not kept.is_past(desk.now)
 
@@ -100,7 +101,7 @@ class Easy:
             if self.options.refresh != "always":
                 counted.settle(desk)
             return counted
-        shadow = desk.plan.shadow(desk.request(job), desk.now, desk.seek)
+        shadow = _shadow(desk, job)
         return (
             NoReservation(job) if shadow is None else GraphReservation(job, shadow, extra=self.options.extra)
         )
@@ -137,6 +138,18 @@ def listed(jobs: Integers, chosen: npt.NDArray[np.bool_]) -> list[int]:
     """Return the chosen jobs, in order."""
     found: list[int] = jobs[chosen].tolist()
     return found
+
+
+def _shadow(desk: Desk, job: int) -> Shadow | None:
+    """Return the earliest start of a job if nothing else starts before it."""
+    plan, calendar = desk.plan, desk.calendar
+    if not calendar:
+        return plan.shadow(desk.request(job), desk.now, desk.seek)
+
+    def seek(state: Availability, time: float) -> Selection | None:
+        return desk.seek_at(job, state, time)
+
+    return plan.shadow_in_turn(desk.now, calendar.reopenings(desk.now), seek)
 
 
 class Reservation(Protocol):
@@ -289,13 +302,13 @@ class GraphReservation:
         if self._stands_beside(desk, selection):
             return selection
         left = beside(desk.plan.available, self._then, self._chosen)
-        second = desk.seek(desk.request(job), left)
+        second = desk.seek_at(job, left, desk.now)
         return second if second is not None and self._stands_beside(desk, second) else None
 
     def _stands_beside(self, desk: Desk, selection: Selection) -> bool:
         """Note the candidate's claim at the shadow time if the first job still fits then."""
         self._then.claim(selection)
-        chosen = desk.seek(desk.request(self.job), self._then)
+        chosen = desk.seek_at(self.job, self._then, self.start)
         if chosen is None:
             self._then.release(selection)
             return False

@@ -43,12 +43,13 @@ class Plan:
     the releases up to then.  An expected end that has passed counts as now.
     """
 
-    __slots__ = ("_ends", "_jobs", "_until", "_whole", "available", "held", "idle")
+    __slots__ = ("_ends", "_jobs", "_until", "_whole", "all_up", "available", "held", "idle")
 
     def __init__(self, available: Availability, *, whole: bool = False) -> None:
         self._whole = whole
         self.available = available
         self.idle = idle_targets(available)
+        self.all_up = bool(available.up.all())
         self.held: dict[int, Selection] = {}
         self._until: dict[int, float] = {}
         self._ends: list[float] = []
@@ -80,6 +81,8 @@ class Plan:
         self.idle += len(targets)
         if not self._whole:
             self.idle -= int(count_nonzero(available.use[targets]))
+        if not self.all_up:
+            self.idle = idle_targets(available)
         end = self._until.pop(job)
         at = bisect_left(self._ends, end)
         while self._jobs[at] != job:
@@ -156,6 +159,31 @@ class Plan:
             else:
                 state, at, found = trial, middle, chosen
         return Shadow(moments[at - 1][0] if at else now, state, found)
+
+    def shadow_in_turn(
+        self, now: float, others: Iterable[float], seek: Callable[[Availability, float], Selection | None]
+    ) -> Shadow | None:
+        """Do the same where more time may mean less: try every release, and the `others`, in turn."""
+        moments = self.moments(now)
+        times = sorted({now, *(end for end, _ in moments), *others} - {float("inf")})
+        state = self.available.copy()
+        done = 0
+        for time in times:
+            upto = done
+            while upto < len(moments) and moments[upto][0] <= time:
+                upto += 1
+            self._advance(state, moments, done, upto)
+            done = upto
+            found = seek(state, time)
+            if found is not None:
+                return Shadow(time, state, found)
+        return None
+
+    def set_status(self, targets: Ints, *, up: bool) -> None:
+        """Mark execution targets up or down; what runs on them is not touched."""
+        self.available.set_status(targets, up=up)
+        self.all_up = bool(self.available.up.all())
+        self.idle = idle_targets(self.available)
 
     def moments(self, now: float) -> list[tuple[float, list[int]]]:
         """Return the distinct expected ends, each with the jobs that end then."""

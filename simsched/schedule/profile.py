@@ -176,7 +176,8 @@ class GraphProfile:
     def _times(self) -> list[float]:
         """Return the times at which something becomes free, from now on."""
         ends = {end for end, _ in self._moments} | {booking.end for booking in self._bookings}
-        return sorted({self._now} | {end for end in ends if end != NEVER})
+        ends.update(self._desk.calendar.reopenings(self._now))
+        return sorted({self._now} | {end for end in ends if end > self._now and end != NEVER})
 
     def _at(self, job: int, time: float) -> Hole | None:
         desk = self._desk
@@ -184,7 +185,7 @@ class GraphProfile:
         if (desk.book.demand[:, job] > self._sums(state)).any():
             return None
         window = self._window(state, time, time + desk.book.durations[job])
-        selection = desk.seek(desk.request(job), window)
+        selection = desk.seek_at(job, window, time)
         return None if selection is None else Hole(time, selection)
 
     def _window(self, state: Availability, begin: float, end: float) -> Availability:

@@ -10,10 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 from simsched.graph.resource_graph import collector_paused
 from simsched.match.policy import find_policy
+from simsched.simulate.conditions import Conditions
 from simsched.simulate.config import RunConfig
+from simsched.simulate.disruption import Disruption, closures_of
 from simsched.simulate.engine import Engine
+from simsched.simulate.outages import FAILURE
 from simsched.simulate.prepare import prepare
 from simsched.simulate.record import Recorder
+from simsched.simulate.record_events import EventLog
 from simsched.simulate.record_lines import AllocationLog
 from simsched.simulate.result import Result, counts_of, job_columns
 
@@ -38,6 +42,7 @@ def simulate(
     seed: int = 0,
     *,
     allocations: bool = True,
+    eventlog: bool = False,
     sink: BinaryIO | None = None,
     inputs: Mapping[str, str | Path] | None = None,
     progress: Callable[[Engine], None] | None = None,
@@ -51,6 +56,7 @@ def simulate(
     queue_policy, match_policy : names; `options` are further fields of `RunConfig`.
     seed : of every random choice; the same seed gives the same result, to the byte.
     allocations : whether to note who got what (R documents); without them a run is faster.
+    eventlog : whether to note every job's events (RFC 18 and 21).
     sink : a binary file that takes the allocations while the run goes on; None keeps them in memory.
     inputs : the files of the ``cluster`` and the ``workload``, to be named with their digests.
     progress : called every few thousand passes with the engine.
@@ -63,15 +69,14 @@ def simulate(
     """
     config = make_config(queue_policy=queue_policy, match_policy=match_policy, seed=seed, **options)
     began = time.perf_counter()
-    index = cluster.index
-    prepared = prepare(workload.jobs, index, config)
-    log = _log(workload, prepared, index, config, sink) if allocations else None
-    recorder = Recorder(len(workload), _pools(cluster), log)
-    engine = Engine(prepared, index, config, recorder)
+    engine, prepared = _engine(
+        cluster, workload, config, allocations=allocations, eventlog=eventlog, sink=sink
+    )
     engine.progress = progress
     engine.stop = stop
     with collector_paused():
         complete = engine.run()
+    recorder = engine.recorder
     jobs = job_columns(workload, prepared, recorder)
     totals = totals_of(cluster)
     sources = (("cluster", cluster), ("workload", workload))
@@ -81,12 +86,40 @@ def simulate(
         "seed": config.seed,
         "config": config.to_dict(),
         "inputs": [_input(role, value, inputs) for role, value in sources],
-        "cluster": {"name": cluster.name, "targets": len(index), "totals": totals},
+        "cluster": {"name": cluster.name, "targets": len(cluster.index), "totals": totals},
         "workload": {"name": workload.name, "skipped": dict(workload.skipped_counts)},
         "counts": counts_of(jobs),
         **_speed(began, engine.done),
     }
-    return Result(jobs, recorder.timeline(totals), meta, log)
+    return Result(jobs, recorder.timeline(totals), meta, recorder.log, recorder.events)
+
+
+def _engine(
+    cluster: Cluster,
+    workload: Workload,
+    config: RunConfig,
+    *,
+    allocations: bool,
+    eventlog: bool,
+    sink: BinaryIO | None,
+) -> tuple[Engine, Prepared]:
+    """Prepare the jobs, and put the engine together with what it needs for this configuration."""
+    index, jobs = cluster.index, workload.jobs
+    conditions = Conditions(jobs, honour_think_times=config.think_times == "honour")
+    closures = closures_of(config.outages, index)
+    counts_decide = all(outage.kind == FAILURE for outage in config.outages)
+    prepared = prepare(jobs, index, config, dependent=conditions.conditional, counts_decide=counts_decide)
+    log = _log(workload, prepared, index, config, sink) if allocations else None
+    events = EventLog([job.id for job in jobs]) if eventlog else None
+    recorder = Recorder(len(jobs), _pools(cluster), log, events)
+    needed = conditions if conditions.conditional else None
+    engine = Engine(prepared, index, config, recorder, conditions=needed, closures=closures)
+    if config.outages or config.failures is not None:
+        disruption = Disruption(
+            engine, index, config.outages, config.failures, config.on_failure, config.seed
+        )
+        disruption.schedule(jobs[0].submit if jobs else 0)
+    return engine, prepared
 
 
 def _log(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
 from simsched.errors import ConfigError
@@ -10,10 +10,14 @@ from simsched.errors import ConfigError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from simsched.simulate.outages import Failures, Outage
+
 CHOICES = {
     "overrun": ("timeout", "allow"),
     "passes": ("instant", "event"),
     "candidates": ("requested", "actual"),
+    "think_times": ("ignore", "honour"),
+    "on_failure": ("requeue", "fail"),
 }
 
 
@@ -32,6 +36,11 @@ class RunConfig:
         after each event.
     candidates : what backfill candidates are judged by: their ``requested`` durations, or the
         ``actual`` ones that no scheduler can know.
+    think_times : ``honour`` lets a job become eligible only its think time after the end of the
+        job that precedes it (SWF columns 17 and 18).
+    outages : times at which targets fail, are drained or are kept free for maintenance.
+    failures : how targets fail by chance, or None.
+    on_failure : whether a job on a target that fails is queued again or ends there.
     """
 
     queue_policy: str = "easy"
@@ -41,6 +50,10 @@ class RunConfig:
     overrun: str = "timeout"
     passes: str = "instant"
     candidates: str = "requested"
+    think_times: str = "ignore"
+    outages: tuple[Outage, ...] = ()
+    failures: Failures | None = None
+    on_failure: str = "requeue"
     queue_options: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -53,4 +66,12 @@ class RunConfig:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the configuration as plain data, for ``run.json``."""
-        return asdict(self)
+        plain = {f.name: getattr(self, f.name) for f in fields(self)}
+        plain["queue_options"] = dict(self.queue_options)
+        plain["failures"] = self.failures and asdict(self.failures)
+        plain["outages"] = [{**_plain(outage), "ranks": str(outage.ranks)} for outage in self.outages]
+        return plain
+
+
+def _plain(outage: Outage) -> dict[str, Any]:
+    return {f.name: getattr(outage, f.name) for f in fields(outage)}

@@ -70,7 +70,8 @@ class RunDirectory:
         self._write_allocations(result)
         write_parquet(self._work / "jobs.parquet", result.jobs)
         write_parquet(self._work / "timeline.parquet", result.timeline)
-        for name, text in files.items():
+        events = {"eventlog.jsonl": result.events.text()} if result.events is not None else {}
+        for name, text in {**events, **files}.items():
             (self._work / name).write_text(text, encoding="utf-8")
         text = json.dumps(_finite(result.meta), indent=2, ensure_ascii=False, allow_nan=False)
         (self._work / "run.json").write_text(text + "\n", encoding="utf-8")

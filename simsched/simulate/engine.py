@@ -13,52 +13,79 @@ import numpy as np
 from simpy.core import StopSimulation
 
 from simsched.match.allocate import Availability
+from simsched.schedule.calendar import Calendar
 from simsched.schedule.desk import Desk
 from simsched.schedule.order import job_order
 from simsched.schedule.plan import Plan
 from simsched.schedule.policies import queue_policy
 from simsched.schedule.waiting import Waiting
 from simsched.simulate.clock import END, SUBMISSION, Clock
-from simsched.simulate.lifecycle import ARRIVED, ENDED, STARTED, State
-from simsched.simulate.record import COMPLETED, TIMEOUT
+from simsched.simulate.lifecycle import ARRIVED, ENDED, STARTED, State, step
+from simsched.simulate.record import CANCELED, COMPLETED, FAILED, TIMEOUT
 
 if TYPE_CHECKING:
     import threading
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Sequence
 
     from simpy.events import Event
 
     from simsched.graph.index import Index
+    from simsched.schedule.calendar import Closure
     from simsched.schedule.desk import Start
+    from simsched.simulate.conditions import Conditions, Met
     from simsched.simulate.config import RunConfig
     from simsched.simulate.prepare import Prepared
     from simsched.simulate.record import Recorder
 
 #: Passes between two reports of progress.
 REPORT_EVERY = 512
+HELD = "held: its urgency is 0 or it was submitted on hold"
 
 
 class Engine:
-    """Runs the prepared jobs to their ends; everything that happened is in the recorder."""
+    """Runs the prepared jobs to their ends; everything that happened is in the recorder.
 
-    def __init__(self, prepared: Prepared, index: Index, config: RunConfig, recorder: Recorder) -> None:
+    `conditions` knows what jobs wait for before they may be scheduled, or is None when none
+    does; `closures` are the targets that are known to be closed at some time.
+    """
+
+    def __init__(
+        self,
+        prepared: Prepared,
+        index: Index,
+        config: RunConfig,
+        recorder: Recorder,
+        *,
+        conditions: Conditions | None = None,
+        closures: Sequence[Closure] = (),
+    ) -> None:
         self.prepared = prepared
+        self.config = config
         self.recorder = recorder
+        self.conditions = conditions
         self.clock = Clock()
-        self.available = Availability(index)
-        self.plan = Plan(self.available, whole=prepared.takes_whole_targets)
+        self.plan = Plan(Availability(index), whole=prepared.takes_whole_targets)
         self.waiting = Waiting(prepared.book, job_order(config.order))
-        rng = np.random.default_rng(config.seed)
-        self.desk = Desk(prepared.book, self.plan, self.waiting, config.match_policy, rng)
+        self.desk = Desk(
+            prepared.book,
+            self.plan,
+            self.waiting,
+            config.match_policy,
+            np.random.default_rng(config.seed),
+            Calendar(closures),
+        )
         self.policy = queue_policy(config.queue_policy, config.queue_options)
         self.state = [State.NEW] * len(prepared.submits)
         self.done = 0
+        self.requeues: dict[int, int] = {}
         self.progress: Callable[[Engine], None] | None = None
         self.stop: threading.Event | None = None
         self._stopped = False
         self._each_event = config.passes == "event"
+        self._ends: list[float] = [-1.0] * len(prepared.submits)
         self._next = 0
         self._passes = 0
+        self._timers = 0
         self._queued_cores = 0
 
     def run(self) -> bool:
@@ -72,7 +99,13 @@ class Engine:
         """The simulated time, in seconds."""
         return self.clock.now
 
-    # -- what happens ---------------------------------------------------------------------
+    @property
+    def is_over(self) -> bool:
+        """Whether no job runs, waits for resources, waits for a time, or is still to come."""
+        coming = self._next < len(self.state) or self._timers
+        return not (coming or self.plan.held or self.waiting.ranks)
+
+    # -- submissions ------------------------------------------------------------------------
 
     def _schedule_submission(self) -> None:
         if self._next < len(self.prepared.submits):
@@ -81,10 +114,13 @@ class Engine:
     def _on_submission(self, _: Event) -> None:
         """Take in every job that is submitted now."""
         now = self.clock._now
-        submits = self.prepared.submits
+        submits, special = self.prepared.submits, self.prepared.special
         at = self._next
         while at < len(submits) and submits[at] == now:
-            self._arrive(at, now)
+            if at in special:
+                self._arrive_specially(at, now)
+            else:
+                self._arrive(at, now)
             at += 1
             if self._each_event:
                 self._pass(now)
@@ -93,32 +129,167 @@ class Engine:
         self._settle(now)
 
     def _arrive(self, job: int, now: float) -> None:
-        rejected = self.prepared.rejected.get(job)
-        if rejected is not None:
-            self.recorder.reject(job, *rejected)
-            self.state[job] = State.INACTIVE
-            self.done += 1
-            return
+        """Put a job into the queue."""
         self.state[job] = ARRIVED
-        self.recorder.eligible[job] = now
+        recorder = self.recorder
+        recorder.eligible[job] = now
+        if recorder.events is not None:
+            recorder.events.note(job, now, "submit", "validate", "depend", "priority")
+        self._enqueue(job)
+
+    def _enqueue(self, job: int) -> None:
         self.waiting.add(job)
         self._queued_cores += self.prepared.sizes[job]
+
+    def _arrive_specially(self, job: int, now: float) -> None:
+        """Take in a job that can never run, is held, will be cancelled, or waits for something."""
+        self.state[job] = State.DEPEND
+        if self.recorder.events is not None:
+            self.recorder.events.note(job, now, "submit", "validate")
+        rejected = self.prepared.rejected.get(job)
+        if rejected is not None:
+            self._give_up(job, now, *rejected)
+            return
+        cancel_at = self.prepared.cancels.get(job)
+        if cancel_at is not None:
+            self.clock.at(max(cancel_at, now), SUBMISSION, self._on_cancel, job)
+        if self.conditions is not None:
+            met = self.conditions.arrive(job, now)
+            self._schedule_timers()
+            if met is not None:
+                self._meet((met,), now)
+        else:
+            self._become_eligible(job, now)
+
+    def _become_eligible(self, job: int, now: float) -> None:
+        self.state[job] = ARRIVED
+        self.recorder.eligible[job] = now
+        if self.recorder.events is not None:
+            self.recorder.events.note(job, now, "depend", "priority")
+        if job in self.prepared.holds:
+            self.recorder.reasons[job] = HELD
+        else:
+            self._enqueue(job)
+
+    # -- dependencies -----------------------------------------------------------------------
+
+    def _meet(self, met: Iterable[Met], now: float) -> None:
+        """Let jobs whose dependencies are met into the queue, and end those that wait in vain."""
+        for job, reason in met:
+            if self.state[job] is not State.DEPEND:
+                continue
+            if reason is None:
+                self._become_eligible(job, now)
+            else:
+                self._give_up(job, now, FAILED, reason)
+
+    def _schedule_timers(self) -> None:
+        assert self.conditions is not None
+        timers, self.conditions.timers = self.conditions.timers, []
+        for time, job in timers:
+            self._timers += 1
+            self.clock.at(time, SUBMISSION, self._on_timer, job)
+
+    def _on_timer(self, event: Event) -> None:
+        assert self.conditions is not None
+        now = self.clock._now
+        self._timers -= 1
+        self._meet(self.conditions.elapsed(event._value), now)
+        self._settle(now)
+
+    def _on_started(self, event: Event) -> None:
+        """Let go the jobs that waited for another to start: the pass that started it is over."""
+        assert self.conditions is not None
+        now = self.clock._now
+        self._meet(self.conditions.started(event._value), now)
+        self._settle(now)
+
+    def _tell_conditions(self, job: int, now: float, result: int) -> None:
+        if self.conditions is not None:
+            self._meet(self.conditions.ended(job, now, result), now)
+            self._schedule_timers()
+
+    # -- ends -------------------------------------------------------------------------------
 
     def _on_end(self, event: Event) -> None:
         now = self.clock._now
         job: int = event._value
-        plan, desk = self.plan, self.desk
+        if self._ends[job] == now and job in self.plan.held:  # else it ended or was interrupted before
+            self._finish(job, now, TIMEOUT if self.prepared.timeouts[job] else COMPLETED)
+        self._settle(now)
+
+    def _finish(self, job: int, now: float, result: int) -> None:
+        self._free(job, now)
+        self.state[job] = ENDED
+        self.done += 1
+        recorder = self.recorder
+        recorder.finish(job, now, result)
+        if recorder.events is not None:
+            recorder.events.note(job, now, "finish", "release", "free", "clean")
+        if self.conditions is not None:
+            self._tell_conditions(job, now, result)
+
+    def _free(self, job: int, now: float) -> None:
+        """Give back what a job holds."""
+        desk, plan = self.desk, self.plan
         desk.released = True
         if plan.expected_end(job) > now:
             desk.moved = True
         plan.release(job)
-        self.state[job] = ENDED
+
+    def _give_up(self, job: int, now: float, result: int, reason: str) -> None:
+        """End a job that never started."""
+        self.state[job] = step(step(self.state[job], "exception"), "clean")
+        self.recorder.reject(job, result, reason)
         self.done += 1
-        self.recorder.finish(job, now, TIMEOUT if self.prepared.timeouts[job] else COMPLETED)
+        if self.recorder.events is not None:
+            self.recorder.events.tell(job, now, "exception", {"type": "fatal", "severity": 0, "note": reason})
+            self.recorder.events.note(job, now, "clean")
+        self._tell_conditions(job, now, result)
+
+    def _on_cancel(self, event: Event) -> None:
+        now = self.clock._now
+        job: int = event._value
+        reason = "cancelled"
+        if job in self.plan.held:
+            self.interrupt(job, now, CANCELED, reason)
+        elif self.state[job] in (State.DEPEND, State.SCHED):
+            if job in self.waiting:
+                self.waiting.remove(job)
+                self._queued_cores -= self.prepared.sizes[job]
+                self.desk.released = self.desk.moved = True  # who was behind it may be first now
+            if self.conditions is not None:
+                self.conditions.forget(job)
+            self._give_up(job, now, CANCELED, reason)
         self._settle(now)
 
+    def interrupt(self, job: int, now: float, result: int, reason: str) -> None:
+        """End a running job before its time."""
+        self.recorder.reasons[job] = reason
+        if self.recorder.events is not None:
+            self.recorder.events.tell(job, now, "exception", {"type": "fatal", "severity": 0, "note": reason})
+            self.recorder.events.note(job, now, "release", "free", "clean")
+        events, self.recorder.events = self.recorder.events, None
+        self._finish(job, now, result)
+        self.recorder.events = events
+
+    def requeue(self, job: int, now: float, reason: str) -> None:
+        """Take a running job off its resources and put it back into the queue, to run from its start."""
+        self._free(job, now)
+        self.state[job] = step(self.state[job], "requeue")
+        times = self.requeues[job] = self.requeues.get(job, 0) + 1
+        self.recorder.requeue(job, now, f"queued again {times} times: {reason}")
+        if self.recorder.events is not None:
+            self.recorder.events.tell(job, now, "requeue", {"note": reason})
+        self._enqueue(job)
+
+    # -- passes -----------------------------------------------------------------------------
+
+    def settle(self) -> None:
+        """Run the pass once nothing else happens at this instant; for what else may happen."""
+        self._settle(self.clock._now)
+
     def _settle(self, now: float) -> None:
-        """Run the pass once nothing else happens at this instant."""
         if self._each_event or self.clock.last_of_instant():
             self._pass(now)
 
@@ -138,12 +309,23 @@ class Engine:
 
     def _start(self, started: list[Start], now: float) -> None:
         """Note what the pass started, and when it will end."""
-        prepared, recorder, at, state = self.prepared, self.recorder, self.clock.at, self.state
+        prepared, recorder, at, state, ends = (
+            self.prepared,
+            self.recorder,
+            self.clock.at,
+            self.state,
+            self._ends,
+        )
         for job, selection, backfilled in started:
             state[job] = STARTED
             recorder.begin(job, now, selection, backfilled)
             self._queued_cores -= prepared.sizes[job]
-            at(now + prepared.runtimes[job], END, self._on_end, job)
+            end = ends[job] = now + prepared.runtimes[job]
+            at(end, END, self._on_end, job)
+            if recorder.events is not None:
+                recorder.events.note(job, now, "alloc", "start")
+            if self.conditions is not None:
+                at(now, SUBMISSION, self._on_started, job)
 
     def _report(self) -> None:
         """Tell how far the run is, and stop it if somebody wants it to."""

@@ -17,7 +17,7 @@ from simsched.schedule.book import Book
 from simsched.simulate.record import DROPPED, INFEASIBLE
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from simsched.formats.jobspec import Jobspec
     from simsched.graph.index import Index
@@ -42,6 +42,9 @@ class Prepared:
     timeouts : 1 where the job is ended at its duration.
     rejected : job → (result, reason) for those that can never run.
     sizes : cores (or first units) that the job demands.
+    holds : jobs that are held and never released.
+    cancels : job → when it is cancelled.
+    special : jobs whose arrival is not plain: rejected, held, to be cancelled, or dependent.
     takes_whole_targets : whether every job takes execution targets whole, whatever it gets.
     """
 
@@ -52,10 +55,24 @@ class Prepared:
     rejected: dict[int, tuple[int, str]]
     sizes: list[int]
     takes_whole_targets: bool
+    holds: frozenset[int]
+    cancels: dict[int, float]
+    special: frozenset[int]
 
 
-def prepare(jobs: Sequence[Job], index: Index, config: RunConfig) -> Prepared:
-    """Compile every job's request, and find out which jobs can never run on this cluster."""
+def prepare(
+    jobs: Sequence[Job],
+    index: Index,
+    config: RunConfig,
+    *,
+    dependent: Collection[int] = (),
+    counts_decide: bool = True,
+) -> Prepared:
+    """Compile every job's request, and find out which jobs can never run on this cluster.
+
+    `dependent` are the jobs that wait for something besides resources.  Unless `counts_decide`,
+    every match is asked of the matcher: closed or drained targets cannot be counted away.
+    """
     kinds = _Kinds(index, find_policy(config.match_policy))
     numbers = [kinds.number(job.jobspec) for job in jobs]
     durations = [_duration(job) for job in jobs]
@@ -70,10 +87,14 @@ def prepare(jobs: Sequence[Job], index: Index, config: RunConfig) -> Prepared:
             rejected.setdefault(at, (DROPPED, NO_END))
     judged = [min(a, b) for a, b in zip(runtimes, durations, strict=True)]
     judged = judged if config.candidates == "actual" else durations
-    book = _book(jobs, kinds, numbers, durations, judged)
+    book = _book(jobs, kinds, numbers, durations, judged, counts_decide=counts_decide)
     submits = [job.submit for job in jobs]
     whole = _takes_whole_targets(book.single, index)
-    return Prepared(book, submits, runtimes, timeouts, rejected, book.sizes.tolist(), whole)
+    holds = frozenset(at for at, job in enumerate(jobs) if job.hold or job.urgency == 0)
+    cancels = {at: job.cancel_at for at, job in enumerate(jobs) if job.cancel_at is not None}
+    special = holds.union(cancels, rejected, dependent)
+    sizes = book.sizes.tolist()
+    return Prepared(book, submits, runtimes, timeouts, rejected, sizes, whole, holds, cancels, special)
 
 
 def _takes_whole_targets(single: str | None, index: Index) -> bool:
@@ -155,11 +176,17 @@ def _runtimes(
 
 
 def _book(
-    jobs: Sequence[Job], kinds: _Kinds, numbers: list[int], durations: list[float], judged: list[float]
+    jobs: Sequence[Job],
+    kinds: _Kinds,
+    numbers: list[int],
+    durations: list[float],
+    judged: list[float],
+    *,
+    counts_decide: bool,
 ) -> Book:
     whole = kinds.policy.whole_nodes
     plain = [None if request is None else plain_units(request, whole=whole) for request in kinds.requests]
-    single = _single(kinds.requests, plain)
+    single = _single(kinds.requests, plain) if counts_decide else None
     types = (single,) if single else _types(kinds.requests)
     table = np.zeros((len(types), len(kinds.requests)), dtype=np.int64)
     for number, request in enumerate(kinds.requests):

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from simsched.match.selection import Selection
     from simsched.schedule.plan import Plan
+    from simsched.simulate.record_events import EventLog
     from simsched.simulate.record_lines import AllocationLog
 
 #: Results of jobs, by code.
@@ -39,8 +40,11 @@ BLOCK = 65_536
 class Recorder:
     """Per-job facts, the timeline and the stream of allocations of one run."""
 
-    def __init__(self, jobs: int, pools: Sequence[str], log: AllocationLog | None) -> None:
+    def __init__(
+        self, jobs: int, pools: Sequence[str], log: AllocationLog | None, events: EventLog | None = None
+    ) -> None:
         self.log = log
+        self.events = events
         self.eligible: list[float] = [NEVER] * jobs
         self.start: list[float] = [NEVER] * jobs
         self.end: list[float] = [NEVER] * jobs
@@ -76,6 +80,16 @@ class Recorder:
         if self.log is not None:
             self.log.release(job, now)
 
+    def requeue(self, job: int, now: float, reason: str) -> None:
+        """Note that a job was taken off its resources and waits again."""
+        self.start[job] = NEVER
+        self.result[job] = PENDING
+        self.counts[job] = (0, 0, 0, 0)
+        self.backfilled[job] = 0
+        self.reasons[job] = reason
+        if self.log is not None:
+            self.log.release(job, now)
+
     def reject(self, job: int, result: int, reason: str) -> None:
         """Note that a job will never run, and why."""
         self.result[job] = result
@@ -89,7 +103,22 @@ class Recorder:
         elif len(rows) >= BLOCK:
             self._pack()
         total = plan.available.total
+        if not plan.all_up or self.down:
+            self._note_down(now, plan)
         rows.append((now, queued, demand, len(plan.held), plan.idle, *map(total.__getitem__, self._pools)))
+
+    def _note_down(self, now: float, plan: Plan) -> None:
+        """Note what is neither free nor in use: units on targets that are down."""
+        available = plan.available
+        used = dict.fromkeys(self._pools, 0)
+        for selection in plan.held.values():
+            for type_, units in selection.counts.items():
+                used[type_] += units
+        pools = available.index.pool_types
+        down = {name: pools[name].total - available.total[name] - used[name] for name in self._pools}
+        down["node"] = len(available.use) - plan.idle - int((available.use > 0).sum())
+        if not self.down or self.down[-1][1] != down:
+            self.down.append((now, down))
 
     def _pack(self) -> None:
         """Turn the rows that have gathered into one array: eight bytes a number."""

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from simsched.simulate.prepare import Prepared
     from simsched.simulate.record import Recorder
+    from simsched.simulate.record_events import EventLog
     from simsched.simulate.record_lines import AllocationLog
     from simsched.workload.job import Job, Skip, Workload
 
@@ -32,12 +33,14 @@ class Result:
     timeline : the columns of ``timeline.parquet``.
     meta : what ``run.json`` says.
     log : the allocations, or None if the run did not note them.
+    events : every job's events, or None.
     """
 
     jobs: Mapping[str, Any]
     timeline: Mapping[str, Any]
     meta: Mapping[str, Any]
     log: AllocationLog | None = field(default=None, repr=False)
+    events: EventLog | None = field(default=None, repr=False)
 
     def save(self, directory: str | Path, *, files: Mapping[str, str] | None = None) -> Path:
         """Write the run directory and return its path; `files` are further texts by file name.

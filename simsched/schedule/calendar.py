@@ -1,0 +1,53 @@
+"""`Calendar`: targets that will be closed for a known time, such as a day of maintenance.
+
+A job may not start on a target that closes before its requested end.  The question is asked
+job by job and time by time, so that a short job still runs there beforehand.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from simsched.graph.kinds import Ints
+    from simsched.match.allocate import Availability
+
+
+class Closure(NamedTuple):
+    """Targets (ordinals) that are closed from `start` until `end`, in seconds."""
+
+    start: float
+    end: float
+    targets: Ints
+
+
+class Calendar:
+    """The closures that are known beforehand; true if there are any."""
+
+    def __init__(self, closures: Sequence[Closure] = ()) -> None:
+        self._closures = sorted(closures, key=lambda closure: (closure.start, closure.end))
+
+    def __bool__(self) -> bool:
+        return bool(self._closures)
+
+    def closed(self, begin: float, end: float) -> Ints | None:
+        """Return the targets that are closed at any time from `begin` until `end`; None if none are."""
+        found = [c.targets for c in self._closures if c.start < end and begin < c.end]
+        return np.unique(np.concatenate(found)) if found else None
+
+    def reopenings(self, after: float) -> list[float]:
+        """Return the times after `after` at which something opens again."""
+        return [closure.end for closure in self._closures if after < closure.end < float("inf")]
+
+    def within(self, state: Availability, begin: float, end: float) -> Availability:
+        """Return what of `state` may be used from `begin` until `end`."""
+        closed = self.closed(begin, end)
+        if closed is None:
+            return state
+        left = state.copy()
+        left.set_status(closed, up=False)
+        return left

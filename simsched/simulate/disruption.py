@@ -1,0 +1,143 @@
+"""`Disruption`: makes outages happen to a running engine.
+
+A target may be out for several reasons at once; it is up again when the last of them ends.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from simsched.schedule.calendar import Closure
+from simsched.simulate.clock import DISRUPTION
+from simsched.simulate.outages import FAILURE, MAINTENANCE, targets_of
+from simsched.simulate.record import FAILED
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from simpy.events import Event
+
+    from simsched.graph.index import Index
+    from simsched.graph.kinds import Ints
+    from simsched.simulate.engine import Engine
+    from simsched.simulate.outages import Failures, Outage
+
+#: A job that was interrupted so often is given up.
+MOST_REQUEUES = 100
+
+
+def closures_of(outages: Sequence[Outage], index: Index) -> list[Closure]:
+    """Return the outages that are announced beforehand.
+
+    Raises
+    ------
+    ConfigError
+        If an outage names a rank that the cluster does not have.
+    """
+    found = [outage for outage in outages if outage.kind == MAINTENANCE]
+    return [Closure(outage.start, outage.end, targets_of(outage.ranks, index)) for outage in found]
+
+
+class Disruption:
+    """Takes targets down and up again, and interrupts what runs on those that fail.
+
+    `on_failure` is ``requeue`` or ``fail``.  The times between failures are drawn with a
+    generator of their own, one target after the other.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        index: Index,
+        outages: Sequence[Outage],
+        failures: Failures | None,
+        on_failure: str,
+        seed: int,
+    ) -> None:
+        self._engine = engine
+        self._index = index
+        self._outages = [(outage, targets_of(outage.ranks, index)) for outage in outages]
+        self._failures = failures
+        self._requeue = on_failure == "requeue"
+        self._rng = np.random.default_rng([seed, 1])
+        self._out = np.zeros(len(index), dtype=np.int64)
+        self._reserved = ~engine.plan.available.up  # down from the beginning, for good
+
+    def schedule(self, begin: float) -> None:
+        """Enter everything into the engine's clock; random failures begin at `begin`."""
+        clock = self._engine.clock
+        for outage, targets in self._outages:
+            clock.at(max(outage.start, 0), DISRUPTION, self._on_down, (outage.kind, targets, outage.note))
+            if outage.end != float("inf"):
+                clock.at(max(outage.end, 0), DISRUPTION, self._on_up, targets)
+        if self._failures is not None:
+            for target in range(len(self._index)):
+                self._draw_failure(target, begin)
+
+    def _draw_failure(self, target: int, now: float) -> None:
+        assert self._failures is not None
+        when = now + self._failures.lifetime(self._rng)
+        self._engine.clock.at(when, DISRUPTION, self._on_failure, np.array([target], dtype=np.int64))
+
+    def _on_failure(self, event: Event) -> None:
+        """Let one target fail, and draw when it will be repaired."""
+        assert self._failures is not None
+        if self._engine.is_over:
+            return
+        targets: Ints = event._value
+        now = self._engine.now
+        self._engine.clock.at(now + self._failures.repair(self._rng), DISRUPTION, self._on_repair, targets)
+        self._take_down(FAILURE, targets, "node failure")
+        self._engine.settle()
+
+    def _on_repair(self, event: Event) -> None:
+        targets: Ints = event._value
+        self._bring_up(targets)
+        self._draw_failure(int(targets[0]), self._engine.now)
+        self._engine.settle()
+
+    def _on_down(self, event: Event) -> None:
+        kind, targets, note = event._value
+        self._take_down(kind, targets, note or kind)
+        self._engine.settle()
+
+    def _on_up(self, event: Event) -> None:
+        self._bring_up(event._value)
+        self._engine.settle()
+
+    def _take_down(self, kind: str, targets: Ints, note: str) -> None:
+        engine = self._engine
+        if kind == FAILURE:
+            self._interrupt(targets, note)
+        self._out[targets] += 1
+        gone = targets[(self._out[targets] == 1) & ~self._reserved[targets]]
+        if len(gone):
+            engine.plan.set_status(gone, up=False)
+        engine.desk.moved = True
+
+    def _bring_up(self, targets: Ints) -> None:
+        self._out[targets] -= 1
+        back = targets[(self._out[targets] == 0) & ~self._reserved[targets]]
+        if len(back):
+            self._engine.plan.set_status(back, up=True)
+        self._engine.desk.released = self._engine.desk.moved = True
+
+    def _interrupt(self, targets: Ints, note: str) -> None:
+        """End or queue again whatever runs on the targets."""
+        engine = self._engine
+        failed = np.zeros(len(self._index), dtype=np.bool_)
+        failed[targets] = True
+        hit = [job for job, selection in engine.plan.held.items() if failed[selection.targets].any()]
+        for job in sorted(hit):
+            hosts = self._hosts(engine.plan.held[job].targets, failed)
+            reason = f"{note} of {hosts}"
+            if self._requeue and engine.requeues.get(job, 0) < MOST_REQUEUES:
+                engine.requeue(job, engine.now, reason)
+            else:
+                engine.interrupt(job, engine.now, FAILED, reason)
+
+    def _hosts(self, targets: Ints, failed: Any) -> str:
+        names = [self._index.hosts[target] for target in targets[failed[targets]].tolist()]
+        return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")

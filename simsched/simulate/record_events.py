@@ -1,0 +1,38 @@
+"""``eventlog.jsonl``: every job's events after RFC 18 and 21, in the order in which they happened.
+
+One line an event: ``{"id": job, "timestamp": t, "name": …, "context": {…}}``.  Replaying the
+names of one job over `lifecycle.TRANSITIONS` gives the state that the job is in.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_encode = msgspec.json.Encoder().encode
+
+
+class EventLog:
+    """Collects events as lines."""
+
+    def __init__(self, ids: Sequence[int | str]) -> None:
+        self._ids = ids
+        self._lines: list[bytes] = []
+
+    def note(self, job: int, now: float, *names: str) -> None:
+        """Write down that these events happened to a job, all at `now`."""
+        for name in names:
+            self._lines.append(_encode({"id": self._ids[job], "timestamp": now, "name": name}) + b"\n")
+
+    def tell(self, job: int, now: float, name: str, context: dict[str, Any]) -> None:
+        """Write down one event with its context."""
+        line = {"id": self._ids[job], "timestamp": now, "name": name, "context": context}
+        self._lines.append(_encode(line) + b"\n")
+
+    def text(self) -> str:
+        """Return all lines."""
+        return b"".join(self._lines).decode()
