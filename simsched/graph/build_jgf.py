@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from simsched.errors import ClusterError, FormatError
 from simsched.formats.idset import Idset
 from simsched.formats.jgf_values import UNSET, OddEdge, OddVertex
-from simsched.graph.pool import DOWN, DRAINED, NOTHING, OUTER, STATUSES, UP, Pool, check_pool
+from simsched.graph.pool import DOWN, DRAINED, NOTHING, OUTER, STATUSES, UP, Pool, check_pool, split_name
 from simsched.graph.resource_graph import (
     CONTAINMENT,
     CONTAINS,
@@ -89,8 +89,7 @@ class _PoolReader:
         share = self._text.setdefault
         type_ = share(m.type, m.type)
         basename = type_ if m.basename is UNSET else share(m.basename, m.basename)
-        id_ = None if m.id is UNSET or m.id is None or m.id == -1 else m.id
-        name = m.name if m.name is not UNSET else (basename if id_ is None else f"{basename}{id_}")
+        id_, name = _id_and_name(vertex, basename)
         ids = None if m.ids is UNSET else self._ids(m, vertex)
         pool = Pool(
             type=type_,
@@ -135,6 +134,38 @@ class _PoolReader:
         if m.paths is not UNSET:
             alone = m.paths.get(CONTAINMENT) if len(m.paths) == 1 else None
             self.paths[key] = m.paths if alone is None else alone
+
+
+def _id_and_name(vertex: Vertex, basename: str) -> tuple[int | None, str]:
+    """Return a vertex's id and name; where Fluxion's writer left the id out, as its reader infers it.
+
+    That is the number that the name (or the last name of its path) ends in, or ``uniq_id``.
+    A vertex without paths was not written by Fluxion: without an id it has none.
+    """
+    m = vertex.metadata
+    if m.id is not UNSET or m.paths is UNSET:
+        id_ = None if m.id is UNSET or m.id is None or m.id == -1 else m.id
+        return id_, m.name if m.name is not UNSET else (basename if id_ is None else f"{basename}{id_}")
+    path = m.paths.get(CONTAINMENT) or next(iter(m.paths.values()), "")
+    name = path.rpartition("/")[2] if m.name is UNSET else m.name
+    stem, number = split_name(name)
+    if stem == basename or (m.name is not UNSET and m.type == "node" and number is not None):
+        return number, name
+    if name == basename:
+        return None, name
+    unique = _uniq_id(vertex)
+    if m.name is not UNSET:
+        return unique, name
+    return unique, basename if unique is None else f"{basename}{unique}"
+
+
+def _uniq_id(vertex: Vertex) -> int | None:
+    """Return ``uniq_id``, by default the vertex's own id where that is a number."""
+    given = vertex.metadata.uniq_id
+    if type(given) is int:
+        return given if given >= 0 else None
+    own = vertex.id
+    return int(own) if own.isascii() and own.isdigit() and len(own) <= 15 else None
 
 
 def _status(m: Metadata, vertex: Vertex) -> str:

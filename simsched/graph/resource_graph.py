@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import networkx as nx
 
 from simsched.errors import ClusterError
+from simsched.formats.units import UNITS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -26,6 +27,8 @@ ResourceGraph: TypeAlias = "nx.MultiDiGraph[str]"
 
 CONTAINMENT = "containment"
 CONTAINS = "contains"
+MAX_TOTAL = 2**61
+
 REVERSED = frozenset({"in", "draws_from", "drawn-from", "part-of"})
 """Relationships that point from the part to the whole; a tree is walked along the others."""
 
@@ -137,6 +140,7 @@ def settle(graph: ResourceGraph) -> list[str]:
     for subsystem in subsystems(graph):
         if subsystem != CONTAINMENT:
             _check_acyclic(graph, subsystem)
+    _check_totals(graph)
     return _give_ranks(graph, below)
 
 
@@ -335,6 +339,19 @@ def _check_acyclic(graph: ResourceGraph, subsystem: str) -> None:
     if below:
         parent = {child: vertex for vertex, row in below.items() for child in row}
         raise ClusterError(f"a cycle in subsystem {subsystem!r}: {_cycle_from(next(iter(below)), parent)}")
+
+
+def _check_totals(graph: ResourceGraph) -> None:
+    """Check that what there is of a type can be added up in 64 bits, in bytes if units differ."""
+    sizes: Counter[tuple[str, str]] = Counter()
+    for _, pool in pools(graph):
+        if pool.size != 1:
+            sizes[pool.type, pool.unit] += pool.size
+    for (kind, unit), size in sizes.items():
+        alone = sum(other == kind for other, _ in sizes) == 1
+        factor = 1 if alone or unit not in UNITS else UNITS[unit].factor
+        if size * factor > MAX_TOTAL:
+            raise ClusterError(f"{size:,} {unit or 'units'} of type {kind!r} are too many to add up")
 
 
 def _parents_by_child(below: Mapping[str, list[str]]) -> dict[str, str]:

@@ -98,13 +98,13 @@ class _Writer:
         return self._with_extra(key, pool, metadata)
 
     def _metadata(self, key: str, pool: Pool, given: frozenset[str], *, full: bool) -> Metadata:
-        default_name = pool.basename if pool.id is None else f"{pool.basename}{pool.id}"
+        default_name = _default_name(pool, given)
         rank = self.ranks.get(key, -1) if full else self._own_rank(key, pool)
         return Metadata(
             type=pool.type,
             basename=pool.basename if "basename" in given or pool.basename != pool.type else UNSET,
             name=pool.name if "name" in given or pool.name != default_name else UNSET,
-            id=(-1 if pool.id is None else pool.id) if "id" in given or pool.id is not None else UNSET,
+            id=(-1 if pool.id is None else pool.id) if "id" in given else UNSET,
             uniq_id=_number(self.names[key]) if "uniq_id" in given else UNSET,
             rank=rank if "rank" in given or rank >= 0 else UNSET,
             exclusive=False if "exclusive" in given else UNSET,
@@ -173,6 +173,13 @@ _WHOLE = frozenset(
     {"basename", "name", "id", "uniq_id", "rank", "exclusive", "unit", "size", "uuid", "paths", "properties"}
 )
 _NEEDED = frozenset({"id", "rank", "uniq_id", "paths", "properties", "status", "unit", "uuid"})
+
+
+def _default_name(pool: Pool, given: frozenset[str]) -> str:
+    """Return the name that a reader finds without being told: from basename and id, or from the path."""
+    if "id" in given:
+        return pool.basename if pool.id is None else f"{pool.basename}{pool.id}"
+    return pool.name if "paths" in given else pool.basename
 
 
 def _number(name: str) -> int | str:

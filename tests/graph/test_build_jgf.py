@@ -180,6 +180,23 @@ def test_forms_that_the_writer_would_not_choose_are_kept():
     assert [pool_of(graph, key).status for key in "nm"] == ["down", "drained"]
 
 
+def test_ids_that_fluxion_leaves_out_are_inferred_as_its_reader_does():
+    doc = document(
+        [
+            vertex("0", "cluster", paths={"containment": "/cluster0"}),
+            vertex("1", "node", name="tux17", paths={"containment": "/cluster0/tux17"}),
+            vertex("2", "core", paths={"containment": "/cluster0/tux17/core5"}),
+            vertex("3", "memory", name="ram", paths={"containment": "/cluster0/tux17/ram"}),
+            vertex("4", "gpu", uniq_id=9, paths={"containment": "/cluster0/tux17/other"}),
+        ],
+        [edge("0", "1"), edge("1", "2"), edge("1", "3"), edge("1", "4")],
+    )
+    graph = graph_from_document(doc)
+    found = [(pool_of(graph, key).name, pool_of(graph, key).id) for key in graph]
+    assert found == [("cluster0", 0), ("tux17", 17), ("core5", 5), ("ram", 3), ("gpu9", 9)]
+    assert as_read(doc) == doc
+
+
 def test_several_subsystems_and_one_edge_in_two_of_them():
     doc = document(
         [vertex("c", "cluster"), vertex("n", "node"), vertex("s", "switch", paths={"network": "/switch"})],

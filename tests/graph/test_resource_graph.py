@@ -147,3 +147,26 @@ def test_filling_networkx_tables_is_what_its_own_methods_do(parents, data):
     assert nx.utils.graphs_equal(ours, theirs)
     assert list(ours.edges(keys=True)) == list(theirs.edges(keys=True))
     assert nx.utils.graphs_equal(ours.reverse(), theirs.reverse())
+
+
+@pytest.mark.parametrize(
+    ("sizes", "fits"),
+    [
+        ([(10**15, "TB")] * 2, True),
+        ([(10**15, "TB"), (5, "GB")], False),
+        ([(10**15, "")] * 3000, False),
+        ([(512, "GB"), (64, "GiB")] * 100, True),
+    ],
+)
+def test_what_there_is_of_a_type_has_to_add_up(sizes, fits):
+    graph = rg.new_graph("g")
+    rg.add_vertices(graph, [("n", numbered("node"))])
+    rg.add_vertices(
+        graph, [(f"m{i}", numbered("memory", i, size=s, unit=u)) for i, (s, u) in enumerate(sizes)]
+    )
+    rg.add_contained(graph, [("n", f"m{i}") for i in range(len(sizes))])
+    if fits:
+        rg.finish(graph)
+    else:
+        with pytest.raises(ClusterError, match="of type 'memory' are too many to add up"):
+            rg.finish(graph)
