@@ -42,6 +42,7 @@ def _merge(parts: list[Draw], avail: Availability, pick: Pick) -> Draw:
     once, where = np.unique(banks, return_inverse=True)
     numbers = np.zeros(len(once), dtype=np.int64)
     np.add.at(numbers, where, units)
+    numbers = np.minimum(numbers, avail.free[parts[0].type][once])
     return Draw(parts[0].type, once, numbers, int(numbers.sum()))
 
 
