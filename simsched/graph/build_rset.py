@@ -41,7 +41,8 @@ def from_rset(rset: ResourceSet, *, name: str = "cluster") -> ResourceGraph:
     """
     with collector_paused():
         frame = RsetFrame(rset)
-        graph = new_graph(name, source="R", document=frame.facts)
+        kept = {"scheduling": rset.scheduling} if rset.scheduling else {}
+        graph = new_graph(name, source="R", document={**frame.facts, **kept})
         add_vertices(graph, [(frame.root, numbered("cluster", 0))])
         edges: list[tuple[str, str]] = []
         add_vertices(graph, _vertices(frame, edges))

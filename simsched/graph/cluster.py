@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from simsched import bundled
 from simsched.errors import SimschedError
@@ -49,6 +49,26 @@ class Cluster:
         from simsched.graph.index import Index
 
         return Index(self.graph)
+
+    def to_dict(self, form: str = "r", *, dialect: str = "as-read") -> dict[str, Any]:
+        """Return the cluster as a document: ``r``, ``r+jgf``, ``jgf`` or ``treepool``.
+
+        `simsched.graph.losses.losses` says what a form cannot hold of this cluster.
+
+        Raises
+        ------
+        ConfigError
+            for an unknown form or dialect.
+        """
+        from simsched.graph.write import to_document
+
+        return to_document(self.graph, form, dialect=dialect)
+
+    def save(self, path: str | Path, form: str = "r", *, dialect: str = "fluxion") -> None:
+        """Write the cluster as JSON; errors as `to_dict`."""
+        from simsched.graph.write import to_bytes
+
+        Path(path).write_bytes(to_bytes(self.graph, form, dialect=dialect))
 
     def __repr__(self) -> str:
         return f"<Cluster {self.name!r}: {len(self.graph)} vertices>"

@@ -63,7 +63,8 @@ def _facts(graph: ResourceGraph) -> dict[str, Any]:
     if graph.graph.get("source") == "JGF":
         return {}
     document: Mapping[str, Any] = graph.graph.get("document", {})
-    return {key: value for key, value in document.items() if key != "scheduling"}
+    alone = graph.graph.get("source") == "R"  # otherwise scheduling is the graph or the topology
+    return {key: value for key, value in document.items() if alone or key != "scheduling"}
 
 
 def _properties(graph: ResourceGraph, found: Holdings) -> dict[str, Idset]:

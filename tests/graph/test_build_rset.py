@@ -46,6 +46,7 @@ def test_children_of_any_type_and_instance_local_properties_and_what_r_says_of_t
             "nslots": 2,
             "starttime": 0.0,
         },
+        "scheduling": {"hint": [1]},
         "attributes": {"system": {"scheduler": {"queue": "batch"}}},
     }
     graph = graph_from_document(document)

@@ -47,6 +47,14 @@ def test_clusters_travel_to_other_processes():
     assert again.index.targets == cluster.index.targets
 
 
+@pytest.mark.parametrize("form", ["r", "r+jgf", "jgf", "treepool"])
+def test_a_cluster_is_saved_and_loaded_again(tmp_path, form):
+    cluster = load_cluster("tiny")
+    cluster.save(tmp_path / "c.json", form)
+    again = load_cluster(tmp_path / "c.json")
+    assert again.to_dict() == cluster.to_dict()
+
+
 def test_a_cluster_says_what_it_is():
     assert repr(load_cluster("tiny")) == "<Cluster 'tiny': 11 vertices>"
 
