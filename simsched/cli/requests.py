@@ -169,12 +169,23 @@ def _emit(documents: list[Any], form: str, to_shape: Callable[[Any], str]) -> No
     else:
         from simsched.formats.yaml_out import to_yaml
 
-        sys.stdout.write("---\n".join(map(to_yaml, documents)))
+        _write("---\n".join(map(to_yaml, documents)))
 
 
 def _print_lines(lines: Iterable[str]) -> None:
     for line in lines:
-        print(line)
+        _write(f"{line}\n")
+
+
+def _write(text: str) -> None:
+    """Write an answer; `SimschedError` where the terminal's encoding has no such characters."""
+    try:
+        sys.stdout.write(text)
+    except UnicodeEncodeError as error:
+        bad = error.object[error.start]
+        raise SimschedError(
+            f"the character {bad!a} cannot be written in {error.encoding}", expected="UTF-8 text"
+        ) from None
 
 
 # ---------------------------------------------------------------- validate
@@ -194,10 +205,16 @@ def validate(args: argparse.Namespace) -> int:
         _print_json(reports)
     else:
         for report in reports:
-            _print_lines(map(str, report.faults))
+            _print_lines(_printable(str(fault)) for fault in report.faults)
             if report.is_valid and not args.quiet:
-                print(f"{report.where}: valid ({_counted(report)})")
+                _print_lines([_printable(f"{report.where}: valid ({_counted(report)})")])
     return 0 if all(report.is_valid for report in reports) else 2
+
+
+def _printable(text: str) -> str:
+    """Return a message without what standard output cannot show; it quotes what the file holds."""
+    encoding = sys.stdout.encoding or "utf-8"
+    return text.encode(encoding, "backslashreplace").decode(encoding)
 
 
 def _counted(report: Report) -> str:
@@ -218,7 +235,7 @@ def _print_json(reports: list[Report]) -> None:
         documents.append(
             {"file": report.where, "kind": report.kind, "valid": report.is_valid, "faults": faults}
         )
-    print(json.dumps(documents, indent=2, ensure_ascii=False))
+    _write(json.dumps(documents, indent=2) + "\n")
 
 
 def _report(path: str, kind: str) -> Report:
@@ -403,5 +420,5 @@ def _convert_constraint(args: argparse.Namespace) -> int:
     text = read_text(args.file)
     is_json = text.lstrip().startswith("{")
     constraint = from_json(load_document(text, args.file)) if is_json else parse_constraint(text.strip())
-    print(json.dumps(to_json(constraint)) if args.to == "rfc31" else constraint)
+    _print_lines([json.dumps(to_json(constraint)) if args.to == "rfc31" else str(constraint)])
     return 0

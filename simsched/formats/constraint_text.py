@@ -29,7 +29,7 @@ from simsched.formats.constraint import (
     Ranks,
     from_json,
 )
-from simsched.formats.marked import MarkedError, MarkedLimitError
+from simsched.formats.marked import MarkedError, MarkedLimitError, refuse_broken_text
 
 MAX_LENGTH = 100_000
 """Characters that a constraint text may have."""
@@ -82,6 +82,7 @@ def parse_text(text: str, where: str | None = None) -> Constraint:
 def _parse(text: str) -> Constraint:
     if len(text) > MAX_LENGTH:
         raise MarkedLimitError(f"the constraint has {len(text)} characters", expected=f"at most {MAX_LENGTH}")
+    refuse_broken_text(text)
     return _Parser(text).whole()
 
 

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
 from simsched.errors import FormatError, LimitError
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 WINDOW = 76
 """Characters of a long text that are shown around a fault."""
@@ -54,6 +58,16 @@ class MarkedError(FormatError):
 
 class MarkedLimitError(MarkedError, LimitError):
     """A marked fault that is a limit of ours and not of the standard."""
+
+
+def refuse_broken_text(text: str) -> None:
+    """Raise `MarkedError` for half a surrogate pair: the argument or file was no UTF-8.
+
+    >>> refuse_broken_text("node")
+    """
+    broken = None if text.isascii() else _SURROGATE.search(text)
+    if broken:
+        raise MarkedError("a byte that is no UTF-8", text=text, position=broken.start(), expected="text")
 
 
 def caret(text: str, position: int) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from simsched.errors import FormatError
@@ -13,6 +14,21 @@ if TYPE_CHECKING:
 
     from simsched.formats.jobspec import Jobspec
     from simsched.formats.vertex import ResourceVertex
+
+
+_SHAPE = re.compile(r"""\[?\s*(?:[^\W\d][\w.-]*|"[^"]*"|'[^']*')\s*(?:[=/{;\]]|\Z)""")
+
+
+def looks_like_shapes(text: str) -> bool:
+    """Whether the first line that counts begins as a shape does, and no JSON or YAML document.
+
+    >>> looks_like_shapes("[core;gpu]"), looks_like_shapes("node{unit: GB}"), looks_like_shapes("a: 1")
+    (True, True, False)
+    """
+    for line in text[:100_000].splitlines():
+        if line.strip() and not line.lstrip().startswith("#"):
+            return _SHAPE.match(line.strip()) is not None
+    return False
 
 
 def read_shapes(text: str, where: str) -> Iterator[tuple[str, str]]:
@@ -32,7 +48,7 @@ def load_resources(path: str | Path) -> list[tuple[ResourceVertex, ...]]:
 
     text = read_text(path)
     where = "standard input" if str(path) == "-" else str(path)
-    if detect_kind(text) == "text":
+    if looks_like_shapes(text) or detect_kind(text) == "text":
         return [parse_shape(shape, place) for shape, place in read_shapes(text, where)]
     return [_resources(document, text, where, i) for i, document in enumerate(_documents(text, where))]
 
@@ -78,7 +94,7 @@ def load_requests(path: str | Path, **options: Any) -> list[Jobspec]:
     text = read_text(path)
     where = "standard input" if str(path) == "-" else str(path)
     given = {key: value for key, value in options.items() if value is not None}
-    if detect_kind(text) == "text":
+    if looks_like_shapes(text) or detect_kind(text) == "text":
         shapes = read_shapes(text, where)
         return [_from_shape(shape, place, given) for shape, place in shapes]
     jobs = jobspecs_of(text, where)

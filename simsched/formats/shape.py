@@ -19,7 +19,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from simsched.formats.count import Count
-from simsched.formats.marked import MarkedError, MarkedLimitError
+from simsched.formats.marked import MarkedError, MarkedLimitError, refuse_broken_text
 from simsched.formats.shape_value import ValueReader, format_string, format_value
 from simsched.formats.vertex import DEFAULT_LABEL, ResourceVertex, walk
 
@@ -63,6 +63,7 @@ def parse_shape(text: str, where: str | None = None) -> tuple[ResourceVertex, ..
 def _parse(text: str) -> tuple[ResourceVertex, ...]:
     if len(text) > MAX_LENGTH:
         raise MarkedLimitError(f"the shape has {len(text)} characters", expected=f"at most {MAX_LENGTH}")
+    refuse_broken_text(text)
     return _Parser(text).resources()
 
 

@@ -18,6 +18,7 @@ from simsched.errors import ConfigError, FormatError, SimschedError
 from simsched.formats.faults import Fault, located
 from simsched.formats.jobspec_rules import faults_of
 from simsched.formats.marked import MarkedError
+from simsched.formats.requests import looks_like_shapes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -108,7 +109,7 @@ def validate_text(text: str, where: str, kind: RequestKind = "auto") -> Report:
     from simsched.formats.text import detect_kind
 
     form = detect_kind(text)
-    if kind == "auto" and form == "text":
+    if kind == "auto" and (form == "text" or looks_like_shapes(text)):
         return _lines(text, where, "shape")
     if form == "jsonl":
         return _json_lines(text, where, kind)

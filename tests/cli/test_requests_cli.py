@@ -92,6 +92,7 @@ def test_shapes_from_standard_input(run):
     status, out, _ = run("shape", "-", stdin="# two\nnode=2\n\ncore\n")
     assert status == 0
     assert load_yaml_all(out) == [[{"type": "node", "count": 2}], [{"type": "core", "count": 1}]]
+    assert run("shape", "-", "--format", "shape", stdin="[core=2; gpu]")[1] == "[core=2;gpu]\n"
     status, out, _ = run("shape", "-", "--jobspec", "--format", "json", stdin="slot/core\nslot/gpu\n")
     assert [json.loads(line)["version"] for line in out.splitlines()] == [1, 999]
 
@@ -130,6 +131,20 @@ def test_wrong_shapes_end_with_status_2_and_one_message(run, arguments, words):
     assert (status, out) == (2, "")
     assert words in err
     assert "Traceback" not in err
+
+
+def test_half_a_character_never_ends_in_a_traceback(run, tmp_path, monkeypatch):
+    path = tmp_path / "job.json"
+    document = Jobspec.from_shape("slot/core").to_dict()
+    document["resources"][0]["label"] = document["tasks"][0]["slot"] = "\ud800"
+    path.write_text(json.dumps(document))
+    buffer = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
+    monkeypatch.setattr(sys, "stdout", buffer)
+    for arguments in (["shape", "--from", path], ["convert", path, "--to", "json"], ["validate", path]):
+        assert main([str(argument) for argument in arguments]) in {0, 2}
+    document["tasks"][0]["slot"] = "\udfff"
+    path.write_text(json.dumps(document))
+    assert main(["validate", str(path)]) == 2
 
 
 def test_unknown_options_are_argparse_errors(run):

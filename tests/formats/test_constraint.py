@@ -289,6 +289,11 @@ def test_deep_texts_end_in_a_clear_error(text):
         parse_constraint(text)
 
 
+def test_bytes_that_are_no_text_are_refused():
+    with pytest.raises(MarkedError, match="no UTF-8"):
+        parse_constraint("ssd\udcff")
+
+
 def test_a_long_text_is_refused():
     with pytest.raises(LimitError, match="200001 characters"):
         parse_constraint("a " * 100_000 + "b")

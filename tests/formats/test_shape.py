@@ -483,6 +483,12 @@ def test_a_hundred_levels_are_fine():
     assert format_shape(parse_shape(text)) == text
 
 
+def test_bytes_that_are_no_text_are_refused():
+    with pytest.raises(MarkedError, match="no UTF-8") as caught:
+        parse_shape("node{id:a\udcff}")
+    assert caught.value.position == 9
+
+
 @pytest.mark.parametrize("text", ["core=" + "1" * 10_000_000, "[" + "core;" * 2_000_000 + "core]"])
 def test_ten_megabytes_are_refused_at_once(text):
     with pytest.raises(LimitError, match="characters"):

@@ -219,6 +219,20 @@ def test_shapes_one_a_line():
 
 
 @pytest.mark.parametrize(
+    "shape", ["[core;gpu]", "[ core=2 ]", "node{unit: GB}", "'my type'/core", "core", "a-b=4"]
+)
+def test_shapes_are_told_from_documents(shape):
+    assert validate_text(f"# a comment\n{shape}\n", "x").kind == "shape"
+
+
+@pytest.mark.parametrize(
+    "document", ["version: 1", "---\nversion: 1", "{version: 1}", "- version: 1", '[{"a": 1}]', "{}"]
+)
+def test_documents_are_told_from_shapes(document):
+    assert validate_text(document, "x").kind == "jobspec"
+
+
+@pytest.mark.parametrize(
     ("text", "place"),
     [
         ("ssd and not host:n[0-3]", None),
