@@ -301,3 +301,26 @@ def test_a_package_that_does_not_load_is_our_users_error_and_no_traceback(plugge
         ss.Matcher(four, policy="gone")
     with pytest.raises(ss.errors.ConfigError, match="'number' is a int"):
         ss.Matcher(four, policy="number")
+
+
+def test_the_example_package_of_the_manual(plugged, tiny):
+    """docs/examples/simsched-evenfirst, as its entry points name it."""
+    import importlib.util
+    import tomllib
+    from pathlib import Path
+
+    folder = Path(__file__).parents[2] / "docs" / "examples" / "simsched-evenfirst"
+    project = tomllib.loads((folder / "pyproject.toml").read_text())["project"]
+    source = folder / "src" / "simsched_evenfirst" / "__init__.py"
+    spec = importlib.util.spec_from_file_location("simsched_evenfirst", source)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    points = project["entry-points"][policies.GROUP]
+    plugged(**{name: getattr(module, value.partition(":")[2]) for name, value in points.items()})
+
+    def ranks(policy, *shapes):
+        matcher = ss.Matcher(tiny, policy=policy)
+        return [str(matcher.match(JOBSPEC(shape)).R.ranks) for shape in shapes]
+
+    assert ranks("evenfirst", "slot=2/node", "slot/node", "slot/node") == ["0,2", "1", "3"]
+    assert ranks("coolest", *["slot/core"] * 4) == ["0", "1", "2", "3"]
