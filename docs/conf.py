@@ -16,6 +16,9 @@ html_theme = "alabaster"
 html_theme_options = {"description": "Simulated scheduler and matching engine for Flux-style clusters"}
 
 myst_heading_anchors = 3
-suppress_warnings = ["myst.xref_missing"]  # the README links to files outside the manual
+suppress_warnings = [
+    "myst.xref_missing",  # the README links to files outside the manual
+    "ref.python",  # several classes have a `name`
+]
 autodoc_typehints = "signature"
 napoleon_google_docstring = False

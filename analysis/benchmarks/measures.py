@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import gc
 import json
-import os
 import resource
 import statistics
 import subprocess
@@ -17,17 +16,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from analysis.benchmarks.bare_loop import bare_loop
-
 REPOSITORY = Path(__file__).resolve().parents[2]
-TRACES = Path(os.environ.get("SIMSCHED_TRACES") or REPOSITORY.parent / "shared" / "traces")
-
-#: Name → (file, processors).
-WORKLOADS = {
-    "KTH-SP2": ("KTH-SP2-1996-2.1-cln.swf.gz", 100),
-    "SDSC-SP2": ("SDSC-SP2-1998-4.2-cln.swf.gz", 128),
-    "HPC2N": ("HPC2N-2002-2.2-cln.swf.gz", 240),
-}
 SHAPES = ("slot=1/core", "slot=16/[core=2;gpu]", "node=4/slot=4/[core=2;gpu]", "slot=1/node")
 
 
@@ -41,32 +30,11 @@ def cluster_r(nodes: int, cores: int, gpus: int) -> dict[str, Any]:
     return {"version": 1, "execution": execution}
 
 
-def run(name: str, policy: str, write: str) -> dict[str, Any]:
-    """A whole run of a trace against the bare loop over the same jobs."""
-    import simsched as ss
+def run(case: str) -> dict[str, Any]:
+    """A whole run of a trace against the bare loop over the same jobs (`bench_run`)."""
+    from analysis.benchmarks.bench_run import measure
 
-    file, processors = WORKLOADS[name]
-    cluster = ss.Cluster.from_rset(ss.ResourceSet.from_dict(cluster_r(processors, 1, 0)), name=name)
-    workload = ss.load_workload(TRACES / file, map="slot={procs}/core")
-    events = [(job.submit, job.runtime or 0) for job in workload.jobs]
-    bare = min(bare_loop(events) for _ in range(3))
-    gc.collect()
-    began = time.process_time()
-    if write == "everything":
-        with tempfile.TemporaryDirectory() as folder:
-            done = ss.simulate(cluster, workload, queue_policy=policy)
-            done.save(Path(folder) / "run")
-    else:
-        done = ss.simulate(cluster, workload, queue_policy=policy, allocations=False)
-    seconds = time.process_time() - began
-    return {
-        "jobs": len(workload),
-        "bare_s": round(bare, 3),
-        "s": round(seconds, 2),
-        "ratio": round(seconds / bare, 1),
-        "jobs_per_s": round(len(workload) / seconds),
-        "mb": peak_mb(),
-    }
+    return dict(measure(case, 3))
 
 
 def match(shape: str) -> dict[str, Any]:
