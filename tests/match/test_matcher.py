@@ -51,6 +51,13 @@ class Model:
     def is_idle(self, rank):
         return not any(r == rank for units in self.units.values() for r, _, _ in units)
 
+    def after(self, end, ends):
+        """The model of the time when all that end by then have ended."""
+        later = Model()
+        later.down = self.down
+        later.units = {id_: units for id_, units in self.units.items() if ends[id_] > end}
+        return later
+
     def could(self, wants, *, ever=False):
         """Whether ``(slots, cores, gpus, whole, fast)`` fits: by counting copies node by node."""
         slots, cores, gpus, whole, fast = wants
@@ -84,6 +91,16 @@ def units_of(rset):
     }
 
 
+#: slots, cores, gpus, whole nodes, fast nodes only
+WANTS = st.tuples(
+    st.integers(1, 5),
+    st.integers(1, 4),
+    st.integers(0, 1),
+    st.booleans(),
+    st.sampled_from([False, False, True]),
+)
+
+
 class MatcherMachine(RuleBasedStateMachine):
     """Random claims, releases, status changes; the model's sets are checked after each."""
 
@@ -105,13 +122,7 @@ class MatcherMachine(RuleBasedStateMachine):
 
     @rule(
         target=jobs,
-        wants=st.tuples(
-            st.integers(1, 5),
-            st.integers(1, 4),
-            st.integers(0, 1),
-            st.booleans(),
-            st.sampled_from([False, False, True]),
-        ),
+        wants=WANTS,
     )
     def match(self, wants):
         self.begin("first")
@@ -143,6 +154,23 @@ class MatcherMachine(RuleBasedStateMachine):
             assert len(ranks) == slots
             units = {(r, kind, n) for r in ranks for kind, count in HAS[r].items() for n in range(count)}
         self.model.units[answer.id] = units
+
+    @rule(target=jobs, wants=WANTS, data=st.data())
+    def reserve(self, wants, data):
+        """Claimed at once, or told the first expected end after which it fits."""
+        self.begin("first")
+        ends = {id_: data.draw(st.integers(1, 5)) for id_ in sorted(self.model.units)}
+        jobspec = JOBSPEC(shape_of(wants), duration=10, constraint="fast" if wants[4] else None)
+        answer = self.matcher.match_or_reserve(jobspec, now=0, ends=ends)
+        if answer:
+            self.accept(answer, wants)
+            return answer.id
+        later = [end for end in sorted(set(ends.values())) if self.model.after(end, ends).could(wants)]
+        assert answer.start == (later[0] if later else None)
+        assert (answer.R is None) == (not later)
+        if later:
+            assert (answer.R.starttime, answer.R.nslots) == (later[0], wants[0])
+        return multiple()
 
     @rule(job=consumes(jobs))
     def release(self, job):
