@@ -153,6 +153,11 @@ class Request:
     alone: bool
     variants: dict[tuple[int, int], Request] = field(default_factory=dict)
 
+    @property
+    def names_units(self) -> bool:
+        """Whether it matters which units are free: some are asked for by `id`, or to be shared."""
+        return any(need.kind == POOL and not need.takes_any_units for need in self.walk())
+
     def walk(self) -> Iterator[Need]:
         """Yield all needs in preorder."""
         for need in self.needs:
@@ -204,7 +209,8 @@ class _Compiler:
         self.chosen = chosen
         """Counts settled for ranged vertices: in the request's own unit, by preorder number."""
         self.number = 0
-        self.ranged: list[int] = []
+        self.ranged: list[tuple[int, int]] = []
+        """Needs whose count is not settled: depth, preorder number."""
         self.eligible = index.targets_matching(jobspec.constraint)
         self.every = bool(self.eligible.all())
 
@@ -226,7 +232,7 @@ class _Compiler:
             demand=demand,
             nodes=max(1, sum(_targets_touched(need) for need in needs)),
             slots=sum(_slots(need, 1) for need in needs),
-            ranged=tuple(self.ranged),
+            ranged=tuple(number for _, number in sorted(self.ranged)),  # the outermost first (M6)
             separable=_separable(needs, self.index, within=False),
             plain=self._plain(needs),
             rules=self.rules,
@@ -314,7 +320,7 @@ class _Compiler:
     def _amount(self, vertex: ResourceVertex, number: int, path: str) -> int:
         amount = self.chosen.get(number, vertex.count.min)
         if not vertex.count.is_fixed and number not in self.chosen:
-            self.ranged.append(number)
+            self.ranged.append((path.count("/"), number))
         if amount > MAX_UNITS:
             raise RequestError(f"a count of {amount} is beyond any cluster", where=path)
         pool = self.index.pool_types.get(vertex.type)
