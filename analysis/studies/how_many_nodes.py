@@ -142,6 +142,9 @@ def picture(found, answer):
             f"{answer} nodes", (answer, axes.get_ylim()[1]), xytext=(4, -12), textcoords="offset points"
         )
     axes.set_yscale("log")
+    hours = [0.25, 0.5, 1, 2, 4, 8]
+    axes.set_yticks(hours, [f"{h:g}" for h in hours])
+    axes.minorticks_off()
     tidy(axes, "nodes", "p95 wait (h)")
     return figure
 

@@ -100,9 +100,12 @@ def _over_time(x_range: Range1d, unit: str, y: str, y_range: Range1d, height: in
     """A chart over time whose range it shares with its neighbours: drag, wheel and box zoom along time."""
     chart = _figure(f"time since the first submission ({unit})", y, height, x_range=x_range, y_range=y_range)
     pan = PanTool(dimensions="width")
-    chart.add_tools(pan, WheelZoomTool(dimensions="width"), BoxZoomTool(dimensions="width"))
+    # the wheel alone scrolls the page
+    wheel = WheelZoomTool(dimensions="width", modifiers={"ctrl": True})
+    chart.add_tools(pan, wheel, BoxZoomTool(dimensions="width"))
     chart.add_tools(ResetTool(), SaveTool(), CrosshairTool(dimensions="height", line_alpha=0.4))
     chart.toolbar.active_drag = pan
+    chart.toolbar.active_scroll = wheel
     chart.min_border_left = 72
     return chart
 
@@ -131,7 +134,7 @@ def _gantt(prefix: str, x_range: Range1d, unit: str, rows: int) -> Figure:
         line_color="#ffffff", line_alpha=0.6, line_width=0.5,
     )  # fmt: skip
     told = [("job", "@id"), ("user", "@user"), ("holds", "@what"), ("time", "@when")]
-    chart.add_tools(HoverTool(renderers=[drawn], tooltips=told))
+    chart.add_tools(HoverTool(renderers=[drawn], tooltips=told, point_policy="follow_mouse"))
     chart.y_range.name = f"{prefix}-ranks"
     chart.grid.grid_line_alpha = 0
     return chart

@@ -109,7 +109,7 @@ def _time_panels(prefix: str, rows: int, boxes: int) -> str:
         note = f'<span id="{prefix}-view" aria-live="polite">{boxes:,} boxes</span>'
         if boxes > MAX_BOXES:
             note += f"; the {MAX_BOXES:,} largest of {boxes:,} are drawn"
-        note += ". Drag to move, use the wheel or the buttons to zoom; the charts below follow."
+        note += ". Drag to move; buttons, keys or Ctrl and the wheel zoom; the charts below follow."
         title = "Who held which node when (Gantt)"
         parts.append(html.panel(title, f"{prefix}-gantt", note, html.zoom_tools(choose), keys=True))
     else:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from matplotlib.collections import PolyCollection
+from matplotlib.colors import to_rgba_array
 
 from simsched.errors import RunError
 from simsched.report import human, palette
@@ -55,15 +56,16 @@ def gantt(figure: Figure, runs: Sequence[Run]) -> None:
     seconds = _time_axis(axes, high - low)
     left, right = ((rects[c].to_numpy() - low) / seconds for c in ("start", "end"))
     below, above = rects["low"].to_numpy(), rects["high"].to_numpy()
-    corners = np.stack(
+    # arrays, not lists: matplotlib then makes its paths without looking at each corner
+    corners: Any = np.stack(
         [np.stack(p, axis=1) for p in ((left, below), (left, above), (right, above), (right, below))], axis=1
     )
     job = rects["job"].to_numpy(dtype=np.int64)
-    colours = np.asarray(palette.CYCLE)[(job * 7 + (job >> 3)) % len(palette.CYCLE)]
+    colours = to_rgba_array(palette.CYCLE)[(job * 7 + (job >> 3)) % len(palette.CYCLE)]
     large = len(rects) > MAX_VECTORS
     width = 0.0 if large else 0.3
     drawn = PolyCollection(
-        list(corners), facecolors=colours.tolist(), edgecolors="white" if width else "none", linewidths=width,
+        corners, facecolors=colours, edgecolors="white" if width else "none", linewidths=width,
         rasterized=large,
     )  # fmt: skip
     axes.add_collection(drawn, autolim=False)

@@ -169,6 +169,34 @@ def test_a_job_can_be_pointed_at(browser, report):
     assert len(boxes["id"]) == 80
     assert boxes["what"][0].endswith(("completed", "timeout", "failed"))
     assert "submitted" in boxes["when"][0]
+    browser.js("document.getElementById('r0-gantt').scrollIntoView({block: 'center', behavior: 'instant'})")
+    area = browser.js("return document.getElementById('r0-gantt').getBoundingClientRect().toJSON()")
+    walk = """const found = []; const walk = (n) => { for (const e of n.querySelectorAll('*')) {
+      if (e.classList.contains('bk-tooltip-content')) found.push(e.textContent);
+      if (e.shadowRoot) walk(e.shadowRoot); } }; walk(document.body); return found.join();"""
+    said = ""
+    for share in np.linspace(0.2, 0.8, 25):
+        at = {"x": area["x"] + share * area["width"], "y": area["y"] + share * area["height"]}
+        browser.driver.execute_cdp_cmd("Input.dispatchMouseEvent", {"type": "mouseMoved", **at})
+        browser.settle()
+        said = said or browser.js(walk)
+    assert "job:" in said
+    assert "submitted" in said
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("modifiers", "zooms"), [(0, False), (2, True)])
+def test_ctrl_and_the_wheel_zoom_and_the_wheel_alone_does_not(browser, report, modifiers, zooms):
+    browser.open(report)
+    browser.js("document.getElementById('r0-gantt').scrollIntoView({block: 'center', behavior: 'instant'})")
+    area = browser.js("return document.getElementById('r0-gantt').getBoundingClientRect().toJSON()")
+    whole = browser.range()
+    turn = {"type": "mouseWheel", "x": area["x"] + area["width"] / 2, "y": area["y"] + area["height"] / 2}
+    turn |= {"deltaX": 0, "deltaY": -120, "modifiers": modifiers}
+    browser.driver.execute_cdp_cmd("Input.dispatchMouseEvent", turn)
+    time.sleep(0.3)
+    browser.settle()
+    assert (browser.range() != whole) == zooms
 
 
 @pytest.mark.slow
@@ -255,6 +283,15 @@ def test_no_width_makes_the_page_scroll_sideways(browser, report, width):
     outside = f"return {plots}.filter(p => p.getBoundingClientRect().right > innerWidth + 1).map(p => p.id)"
     assert browser.js(outside) == []
     browser.resize(1280, 900)
+
+
+@pytest.mark.slow
+def test_a_finger_scrolls_the_page_over_a_chart(browser, report):
+    browser.open(report)
+    walk = """const found = []; const walk = (n) => { for (const e of n.querySelectorAll('*')) {
+      if (e.classList.contains('bk-events')) found.push(getComputedStyle(e).touchAction);
+      if (e.shadowRoot) walk(e.shadowRoot); } }; walk(document.body); return [...new Set(found)];"""
+    assert browser.js(walk) == ["pan-y pinch-zoom"]
 
 
 @pytest.mark.slow

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -50,3 +51,17 @@ def test_the_page_that_is_kept_has_its_figures(name):
     page = (folder / f"{name}.md").read_text()
     for figure in re.findall(r"\]\((figures/[^)]+)\)", page):
         assert (folder / figure).is_file()
+
+
+@pytest.mark.slow
+def test_the_tour_runs_cell_by_cell(monkeypatch, tmp_path):
+    pytest.importorskip("bokeh")
+    pytest.importorskip("matplotlib")
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    notebook = json.loads((REPOSITORY / "analysis" / "tour.ipynb").read_text())
+    names: dict[str, object] = {}
+    for cell in notebook["cells"]:
+        if cell["cell_type"] == "code":
+            assert not any(o["output_type"] == "error" for o in cell["outputs"])
+            exec(compile("".join(cell["source"]), cell["id"], "exec"), names)
+    assert "<!DOCTYPE html>" in names["page"]

@@ -280,6 +280,14 @@ function act(charts, move) {
   else charts.move(...{ in: [0.5, 0], out: [2, 0], left: [1, -0.4], right: [1, 0.4] }[move]);
 }
 
+// A finger that moves up or down scrolls the page, also on a chart; one that moves sideways moves the chart.
+function letScroll(node) {
+  for (const element of node.querySelectorAll("*")) {
+    if (element.classList.contains("bk-events")) element.style.touchAction = "pan-y pinch-zoom";
+    if (element.shadowRoot) letScroll(element.shadowRoot);
+  }
+}
+
 async function start(item) {
   const docid = crypto.randomUUID ? crypto.randomUUID() : String(Math.random());
   const roots = Object.fromEntries(Object.entries(item.places).map(([place, model]) => [model, place]));
@@ -287,7 +295,7 @@ async function start(item) {
   const doc = Bokeh.documents.at(-1);
   documents.push({ doc, styled: item.styled });
   restyle();
-  if (window.matchMedia("(pointer: coarse)").matches) document.documentElement.classList.add("touch");
+  Object.keys(item.places).forEach((place) => letScroll(byId(place)));
   const spec = item.time;
   let charts = null;
   if (spec) {

@@ -1,0 +1,132 @@
+"""How long reports take: load_run of a million jobs, pictures and the HTML page of a whole trace.
+
+    python -m analysis.benchmarks.bench_report [--browser]
+
+CPU seconds of this process, the least of the repetitions.  The page is made of HPC2N (202,871
+jobs, all allocations) if the trace is there; with ``--browser`` it is also opened and zoomed in
+headless Chromium (wall seconds).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import tempfile
+import time
+from pathlib import Path
+
+import duckdb
+
+import simsched as ss
+
+TRACES = Path(os.environ.get("SIMSCHED_TRACES") or Path(__file__).parents[3] / "shared" / "traces")
+HPC2N = TRACES / "HPC2N-2002-2.2-cln.swf.gz"
+
+
+def least(function, repeat: int = 3) -> float:
+    """The least CPU seconds of some calls."""
+    seconds = []
+    for _ in range(repeat):
+        started = time.process_time()
+        function()
+        seconds.append(time.process_time() - started)
+    return min(seconds)
+
+
+def row(what: str, value: str, limit: str = "") -> None:
+    """Print one line of the table."""
+    print(f"| {what} | {value} | {limit} |", flush=True)
+
+
+def million(folder: Path) -> Path:
+    """A run directory of a million jobs with every column filled."""
+    folder.mkdir()
+    jobs = """select i::varchar as id, 'job' || (i % 1000) as name, 'u' || (i % 300) as "user",
+        'b' || (i % 20) as bank, 'q' || (i % 4) as queue, 16 as urgency, i::double as submit,
+        i::double as eligible, i + 60.0 as start, i + 360.0 as "end", 600.0 as duration,
+        300.0 as runtime, (i % 4)::int as nodes, (i % 64)::bigint as cores, 0::bigint as gpus,
+        (i % 64)::bigint as slots, (i % 64)::bigint as procs, 'COMPLETED' as result,
+        null::varchar as reason, i % 3 = 0 as backfilled, 'slot=' || (i % 64) || '/core' as shape
+        from range(1000000) t(i)"""
+    duckdb.sql(jobs).write_parquet(str(folder / "jobs.parquet"))
+    line = """select i::double as time, (i % 64)::bigint as used_core, 0::bigint as queued_jobs
+        from range(2000000) t(i)"""
+    duckdb.sql(line).write_parquet(str(folder / "timeline.parquet"))
+    meta = {"simsched": ss.__version__, "format": 1, "complete": True,
+            "cluster": {"name": "made", "totals": {"core": 64}}}  # fmt: skip
+    (folder / "run.json").write_text(json.dumps(meta))
+    return folder
+
+
+def tables(folder: Path) -> None:
+    """Loading and summing up a million jobs."""
+    from simsched.report.summary import summarise
+
+    run = ss.load_run(folder)
+    row("load_run of 1,000,000 jobs, `run.jobs`", f"{least(lambda: ss.load_run(folder).jobs):.2f} s", "2 s")
+    row("its summary", f"{least(lambda: summarise(run.jobs, run.timeline, run.totals)):.2f} s")
+
+
+def pages(folder: Path, browser: bool) -> None:
+    """The page and the pictures of a whole trace."""
+    from simsched.report import html, plots
+
+    cluster, workload = ss.load_cluster("flat240"), ss.load_workload(str(HPC2N))
+    path = ss.simulate(cluster, workload).save(folder / "hpc2n")
+    file = folder / "report.html"
+    seconds = least(lambda: file.write_text(html.page([ss.load_run(path)])), 2)
+    row("HTML page of HPC2N, 202,871 jobs", f"{seconds:.1f} s", "30 s")
+    row("its size", f"{file.stat().st_size / 1e6:.1f} MB", "20 MB")
+    run = ss.load_run(path)
+    row("its Gantt chart as PNG", f"{least(lambda: plots.save('gantt', [run], folder / 'g.png'), 1):.1f} s")
+    if browser:
+        opened, zoomed = in_chromium(file)
+        row("opened in headless Chromium (wall)", f"{opened:.1f} s", "4 s for 100,000 jobs")
+        row("a zoom of the Gantt chart (wall)", f"{zoomed:.2f} s", "1 s for 100,000 jobs")
+
+
+def in_chromium(file: Path) -> tuple[float, float]:
+    """Seconds until every chart is drawn, and until the Gantt chart is drawn again after a zoom."""
+    from selenium.webdriver import Chrome
+    from selenium.webdriver.chrome.options import Options
+    from selenium.webdriver.chrome.service import Service
+
+    options = Options()
+    options.binary_location = shutil.which("chromium") or ""
+    for argument in ("--headless=new", "--no-sandbox", "--disable-gpu"):
+        options.add_argument(argument)
+    driver = Chrome(options=options, service=Service(shutil.which("chromedriver")))
+    try:
+        started = time.monotonic()
+        driver.get(file.as_uri())
+        while not driver.execute_script("return window.simsched && window.simsched.done"):
+            time.sleep(0.02)
+        opened = time.monotonic() - started
+        zoom = """const done = arguments[0], began = performance.now();
+          document.querySelector('[data-move=in]').click();
+          const after = () => done((performance.now() - began) / 1000);
+          requestAnimationFrame(() => requestAnimationFrame(after));"""
+        return opened, min(driver.execute_async_script(zoom) for _ in range(3))
+    finally:
+        driver.quit()
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("--browser", action="store_true", help="also open the page in headless Chromium")
+    args = parser.parse_args()
+    folder = Path(tempfile.mkdtemp(prefix="simsched-bench-"))
+    print("| what | measured | limit |\n|---|---|---|")
+    try:
+        tables(million(folder / "million"))
+        if HPC2N.is_file():
+            pages(folder, args.browser)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    main()
