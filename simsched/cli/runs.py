@@ -42,23 +42,38 @@ def register(subparsers: Subparsers) -> None:
     add_reading(run)
     run.add_argument("--audit", action="store_true", help="check the run with the independent auditor")
     run.add_argument("--no-allocations", action="store_true", help="do not write who got what (faster)")
+    run.add_argument("--eventlog", action="store_true", help="write every job's events (RFC 18, 21)")
     run.add_argument("--quiet", action="store_true", help="no progress, no summary")
     run.set_defaults(run=run_run)
 
 
 def _add_rules(run: argparse.ArgumentParser) -> None:
     rules = run.add_argument_group("rules of the simulation")
-    rules.add_argument("--queue-policy", metavar="Q", default="easy", help="fcfs, easy … (default easy)")
-    rules.add_argument("--match-policy", metavar="M", default="first", help="first, lonode … (default first)")
-    rules.add_argument("--order", metavar="O", default="fifo", help="fifo, priority, sjf … (default fifo)")
     rules.add_argument(
-        "--seed", metavar="S", type=whole, default=0, help="of every random choice (default 0)"
+        "--config", metavar="FILE", help="TOML, YAML or JSON; what is said here goes before it"
     )
+    rules.add_argument("--queue-policy", metavar="Q", help="fcfs, easy, conservative, hybrid (default easy)")
+    rules.add_argument("--match-policy", metavar="M", help="first, lonode, bestfit … (default first)")
+    rules.add_argument("--order", metavar="O", help="fifo, priority, sjf, wfp3 … (default fifo)")
+    rules.add_argument("--seed", metavar="S", type=whole, help="of every random choice (default 0)")
     rules.add_argument(
         "--overrun",
         choices=("timeout", "allow"),
-        default="timeout",
         help="what happens to a job at the end of its requested time (default timeout)",
+    )
+    rules.add_argument(
+        "--think-times",
+        choices=("ignore", "honour"),
+        help="whether a job waits its think time after the job that precedes it (default ignore)",
+    )
+    rules.add_argument("--outages", metavar="FILE", help="a list of {ranks, start, end, kind}, JSON or YAML")
+    rules.add_argument(
+        "--failures", metavar="F", help="random failures of nodes: mtbf=30d,mttr=4h[,shape=0.7]"
+    )
+    rules.add_argument(
+        "--on-failure",
+        choices=("requeue", "fail"),
+        help="what becomes of jobs on a failed node (default requeue)",
     )
     rules.add_argument(
         "--option",
@@ -86,7 +101,7 @@ def run_run(args: argparse.Namespace) -> int:
         return EXIT_INTERRUPTED
     if not args.quiet:
         _report(str(path))
-    return _audit(cluster, workload, str(path)) if args.audit else 0
+    return _audit(cluster, result.workload or workload, str(path)) if args.audit else 0
 
 
 def _inputs(args: argparse.Namespace) -> tuple[Cluster, Workload]:
@@ -118,6 +133,7 @@ def _simulate(
             workload,
             inputs=inputs,
             allocations=sink is not None,
+            eventlog=args.eventlog,
             sink=sink,
             progress=progress,
             stop=stop,
@@ -134,8 +150,8 @@ def _options(args: argparse.Namespace) -> dict[str, Any]:
     if args.audit and args.no_allocations:
         raise ConfigError("there would be no allocations to audit", where="--audit --no-allocations")
 
-    mine: dict[str, Any] = {}
-    policy: dict[str, Any] = {}
+    mine = _said(args)
+    policy: dict[str, Any] = dict(mine.pop("queue_options", {}))
     for text in args.option:
         key, equals, value = text.partition("=")
         if not equals or not key:
@@ -145,17 +161,31 @@ def _options(args: argparse.Namespace) -> dict[str, Any]:
             mine[name] = value
         else:
             policy[name.replace("-", "_")] = _value(value)
-    options = {
-        "queue_policy": args.queue_policy,
-        "match_policy": args.match_policy,
-        "order": args.order,
-        "seed": args.seed,
-        "overrun": args.overrun,
-        "queue_options": policy,
-        **mine,
-    }
+    options = {**mine, "queue_options": policy}
     make_config(**options)
     return options
+
+
+def _said(args: argparse.Namespace) -> dict[str, Any]:
+    """Return what the configuration file says, and over it what the command line says."""
+    found: dict[str, Any] = {}
+    if args.config:
+        from simsched.simulate.config_file import read_config
+
+        found.update(read_config(args.config))
+    names = ("queue_policy", "match_policy", "order", "seed", "overrun", "think_times", "on_failure")
+    found.update((name, getattr(args, name)) for name in names if getattr(args, name) is not None)
+    if args.failures:
+        from simsched.simulate.outages import Failures
+
+        found["failures"] = Failures.parse(args.failures)
+    if args.outages:
+        from simsched.formats.text import load_document, read_text
+        from simsched.simulate.outages import read_outages
+
+        document = load_document(read_text(args.outages), args.outages)
+        found["outages"] = (*found.get("outages", ()), *read_outages(document, args.outages))
+    return found
 
 
 def _value(text: str) -> Any:
@@ -203,7 +233,7 @@ def _progress(jobs: int, *, quiet: bool) -> Iterator[Callable[[Engine], None] | 
 
         def show(engine: Engine) -> None:
             days = engine.now / 86400
-            text = f"day {days:,.1f}, {len(engine.plan)} running, {len(engine.waiting)} waiting"
+            text = f"day {days:,.1f}, {len(engine.plan)} running, {engine.queued} waiting"
             bar.update(task, completed=engine.done, description=text)
 
         yield show

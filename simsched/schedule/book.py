@@ -40,6 +40,7 @@ class Book:
     single : the one type in which every request of the workload is a plain number of units
         whatever is free, or None.  If there is one, counts alone decide whether a job fits.
     units : units of `single` that each job needs; empty without it.
+    tiers : the priority of each job's queue: greater goes first whatever the order; None: all equal.
     users, banks : numbers of the user and the bank of each job, for fair share.
     """
 
@@ -54,6 +55,7 @@ class Book:
     demand: Integers
     single: str | None = None
     units: list[int] = field(default_factory=list)
+    tiers: Integers | None = None
     users: Integers | None = None
     banks: Integers | None = None
 

@@ -82,7 +82,10 @@ class Easy:
         ended too late then ends too late now.  Only a start may give a candidate that was in
         the way another choice of vertices.
         """
-        if desk.released or desk.moved or kept.unsettled or not desk.waiting.static or desk.waiting.first != kept.job:
+        waiting = desk.waiting
+        if desk.released or desk.moved or kept.unsettled:
+            return False
+        if not waiting.static or waiting.first != kept.job:
             return False
         return self.options.refresh != "always" or not kept.is_past(desk.now)
 

@@ -1,13 +1,13 @@
 """Job orders: who is considered first.  One function each, found by name in one table.
 
-An order gives every job a key; the smallest is considered first.  Equal keys break by
-(priority, submit time, workload order), the same in every order.
+An order gives every job a key; the smallest goes first, after queues of higher priority.
+Equal keys break by (priority, submit time, workload order), the same in every order.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -38,7 +38,14 @@ class Order:
 
     def ranked(self, book: Book, jobs: Integers, now: float) -> Integers:
         """Return the jobs by (key, priority, submit time, workload order)."""
-        columns = (jobs, book.submits[jobs], -book.priorities[jobs], self.keys(book, jobs, now))
+        columns: tuple[npt.NDArray[Any], ...] = (
+            jobs,
+            book.submits[jobs],
+            -book.priorities[jobs],
+            self.keys(book, jobs, now),
+        )
+        if book.tiers is not None:
+            columns = (*columns, -book.tiers[jobs])
         return jobs[np.lexsort(columns)]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
@@ -12,10 +13,11 @@ from simsched.graph.resource_graph import collector_paused
 from simsched.match.policy import find_policy
 from simsched.simulate.conditions import Conditions
 from simsched.simulate.config import RunConfig
-from simsched.simulate.disruption import Disruption, closures_of
+from simsched.simulate.disruption import Disruption, QueueHours, closures_of
 from simsched.simulate.engine import Engine
 from simsched.simulate.outages import FAILURE
 from simsched.simulate.prepare import prepare
+from simsched.simulate.queues import admit
 from simsched.simulate.record import Recorder
 from simsched.simulate.record_events import EventLog
 from simsched.simulate.record_lines import AllocationLog
@@ -69,7 +71,7 @@ def simulate(
     """
     config = make_config(queue_policy=queue_policy, match_policy=match_policy, seed=seed, **options)
     began = time.perf_counter()
-    engine, prepared = _engine(
+    engine, prepared, workload = _engine(
         cluster, workload, config, allocations=allocations, eventlog=eventlog, sink=sink
     )
     engine.progress = progress
@@ -91,7 +93,7 @@ def simulate(
         "counts": counts_of(jobs),
         **_speed(began, engine.done),
     }
-    return Result(jobs, recorder.timeline(totals), meta, recorder.log, recorder.events)
+    return Result(jobs, recorder.timeline(totals), meta, recorder.log, recorder.events, workload)
 
 
 def _engine(
@@ -102,24 +104,39 @@ def _engine(
     allocations: bool,
     eventlog: bool,
     sink: BinaryIO | None,
-) -> tuple[Engine, Prepared]:
+) -> tuple[Engine, Prepared, Workload]:
     """Prepare the jobs, and put the engine together with what it needs for this configuration."""
-    index, jobs = cluster.index, workload.jobs
+    index = cluster.index
+    admission = admit(workload.jobs, config.queues, index) if config.queues is not None else None
+    if admission is not None:
+        workload = replace(workload, jobs=admission.jobs)
+    jobs = workload.jobs
     conditions = Conditions(jobs, honour_think_times=config.think_times == "honour")
     closures = closures_of(config.outages, index)
     counts_decide = all(outage.kind == FAILURE for outage in config.outages)
-    prepared = prepare(jobs, index, config, dependent=conditions.conditional, counts_decide=counts_decide)
+    prepared = prepare(
+        jobs,
+        index,
+        config,
+        admission=admission,
+        dependent=conditions.conditional,
+        counts_decide=counts_decide,
+    )
     log = _log(workload, prepared, index, config, sink) if allocations else None
     events = EventLog([job.id for job in jobs]) if eventlog else None
     recorder = Recorder(len(jobs), _pools(cluster), log, events)
     needed = conditions if conditions.conditional else None
-    engine = Engine(prepared, index, config, recorder, conditions=needed, closures=closures)
+    engine = Engine(
+        prepared, index, config, recorder, conditions=needed, admission=admission, closures=closures
+    )
     if config.outages or config.failures is not None:
         disruption = Disruption(
             engine, index, config.outages, config.failures, config.on_failure, config.seed
         )
         disruption.schedule(jobs[0].submit if jobs else 0)
-    return engine, prepared
+    if config.queues is not None:
+        QueueHours(engine, config.queues).schedule()
+    return engine, prepared, workload
 
 
 def _log(

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from simsched.simulate.outages import Failures, Outage
+    from simsched.simulate.queues import Queues
 
 CHOICES = {
     "overrun": ("timeout", "allow"),
@@ -38,6 +39,7 @@ class RunConfig:
         ``actual`` ones that no scheduler can know.
     think_times : ``honour`` lets a job become eligible only its think time after the end of the
         job that precedes it (SWF columns 17 and 18).
+    queues : named queues after RFC 33; None: one queue for all.
     outages : times at which targets fail, are drained or are kept free for maintenance.
     failures : how targets fail by chance, or None.
     on_failure : whether a job on a target that fails is queued again or ends there.
@@ -51,6 +53,7 @@ class RunConfig:
     passes: str = "instant"
     candidates: str = "requested"
     think_times: str = "ignore"
+    queues: Queues | None = None
     outages: tuple[Outage, ...] = ()
     failures: Failures | None = None
     on_failure: str = "requeue"
@@ -68,6 +71,7 @@ class RunConfig:
         """Return the configuration as plain data, for ``run.json``."""
         plain = {f.name: getattr(self, f.name) for f in fields(self)}
         plain["queue_options"] = dict(self.queue_options)
+        plain["queues"] = self.queues and [str(name) for name in self.queues.queues]
         plain["failures"] = self.failures and asdict(self.failures)
         plain["outages"] = [{**_plain(outage), "ranks": str(outage.ranks)} for outage in self.outages]
         return plain

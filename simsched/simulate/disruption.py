@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from simsched.graph.kinds import Ints
     from simsched.simulate.engine import Engine
     from simsched.simulate.outages import Failures, Outage
+    from simsched.simulate.queues import Queues
 
 #: A job that was interrupted so often is given up.
 MOST_REQUEUES = 100
@@ -115,14 +116,14 @@ class Disruption:
         gone = targets[(self._out[targets] == 1) & ~self._reserved[targets]]
         if len(gone):
             engine.plan.set_status(gone, up=False)
-        engine.desk.moved = True
+        engine.touch(released=False)
 
     def _bring_up(self, targets: Ints) -> None:
         self._out[targets] -= 1
         back = targets[(self._out[targets] == 0) & ~self._reserved[targets]]
         if len(back):
             self._engine.plan.set_status(back, up=True)
-        self._engine.desk.released = self._engine.desk.moved = True
+        self._engine.touch(released=True)
 
     def _interrupt(self, targets: Ints, note: str) -> None:
         """End or queue again whatever runs on the targets."""
@@ -141,3 +142,28 @@ class Disruption:
     def _hosts(self, targets: Ints, failed: Any) -> str:
         names = [self._index.hosts[target] for target in targets[failed[targets]].tolist()]
         return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+
+
+class QueueHours:
+    """Closes and opens queues at the times that their configuration says."""
+
+    def __init__(self, engine: Engine, queues: Queues) -> None:
+        self._engine = engine
+        self._queues = queues
+
+    def schedule(self) -> None:
+        """Enter every window into the engine's clock."""
+        clock = self._engine.clock
+        for name, queue in self._queues.queues.items():
+            for stop, start in queue.closed:
+                clock.at(stop, DISRUPTION, self._on_stop, name)
+                if start != float("inf"):
+                    clock.at(start, DISRUPTION, self._on_start, name)
+
+    def _on_stop(self, event: Event) -> None:
+        self._engine.close_queue(event._value)
+        self._engine.settle()
+
+    def _on_start(self, event: Event) -> None:
+        self._engine.open_queue(event._value)
+        self._engine.settle()

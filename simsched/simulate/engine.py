@@ -7,7 +7,7 @@ runs zero seconds ends at the instant it started, after that pass, and another p
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from simpy.core import StopSimulation
@@ -31,10 +31,11 @@ if TYPE_CHECKING:
 
     from simsched.graph.index import Index
     from simsched.schedule.calendar import Closure
-    from simsched.schedule.desk import Start
+    from simsched.schedule.desk import QueuePolicy, Start
     from simsched.simulate.conditions import Conditions, Met
     from simsched.simulate.config import RunConfig
     from simsched.simulate.prepare import Prepared
+    from simsched.simulate.queues import Admission
     from simsched.simulate.record import Recorder
 
 #: Passes between two reports of progress.
@@ -42,11 +43,20 @@ REPORT_EVERY = 512
 HELD = "held: its urgency is 0 or it was submitted on hold"
 
 
+class Lane(NamedTuple):
+    """Queues that share targets: who waits, the desk at which they are served, and by which policy."""
+
+    waiting: Waiting
+    desk: Desk
+    policy: QueuePolicy
+
+
 class Engine:
     """Runs the prepared jobs to their ends; everything that happened is in the recorder.
 
     `conditions` knows what jobs wait for before they may be scheduled, or is None when none
-    does; `closures` are the targets that are known to be closed at some time.
+    does; `admission` says which queue each job is in, if there are queues; `closures` are the
+    targets that are known to be closed at some time.
     """
 
     def __init__(
@@ -57,6 +67,7 @@ class Engine:
         recorder: Recorder,
         *,
         conditions: Conditions | None = None,
+        admission: Admission | None = None,
         closures: Sequence[Closure] = (),
     ) -> None:
         self.prepared = prepared
@@ -65,16 +76,11 @@ class Engine:
         self.conditions = conditions
         self.clock = Clock()
         self.plan = Plan(Availability(index), whole=prepared.takes_whole_targets)
-        self.waiting = Waiting(prepared.book, job_order(config.order))
-        self.desk = Desk(
-            prepared.book,
-            self.plan,
-            self.waiting,
-            config.match_policy,
-            np.random.default_rng(config.seed),
-            Calendar(closures),
-        )
-        self.policy = queue_policy(config.queue_policy, config.queue_options)
+        self._rng = np.random.default_rng(config.seed)
+        self._calendar = Calendar(closures)
+        self.lanes = [self._lane() for _ in range(admission.lane_count if admission else 1)]
+        self._admission = admission if admission is not None and admission.lane_count else None
+        self._parked: dict[str, list[int]] = {}
         self.state = [State.NEW] * len(prepared.submits)
         self.done = 0
         self.requeues: dict[int, int] = {}
@@ -87,6 +93,12 @@ class Engine:
         self._passes = 0
         self._timers = 0
         self._queued_cores = 0
+
+    def _lane(self) -> Lane:
+        book, config = self.prepared.book, self.config
+        waiting = Waiting(book, job_order(config.order))
+        desk = Desk(book, self.plan, waiting, config.match_policy, self._rng, self._calendar)
+        return Lane(waiting, desk, queue_policy(config.queue_policy, config.queue_options))
 
     def run(self) -> bool:
         """Run until nothing more can happen, or `stop` is set; return whether it came to its end."""
@@ -103,7 +115,18 @@ class Engine:
     def is_over(self) -> bool:
         """Whether no job runs, waits for resources, waits for a time, or is still to come."""
         coming = self._next < len(self.state) or self._timers
-        return not (coming or self.plan.held or self.waiting.ranks)
+        return not (coming or self.plan.held or self.queued or self._parked)
+
+    @property
+    def queued(self) -> int:
+        """How many jobs wait for resources."""
+        return sum(len(lane.waiting.ranks) for lane in self.lanes)
+
+    def touch(self, *, released: bool) -> None:
+        """Say that the machine changed: reservations may move and, if `released`, more may fit."""
+        for lane in self.lanes:
+            lane.desk.moved = True
+            lane.desk.released |= released
 
     # -- submissions ------------------------------------------------------------------------
 
@@ -138,8 +161,40 @@ class Engine:
         self._enqueue(job)
 
     def _enqueue(self, job: int) -> None:
-        self.waiting.add(job)
+        lane = self.lanes[0]
+        if self._admission is not None:
+            queue = self._admission.of[job]
+            if queue is not None and queue.name in self._parked:
+                self._parked[queue.name].append(job)
+                return
+            lane = self.lanes[self._admission.lanes[job]]
+        lane.waiting.add(job)
         self._queued_cores += self.prepared.sizes[job]
+
+    def _lane_of(self, job: int) -> Lane:
+        return self.lanes[0 if self._admission is None else self._admission.lanes[job]]
+
+    # -- queues that stop and start -----------------------------------------------------------
+
+    def close_queue(self, name: str) -> None:
+        """Let nothing more of a queue start; its jobs keep their places for later."""
+        assert self._admission is not None
+        of = self._admission.of
+        parked = self._parked.setdefault(name, [])
+        for lane in self.lanes:
+            for job in list(lane.waiting):
+                queue = of[job]
+                if queue is not None and queue.name == name:
+                    lane.waiting.remove(job)
+                    self._queued_cores -= self.prepared.sizes[job]
+                    parked.append(job)
+        self.touch(released=True)
+
+    def open_queue(self, name: str) -> None:
+        """Let a queue's jobs start again."""
+        for job in self._parked.pop(name, []):
+            self._enqueue(job)
+        self.touch(released=True)
 
     def _arrive_specially(self, job: int, now: float) -> None:
         """Take in a job that can never run, is held, will be cancelled, or waits for something."""
@@ -231,10 +286,13 @@ class Engine:
 
     def _free(self, job: int, now: float) -> None:
         """Give back what a job holds."""
-        desk, plan = self.desk, self.plan
-        desk.released = True
-        if plan.expected_end(job) > now:
-            desk.moved = True
+        plan = self.plan
+        early = plan.expected_end(job) > now
+        for lane in self.lanes:
+            desk = lane.desk
+            desk.released = True
+            if early:
+                desk.moved = True
         plan.release(job)
 
     def _give_up(self, job: int, now: float, result: int, reason: str) -> None:
@@ -254,10 +312,14 @@ class Engine:
         if job in self.plan.held:
             self.interrupt(job, now, CANCELED, reason)
         elif self.state[job] in (State.DEPEND, State.SCHED):
-            if job in self.waiting:
-                self.waiting.remove(job)
+            waiting = self._lane_of(job).waiting
+            if job in waiting:
+                waiting.remove(job)
                 self._queued_cores -= self.prepared.sizes[job]
-                self.desk.released = self.desk.moved = True  # who was behind it may be first now
+                self.touch(released=True)  # who was behind it may be first now
+            for parked in self._parked.values():
+                if job in parked:
+                    parked.remove(job)
             if self.conditions is not None:
                 self.conditions.forget(job)
             self._give_up(job, now, CANCELED, reason)
@@ -294,15 +356,16 @@ class Engine:
             self._pass(now)
 
     def _pass(self, now: float) -> None:
-        waiting = self.waiting
-        if waiting.ranks:
-            desk = self.desk
-            desk.open(now)
-            self.policy.run_pass(desk)
-            started = desk.close()
-            if started:
-                self._start(started, now)
-        self.recorder.tick(now, self.plan, len(waiting.ranks), self._queued_cores)
+        queued = 0
+        for waiting, desk, policy in self.lanes:
+            if waiting.ranks:
+                desk.open(now)
+                policy.run_pass(desk)
+                started = desk.close()
+                if started:
+                    self._start(started, now)
+                queued += len(waiting.ranks)
+        self.recorder.tick(now, self.plan, queued, self._queued_cores)
         self._passes += 1
         if self._passes % REPORT_EVERY == 1:
             self._report()
@@ -337,5 +400,6 @@ class Engine:
 
     def _check(self) -> None:
         self.plan._check()
-        self.waiting._check()
-        assert self.done + len(self.plan) + len(self.waiting) <= len(self.prepared.submits)
+        for lane in self.lanes:
+            lane.waiting._check()
+        assert self.done + len(self.plan) + self.queued <= len(self.prepared.submits)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,16 +14,18 @@ from simsched.match.choose import select
 from simsched.match.policy import find_policy
 from simsched.match.request import POOL, SLOT, VERTEX, compile_request
 from simsched.schedule.book import Book
-from simsched.simulate.record import DROPPED, INFEASIBLE
+from simsched.simulate.queues import size_fault
+from simsched.simulate.record import DROPPED, FAILED, INFEASIBLE
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
     from simsched.formats.jobspec import Jobspec
     from simsched.graph.index import Index
     from simsched.match.policy import MatchPolicy
-    from simsched.match.request import Request
+    from simsched.match.request import Need, Request
     from simsched.simulate.config import RunConfig
+    from simsched.simulate.queues import Admission
     from simsched.workload.job import Job
 
 UNLIMITED = float("inf")
@@ -65,13 +67,15 @@ def prepare(
     index: Index,
     config: RunConfig,
     *,
+    admission: Admission | None = None,
     dependent: Collection[int] = (),
     counts_decide: bool = True,
 ) -> Prepared:
     """Compile every job's request, and find out which jobs can never run on this cluster.
 
-    `dependent` are the jobs that wait for something besides resources.  Unless `counts_decide`,
-    every match is asked of the matcher: closed or drained targets cannot be counted away.
+    `admission` is what the queues made of these jobs; `dependent` are the jobs that wait for
+    something besides resources.  Unless `counts_decide`, every match is asked of the matcher:
+    closed or drained targets cannot be counted away.
     """
     kinds = _Kinds(index, find_policy(config.match_policy))
     numbers = [kinds.number(job.jobspec) for job in jobs]
@@ -82,12 +86,16 @@ def prepare(
         for at, kind in enumerate(numbers)
         if kinds.requests[kind] is None
     }
+    if admission is not None:
+        rejected.update(_rejections(admission, [kinds.requests[number] for number in numbers]))
     for at, runtime in enumerate(runtimes):
         if runtime == UNLIMITED:
             rejected.setdefault(at, (DROPPED, NO_END))
     judged = [min(a, b) for a, b in zip(runtimes, durations, strict=True)]
     judged = judged if config.candidates == "actual" else durations
     book = _book(jobs, kinds, numbers, durations, judged, counts_decide=counts_decide)
+    if admission is not None:
+        book = replace(book, tiers=np.array(admission.tiers, dtype=np.int64))
     submits = [job.submit for job in jobs]
     whole = _takes_whole_targets(book.single, index)
     holds = frozenset(at for at, job in enumerate(jobs) if job.hold or job.urgency == 0)
@@ -95,6 +103,34 @@ def prepare(
     special = holds.union(cancels, rejected, dependent)
     sizes = book.sizes.tolist()
     return Prepared(book, submits, runtimes, timeouts, rejected, sizes, whole, holds, cancels, special)
+
+
+def _rejections(
+    admission: Admission, requests: Sequence[Request | None]
+) -> Iterator[tuple[int, tuple[int, str]]]:
+    """Yield the jobs that their queue refuses: by name, by duration, by size."""
+    for at, reason in admission.rejected.items():
+        yield at, (FAILED, reason)
+    for at, (queue, request) in enumerate(zip(admission.of, requests, strict=True)):
+        if queue is not None and request is not None and at not in admission.rejected:
+            demand = request.demand
+            nodes = sum(_whole_targets(need, 1) for need in request.needs)
+            sizes = {
+                "nnodes": max(nodes, request.nodes),
+                "ncores": demand.get("core", 0),
+                "ngpus": demand.get("gpu", 0),
+            }
+            fault = size_fault(queue, sizes)
+            if fault is not None:
+                yield at, (FAILED, fault)
+
+
+def _whole_targets(need: Need, times: int) -> int:
+    """Return how many targets a need takes for itself alone."""
+    times *= need.amount
+    if need.kind == VERTEX and need.level == TARGET:
+        return times if need.exclusive else 0
+    return sum(_whole_targets(child, times) for child in need.children)
 
 
 def _takes_whole_targets(single: str | None, index: Index) -> bool:

@@ -34,6 +34,7 @@ class Result:
     meta : what ``run.json`` says.
     log : the allocations, or None if the run did not note them.
     events : every job's events, or None.
+    workload : the jobs as they ran: in their queues, with the queues' constraints and defaults.
     """
 
     jobs: Mapping[str, Any]
@@ -41,6 +42,7 @@ class Result:
     meta: Mapping[str, Any]
     log: AllocationLog | None = field(default=None, repr=False)
     events: EventLog | None = field(default=None, repr=False)
+    workload: Workload | None = field(default=None, repr=False)
 
     def save(self, directory: str | Path, *, files: Mapping[str, str] | None = None) -> Path:
         """Write the run directory and return its path; `files` are further texts by file name.

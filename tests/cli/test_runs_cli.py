@@ -169,3 +169,23 @@ def test_ctrl_c_stops_cleanly_and_marks_what_was_done(inputs):
     assert not (inputs / "out").exists()
     assert json.loads((inputs / "out.partial" / "run.json").read_text())["complete"] is False
     assert not list(inputs.glob(".out.*"))
+
+
+def test_a_configuration_and_what_is_said_beside_it(inputs):
+    (inputs / "c.toml").write_text('order = "sjf"\nqueue-policy = "fcfs"\n[policy-options]\n')
+    (inputs / "o.json").write_text('[{"ranks": "0", "start": 1, "end": 2, "kind": "drain"}]')
+    assert run(inputs, "--config", str(inputs / "c.toml"), "--order", "ljf", "--quiet", "--eventlog") == 0
+    config = json.loads((inputs / "out" / "run.json").read_text())["config"]
+    assert (config["order"], config["queue_policy"]) == ("ljf", "fcfs")
+    assert (inputs / "out" / "eventlog.jsonl").read_text().count("\n") == 3 * 10 + 4
+    more = ("--outages", str(inputs / "o.json"), "--failures", "mtbf=1d,mttr=1h", "--on-failure", "fail")
+    assert run(inputs, *more, "--quiet", "--audit") == 0
+    config = json.loads((inputs / "out" / "run.json").read_text())["config"]
+    assert config["outages"] == [{"ranks": "0", "start": 1, "end": 2, "kind": "drain", "note": ""}]
+    assert config["failures"]["mttr"] == 3600
+
+
+def test_a_configuration_that_is_none(inputs, capsys):
+    (inputs / "c.toml").write_text("ordr = 3")
+    assert run(inputs, "--config", str(inputs / "c.toml")) == 2
+    assert "unknown key 'ordr'" in capsys.readouterr().err

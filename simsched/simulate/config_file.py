@@ -1,0 +1,142 @@
+"""A configuration file (``--config``): TOML, YAML or JSON of one layout.
+
+::
+
+    queue-policy = "easy"            # and match-policy, order, seed, overrun, passes, candidates,
+    order = "priority"               # think-times, on-failure
+    failures = "mtbf=30d,mttr=4h"
+
+    [policy-options]                 # of the queue policy
+    extra = false
+
+    [[outages]]
+    ranks = "0-15"
+    start = "10d"
+    end = "11d"
+    kind = "maintenance"
+
+    [policy.jobspec.defaults.system] # RFC 33
+    queue = "batch"
+
+    [queues.batch]
+    requires = ["batch"]
+    priority = 0
+    [queues.batch.policy.limits]
+    duration = "8h"
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from simsched.errors import ConfigError
+from simsched.formats.text import load_document, read_text
+from simsched.simulate.outages import Failures, read_outages
+from simsched.simulate.queues import Queues
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+#: Key of the file → field of `RunConfig`, for those that are taken as they are.
+PLAIN = {
+    "queue-policy": "queue_policy",
+    "match-policy": "match_policy",
+    "order": "order",
+    "seed": "seed",
+    "overrun": "overrun",
+    "passes": "passes",
+    "candidates": "candidates",
+    "think-times": "think_times",
+    "on-failure": "on_failure",
+    "policy-options": "queue_options",
+}
+OTHERS = ("failures", "outages", "queues", "policy")
+
+
+def read_config(path: str | Path) -> dict[str, Any]:
+    """Return the fields of `RunConfig` that a file gives.
+
+    Raises
+    ------
+    ConfigError, FormatError
+        With the place in the file of what is wrong.
+    """
+    where = str(path)
+    text = read_text(path)
+    document = _toml(text, where) if where.endswith(".toml") else load_document(text, where)
+    if not isinstance(document, dict):
+        raise ConfigError("not a configuration", where=where, expected="a table of keys")
+    return from_document(document, where)
+
+
+def _toml(text: str, where: str) -> Any:
+    import tomllib
+
+    try:
+        return tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise ConfigError(f"not TOML: {error}", where=where) from None
+
+
+def from_document(document: dict[str, Any], where: str = "config") -> dict[str, Any]:
+    """Return the fields of `RunConfig` that a document gives; keys may be spelt with ``_``.
+
+    Raises
+    ------
+    ConfigError, FormatError
+        For a key that does not exist, or a value that is none.
+    """
+    found: dict[str, Any] = {}
+    rest: dict[str, Any] = {}
+    for key, value in document.items():
+        name = key.replace("_", "-")
+        if name in PLAIN:
+            found[PLAIN[name]] = _checked(name, value, where)
+        elif name in OTHERS:
+            rest[name] = value
+        else:
+            raise ConfigError(f"unknown key {key!r}", where=where, expected=", ".join([*PLAIN, *OTHERS]))
+    for name, reader in _READERS.items():
+        if name in rest:
+            found[name] = reader(rest, where)
+    if "policy" in rest and "queues" not in rest:
+        raise ConfigError("a policy for queues, and no queues", where=f"{where}: policy")
+    return found
+
+
+def _checked(name: str, value: Any, where: str) -> Any:
+    kind: type = {"seed": int, "policy-options": dict}.get(name, str)
+    if not isinstance(value, kind) or isinstance(value, bool):
+        raise ConfigError(f"{value!r} is no value of {name}", where=where, expected=kind.__name__)
+    return {k.replace("-", "_"): v for k, v in value.items()} if isinstance(value, dict) else value
+
+
+def _failures(rest: dict[str, Any], where: str) -> Failures:
+    if not isinstance(rest["failures"], str):
+        raise ConfigError("failures is a text", where=f"{where}: failures", expected="mtbf=30d,mttr=4h")
+    return Failures.parse(rest["failures"])
+
+
+def _outages(rest: dict[str, Any], where: str) -> Any:
+    return read_outages(rest["outages"], f"{where}: outages")
+
+
+def _queues(rest: dict[str, Any], where: str) -> Queues:
+    policy = rest.get("policy", {})
+    default = None
+    for key in ("jobspec", "defaults", "system", "queue"):
+        policy = policy.get(key) if isinstance(policy, dict) else None
+        default = policy
+    if default is not None and not isinstance(default, str):
+        raise ConfigError(
+            "the default queue is no name", where=f"{where}: policy.jobspec.defaults.system.queue"
+        )
+    return Queues.from_dict(rest["queues"], default=default, where=f"{where}: queues")
+
+
+_READERS: dict[str, Callable[[dict[str, Any], str], Any]] = {
+    "failures": _failures,
+    "outages": _outages,
+    "queues": _queues,
+}

@@ -1,0 +1,205 @@
+"""Named queues (RFC 33): limits, defaults, priorities, hours, and the file that says so."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from simworld import job, machine, results, run, starts, workload
+
+from simsched.errors import SimschedError
+from simsched.simulate.api import simulate
+from simsched.simulate.audit import audit_run
+from simsched.simulate.config_file import from_document, read_config
+from simsched.simulate.queues import Queues
+
+HALVES = {"batch": {"requires": ["batch"]}, "debug": {"requires": ["debug"]}}
+CLUSTER = machine(4, properties={"batch": "0-2", "debug": "2-3"})
+APART = machine(4, properties={"batch": "0-1", "debug": "2-3"})
+
+
+def reasons(result):
+    return {n: r for n, r in zip(result.jobs["id"], result.jobs["reason"], strict=True) if r}
+
+
+def test_queues_on_disjoint_nodes_do_not_wait_for_each_other():
+    """Under FCFS the batch queue is stuck behind B; the debug queue does not care."""
+    found = run(
+        APART,
+        job("A", 0, "slot=1/core", 9, queue="batch"),
+        job("B", 1, "slot=2/core", 5, queue="batch"),
+        job("C", 2, "slot=2/core", 5, queue="debug"),
+        policy="fcfs",
+        queues=Queues.from_dict(HALVES),
+    )
+    assert starts(found) == {"A": 0, "B": 9, "C": 2}
+
+
+def test_two_queues_on_overlapping_nodes_share_one_line_and_the_reservation_holds():
+    """n2 belongs to both.  B (batch) waits for n0-n2; D (debug) may use n3 for long, but not n2."""
+    found = run(
+        CLUSTER,
+        job("A", 0, "slot=2/core", 9, queue="batch"),
+        job("B", 1, "slot=3/core", 5, queue="batch"),
+        job("C", 2, "slot=1/core", 30, queue="debug"),
+        job("D", 3, "slot=1/core", 30, queue="debug"),
+        queues=Queues.from_dict(HALVES),
+    )
+    assert starts(found) == {"A": 0, "B": 9, "C": 2, "D": 14}
+    lines = [json.loads(line) for line in found.log.text().splitlines()]
+    ranks = {x["id"]: x["R"]["execution"]["R_lite"][0]["rank"] for x in lines}
+    assert ranks == {"A": "0-1", "B": "0-2", "C": "3", "D": "2"}
+
+
+def test_a_queue_of_higher_priority_goes_first_whatever_the_order():
+    queues = Queues.from_dict({"low": {"hosts": "all"}, "high": {"hosts": "all", "priority": 5}})
+    found = run(
+        machine(1),
+        job("A", 0, "slot=1/core", 5, queue="low"),
+        job("B", 1, "slot=1/core", 1, queue="low"),
+        job("C", 2, "slot=1/core", 9, queue="high"),
+        queues=queues,
+        order="sjf",
+    )
+    assert starts(found) == {"A": 0, "C": 5, "B": 14}
+
+
+def test_limits_and_defaults_of_a_virtual_queue_and_its_parent():
+    queues = Queues.from_dict(
+        {
+            "batch": {
+                "hosts": "n[0-2]",
+                "policy": {
+                    "limits": {"duration": "10s", "job-size": {"max": {"nnodes": 2}, "min": {"nnodes": 1}}},
+                    "jobspec": {"defaults": {"system": {"duration": "4s"}}},
+                },
+            },
+            "long": {"parent": "batch", "policy": {"limits": {"duration": "1m"}}},
+        },
+        default="batch",
+    )
+    found = run(
+        machine(4),
+        job("default", 0, "slot=1/node", 9, float("inf")),
+        job("slow", 0, "slot=1/node", 9, 11),
+        job("slow2", 0, "slot=1/node", 9, 11, queue="long"),
+        job("wide", 0, "slot=3/node", 1),
+        job("lost", 0, "slot=1/node", 1, queue="gpu"),
+        queues=queues,
+    )
+    assert results(found) == {
+        "default": "TIMEOUT",
+        "slow": "FAILED",
+        "slow2": "COMPLETED",
+        "wide": "FAILED",
+        "lost": "FAILED",
+    }
+    assert reasons(found) == {
+        "slow": "rejected: queue batch allows 10s, the job asks for 11s",
+        "wide": "rejected: queue batch allows 2 nodes, the job asks for 3",
+        "lost": "rejected: there is no queue 'gpu'",
+    }
+    assert list(found.jobs["queue"])[:2] == ["batch", "batch"]
+    assert found.jobs["end"][0] == 4
+
+
+def test_a_queue_that_is_closed_overnight():
+    queues = Queues.from_dict({"day": {"hosts": "all", "closed": [["3s", "10s"]]}, "any": {"hosts": "all"}})
+    found = run(
+        machine(1),
+        job("A", 0, "slot=1/core", 5, queue="day"),
+        job("B", 1, "slot=1/core", 1, queue="day"),
+        job("C", 4, "slot=1/core", 1, queue="day"),
+        job("D", 4, "slot=1/core", 2, queue="any"),
+        queues=queues,
+    )
+    assert starts(found) == {"A": 0, "D": 5, "B": 10, "C": 11}
+
+
+def test_queues_are_audited_with_their_constraints(tmp_path):
+    jobs = [
+        job(n, n, f"slot={1 + n % 2}/core", 3 + n % 5, queue=("batch", "debug")[n % 3 == 0])
+        for n in range(40)
+    ]
+    found = run(CLUSTER, *jobs, queues=Queues.from_dict(HALVES))
+    path = found.save(tmp_path / "run")
+    report = audit_run(path, CLUSTER, found.workload)
+    assert report, str(report)
+    assert found.workload.jobs[0].jobspec.constraint is not None
+    assert audit_run(path, CLUSTER, workload(*jobs))
+
+
+CONFIG = """
+queue-policy = "conservative"
+order = "priority"
+seed = 4
+failures = "mtbf=30d,mttr=4h"
+
+[policy-options]
+
+[[outages]]
+ranks = "0"
+start = "1h"
+end = "2h"
+kind = "maintenance"
+
+[policy.jobspec.defaults.system]
+queue = "batch"
+
+[queues.batch]
+requires = ["batch"]
+
+[queues.debug]
+requires = ["debug"]
+priority = 1
+"""
+
+
+def test_a_configuration_file(tmp_path):
+    (tmp_path / "config.toml").write_text(CONFIG)
+    found = read_config(tmp_path / "config.toml")
+    assert found["queue_policy"] == "conservative"
+    assert (found["order"], found["seed"]) == ("priority", 4)
+    assert found["failures"].mttr == 14400
+    assert found["outages"][0].kind == "maintenance"
+    assert found["queues"].default == "batch"
+    assert found["queues"].queues["debug"].priority == 1
+    result = simulate(CLUSTER, workload(job("A", 0, "slot=1/core", 2)), **found)
+    assert result.jobs["queue"][0] == "batch"
+    assert result.meta["config"]["queues"] == ["batch", "debug"]
+    (tmp_path / "config.yaml").write_text("order: sjf\nqueues: {all: {hosts: all}}\n")
+    assert read_config(tmp_path / "config.yaml")["order"] == "sjf"
+
+
+@pytest.mark.parametrize(
+    ("document", "message"),
+    [
+        ({"ordr": "fifo"}, "unknown key 'ordr'"),
+        ({"seed": "x"}, "no value of seed"),
+        ({"order": 3}, "no value of order"),
+        ({"failures": 3}, "failures is a text"),
+        ({"queues": []}, "no queues"),
+        ({"queues": {"a": 3}}, "a queue is a table"),
+        ({"queues": {"a": {"require": []}}}, "unknown key 'require'"),
+        ({"queues": {"a": {"requires": "x"}}}, "list of properties"),
+        ({"queues": {"a": {"parent": "b"}}}, "the parent 'b' is no other queue"),
+        ({"queues": {"a": {"parent": "b"}, "b": {"parent": "a"}}}, "is no other queue"),
+        ({"queues": {"a": {"priority": "high"}}}, "no whole number"),
+        ({"queues": {"a": {"closed": [["2h", "1h"]]}}}, "ends before it begins"),
+        ({"queues": {"a": {"policy": {"limits": {"size": 3}}}}}, "unknown key 'size'"),
+        (
+            {"queues": {"a": {}}, "policy": {"jobspec": {"defaults": {"system": {"queue": "b"}}}}},
+            "does not exist",
+        ),
+        ({"policy": {}}, "no queues"),
+    ],
+)
+def test_configurations_that_are_none(document, message):
+    with pytest.raises(SimschedError, match=message):
+        from_document(document)
+
+
+def test_a_file_that_is_no_toml(tmp_path):
+    (tmp_path / "c.toml").write_text("a = ")
+    with pytest.raises(SimschedError, match="not TOML"):
+        read_config(tmp_path / "c.toml")
