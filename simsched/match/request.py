@@ -209,8 +209,7 @@ class _Compiler:
         self.chosen = chosen
         """Counts settled for ranged vertices: in the request's own unit, by preorder number."""
         self.number = 0
-        self.ranged: list[tuple[int, int]] = []
-        """Needs whose count is not settled: depth, preorder number."""
+        self.ranged: list[tuple[int, int]] = []  # depth and preorder number
         self.eligible = index.targets_matching(jobspec.constraint)
         self.every = bool(self.eligible.all())
 
