@@ -106,20 +106,8 @@ def idle_cluster(index: Index) -> Availability:
     return idle
 
 
-def _can_have(need: Need, avail: Availability) -> bool:
-    return int(copies_of(need, EVERYWHERE, None, avail)[0]) >= 1
-
-
-def _at_most(need: Need, needed: int, avail: Availability) -> int:
-    """Return the largest amount up to `needed` of a need that can be had, all else as asked."""
-    low, high = 0, needed
-    while low < high:
-        middle = (low + high + 1) // 2
-        if _can_have(replace(need, amount=middle), avail):
-            low = middle
-        else:
-            high = middle - 1
-    return low
+def _can_have(need: Need, avail: Availability, times: int = 1) -> bool:
+    return int(copies_of(need, EVERYWHERE, None, avail)[0]) >= times
 
 
 class Times(NamedTuple):
@@ -137,8 +125,17 @@ class Times(NamedTuple):
         return Times(self.all * count, self.apart * count)
 
     def of(self, need: Need) -> int:
-        """Return how much of a need all its copies take; what is shared serves several."""
+        """Return how many units of a pool all copies take; what is shared serves several."""
         return need.amount * (self.all if need.exclusive else self.apart)
+
+    def can_have(self, need: Need, avail: Availability) -> bool:
+        """Say whether all copies can be had, as far as they are counted by themselves."""
+        wide = replace(need, amount=need.amount * self.apart) if self.apart > 1 else need
+        return _can_have(wide, avail, self.all // self.apart)
+
+    def shares(self, need: Need) -> int:
+        """Return how many copies one vertex may serve at most: one if it is held."""
+        return 1 if need.exclusive else self.all // self.apart
 
 
 @dataclass
@@ -210,29 +207,28 @@ class _Case:
             yield from self._children(need, times.slots(need.amount))
         elif need.kind == VERTEX and need.level != TARGET:
             yield self._vertices(need, times)
-            yield from self._children(need, times.vertices(need.amount), own=False)
+            yield from self._children(need, times.vertices(need.amount))
         else:
             yield from self._on_targets(need, times)
 
-    def _children(self, need: Need, times: Times, *, own: bool = True) -> Iterator[Funnel]:
-        """Yield the funnels of the children that fail; with `own` at least those of one child."""
-        failing = [child for child in need.children if not _can_have(_scaled(child, times), self.avail)]
-        for child in failing or need.children[: int(own)]:
-            yield from self.funnels(child, times)
+    def _children(self, need: Need, times: Times) -> Iterator[Funnel]:
+        """Yield the funnels of the children that fail."""
+        for child in need.children:
+            if not times.can_have(child, self.avail):
+                yield from self.funnels(child, times)
 
     def _on_targets(self, need: Need, times: Times) -> Iterator[Funnel]:
         """Yield the funnel over targets, if it fails there, and those of what lies elsewhere."""
         far = [child for child in need.children if need.kind == SLOT and child.level == ABOVE]
-        failing = [
-            child for child in far if not _can_have(_scaled(child, times.slots(need.amount)), self.avail)
-        ]
+        slots = times.slots(need.amount)
+        failing = [child for child in far if not slots.can_have(child, self.avail)]
         funnel = self._targets(need, times)
         if funnel.available < funnel.needed or not failing:
             yield funnel
             if not funnel.steps[-1].left and funnel.steps[-1].name == FITS:
                 yield from self._within(need)
         for child in failing:
-            yield from self.funnels(child, times.slots(need.amount))
+            yield from self.funnels(child, slots)
 
     def _within(self, need: Need) -> Iterator[Funnel]:
         """Yield the funnels of the vertices within targets of which there is not even one that serves."""
@@ -287,32 +283,31 @@ class _Case:
 
     def _vertices(self, need: Need, times: Times) -> Funnel:
         """Return the funnel over the vertices of a type above or within targets."""
-        needed = times.of(need)
-        idle_fits = hosts(self.bare[need.number], None, self.idle) > 0
+        most = times.shares(need)
+        idle_fits = np.minimum(hosts(self.bare[need.number], None, self.idle), most)
         left = np.ones(len(idle_fits), dtype=np.bool_)
-        steps = [_count(EXIST, left, idle_fits)]
+        steps = [_sum(EXIST, left, idle_fits)]
         left = left & self.avail.is_up(need.type)
-        steps.append(_count(UP, left, idle_fits))
+        steps.append(_sum(UP, left, idle_fits))
         if not need.every:
             left = left & self._passes(need)
-            steps.append(_count(CONSTRAINT, left, idle_fits, self._constraint))
+            steps.append(_sum(CONSTRAINT, left, idle_fits, self._constraint))
         if need.ids is not None or need.names is not None:
             left = left & self._identified(need)
-            steps.append(_count(ID, left, idle_fits, self.vertices[need.number].id or ""))
+            steps.append(_sum(ID, left, idle_fits, self.vertices[need.number].id or ""))
         ready = left & (
             is_idle(need.type, None, self.avail) if need.exclusive else ~self.avail.held[need.type]
         )
-        steps.append(_count(IDLE, ready, idle_fits))
-        fits = ready & (hosts(need, None, self.avail) > 0)
-        steps.append(_count(FITS, fits, fits, self._content(need)))
-        available = min(needed, _at_most(need, needed, self.avail))
+        steps.append(_sum(IDLE, ready, idle_fits))
+        fits = np.where(ready, np.minimum(hosts(need, None, self.avail), most), 0)
+        steps.append(_sum(FITS, fits > 0, fits, self._content(need)))
         return Funnel(
             path=need.path,
             type=need.type,
             steps=tuple(steps),
-            needed=needed,
-            available=available,
-            held_by=self.held.vertices(need.type, left & idle_fits & ~fits),
+            needed=need.amount * times.all,
+            available=min(need.amount * times.all, int(fits.sum())),
+            held_by=self.held.vertices(need.type, left & (fits < idle_fits)),
         )
 
     def _targets(self, need: Need, times: Times) -> Funnel:
@@ -323,8 +318,9 @@ class _Case:
         assert bare is not None
         index, avail = self.index, self.avail
         distinct = content.node
-        needed = times.of(need) if distinct else need.amount * times.all
-        idle_fits = _capped(capacity(bare, self.idle).fits, distinct=distinct)
+        most = times.shares(need) if distinct else MANY
+        needed = need.amount * times.all
+        idle_fits = np.minimum(capacity(bare, self.idle).fits, most)
         left = np.ones(len(index), dtype=np.bool_)
         steps = [_sum(EXIST, left, idle_fits)]
         left = left & avail.up
@@ -337,10 +333,10 @@ class _Case:
             steps.append(_sum(ID, left, idle_fits, self.vertices[need.number].id or ""))
         ready = left & self._idle_enough(need)
         steps.append(_sum(IDLE, ready, idle_fits))
-        fits = np.where(ready, _capped(capacity(content, avail).fits, distinct=distinct), 0)
+        fits = np.where(ready, np.minimum(capacity(content, avail).fits, most), 0)
         steps.append(_sum(FITS, fits > 0, fits, self._content(need)))
         available = min(needed, int(fits.sum()))
-        all_serve = distinct and int(fits.sum()) == int(left.sum())
+        all_serve = distinct and int((fits > 0).sum()) == int(left.sum())
         binding = index.target_type if all_serve else self._binding(need, left, needed)
         funnel = Funnel(
             path=need.path,
@@ -471,12 +467,6 @@ def _without_ids(vertex: ResourceVertex) -> ResourceVertex:
     return replace(vertex, id=None, with_=tuple(map(_without_ids, vertex.with_)))
 
 
-def _scaled(need: Need, times: Times) -> Need:
-    """Return the need for all its copies at once."""
-    amount = times.of(need)
-    return replace(need, amount=amount) if amount != need.amount else need
-
-
 def _near(need: Need) -> list[Need]:
     """Return the children that must be had within one target."""
     return [child for child in need.children if child.level != ABOVE or child.kind != POOL]
@@ -487,17 +477,9 @@ def _usable_on_targets(need: Need, avail: Availability) -> Ints:
     return view.sum(usable_units(need, avail))
 
 
-def _capped(fits: Ints, *, distinct: bool) -> Ints:
-    return np.minimum(fits, 1) if distinct else np.minimum(fits, MANY)
-
-
 def _units(name: str, sizes: Ints, note: str = "") -> Step:
     total = int(sizes.sum())
     return Step(name=name, left=total, holds=total, note=note)
-
-
-def _count(name: str, left: Bools, fits: Bools, note: str = "") -> Step:
-    return Step(name=name, left=int(left.sum()), holds=int((left & fits).sum()), note=note)
 
 
 def _sum(name: str, left: Bools, fits: Ints, note: str = "") -> Step:

@@ -436,11 +436,11 @@ def document_cluster(document):
     return Cluster(from_jgf(jgf_from_object(document["graph"])))
 
 
-def check_funnel(funnel):
+def check_funnel(funnel, text):
     """A funnel narrows, starts with all there is, and says how much of what is needed is left."""
     assert funnel.needed >= 1
     assert 0 <= funnel.available <= funnel.needed
-    assert funnel.available < funnel.needed or funnel.note
+    assert funnel.available < funnel.needed or funnel.note, text
     assert funnel.steps[0].name == "exist"
     for before, after in zip(funnel.steps, funnel.steps[1:], strict=False):
         assert 0 <= after.left <= before.left
@@ -483,7 +483,7 @@ def test_laws_of_every_no(seeds):
         json.dumps(reasons.to_dict())
         for funnel in reasons.funnels:
             seen["funnels"] += 1
-            check_funnel(funnel)
+            check_funnel(funnel, text)
         for change in reasons.changes:
             seen[change.kind] = seen.get(change.kind, 0) + 1
             if change.kind == "count":
