@@ -46,6 +46,8 @@ def resolve(kind: str, path_or_name: str | Path) -> Path:
     ConfigError
         if there is neither such a file nor such a name; it says which names exist.
     """
+    if not str(path_or_name):
+        raise ConfigError(f"the name of one of the {kind} is empty", expected="a file, or a bundled name")
     path = Path(path_or_name)
     if str(path_or_name) == "-" or _is_file(path):
         return path
@@ -60,6 +62,6 @@ def resolve(kind: str, path_or_name: str | Path) -> Path:
 
 def _is_file(path: Path, *, folder: bool = False) -> bool:
     try:
-        return path.is_dir() if folder else path.is_file()
-    except OSError:  # such as a name longer than the file system allows
+        return path.is_dir() if folder else path.exists() and not path.is_dir()  # a pipe is a file as well
+    except (OSError, ValueError):  # such as a name longer than the file system allows
         return False

@@ -27,3 +27,8 @@ def test_a_file_goes_before_a_name_and_a_dash_is_standard_input(tmp_path, monkey
 def test_the_error_names_those_that_exist():
     with pytest.raises(ConfigError, match=r"no-such: no such file .expected a file, or .*: .*tiny"):
         bundled.resolve("clusters", "no-such")
+
+
+def test_an_empty_name_is_said_to_be_empty():
+    with pytest.raises(ConfigError, match="empty"):
+        bundled.resolve("clusters", "")

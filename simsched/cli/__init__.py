@@ -51,6 +51,7 @@ EXIT_BROKEN_PIPE = 141
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command line and return its exit status; no exception that an input causes gets out."""
     arguments = list(sys.argv[1:] if argv is None else argv)
+    _open_missing_streams()
     try:
         status = _run(arguments)
         sys.stdout.flush()
@@ -59,6 +60,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return EXIT_BROKEN_PIPE
     except KeyboardInterrupt:
         return EXIT_INTERRUPTED
+    except UnicodeEncodeError as error:
+        return _fail(_encoding_text(error))
     except (SimschedError, MemoryError, RecursionError, OSError) as error:
         return _fail(_text_of(error))
     return status
@@ -152,6 +155,22 @@ def _text_of(error: Exception) -> str:
 def _os_error_text(error: OSError) -> str:
     reason = error.strerror or str(error) or type(error).__name__
     return f"{os.fsdecode(error.filename)}: {reason}" if isinstance(error.filename, str | bytes) else reason
+
+
+def _encoding_text(error: UnicodeEncodeError) -> str:
+    found = error.object[error.start]
+    return (
+        f"the character {found!a} cannot be written in {error.encoding} (expected a UTF-8 terminal or file)"
+    )
+
+
+def _open_missing_streams() -> None:
+    """Give a process that was started with a standard stream closed an empty one in its place."""
+    if sys.stdin is None:
+        sys.stdin = open(os.devnull, encoding="utf-8")  # noqa: SIM115, PTH123 (pathlib is slow to import)
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115, PTH123
 
 
 def _silence_stdout() -> None:

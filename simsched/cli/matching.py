@@ -80,8 +80,16 @@ def register(subparsers: Subparsers) -> None:
     match.add_argument(
         "--format", choices=tuple(WRITERS), default="r", help="r (the default), tree, table or json"
     )
-    match.add_argument("--seed", type=int, default=0, help="of the policies that draw lots (default 0)")
+    match.add_argument("--seed", type=_seed, default=0, help="of the policies that draw lots (default 0)")
     match.set_defaults(run=run_match)
+
+
+def _seed(text: str) -> int:
+    import argparse
+
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 0 on")
+    return int(text)
 
 
 def _add_common(parser: argparse.ArgumentParser) -> None:
@@ -115,9 +123,14 @@ def read_requests(arguments: Sequence[str], constraint: str | None) -> Iterator[
 
 def _is_file(argument: str) -> bool:
     try:
-        return argument == "-" or argument.endswith(FILE_ENDINGS) or Path(argument).is_file()
+        return argument == "-" or argument.endswith(FILE_ENDINGS) or _exists(Path(argument))
     except (OSError, ValueError):  # a shape may be longer than any file name
         return False
+
+
+def _exists(path: Path) -> bool:
+    """Whether this is a file or a pipe (a directory may have the name of a shape)."""
+    return path.exists() and not path.is_dir()
 
 
 def _from_file(argument: str) -> list[Asked]:

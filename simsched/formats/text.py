@@ -48,6 +48,11 @@ __all__ = [
 MAX_TEXT = 4 * 2**30
 """The most bytes a file may have, once decompressed."""
 
+MAX_PACKING = 400
+"""How many bytes a byte of gzip may stand for once the text has more than `PACKED_FREELY` bytes."""
+
+PACKED_FREELY = 256 * 2**20
+
 MAX_DEPTH = 200
 """The deepest nesting of a JSON or YAML document."""
 
@@ -125,17 +130,27 @@ def _unpacked(file: BinaryIO, where: str, limit: int) -> bytes:
         for magic, name in _COMPRESSED.items():
             if data.startswith(magic):
                 raise FormatError(f"this is {name} data", where=where, expected="plain text or gzip")
+        _refuse_binary(data, where)
         return _capped(file, where, limit, data)
     import gzip
 
     try:
         packed = io.BytesIO(_capped(file, where, limit, data))
+        size = packed.getbuffer().nbytes
         with gzip.GzipFile(fileobj=packed) as stream:
-            return _capped(stream, where, limit)
+            head = stream.read(_CHUNK)
+            _refuse_binary(head, where)
+            return _capped(stream, where, min(limit, max(PACKED_FREELY, MAX_PACKING * size)), head)
     except EOFError:
         raise FormatError("the gzip data is truncated", where=where) from None
     except (gzip.BadGzipFile, zlib.error) as error:
         raise FormatError(f"the gzip data is damaged: {error}", where=where) from None
+
+
+def _refuse_binary(head: bytes, where: str) -> None:
+    """Refuse by its beginning what is no text, before the rest of it is read."""
+    if b"\0" in head and head[:2] not in (b"\xff\xfe", b"\xfe\xff"):
+        raise FormatError("this is a binary file", where=where, expected="text")
 
 
 def _capped(stream: Any, where: str, limit: int, head: bytes = b"") -> bytes:

@@ -41,6 +41,8 @@ class Source:
         if str(path) == "-":
             return cls(Path("-"), "stdin", sys.stdin.buffer.read())
         place = Path(path)
+        if place.exists() and not place.is_file() and not place.is_dir():  # a pipe can be read only once
+            return cls(place, place.name, _whole(place))
         if not place.is_file():
             what = "is a directory" if place.is_dir() else "no such file"
             raise FormatError(what, where=str(path), expected="a workload file or the name of a bundled one")
@@ -105,6 +107,18 @@ class Source:
 
     def _raw(self) -> BinaryIO:
         return io.BytesIO(self.content) if self.content is not None else self.path.open("rb")
+
+
+def _whole(pipe: Path) -> bytes:
+    """Read a pipe or device to its end, within the limit."""
+    try:
+        with pipe.open("rb") as stream:
+            data = stream.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise FormatError(error.strerror or str(error), where=str(pipe)) from error
+    if len(data) > MAX_BYTES:
+        raise LimitError(f"more than {MAX_BYTES:,} bytes of text", where=str(pipe))
+    return data
 
 
 def _decompressed(raw: BinaryIO, name: str) -> BinaryIO:

@@ -129,3 +129,24 @@ def test_a_reader_that_goes_away_is_no_error():
         )
     assert done.returncode == 141
     assert done.stderr == b""
+
+
+@pytest.mark.parametrize("stream", ["<&-", ">&-", "2>&-"])
+def test_a_closed_stream_is_an_empty_one(stream):
+    command = (
+        f'exec {stream}; exec "{sys.executable}" -c "from simsched.cli import main; raise SystemExit(main())"'
+    )
+    for words, status in (("shape core", 0), ("--help", 0), ("shape core=0", 2)):
+        done = subprocess.run(["sh", "-c", f"{command} {words}"], capture_output=True, text=True, check=False)
+        assert done.returncode == status
+        assert "Traceback" not in done.stderr
+
+
+def test_what_the_output_cannot_hold_is_one_error():
+    command = [sys.executable, "-c", "from simsched.cli import main; raise SystemExit(main())"]
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    words = ["match", "tiny", "core", "--format", "tree"]
+    done = subprocess.run([*command, *words], capture_output=True, text=True, env=environment, check=False)
+    assert done.returncode == 2
+    assert done.stderr.startswith("simsched: error: the character '\\u")
+    assert "cannot be written in ascii" in done.stderr

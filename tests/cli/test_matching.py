@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import io
 import json
+import os
+import threading
 
 import pytest
 
@@ -194,3 +196,24 @@ def test_bad_input_is_one_error_and_status_2(simsched, arguments, message):
         assert (status, out) == (2, "")
         assert err.startswith("simsched: error: ")
         assert message in err
+
+
+def test_a_seed_is_a_whole_number(simsched):
+    status, out, err = simsched("match", "tiny", "core", "--policy", "random", "--seed", "-1")
+    assert (status, out) == (2, "")
+    assert "--seed: '-1' is not a whole number" in err
+
+
+def test_pipes_are_files(simsched, tmp_path):
+    def pipe(name, text):
+        os.mkfifo(tmp_path / name)
+        writer = threading.Thread(target=(tmp_path / name).write_text, args=(text,), daemon=True)
+        writer.start()
+        return str(tmp_path / name)
+
+    cluster = ss.load_cluster("tiny").to_dict()
+    request = ss.Jobspec.from_shape("slot=1/core").to_dict()
+    answer = simsched("feasible", pipe("cluster", json.dumps(cluster)), pipe("request", json.dumps(request)))
+    assert answer == (0, f"{tmp_path / 'request'}: yes\n", "")
+    jobs = ss.load_workload(pipe("jobs", "- {shape: core, submit: 0, runtime: 5}\n"))
+    assert len(jobs.jobs) == 1

@@ -97,9 +97,24 @@ def test_old_traces_may_be_latin_1(tmp_path):
 
 
 def test_a_gzip_bomb_stops_at_the_limit(tmp_path):
-    (tmp_path / "bomb").write_bytes(gzip.compress(bytes(10**7)))
+    (tmp_path / "bomb").write_bytes(gzip.compress(b" " * 10**7))
     with pytest.raises(LimitError, match="more than 1000000 bytes"):
         read_bytes(tmp_path / "bomb", limit=10**6)
+
+
+def test_a_packed_text_may_not_stand_for_hundreds_of_times_its_size(tmp_path, monkeypatch):
+    monkeypatch.setattr("simsched.formats.text.PACKED_FREELY", 10**6)
+    (tmp_path / "bomb").write_bytes(gzip.compress(b" " * 10**8))
+    with pytest.raises(LimitError, match="bytes"):
+        read_bytes(tmp_path / "bomb")
+    (tmp_path / "even").write_bytes(gzip.compress(b"core=1\n" * 10**5))
+    assert len(read_bytes(tmp_path / "even")) == 7 * 10**5
+
+
+def test_endless_zeros_are_refused_at_their_beginning(tmp_path):
+    (tmp_path / "zeros").write_bytes(gzip.compress(bytes(10**8)))
+    assert "binary file" in fails(read_text, "/dev/zero")
+    assert "binary file" in fails(read_text, tmp_path / "zeros")
 
 
 # -- JSON ----------------------------------------------------------------------------
