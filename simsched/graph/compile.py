@@ -103,7 +103,7 @@ def target_type_of(tree: Tree) -> str:
 def types_of(
     tree: Tree, target_type: str, dominators: set[str]
 ) -> tuple[dict[str, VertexType], dict[str, PoolType]]:
-    """Return the arrays of every type: a type of which any vertex contains or dominates others is a vertex type.
+    """Return the arrays of every type; where any vertex contains or dominates others, a vertex type.
 
     Raises
     ------
@@ -168,11 +168,12 @@ def _pool_type(name: str, places: list[int], tree: Tree) -> PoolType:
     per_target = np.zeros(len(tree.targets), dtype=np.int64)
     np.add.at(per_target, target[on], size[on])
     sizes = {bank.size for bank in banks}
+    named = max(sizes, default=0) <= MAX_NAMED_UNITS
     return PoolType(
         name=name,
         unit=unit,
         aligned=aligned,
-        named=max(sizes, default=0) <= MAX_NAMED_UNITS,
+        named=named,
         pos=np.array([bank.pos for bank in banks], dtype=np.int64),
         size=size,
         target=target,
@@ -182,8 +183,15 @@ def _pool_type(name: str, places: list[int], tree: Tree) -> PoolType:
         per_target=per_target,
         total=int(size[up].sum()),
         uniform=sizes.pop() if len(sizes) == 1 else None,
+        full=_full_masks(banks) if named else [],
         uniform_ids=banks[0].ids if len({bank.ids for bank in banks}) == 1 else None,
     )
+
+
+def _full_masks(banks: list[_Bank]) -> list[int]:
+    """Return the mask of all units of each bank; banks of one size share theirs."""
+    known = {size: (1 << size) - 1 for size in {bank.size for bank in banks}}
+    return [known[bank.size] for bank in banks]
 
 
 def _fold(places: list[int], tree: Tree) -> Iterator[_Bank]:

@@ -67,8 +67,8 @@ class Availability:
             name: p.size.copy() if ignore_status else np.where(p.up, p.size, 0) for name, p in pools.items()
         }
         self.total: dict[str, int] = {name: int(free.sum()) for name, free in self.free.items()}
-        self.partial: dict[str, dict[int, int]] = {name: {} for name, p in pools.items() if p.named}
-        """Free-unit masks of the banks that are neither full nor empty."""
+        self.partial: dict[str, dict[int, int]] | None = {name: {} for name, p in pools.items() if p.named}
+        """Free-unit masks of the banks that are neither full nor empty; None: units are only counted."""
         self.use: Ints = np.zeros(len(index), dtype=np.int64)
         self.up: Bools = np.ones(len(index), dtype=np.bool_) if ignore_status else index.up.copy()
         self.held: dict[str, Bools] = {n: np.zeros(len(v), np.bool_) for n, v in index.vertex_types.items()}
@@ -85,14 +85,20 @@ class Availability:
         self.counts: dict[Content, Capacity] = {}
         """Incrementally kept counts, by what they count (see `capacity`)."""
 
-    def copy(self) -> Availability:
-        """Return an independent copy; derived counts are made anew where they are asked for."""
+    def copy(self, *, counts_only: bool = False) -> Availability:
+        """Return an independent copy; derived counts are made anew where they are asked for.
+
+        With `counts_only` the copy does not know which units of a bank are free, only how many:
+        all that a what-if needs unless a request names units by `id` or shares them.
+        """
         twin: Availability = object.__new__(Availability)
         twin.index = self.index
         twin.ignores_status = self.ignores_status
         twin.free = {name: free.copy() for name, free in self.free.items()}
         twin.total = self.total.copy()
-        twin.partial = {name: masks.copy() for name, masks in self.partial.items()}
+        twin.partial = None
+        if not counts_only and self.partial is not None:
+            twin.partial = {name: masks.copy() for name, masks in self.partial.items()}
         twin.use = self.use.copy()
         twin.up = self.up.copy()
         twin.held = {name: row.copy() for name, row in self.held.items()}
@@ -108,10 +114,11 @@ class Availability:
 
     def free_mask(self, pool: PoolType, bank: int) -> int:
         """Return which units of a bank are free, as a bit mask over its unit ordinals."""
+        assert self.partial is not None, "this state only counts units"
         mask = self.partial[pool.name].get(bank)
         if mask is not None:
             return mask
-        return (1 << int(pool.size[bank])) - 1 if self.free[pool.name][bank] else 0
+        return pool.full[bank] if self.free[pool.name][bank] else 0
 
     def is_up(self, kind: str, ordinals: Ints | None = None) -> Bools:
         """Return which vertices of a type (None: all) are up, each with the target it is or lies in."""
@@ -178,8 +185,8 @@ class Availability:
         for draw in selection.held:
             self.free[draw.type][draw.banks] -= draw.units
             self.total[draw.type] -= draw.amount
-            if draw.masks is not None:
-                self._take_units(draw)
+            if draw.masks is not None and self.partial is not None:
+                self._take_units(draw, self.partial[draw.type])
         for draw in selection.shared:
             self._share_units(draw)
         for hold in selection.holds:
@@ -192,8 +199,8 @@ class Availability:
         for draw in selection.held:
             self.free[draw.type][draw.banks] += draw.units
             self.total[draw.type] += draw.amount
-            if draw.masks is not None:
-                self._give_units(draw)
+            if draw.masks is not None and self.partial is not None:
+                self._give_units(draw, self.partial[draw.type])
         for draw in selection.shared:
             self._unshare_units(draw)
         for hold in selection.holds:
@@ -229,23 +236,18 @@ class Availability:
             banks = draw.banks[np.isin(pool.target[draw.banks], down)]
             self._move(draw.type, banks, -self.free[draw.type][banks], self._hidden[draw.type])
 
-    def _take_units(self, draw: Draw) -> None:
-        pool = self.index.pool_types[draw.type]
-        partial = self.partial[draw.type]
-        size = pool.size
+    def _take_units(self, draw: Draw, partial: dict[int, int]) -> None:
+        full = self.index.pool_types[draw.type].full
         for bank, mask in zip(draw.banks.tolist(), draw.masks or (), strict=True):
-            had = partial.pop(bank, None)
-            rest = ((1 << int(size[bank])) - 1 if had is None else had) & ~mask
+            rest = partial.pop(bank, full[bank]) & ~mask
             if rest:
                 partial[bank] = rest
 
-    def _give_units(self, draw: Draw) -> None:
-        pool = self.index.pool_types[draw.type]
-        partial = self.partial[draw.type]
-        size = pool.size
+    def _give_units(self, draw: Draw, partial: dict[int, int]) -> None:
+        full = self.index.pool_types[draw.type].full
         for bank, mask in zip(draw.banks.tolist(), draw.masks or (), strict=True):
             now = partial.pop(bank, 0) | mask
-            if now != (1 << int(size[bank])) - 1:
+            if now != full[bank]:
                 partial[bank] = now
 
     def _share_units(self, draw: Draw) -> None:
@@ -271,7 +273,8 @@ class Availability:
         pool = self.index.pool_types[name]
         self.free[name][bank] += sign
         self.total[name] += sign
-        full = (1 << int(pool.size[bank])) - 1
+        full = pool.full[bank]
+        assert self.partial is not None, "this state only counts units"
         partial = self.partial[name]
         now = partial.pop(bank, full if sign < 0 else 0)
         now = now | mask if sign > 0 else now & ~mask
@@ -301,7 +304,7 @@ class Availability:
             assert (free <= pool.size).all(), name
             assert self.total[name] == int(free.sum()), name
             hidden = self._hidden.get(name)
-            for bank, mask in self.partial.get(name, {}).items():
+            for bank, mask in (self.partial or {}).get(name, {}).items():
                 visible = int(free[bank]) + (int(hidden[bank]) if hidden is not None else 0)
                 assert 0 < mask < (1 << int(pool.size[bank])) - 1, (name, bank)
                 assert mask.bit_count() == visible, (name, bank)

@@ -94,7 +94,7 @@ def _select_plain(
         for type_, units in content.flat
     ]
     held = finished(draws, avail)
-    return Selection(request, targets, held, held, (), (), request.slots)
+    return Selection(request, targets, held, held, (), (), request.slots, counted=avail.partial is None)
 
 
 def can_match(request: Request, avail: Availability, steps: int = exact.LIMIT) -> bool:

@@ -77,6 +77,7 @@ class Descent:
             shared=tuple(self.shared),
             slots=self.request.slots,
             unlisted=unlisted,
+            counted=self.avail.partial is None,
         )
 
     # --- above the targets ---------------------------------------------------------------
@@ -425,7 +426,8 @@ def portions(values: Ints, view: View, wanted: Ints) -> Ints:
     if view.fan is not None:
         rows = values.reshape(-1, view.fan)
         before = rows.cumsum(axis=1) - rows
-        return np.minimum(np.maximum(wanted[:, None] - before, 0), rows).reshape(-1)
+        taken: Ints = np.minimum(np.maximum(wanted[:, None] - before, 0), rows).reshape(-1)
+        return taken
     before = np.cumsum(values) - values
     sizes = view.high - view.low
     starts = np.repeat(before[np.minimum(view.low, len(before) - 1)], sizes) if len(before) else before

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from simsched.match.selection import Draw
+from simsched.match.selection import Draw, Selection
 
 if TYPE_CHECKING:
     from simsched.graph.kinds import Ints, PoolType
@@ -23,7 +24,18 @@ def finished(draws: list[Draw], avail: Availability, *, highest: bool = False) -
     pick = highest_bits if highest else lowest_bits
     if len(draws) > 1:
         draws = _merged(draws, avail, pick)
+    if avail.partial is None:
+        return tuple(draws)
     return tuple(draw if draw.masks is not None else _chosen(draw, avail, pick) for draw in draws)
+
+
+def with_units(selection: Selection, avail: Availability, *, highest: bool = False) -> Selection:
+    """Return a selection that was made on counts alone with its units chosen from those free now."""
+    pick = highest_bits if highest else lowest_bits
+    held = tuple(_chosen(draw, avail, pick) for draw in selection.held)
+    same = selection.named is selection.held
+    named = held if same else tuple(_chosen(draw, avail, pick) for draw in selection.named)
+    return replace(selection, held=held, named=named, counted=False)
 
 
 def _merged(draws: list[Draw], avail: Availability, pick: Pick) -> list[Draw]:
@@ -64,10 +76,11 @@ def _chosen(draw: Draw, avail: Availability, pick: Pick, *, always: bool = False
     pool = avail.index.pool_types[draw.type]
     if not pool.named or (not always and _takes_whole_banks(draw, pool)):
         return draw
-    masks = [
-        pick(avail.free_mask(pool, bank), units)
-        for bank, units in zip(draw.banks.tolist(), spelled(draw.units, len(draw.banks)), strict=True)
-    ]
+    assert avail.partial is not None, "this state only counts units"
+    partial, full = avail.partial[draw.type], pool.full
+    banks = draw.banks.tolist()
+    free = [partial.get(bank) or full[bank] for bank in banks]
+    masks = [pick(mask, units) for mask, units in zip(free, spelled(draw.units, len(banks)), strict=True)]
     return Draw(draw.type, draw.banks, draw.units, draw.amount, masks)
 
 
@@ -83,8 +96,7 @@ def lowest_bits(mask: int, count: int) -> int:
     >>> bin(lowest_bits(0b1011010, 3))
     '0b11010'
     """
-    lowest = mask & -mask
-    run = ((1 << count) - 1) * lowest
+    run = ((1 << count) - 1) * (mask & -mask)
     if run & mask == run:
         return run
     low, high = count, mask.bit_length()

@@ -18,7 +18,7 @@ from simsched.match.draws import finished, lowest_bits
 from simsched.match.selection import Draw, Hold, Selection
 
 if TYPE_CHECKING:
-    from simsched.graph.kinds import Bools, Ints
+    from simsched.graph.kinds import Bools, Ints, PoolType
     from simsched.graph.reach import Spans
     from simsched.match.allocate import Availability
     from simsched.match.request import Need, Request
@@ -286,6 +286,7 @@ class Ledger:
             holds=self._holds(whole),
             shared=tuple(draw for draw, cover, exclusive in named if cover is None and not exclusive),
             slots=request.slots,
+            counted=self.avail.partial is None,
             unlisted=np.array(unlisted, dtype=np.int64) if unlisted else None,
         )
 
@@ -297,12 +298,12 @@ class Ledger:
             pool = self.index.pool_types[piece.type]
             key = (piece.type, piece.bank)
             mask = piece.mask
-            if not mask and pool.named:
+            if not mask and self._knows_units(pool):
                 left = self.avail.free_mask(pool, piece.bank) & ~used.get(key, 0)
                 mask = lowest_bits(left, piece.units)
             used[key] = used.get(key, 0) | mask
             units = np.array([piece.units])
-            masks = [mask] if pool.named else None
+            masks = [mask] if self._knows_units(pool) else None
             draw = Draw(piece.type, np.array([piece.bank]), units, piece.units, masks)
             found.append((draw, piece.cover, piece.exclusive))
         return found
@@ -323,7 +324,12 @@ class Ledger:
 
     def _all_free(self, name: str, banks: Ints) -> list[int] | None:
         pool = self.index.pool_types[name]
-        return [self.avail.free_mask(pool, bank) for bank in banks.tolist()] if pool.named else None
+        return (
+            [self.avail.free_mask(pool, bank) for bank in banks.tolist()] if self._knows_units(pool) else None
+        )
+
+    def _knows_units(self, pool: PoolType) -> bool:
+        return pool.named and self.avail.partial is not None
 
     def _targets_below(self, covers: list[Cover]) -> list[int]:
         kind = self.index.target_type

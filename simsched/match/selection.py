@@ -55,6 +55,7 @@ class Selection:
         four cores were counted (M4, M5), or units claimed shared.
     holds : vertices claimed.
     slots : copies of slots in all (R's ``nslots``), 0 without a slot.
+    counted : its units are not chosen yet, because it was made on counts alone (see `draws.with_units`).
     unlisted : targets that are held with a vertex above them without R naming anything there.
     """
 
@@ -66,6 +67,7 @@ class Selection:
     shared: tuple[Draw, ...]
     slots: int
     unlisted: Ints | None = None
+    counted: bool = False
 
     @property
     def counts(self) -> dict[str, int]:

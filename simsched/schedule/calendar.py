@@ -48,6 +48,6 @@ class Calendar:
         closed = self.closed(begin, end)
         if closed is None:
             return state
-        left = state.copy()
+        left = state.copy(counts_only=state.partial is None)
         left.set_status(closed, up=False)
         return left

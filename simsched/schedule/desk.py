@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 import numpy as np
 
 from simsched.match.choose import select
+from simsched.match.draws import with_units
 from simsched.match.policy import find_policy
 from simsched.schedule.calendar import Calendar
 
@@ -72,6 +73,8 @@ class Desk:
         self._total = plan.available.total
         self.calendar = calendar or Calendar()
         self._policy = find_policy(match_policy)
+        asked = {id(request): request for request in book.requests if request is not None}.values()
+        plan.counts_only = not self._policy.each_copy and not any(r.names_units for r in asked)
         self._rng = rng
 
     def fit(self, job: int) -> Selection | None:
@@ -141,6 +144,8 @@ class Desk:
 
     def start(self, job: int, selection: Selection, *, backfilled: bool = False) -> None:
         """Start a waiting job now; its expected end is now + its requested duration."""
+        if selection.counted:
+            selection = with_units(selection, self.plan.available, highest=self._policy.highest)
         self.waiting.remove(job)
         self.plan.claim(job, selection, self.now + self.book.durations[job])
         self.started.append(Start(job, selection, backfilled))

@@ -43,10 +43,12 @@ class Plan:
     the releases up to then.  An expected end that has passed counts as now.
     """
 
-    __slots__ = ("_ends", "_jobs", "_until", "_whole", "all_up", "available", "held", "idle")
+    __slots__ = ("_ends", "_jobs", "_until", "_whole", "all_up", "available", "counts_only", "held", "idle")
 
     def __init__(self, available: Availability, *, whole: bool = False) -> None:
         self._whole = whole
+        self.counts_only = False
+        """Whether what-ifs need only know how many units are free, never which (see `Availability.copy`)."""
         self.available = available
         self.idle = idle_targets(available)
         self.all_up = bool(available.up.all())
@@ -136,7 +138,7 @@ class Plan:
         """
         moments = self.moments(now)
         at = self._least(request, moments)
-        state = self.available.copy()
+        state = self.available.copy(counts_only=self.counts_only)
         self._advance(state, moments, 0, at)
         found = seek(request, state)
         step = 1
@@ -146,12 +148,12 @@ class Plan:
                 return None
             low, low_at = state, at
             at, step = min(at + step, len(moments)), step * 2
-            state = low.copy()
+            state = low.copy(counts_only=self.counts_only)
             self._advance(state, moments, low_at, at)
             found = seek(request, state)
         while at - low_at > 1:
             middle = (low_at + at) // 2
-            trial = low.copy()
+            trial = low.copy(counts_only=self.counts_only)
             self._advance(trial, moments, low_at, middle)
             chosen = seek(request, trial)
             if chosen is None:
@@ -166,7 +168,7 @@ class Plan:
         """Do the same where more time may mean less: try every release, and the `others`, in turn."""
         moments = self.moments(now)
         times = sorted({now, *(end for end, _ in moments), *others} - {float("inf")})
-        state = self.available.copy()
+        state = self.available.copy(counts_only=self.counts_only)
         done = 0
         for time in times:
             upto = done
@@ -251,18 +253,22 @@ def beside(available: Availability, then: Availability, selection: Selection) ->
     for draw in selection.held:
         left = then.free[draw.type][draw.banks] - draw.units
         keep[draw.type][draw.banks] = np.minimum(keep[draw.type][draw.banks], left)
-    return set_aside(available, (selection,), keep)
+    return set_aside(available, (selection,), keep, counts_only=then.partial is None)
 
 
 def set_aside(
-    available: Availability, selections: Iterable[Selection], keep: Mapping[str, Ints]
+    available: Availability,
+    selections: Iterable[Selection],
+    keep: Mapping[str, Ints],
+    *,
+    counts_only: bool = False,
 ) -> Availability:
     """Return what is available with only `keep` units of each bank free, and these selections' vertices held.
 
     The selections may name what is already taken: a reservation lies on resources that
     others hold until then.
     """
-    left = available.copy()
+    left = available.copy(counts_only=counts_only)
     for selection in selections:
         holds = [
             replace(hold, ordinals=hold.ordinals[~left.held[hold.type][hold.ordinals]])
@@ -283,7 +289,7 @@ def _over(available: Availability, type_: str, keep: Ints) -> Draw:
     banks = np.flatnonzero(over > 0)
     numbers = over[banks]
     masks = None
-    if pool.named:
+    if pool.named and available.partial is not None:
         masks = [
             _highest_bits(available.free_mask(pool, bank), number)
             for bank, number in zip(banks.tolist(), numbers.tolist(), strict=True)

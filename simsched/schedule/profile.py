@@ -151,7 +151,9 @@ class GraphProfile:
         self._desk = desk
         self._now = desk.now
         self._moments = desk.plan.moments(desk.now)
-        self._base = desk.plan.available.copy()  # before this pass starts anything
+        self._base = desk.plan.available.copy(
+            counts_only=desk.plan.counts_only
+        )  # before this pass starts anything
         self._bookings: list[_Booking] = []
         self._free: dict[float, Availability] = {}
 
@@ -207,7 +209,9 @@ class GraphProfile:
                         then[draw.type][draw.banks] -= draw.units
             for type_, free in then.items():
                 np.minimum(keep[type_], free, out=keep[type_])
-        return set_aside(state, [booking.selection for booking in within], keep)
+        return set_aside(
+            state, [booking.selection for booking in within], keep, counts_only=self._desk.plan.counts_only
+        )
 
     def _sums(self, state: Availability) -> npt.NDArray[np.int64]:
         return np.array([state.total.get(type_, 0) for type_ in self._desk.book.types], dtype=np.int64)
@@ -217,7 +221,7 @@ class GraphProfile:
         known = self._free.get(time)
         if known is None:
             plan = self._desk.plan
-            known = self._base.copy()
+            known = self._base.copy(counts_only=plan.counts_only)
             for end, jobs in self._moments:
                 if end <= time:
                     for job in jobs:
