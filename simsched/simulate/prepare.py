@@ -11,6 +11,7 @@ from simsched.errors import SimschedError
 from simsched.graph.kinds import BELOW, TARGET
 from simsched.match.allocate import Availability
 from simsched.match.choose import select
+from simsched.match.explain import explain
 from simsched.match.policy import find_policy
 from simsched.match.request import POOL, SLOT, VERTEX, compile_request
 from simsched.schedule.book import Book
@@ -169,7 +170,7 @@ class _Kinds:
         if known is not None:
             return known
         if select(request, self._idle, self.policy, np.random.default_rng(0)) is None:
-            number = self._add(None, _why_never(request, self._index))
+            number = self._add(None, explain(request, self._idle).short())
         else:
             number = self._add(request, "")
         self._by_request[id(request)] = number
@@ -179,17 +180,6 @@ class _Kinds:
         self.requests.append(request)
         self.reasons.append(reason)
         return len(self.requests) - 1
-
-
-def _why_never(request: Request, index: Index) -> str:
-    """Say why a request can never be matched here, in one line."""
-    for type_, units in request.demand.items():
-        total = index.totals.get(type_, 0)
-        if units > total:
-            return f"needs {units} {type_}, the cluster has {total}"
-    if request.nodes > len(index):
-        return f"needs {request.nodes} nodes, the cluster has {len(index)}"
-    return "no part of the cluster, even idle, holds what is asked for"
 
 
 def _duration(job: Job) -> float:
