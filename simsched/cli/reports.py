@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from simsched.report.tables import Run
 
 FORMATS = ("text", "json", "html", "csv", "markdown")
+#: what `--by` groups jobs by
+BY = ("queue", "user", "bank", "size", "runtime", "day", "result")
 #: the format that a file's ending asks for
 ENDINGS = {".txt": "text", ".json": "json", ".html": "html", ".htm": "html", ".csv": "csv", ".md": "markdown"}
 
@@ -31,6 +33,15 @@ def register(subparsers: Subparsers) -> None:
     report.add_argument("runs", nargs="+", metavar="DIR", help="a run directory, or NAME=DIR to call it NAME")
     report.add_argument("-o", "--output", metavar="FILE", help="write to FILE; its ending gives the format")
     report.add_argument("--format", choices=FORMATS, help="text (the default), json, html, csv or markdown")
+    report.add_argument(
+        "--warm-up", metavar="D", default="0", help="leave out what was submitted in the first D, such as 3d"
+    )
+    report.add_argument(
+        "--drain", metavar="D", default="0", help="leave out what was submitted in the last D"
+    )
+    report.add_argument(
+        "--by", choices=BY, help="a table of the jobs grouped by this, instead of the run's figures"
+    )
     report.set_defaults(run=run_report)
 
     plot = subparsers.add_parser(
@@ -53,13 +64,32 @@ def run_report(args: argparse.Namespace) -> int:
         raise ConfigError(
             "a page of HTML is no text for a terminal", where="--format html", expected="-o FILE"
         )
-    text = _rendered(load_runs(args.runs), kind)
+    runs = _steady(load_runs(args.runs), args)
+    text = _grouped(runs, args.by, kind) if args.by else _rendered(runs, kind)
     if args.output and args.output != "-":
         Path(args.output).write_text(text, encoding="utf-8")
         sys.stderr.write(f"written: {args.output}\n")
     else:
         print(text, end="")
     return 0
+
+
+def _steady(runs: list[Run], args: argparse.Namespace) -> list[Run]:
+    """Leave out warm-up and drain, if any were asked for."""
+    from simsched.formats.duration import parse_duration
+
+    warm_up = parse_duration(args.warm_up, where="--warm-up")
+    drain = parse_duration(args.drain, where="--drain")
+    return [run.steady(warm_up, drain) for run in runs] if warm_up or drain else runs
+
+
+def _grouped(runs: Sequence[Run], by: str, kind: str) -> str:
+    """Return a table of groups in one of the formats."""
+    from simsched.report import groups
+
+    if kind not in groups.FORMATS:
+        raise ConfigError(f"no table --by as {kind}", where="--by", expected=", ".join(groups.FORMATS))
+    return groups.FORMATS[kind](runs, by)
 
 
 def _rendered(runs: Sequence[Run], kind: str) -> str:

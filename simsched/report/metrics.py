@@ -216,7 +216,11 @@ def queue_length(jobs: pd.DataFrame) -> float:
 
 
 def loss_of_capacity(
-    jobs: pd.DataFrame, timeline: pd.DataFrame, capacity: float, kind: str = "core"
+    jobs: pd.DataFrame,
+    timeline: pd.DataFrame,
+    capacity: float,
+    kind: str = "core",
+    window: tuple[float, float] | None = None,
 ) -> float:
     """Share of capacity * time that idles while a queued job is no larger than what idles [Zhang00].
 
@@ -229,7 +233,7 @@ def loss_of_capacity(
     time = timeline["time"].to_numpy(dtype=np.float64)
     idle = timeline[column].to_numpy(dtype=np.float64)
     lost = idle * (smallest_queued(jobs, time, kind) <= idle)
-    lengths = holding(timeline)
+    lengths = holding(timeline, window)
     return _share(float((lost * lengths).sum()), capacity * float(lengths.sum()))
 
 
@@ -251,27 +255,33 @@ def smallest_queued(jobs: pd.DataFrame, time: Floats, kind: str = "core") -> Flo
     return smallest
 
 
-def fragmentation(timeline: pd.DataFrame, totals: Mapping[str, int], kind: str = "core") -> float:
+def fragmentation(
+    timeline: pd.DataFrame,
+    totals: Mapping[str, int],
+    kind: str = "core",
+    window: tuple[float, float] | None = None,
+) -> float:
     """Share of the free units that lie on nodes which are partly in use, averaged over time.
 
-    External fragmentation in the sense of [Feitelson97]: 0 when what is free is whole nodes.
-    Exact on nodes of one size; on others a node counts with the mean units of a node.  Time
-    at which nothing is free counts nothing.  NaN without nodes or without units of the type.
+    0 when what is free is whole nodes, 1 when no node is idle.  Exact on nodes of one size; on
+    others a node counts with the mean units of a node.  Time at which nothing is free counts nothing.  NaN without nodes or without units of the type.
     """
     needed = {f"free_{kind}", "free_node"}
     if not needed <= set(timeline.columns) or not totals.get("node") or not totals.get(kind):
         return float("nan")
     free = timeline[f"free_{kind}"].to_numpy(dtype=np.float64)
     whole = timeline["free_node"].to_numpy(dtype=np.float64) * totals[kind] / totals["node"]
-    lengths = holding(timeline) * (free > 0)
+    lengths = holding(timeline, window) * (free > 0)
     broken = np.clip(1 - whole / np.where(free > 0, free, 1), 0, 1)
     return _share(float((broken * lengths).sum()), float(lengths.sum()))
 
 
-def down_share(timeline: pd.DataFrame, kind: str, total: float) -> float:
+def down_share(
+    timeline: pd.DataFrame, kind: str, total: float, window: tuple[float, float] | None = None
+) -> float:
     """Time average of the units that are down or drained, over `total`: what failures take away."""
     column = f"down_{kind}"
-    return _share(time_average(timeline, column), total) if column in timeline else float("nan")
+    return _share(time_average(timeline, column, window), total) if column in timeline else float("nan")
 
 
 # ---- tables ---------------------------------------------------------------------------

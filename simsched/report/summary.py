@@ -78,13 +78,26 @@ def metric(name: str) -> Metric:
     return Metric(name, "", name.replace("_", " "))
 
 
-def summarise(jobs: pd.DataFrame, timeline: pd.DataFrame, totals: Mapping[str, int]) -> dict[str, float]:
+def summarise(
+    jobs: pd.DataFrame,
+    timeline: pd.DataFrame,
+    totals: Mapping[str, int],
+    *,
+    warm_up: float = 0.0,
+    drain: float = 0.0,
+) -> dict[str, float]:
     """Return every figure of `METRICS` plus ``utilisation_T`` and ``down_T`` of each resource type T.
 
-    A figure that cannot be computed (no job ran, no such resource) is NaN.
+    Jobs that were submitted in the first `warm_up` or last `drain` seconds of submissions are
+    left out of counts and times, and use is averaged over what lies between; without either it
+    is averaged over the makespan.  A figure that cannot be computed (no job ran, no such
+    resource) is NaN.
     """
-    figures = {**_counts(jobs), **_times(jobs), **_use(jobs, timeline, totals)}
-    figures["jain_users"] = jain_of_users(jobs)
+    steady = bool(warm_up or drain) and len(jobs) > 0
+    kept = m.trim(jobs, warm_up, drain) if steady else jobs
+    window = (jobs["submit"].min() + warm_up, jobs["submit"].max() - drain) if steady else m.span(jobs)
+    figures = {**_counts(kept), **_times(kept), **_use(jobs, timeline, totals, window)}
+    figures["jain_users"] = jain_of_users(kept)
     known = {k.name: figures[k.name] for k in METRICS if k.name in figures}
     return {name: float(value) for name, value in {**known, **figures}.items()}
 
@@ -122,24 +135,22 @@ def _times(jobs: pd.DataFrame) -> dict[str, float]:
     }
 
 
-def _use(jobs: pd.DataFrame, timeline: pd.DataFrame, totals: Mapping[str, int]) -> dict[str, float]:
-    window = m.span(jobs)
+def _use(
+    jobs: pd.DataFrame, timeline: pd.DataFrame, totals: Mapping[str, int], window: tuple[float, float]
+) -> dict[str, float]:
     unit = "core" if totals.get("core") else "node"
     capacity = float(totals.get(unit, 0))
-    used = {
-        f"utilisation_{t}": m.utilisation_over_time(timeline, t, totals[t], window)
-        for t in m.types(timeline)
-        if totals.get(t)
-    }
-    down = {f"down_{t}": m.down_share(timeline, t, totals[t]) for t in m.types(timeline) if totals.get(t)}
-    longest = float(timeline["queued_jobs"].max()) if len(timeline) else math.nan
+    kinds = [t for t in m.types(timeline) if totals.get(t)]
+    used = {f"utilisation_{t}": m.utilisation_over_time(timeline, t, totals[t], window) for t in kinds}
+    down = {f"down_{t}": m.down_share(timeline, t, totals[t], window) for t in kinds}
+    inside = timeline[m.holding(timeline, window) > 0]
     return {
-        "goodput": m.goodput(jobs, capacity),
-        "badput": m.badput(jobs, capacity),
-        "loss_of_capacity": m.loss_of_capacity(jobs, timeline, capacity, unit),
-        "fragmentation_core": m.fragmentation(timeline, totals, "core"),
-        "fragmentation_gpu": m.fragmentation(timeline, totals, "gpu"),
-        "max_queue_length": longest,
+        "goodput": m.goodput(jobs, capacity, window),
+        "badput": m.badput(jobs, capacity, window),
+        "loss_of_capacity": m.loss_of_capacity(jobs, timeline, capacity, unit, window),
+        "fragmentation_core": m.fragmentation(timeline, totals, "core", window),
+        "fragmentation_gpu": m.fragmentation(timeline, totals, "gpu", window),
+        "max_queue_length": float(inside["queued_jobs"].max()) if len(inside) else math.nan,
         **used,
         **{name: share for name, share in down.items() if share},
     }

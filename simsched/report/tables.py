@@ -96,6 +96,31 @@ class Run:
             return {k: _number(v) for k, v in read_record(stored).items() if _is_number(v)}
         return summarise(self.jobs, self.timeline, self.totals)
 
+    def steady(self, warm_up: float = 0.0, drain: float = 0.0) -> Run:
+        """Return the run without its first `warm_up` and last `drain` seconds of submissions.
+
+        Jobs submitted in them are not among its `jobs`; its timeline ends where they begin, and
+        its figures are those of what lies between [Feitelson01 in `metrics`].
+
+        Raises
+        ------
+        RunError : nothing lies between.
+        """
+        from simsched.report.metrics import trim
+        from simsched.report.summary import summarise
+
+        kept = trim(self.jobs, warm_up, drain)
+        if kept.empty:
+            raise RunError("no job was submitted between warm-up and drain", where=self.name)
+        low, high = self.jobs["submit"].min() + warm_up, self.jobs["submit"].max() - drain
+        run = Run(self.path, self.meta, name=self.name)
+        run.__dict__["jobs"] = kept.reset_index(drop=True)
+        run.__dict__["timeline"] = self.timeline[self.timeline["time"].between(low, high)]
+        run.__dict__["summary"] = summarise(
+            self.jobs, self.timeline, self.totals, warm_up=warm_up, drain=drain
+        )
+        return run
+
     @cached_property
     def allocations(self) -> pd.DataFrame:
         """One row a job and pool (or node) it held; columns are `columns.ALLOCATIONS`.

@@ -86,3 +86,40 @@ def test_html_needs_a_file(run_dir, capsys):
 def test_a_file_that_cannot_be_written(run_dir, tmp_path, capsys):
     assert main(["report", str(run_dir), "-o", str(tmp_path / "no" / "r.csv")]) == 2
     assert "No such file" in capsys.readouterr().err
+
+
+def test_groups_and_warm_up(run_dir, capsys):
+    assert main(["report", str(run_dir), "--by", "result", "--format", "csv"]) == 0
+    assert capsys.readouterr().out.splitlines()[1].startswith("easy,COMPLETED,1,0,")
+    assert main(["report", str(run_dir), "--warm-up", "5s", "--format", "csv"]) == 0
+    assert "jobs,jobs,1\n" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--warm-up", "soon"], "--warm-up"),
+        (["--drain", "9d"], "no job was submitted between warm-up and drain"),
+        (["--by", "user", "--format", "html", "-o", "x.html"], "no table --by as html"),
+    ],
+)
+def test_what_cannot_be_left_out_or_grouped(run_dir, capsys, arguments, message):
+    assert main(["report", str(run_dir), *arguments]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_plot_lists_its_kinds_and_writes_a_picture(run_dir, tmp_path, capsys):
+    pytest.importorskip("matplotlib")
+    assert main(["plot", "list"]) == 0
+    assert "gantt " in capsys.readouterr().out
+    assert main(["plot", "wait", str(run_dir), "-o", str(tmp_path / "w.svg")]) == 0
+    assert (tmp_path / "w.svg").read_text().startswith("<?xml")
+    assert main(["plot", "pie", str(run_dir)]) == 2
+    assert "expected gantt, utilisation" in capsys.readouterr().err
+    assert main(["plot", "wait"]) == 2
+
+
+def test_the_html_page_is_written(run_dir, tmp_path, capsys):
+    pytest.importorskip("bokeh")
+    assert main(["report", str(run_dir), "-o", str(tmp_path / "r.html")]) == 0
+    assert (tmp_path / "r.html").read_text().startswith("<!DOCTYPE html>")
