@@ -7,9 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from simsched.errors import FormatError
 from simsched.formats.lexical import Path, clip, format_path
+from simsched.formats.yaml_text import documents
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from simsched.formats.positions import Positions
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,14 +50,35 @@ class Fault:
 
 def located(faults: Iterable[Fault], text: str, where: str, document: int = 0) -> list[Fault]:
     """Return the faults with the lines and columns of their paths, in the order of the text."""
+    return located_in_all({document: list(faults)}, text, where)
+
+
+def located_in_all(faults: Mapping[int, Sequence[Fault]], text: str, where: str) -> list[Fault]:
+    """Return the faults of several documents of one text, by number, with their lines and columns.
+
+    However many documents there are, the text is read once.
+    """
     from simsched.formats.positions import Positions
 
-    found = list(faults)
-    if not found:
-        return found
-    spots = Positions.of(text, document)
+    wanted = {number: found for number, found in faults.items() if found}
+    if not wanted:
+        return []
+    if set(wanted) == {0}:
+        return _placed(wanted[0], Positions.of(text), where)
+    values: dict[Path, tuple[int, int]] = {}
+    keys: dict[Path, tuple[int, int]] = {}
     placed = []
-    for fault in found:
+    for number, _ in enumerate(documents(text, None, values, keys)):
+        if number in wanted:
+            placed += _placed(wanted[number], Positions(values, keys), where)
+        values.clear()
+        keys.clear()
+    return placed
+
+
+def _placed(faults: Sequence[Fault], spots: Positions, where: str) -> list[Fault]:
+    placed = []
+    for fault in faults:
         line, column = spots.key(fault.path) if fault.at_key else spots.value(fault.path)
         placed.append(replace(fault, line=line, column=column, where=where))
     return sorted(placed, key=lambda fault: (fault.line, fault.column))

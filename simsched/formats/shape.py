@@ -37,7 +37,8 @@ _CACHED_LENGTH = 2000
 # the common vertex, read in one step: a bare type and perhaps an integer count
 _PLAIN = re.compile(r"\s*([A-Za-z_][\w.-]*)(?:=([1-9][0-9]{0,14}))?(?=[/;\]]|\Z)", re.ASCII)
 _COUNT = re.compile(r"[^/;{}\[\]]*")
-_EXPECTED_TYPES = {"unit": "a string", "exclusive": "true or false", "label": "a string", "id": "a string"}
+_STRING = "a string, in quotes if it looks like another value"
+_EXPECTED_TYPES = {"unit": _STRING, "exclusive": "true or false", "label": _STRING, "id": _STRING}
 
 
 def parse_shape(text: str, where: str | None = None) -> tuple[ResourceVertex, ...]:

@@ -15,7 +15,7 @@ from importlib import resources
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from simsched.errors import ConfigError, FormatError, SimschedError
-from simsched.formats.faults import Fault, located
+from simsched.formats.faults import Fault, located, located_in_all
 from simsched.formats.jobspec_rules import faults_of
 from simsched.formats.marked import MarkedError
 from simsched.formats.requests import looks_like_shapes
@@ -131,22 +131,22 @@ def _documents(text: str, where: str, kind: RequestKind) -> Report:
     from simsched.formats.bulk import Reader
     from simsched.formats.text import load_document, load_yaml_all
 
-    faults: list[Fault] = []
     try:
         is_json = text.lstrip("\ufeff \t\r\n")[:1] in {"{", "["}
         documents = [load_document(text, where)] if is_json else load_yaml_all(text, where)
     except SimschedError as error:
         return Report(where, "jobspec", 0, (_whole(error, where),))
     reader = Reader()
+    faulty: dict[int, list[Fault]] = {}
     count = 0
     for i, document in enumerate(documents):
-        found: list[Fault] = []
+        found = faulty[i] = []
         for path, item in _items(document):
             count += 1
             if not reader.passes_document(item, v1=_V1[kind]):
                 checked = validate_document(item, v1=_as_v1(item, kind))
                 found += [replace(fault, path=path + fault.path) for fault in checked]
-        faults += located(found, text, where, i)
+    faults = located_in_all(faulty, text, where)
     if not count:
         faults = [Fault((), "there is no document", "a jobspec", where=where)]
     return Report(where, "jobspec", count, tuple(faults))
