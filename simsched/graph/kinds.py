@@ -72,8 +72,8 @@ class PoolType:
     """The one set of unit ids of all banks, if they agree."""
     full: list[int] = field(default_factory=list)
     """All units of each bank, as a bit mask over unit ordinals; empty where units bear no ids."""
-    texts: dict[tuple[Idset, int], Idset] = field(default_factory=dict)
-    """Sets of ids made from masks before: (ids of the bank, mask) → ids."""
+    texts: dict[int, str] = field(default_factory=dict)
+    """Where all banks have the same ids: masks that were written before → the ids as text."""
 
     def __len__(self) -> int:
         return len(self.ids)

@@ -92,8 +92,8 @@ def _entries(selection: Selection, index: Index, targets: Ints, ranks: Ints) -> 
         for target, text in _ids_by_target(draw, index.pool_types[draw.type]).items():
             children[target].append((draw.type, text))
     groups: dict[tuple[tuple[str, str], ...], list[int]] = {}
-    for rank, target in zip(ranks.tolist(), targets.tolist(), strict=True):
-        groups.setdefault(tuple(children[target]), []).append(rank)
+    for rank, pairs in zip(ranks.tolist(), children.values(), strict=True):
+        groups.setdefault(tuple(pairs), []).append(rank)
     return [{"rank": encode_ids(members), "children": dict(key)} for key, members in groups.items()]
 
 
@@ -113,9 +113,15 @@ def _one_entry(named: list[Draw], selection: Selection, index: Index) -> dict[st
 
 def _ids_by_target(draw: Draw, pool: PoolType) -> dict[int, str]:
     """Return target → ids of the units drawn there, for the banks that lie on targets."""
-    found: dict[int, Idset] = {}
     banks = draw.banks.tolist()
     masks = draw.masks or [-1] * len(banks)
+    if pool.aligned and pool.uniform_ids is not None:
+        texts = pool.texts
+        return {
+            bank: texts.get(mask) or texts.setdefault(mask, str(ids_of(pool, bank, mask)))
+            for bank, mask in zip(banks, masks, strict=True)
+        }
+    found: dict[int, Idset] = {}
     for bank, target, mask in zip(banks, pool.target[draw.banks].tolist(), masks, strict=True):
         if target >= 0:
             ids = ids_of(pool, bank, mask)
@@ -128,16 +134,10 @@ def ids_of(pool: PoolType, bank: int, mask: int = -1) -> Idset:
     ids = pool.ids[bank]
     if mask < 0:
         return ids
-    key = (ids, mask)
-    found = pool.texts.get(key)
-    if found is None:
-        if ids.last == len(ids) - 1:
-            found = Idset.from_mask(mask)
-        else:
-            units = ids.expand()
-            found = Idset.from_ids(units[i] for i in range(mask.bit_length()) if mask >> i & 1)
-        pool.texts[key] = found
-    return found
+    if ids.last == len(ids) - 1:
+        return Idset.from_mask(mask)
+    units = ids.expand()
+    return Idset.from_ids(units[i] for i in range(mask.bit_length()) if mask >> i & 1)
 
 
 def _properties(index: Index, targets: Ints, ranks: Ints) -> dict[str, str]:
