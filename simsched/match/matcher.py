@@ -66,6 +66,7 @@ class Matcher:
       node: 4 exist (hold 8) → 4 fit core=2 (hold 8)
       limited by core
     would do: slot=8 instead of 10
+    would do: core=1 instead of 2 (slot/core)
     >>> matcher.release(got.id)
     """
 
