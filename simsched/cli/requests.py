@@ -219,7 +219,8 @@ def _printable(text: str) -> str:
 
 def _counted(report: Report) -> str:
     many = "" if report.documents == 1 else "s"
-    counted = f"{report.documents} {report.kind}{many}" if report.documents else report.kind
+    countless = not report.documents and report.kind != "job"
+    counted = report.kind if countless else f"{report.documents} {report.kind}{many}"
     return "; ".join((counted, *report.notes))
 
 
@@ -247,7 +248,9 @@ def _report(path: str, kind: str) -> Report:
     try:
         return _judge(path, where, kind)
     except (SimschedError, OSError, RecursionError, MemoryError) as error:
-        message, expected, place = str(error), "", where
+        from simsched.cli import _text_of
+
+        message, expected, place = _text_of(error), "", where
         if isinstance(error, SimschedError):
             message, expected, place = error.message, error.expected or "", _place(error.where, where)
         return Report(where, kind, 0, (Fault((), message, expected, where=place),))
@@ -299,7 +302,7 @@ def guess_kind(text: str) -> str:
     ('r', 'swf', 'auto')
     """
     head = text[:100_000].lstrip("\ufeff \t\r\n")
-    if head.startswith("<"):
+    if re.match(r"<[?!\w]", head):
         return "jgf" if "<graphml" in head else "sss"
     if head.startswith(";") or re.match(r"-?\d+(?:[ \t]+-?\d+(?:\.\d+)?){10}", head):
         return "swf"

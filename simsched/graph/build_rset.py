@@ -123,6 +123,10 @@ def _vertices(frame: RsetFrame, edges: list[tuple[str, str]]) -> Iterator[tuple[
 
 def _pools(group: RankGroup, names: frozenset[str]) -> Sequence[Pool]:
     """Return one pool a child type; properties of the rank reach it by their ``@`` suffix."""
+    if group.children.get("node"):
+        raise ClusterError(
+            f"ranks {group.ranks} have children of type node", expected="what a node holds, such as core"
+        )
     return [
         numbered(kind, size=len(ids), ids=ids, properties=suffix_properties(names, kind))
         for kind, ids in group.children.items()

@@ -293,3 +293,16 @@ def test_constraints_between_their_forms(run):
     assert json.loads(out) == {"and": [{"properties": ["a"]}, {"not": [{"properties": ["b"]}]}]}
     assert run("convert", "-", "--to", "rfc35", stdin=out)[1] == "a and not b\n"
     assert run("convert", "-", "--to", "rfc35", stdin='{"near": []}')[0] == 2
+
+
+def test_validate_counts_no_jobs_and_knows_xml_from_yaml(run, tmp_path, monkeypatch):
+    (tmp_path / "empty.swf").write_text("; Version: 2.2\n")
+    assert run("validate", tmp_path / "empty.swf")[:2] == (0, f"{tmp_path / 'empty.swf'}: valid (0 jobs)\n")
+    assert guess_kind("<<: {a: 1}") == "auto"
+    monkeypatch.setattr("simsched.cli.requests._judge", _out_of_memory)
+    status, out, _ = run("validate", tmp_path / "empty.swf")
+    assert (status, "out of memory" in out) == (2, True)
+
+
+def _out_of_memory(*_):
+    raise MemoryError

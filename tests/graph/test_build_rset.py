@@ -72,6 +72,13 @@ def test_no_ranks_or_too_many_are_refused():
         from_rset(ResourceSet.of([("0-4999999", {"core": "0"})], "n[0-4999999]"))
 
 
+def test_a_node_within_a_node_is_refused():
+    group = {"rank": "0-3", "children": {"node": "0", "core": "0-1"}}
+    rset = ResourceSet.from_dict({"version": 1, "execution": {"R_lite": [group], "nodelist": ["n[0-3]"]}})
+    with pytest.raises(ClusterError, match="0-3 have children of type node"):
+        from_rset(rset)
+
+
 def test_ranks_without_hosts_are_refused():
     whole, part = ResourceSet.of([("0-1", {})], "a,b"), ResourceSet.of([("0", {})], "a")
     with pytest.raises(ClusterError, match="2 ranks and 1 hosts"):

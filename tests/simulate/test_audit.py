@@ -259,3 +259,10 @@ def test_random_runs_are_clean(tmp_path, policy, match):
         report = audit_run(path, MACHINE, workload(*jobs))
         assert report, str(report)
         assert set(result.jobs["result"]) <= {"COMPLETED", "TIMEOUT"}
+
+
+def test_a_record_left_out_may_bear_the_id_of_a_job(honest):
+    lines, rows = honest
+    dropped = {**rows[0], "result": "DROPPED", "start": None, "end": None, "reason": "job id occurs twice"}
+    assert check(lines, [*rows, dropped]).faults == []
+    assert check(lines, [dropped, *rows[1:]]).faults != []
