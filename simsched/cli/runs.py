@@ -44,7 +44,31 @@ def register(subparsers: Subparsers) -> None:
     run.add_argument("--no-allocations", action="store_true", help="do not write who got what (faster)")
     run.add_argument("--eventlog", action="store_true", help="write every job's events (RFC 18, 21)")
     run.add_argument("--quiet", action="store_true", help="no progress, no summary")
+    run.add_argument(
+        "--until", metavar="T", help="end the run at this time, seconds or 3d; see its state then"
+    )
     run.set_defaults(run=run_run)
+    _register_forecast(subparsers)
+
+
+def _register_forecast(subparsers: Subparsers) -> None:
+    forecast = subparsers.add_parser(
+        "forecast",
+        help="when would each waiting job start, as of a time",
+        description="Play a workload up to a time, and say when each job that waits then would start if what "
+        "runs and what waits before it took all the time that it asked for.",
+    )
+    forecast.add_argument("cluster", metavar="CLUSTER", help="a cluster file, or the name of a bundled one")
+    forecast.add_argument(
+        "workload", metavar="WORKLOAD", help="a workload file, or the name of a bundled one"
+    )
+    forecast.add_argument(
+        "--at", metavar="T", required=True, help="the time: seconds or a duration (3d) from 0"
+    )
+    forecast.add_argument("--format", choices=("text", "json"), default="text")
+    _add_rules(forecast)
+    add_reading(forecast)
+    forecast.set_defaults(run=run_forecast, audit=False, no_allocations=True)
 
 
 def _add_rules(run: argparse.ArgumentParser) -> None:
@@ -90,6 +114,8 @@ def run_run(args: argparse.Namespace) -> int:
     from simsched.simulate.directory import RunDirectory, refuse_foreign
 
     options = _options(args)
+    if args.until is not None:
+        options["until"] = _time(args.until, "--until")
     refuse_foreign(args.output)
     cluster, workload = _inputs(args)
     with _stopping() as stop, RunDirectory(args.output) as directory:
@@ -163,6 +189,7 @@ def _options(args: argparse.Namespace) -> dict[str, Any]:
             policy[name.replace("-", "_")] = _value(value)
     options = {**mine, "queue_options": policy}
     make_config(**options)
+    args.seed = options.get("seed", 0)  # the transforms of the workload draw from it too
     return options
 
 
@@ -267,3 +294,44 @@ def _audit(cluster: Cluster, workload: Workload, path: str) -> int:
     found = audit_run(path, cluster, workload)
     sys.stderr.write(f"{found}\n")
     return 0 if found else EXIT_FAULTS
+
+
+def _time(text: str, where: str) -> float:
+    """Read a time from 0 on; whole seconds stay whole."""
+    from simsched.errors import ConfigError
+    from simsched.formats.duration import parse_duration
+
+    seconds = parse_duration(text, where=where)
+    if seconds == float("inf"):
+        raise ConfigError("the end of time never comes", where=where, expected="seconds, or a duration")
+    return int(seconds) if seconds == int(seconds) else seconds
+
+
+def run_forecast(args: argparse.Namespace) -> int:
+    """Print when each waiting job would start."""
+    from simsched.simulate.forecast import forecast
+
+    options = _options(args)
+    at = _time(args.at, "--at")
+    cluster, workload = _inputs(args)
+    found = forecast(cluster, workload, at, **options)
+    if args.format == "json":
+        import json
+        from dataclasses import asdict
+
+        rows = [asdict(job) for job in found]
+        never = float("inf")
+        plain = [{k: None if v == never else v for k, v in row.items()} for row in rows]
+        print(json.dumps(plain, indent=1, ensure_ascii=False))
+        return 0
+    print(
+        f"{'JOB':>10} {'USER':>10} {'QUEUE':>10} {'PLACE':>5} {'SUBMIT':>12} {'START':>12} {'IN':>10} SHAPE"
+    )
+    for job in found:
+        known = job.start != float("inf")
+        start, wait = (f"{job.start:g}", f"{job.start - at:g}s") if known else ("unknown", "")
+        print(
+            f"{job.id:>10} {job.user or '-':>10} {job.queue or '-':>10} {job.place:>5} "
+            f"{job.submit:>12g} {start:>12} {wait:>10} {job.shape}"
+        )
+    return 0

@@ -47,6 +47,7 @@ def simulate(
     eventlog: bool = False,
     sink: BinaryIO | None = None,
     inputs: Mapping[str, str | Path] | None = None,
+    until: float | None = None,
     progress: Callable[[Engine], None] | None = None,
     stop: threading.Event | None = None,
     **options: Any,
@@ -61,6 +62,7 @@ def simulate(
     eventlog : whether to note every job's events (RFC 18 and 21).
     sink : a binary file that takes the allocations while the run goes on; None keeps them in memory.
     inputs : the files of the ``cluster`` and the ``workload``, to be named with their digests.
+    until : end the run at this time (seconds); what runs then is RUNNING, what waits is PENDING.
     progress : called every few thousand passes with the engine.
     stop : once set, the run ends after the pass at hand; ``meta["complete"]`` is then false.
 
@@ -71,13 +73,13 @@ def simulate(
     """
     config = make_config(queue_policy=queue_policy, match_policy=match_policy, seed=seed, **options)
     began = time.perf_counter()
-    engine, prepared, workload = _engine(
+    engine, prepared, workload = engine_of(
         cluster, workload, config, allocations=allocations, eventlog=eventlog, sink=sink
     )
     engine.progress = progress
     engine.stop = stop
     with collector_paused():
-        complete = engine.run()
+        complete = engine.run(until)
     recorder = engine.recorder
     jobs = job_columns(workload, prepared, recorder)
     totals = totals_of(cluster)
@@ -85,6 +87,7 @@ def simulate(
     meta = {
         **_identity(),
         "complete": complete,
+        "until": until,
         "seed": config.seed,
         "config": config.to_dict(),
         "inputs": [_input(role, value, inputs) for role, value in sources],
@@ -96,14 +99,14 @@ def simulate(
     return Result(jobs, recorder.timeline(totals), meta, recorder.log, recorder.events, workload)
 
 
-def _engine(
+def engine_of(
     cluster: Cluster,
     workload: Workload,
     config: RunConfig,
     *,
-    allocations: bool,
-    eventlog: bool,
-    sink: BinaryIO | None,
+    allocations: bool = True,
+    eventlog: bool = False,
+    sink: BinaryIO | None = None,
 ) -> tuple[Engine, Prepared, Workload]:
     """Prepare the jobs, and put the engine together with what it needs for this configuration."""
     index = cluster.index

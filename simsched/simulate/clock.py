@@ -16,7 +16,7 @@ from simpy.events import Event
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-END, DISRUPTION, SUBMISSION = 1, 2, 3
+END, DISRUPTION, SUBMISSION, LAST = 1, 2, 3, 9
 
 
 class Call(Event):

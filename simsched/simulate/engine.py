@@ -19,7 +19,7 @@ from simsched.schedule.order import job_order
 from simsched.schedule.plan import Plan
 from simsched.schedule.policies import queue_policy
 from simsched.schedule.waiting import Waiting
-from simsched.simulate.clock import END, SUBMISSION, Clock
+from simsched.simulate.clock import END, LAST, SUBMISSION, Clock
 from simsched.simulate.lifecycle import ARRIVED, ENDED, STARTED, State, step
 from simsched.simulate.record import CANCELED, COMPLETED, FAILED, TIMEOUT
 
@@ -100,9 +100,14 @@ class Engine:
         desk = Desk(book, self.plan, waiting, config.match_policy, self._rng, self._calendar)
         return Lane(waiting, desk, queue_policy(config.queue_policy, config.queue_options))
 
-    def run(self) -> bool:
-        """Run until nothing more can happen, or `stop` is set; return whether it came to its end."""
+    def run(self, until: float | None = None) -> bool:
+        """Run until nothing more can happen, or `stop` is set; return whether it came to its end.
+
+        With `until` the end is that time, everything that happens at it included.
+        """
         self._schedule_submission()
+        if until is not None:
+            self.clock.at(until, LAST, self._on_until)
         self.clock.run()
         return not self._stopped
 
@@ -389,6 +394,11 @@ class Engine:
                 recorder.events.note(job, now, "alloc", "start")
             if self.conditions is not None:
                 at(now, SUBMISSION, self._on_started, job)
+
+    def _on_until(self, _: Event) -> None:
+        """End the run with the pass of this instant."""
+        self._pass(self.clock._now)
+        raise StopSimulation(None)
 
     def _report(self) -> None:
         """Tell how far the run is, and stop it if somebody wants it to."""

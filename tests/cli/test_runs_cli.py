@@ -189,3 +189,21 @@ def test_a_configuration_that_is_none(inputs, capsys):
     (inputs / "c.toml").write_text("ordr = 3")
     assert run(inputs, "--config", str(inputs / "c.toml")) == 2
     assert "unknown key 'ordr'" in capsys.readouterr().err
+
+
+def test_forecast(inputs, capsys):
+    line = ["forecast", str(inputs / "cluster.json"), str(inputs / "jobs.swf"), "--at", "2"]
+    assert main(line) == 0
+    out = capsys.readouterr().out.splitlines()
+    assert out[0].split() == ["JOB", "USER", "QUEUE", "PLACE", "SUBMIT", "START", "IN", "SHAPE"]
+    assert out[1].split() == ["2", "2", "1", "1", "1", "20", "18s", "slot=8/core"]
+    assert main([*line, "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)[0]["start"] == 20
+    assert main([*line[:-1], "inf"]) == 2
+    assert main([*line[:-1], "soon"]) == 2
+
+
+def test_until(inputs):
+    assert run(inputs, "--until", "5s", "--quiet", "--audit") == 0
+    counts = json.loads((inputs / "out" / "run.json").read_text())["counts"]
+    assert (counts["running"], counts["pending"]) == (2, 1)

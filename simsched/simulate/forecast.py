@@ -1,0 +1,72 @@
+"""When would each waiting job start, as of a time?  What ``squeue --start`` is asked for.
+
+The run is played up to that time.  Then every waiting job, in queue order, gets the earliest
+start that the requested durations of what runs and what waits before it allow: nobody ends
+early, nobody new comes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from simsched.schedule.profile import profile_of
+from simsched.simulate.api import engine_of, make_config
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from simsched.graph.cluster import Cluster
+    from simsched.simulate.engine import Engine, Lane
+    from simsched.workload.job import Workload
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """One waiting job: its place in the queue (from 1), and its predicted start (inf: nobody knows)."""
+
+    id: str
+    user: str | None
+    queue: str | None
+    place: int
+    submit: float
+    duration: float
+    shape: str
+    start: float
+
+
+def forecast(cluster: Cluster, workload: Workload, at: float, **options: Any) -> list[Forecast]:
+    """Return the predicted start of every job that waits for resources at time `at` (seconds).
+
+    `options` are fields of `RunConfig`.
+
+    Raises
+    ------
+    ConfigError
+        For an option that does not exist.
+    """
+    config = make_config(**options)
+    engine, _, played = engine_of(cluster, workload, config, allocations=False)
+    engine.run(until=at)
+    return [found for lane in engine.lanes for found in _lane(engine, lane, played, at)]
+
+
+def _lane(engine: Engine, lane: Lane, workload: Workload, at: float) -> Iterator[Forecast]:
+    desk = lane.desk
+    desk.open(at)
+    profile = profile_of(desk)
+    for place, number in enumerate(lane.waiting, start=1):
+        hole = profile.earliest(number)
+        if hole.start != float("inf"):
+            profile.book(number, hole)
+        job = workload.jobs[number]
+        yield Forecast(
+            str(job.id),
+            job.user,
+            job.queue,
+            place,
+            job.submit,
+            engine.prepared.book.durations[number],
+            job.jobspec.to_shape(),
+            hole.start,
+        )
