@@ -33,6 +33,7 @@ class Tree:
     parent: list[int]
     end: list[int]
     up: list[bool]
+    sound: list[bool]
     target: list[int]
     targets: list[int]
 
@@ -42,7 +43,7 @@ def preorder(graph: ResourceGraph) -> Tree:
     below = rg.children_map(graph)
     nodes = graph.nodes
     is_target = dict.fromkeys(rg.execution_targets(graph))
-    tree = Tree([], [], [], [], [], [], [])
+    tree = Tree([], [], [], [], [], [], [], [])
     stack: list[tuple[str, int]] = [(rg.containment_root(graph), -1)]
     while stack:
         key, parent = stack.pop()
@@ -56,6 +57,7 @@ def preorder(graph: ResourceGraph) -> Tree:
         if key in is_target:
             target = len(tree.targets)
             tree.targets.append(place)
+        tree.sound.append(key in is_target or (pool.is_up and (parent < 0 or tree.sound[parent])))
         tree.target.append(target)
         children = below.get(key)
         if children:
@@ -80,6 +82,7 @@ def _add_uncontained(graph: ResourceGraph, tree: Tree) -> None:
             tree.pools.append(pool)
             tree.parent.append(-1)
             tree.up.append(pool.is_up)
+            tree.sound.append(pool.is_up)
             tree.target.append(-1)
 
 
@@ -136,6 +139,7 @@ def _vertex_type(name: str, places: list[int], tree: Tree, target_type: str) -> 
         target=target,
         ids=np.array([-1 if pool.id is None else pool.id for pool in pools], dtype=np.int64),
         up=np.array([tree.up[i] for i in places], dtype=np.bool_),
+        sound=np.array([tree.sound[i] for i in places], dtype=np.bool_),
     )
 
 
@@ -146,6 +150,7 @@ class _Bank:
     pos: int
     target: int
     up: bool
+    sound: bool
     unit: str
     places: list[int]
     size: int = 0
@@ -178,6 +183,7 @@ def _pool_type(name: str, places: list[int], tree: Tree) -> PoolType:
         size=size,
         target=target,
         up=up,
+        sound=np.array([bank.sound for bank in banks], dtype=np.bool_),
         ids=tuple(bank.ids or Idset.from_ids(()) for bank in banks),
         keys=tuple(tuple(tree.keys[i] for i in bank.places) for bank in banks),
         per_target=per_target,
@@ -196,16 +202,16 @@ def _full_masks(banks: list[_Bank]) -> list[int]:
 
 def _fold(places: list[int], tree: Tree) -> Iterator[_Bank]:
     """Fold single-unit leaves of one parent, unit and status; larger pools stay banks of their own."""
-    open_banks: dict[tuple[int, str, bool], _Bank] = {}
+    open_banks: dict[tuple[int, str, bool, bool], _Bank] = {}
     for place in places:
         pool = tree.pools[place]
-        up = tree.up[place]
-        key = (tree.parent[place], pool.unit, up)
+        up, sound = tree.up[place], tree.sound[place]
+        key = (tree.parent[place], pool.unit, up, sound)
         single = pool.size == 1 and pool.ids is None and key[0] >= 0
         if single and key in open_banks:
             open_banks[key].places.append(place)
             continue
-        bank = _Bank(2 * place, tree.target[place], up, pool.unit, [place])
+        bank = _Bank(2 * place, tree.target[place], up, sound, pool.unit, [place])
         if single:
             open_banks[key] = bank
         yield bank
@@ -295,7 +301,8 @@ def _align(banks: list[_Bank], targets: list[int]) -> list[_Bank]:
     empty = Idset.from_ids(())
     unit = banks[0].unit
     return [
-        by_target.get(ordinal) or _Bank(2 * place + 1, ordinal, up=True, unit=unit, places=[], ids=empty)
+        by_target.get(ordinal)
+        or _Bank(2 * place + 1, ordinal, up=True, sound=True, unit=unit, places=[], ids=empty)
         for ordinal, place in enumerate(targets)
     ]
 

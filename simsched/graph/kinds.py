@@ -28,7 +28,8 @@ class VertexType:
     Arrays have one entry a vertex: `pos` twice its place in preorder (the odd places are for
     empty banks), `end` that of the first vertex after its subtree, `target` the ordinal of the
     target that it is or lies in (-1: above), `ids` its logical id (-1: none), `up` whether it
-    and all that contains it is up.
+    and all that contains it is up, `sound` the same as far as its target goes (the target, and
+    what contains it, apart).
     """
 
     name: str
@@ -40,6 +41,7 @@ class VertexType:
     target: Ints
     ids: Ints
     up: Bools
+    sound: Bools
 
     def __len__(self) -> int:
         return len(self.keys)
@@ -49,7 +51,8 @@ class VertexType:
 class PoolType:
     """The banks of one type whose units are claimed in numbers.
 
-    Arrays have one entry a bank: `size` its units, `up` whether they can be had, `target`
+    Arrays have one entry a bank: `size` its units, `up` whether they can be had, `sound` whether they
+    can if its target is up, `target`
     the ordinal of the target it lies on (-1: on none), `pos` its place in preorder.
     `ids` are the units' ids in ascending order; unit *i* of a bank bears the *i*-th of them.
     """
@@ -62,6 +65,7 @@ class PoolType:
     size: Ints
     target: Ints
     up: Bools
+    sound: Bools
     ids: tuple[Idset, ...]
     keys: tuple[tuple[str, ...], ...]
     per_target: Ints

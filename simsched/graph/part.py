@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import networkx as nx
+
+from simsched.errors import ClusterError
 from simsched.graph.resource_graph import (
     ResourceGraph,
     add_contained,
@@ -37,7 +40,10 @@ def part_of(graph: ResourceGraph, wanted: Mapping[str, Pool]) -> ResourceGraph:
             above.update(reversed(way))
     add_vertices(found, ((key, wanted.get(key) or pool_of(graph, key)) for key in above))
     add_contained(found, ((parent, key) for key, parent in above.items() if parent is not None))
-    return finish(found)
+    try:
+        return finish(found)
+    except ClusterError:  # without an execution target it is no cluster, and a graph all the same
+        return nx.freeze(found)  # type: ignore[no-any-return,unused-ignore]
 
 
 def _way_up(graph: ResourceGraph, key: str) -> list[tuple[str, str | None]]:

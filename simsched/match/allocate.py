@@ -124,7 +124,7 @@ class Availability:
         """Return which vertices of a type (None: all) are up, each with the target it is or lies in."""
         vertices = self.index.vertex_types[kind]
         some = slice(None) if ordinals is None else ordinals
-        row = vertices.up[some]
+        row = (vertices.up if vertices.level == ABOVE else vertices.sound)[some]
         if self.ignores_status:
             row = np.ones_like(row)
         if vertices.level == ABOVE:
@@ -217,6 +217,8 @@ class Availability:
         for name, pool in self.index.pool_types.items():
             hidden = self._hidden.setdefault(name, np.zeros(len(pool), np.int64))
             banks = np.flatnonzero(np.isin(pool.target, changing))
+            if up and not self.ignores_status:
+                banks = banks[pool.sound[banks]]
             if up:
                 self._move(name, banks, hidden[banks].copy(), hidden)
             else:
@@ -231,7 +233,7 @@ class Availability:
     def _hide(self, selection: Selection) -> None:
         """Keep units that come back on targets that are down from being free."""
         down = selection.targets[~self.up[selection.targets]]
-        for draw in selection.held if len(down) else ():
+        for draw in (*selection.held, *selection.shared) if len(down) else ():
             pool = self.index.pool_types[draw.type]
             banks = draw.banks[np.isin(pool.target[draw.banks], down)]
             self._move(draw.type, banks, -self.free[draw.type][banks], self._hidden[draw.type])
