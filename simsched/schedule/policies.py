@@ -21,6 +21,8 @@ def _fcfs() -> QueuePolicy:
 def _easy(extra: bool = True, refresh: str = "always", reservation: str = "hard") -> QueuePolicy:
     from simsched.schedule.easy import REFRESH, RESERVATION, Easy, EasyOptions
 
+    if not isinstance(extra, bool):
+        raise ConfigError(f"unknown value {extra!r} of extra", expected="yes or no")
     _among("refresh", refresh, REFRESH)
     _among("reservation", reservation, RESERVATION)
     return Easy(EasyOptions(extra, refresh, reservation))
@@ -62,10 +64,23 @@ def queue_policy(name: str, options: Mapping[str, Any] | None = None) -> QueuePo
     'Easy'
     """
     maker = POLICIES.get(name) or _installed(name)
+    _known_options(name, maker, options or {})
     try:
         return maker(**dict(options or {}))
     except TypeError as error:
         raise ConfigError(f"queue policy {name!r}: {error}") from error
+
+
+def _known_options(name: str, maker: Callable[..., QueuePolicy], options: Mapping[str, Any]) -> None:
+    from inspect import Parameter, signature
+
+    parameters = signature(maker).parameters
+    if any(parameter.kind is Parameter.VAR_KEYWORD for parameter in parameters.values()):
+        return
+    for option in options:
+        if option not in parameters:
+            expected = ", ".join(parameters) or "none: this policy has no options"
+            raise ConfigError(f"queue policy {name!r} has no option {option!r}", expected=expected)
 
 
 def _installed(name: str) -> Callable[..., QueuePolicy]:

@@ -1,0 +1,29 @@
+"""Queue policies by name, and their options."""
+
+from __future__ import annotations
+
+import pytest
+
+from simsched.errors import ConfigError
+from simsched.schedule.policies import POLICIES, queue_policy
+
+
+@pytest.mark.parametrize("name", sorted(POLICIES))
+def test_every_policy_is_made_without_options(name):
+    assert hasattr(queue_policy(name), "run_pass")
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "says"),
+    [
+        ("lifo", {}, "unknown queue policy 'lifo' .expected conservative, easy, fcfs, hybrid"),
+        ("easy", {"depth": 3}, "'easy' has no option 'depth' .expected extra, refresh, reservation"),
+        ("fcfs", {"extra": False}, "'fcfs' has no option 'extra' .expected none"),
+        ("easy", {"extra": "maybe"}, "unknown value 'maybe' of extra .expected yes or no"),
+        ("easy", {"refresh": ""}, "unknown value '' of refresh .expected always, when-blocked"),
+        ("hybrid", {"depth": -1}, "depth is -1"),
+    ],
+)
+def test_what_does_not_exist_is_named_with_what_does(name, options, says):
+    with pytest.raises(ConfigError, match=says):
+        queue_policy(name, options)
