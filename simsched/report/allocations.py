@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from simsched.errors import RunError, SimschedError
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 #: rows that `held_pools` makes at most; a run of many-node jobs has one row a job and node
-MAX_ROWS = 50_000_000
+MAX_ROWS = 20_000_000
 
 _READ = """
 with record as (
@@ -80,12 +81,20 @@ def read_shards(file: Path) -> pd.DataFrame:
 
 
 @lru_cache(maxsize=200_000)
-def ids_of(text: str) -> tuple[int, ...]:
-    """Return the ids of an idset text, expanded; RunError if it is none."""
+def idset_of(text: str) -> Idset:
+    """Return the idset of a text, parsed once; RunError if it is none."""
     try:
-        return tuple(Idset.parse(text).expand())
+        return Idset.parse(text)
     except SimschedError as error:
         raise RunError(error.message, where="allocations.jsonl", expected=error.expected) from None
+
+
+def ids_of(text: str) -> npt.NDArray[np.int64]:
+    """Return the ids of an idset text, expanded and ascending; RunError beyond `MAX_ROWS` of them."""
+    if len(idset_of(text)) > MAX_ROWS:
+        raise RunError(f"{text[:40]!r} stands for more than {MAX_ROWS:,} ids", where="allocations.jsonl")
+    parts = [np.arange(low, high + 1) for low, high in idset_of(text).ranges]
+    return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int64)
 
 
 def attempts(shards: pd.DataFrame) -> pd.Series[int]:
@@ -117,12 +126,12 @@ def held_pools(shards: pd.DataFrame) -> pd.DataFrame:
 def _by_rank(shards: pd.DataFrame) -> pd.DataFrame:
     """Repeat each row for each of its ranks."""
     codes = shards["ranks"].cat.codes.to_numpy()
-    ranks = [np.asarray(ids_of(t), dtype=np.int64) for t in shards["ranks"].cat.categories]
-    lengths = np.asarray([len(r) for r in ranks], dtype=np.int64)[codes]
-    if lengths.sum() > MAX_ROWS:
-        raise RunError(f"more than {MAX_ROWS:,} rows of allocations", expected="a smaller run")
+    lengths = np.asarray([len(idset_of(t)) for t in shards["ranks"].cat.categories], dtype=np.int64)[codes]
+    if lengths.astype(np.float64).sum() > MAX_ROWS:
+        raise RunError(f"more than {MAX_ROWS:,} rows", where="allocations.jsonl", expected="a smaller run")
+    ranks = [ids_of(t) for t in shards["ranks"].cat.categories]
     rows = np.repeat(np.arange(len(shards)), lengths)
-    units = np.asarray([max(len(ids_of(t)), 1) for t in shards["ids"].cat.categories], dtype=np.int64)
+    units = np.asarray([max(len(idset_of(t)), 1) for t in shards["ids"].cat.categories], dtype=np.int64)
     return pd.DataFrame(
         {
             "id": shards["id"].to_numpy()[rows],
@@ -141,12 +150,12 @@ def hosts_by_rank(shards: pd.DataFrame) -> dict[int, str]:
     names: dict[int, str] = {}
     records = shards[["record", "hosts", "ranks"]].drop_duplicates(["record", "ranks"])
     for hosts, group in _distinct_records(records):
-        ranks = sorted({i for text in group for i in ids_of(text)})
+        ranks = np.unique(np.concatenate([ids_of(text) for text in group])).tolist()
         if all(rank in names for rank in ranks):
             continue
         found = _hosts(hosts)
         if len(found) == len(ranks):
-            names.update(zip(ranks, found, strict=True))
+            names.update(zip(ranks, found.expand(), strict=True))
     return names
 
 
@@ -162,8 +171,8 @@ def _distinct_records(records: pd.DataFrame) -> list[tuple[str, tuple[str, ...]]
 
 
 @lru_cache(maxsize=1024)
-def _hosts(text: Any) -> tuple[str, ...]:
+def _hosts(text: Any) -> Hostlist:
     try:
-        return tuple(Hostlist.parse(text).expand()) if isinstance(text, str) else ()
+        return Hostlist.parse(text) if isinstance(text, str) else Hostlist()
     except SimschedError as error:
         raise RunError(error.message, where="allocations.jsonl", expected=error.expected) from None

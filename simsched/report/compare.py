@@ -96,7 +96,7 @@ def paired(a: pd.DataFrame, b: pd.DataFrame) -> pd.DataFrame:
 
     Columns: wait_difference and turnaround_difference (s), bounded_slowdown_difference (ratio).
     """
-    left, right = (_measures(ran(j)) for j in (a, b))
+    left, right = (_measures(ran(j)).drop_duplicates("id") for j in (a, b))
     both = left.merge(right, on="id", suffixes=("_a", "_b"))
     for name in ("wait", "turnaround", "bounded_slowdown"):
         both[f"{name}_difference"] = both[f"{name}_b"] - both[f"{name}_a"]

@@ -6,16 +6,14 @@ range of ranks; a job on part of a node covers that part of the row, by its core
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from simsched.errors import RunError, SimschedError
-from simsched.formats.idset import Idset
-from simsched.report.allocations import attempts
+from simsched.errors import RunError
+from simsched.report.allocations import attempts, idset_of
 
 if TYPE_CHECKING:
     from simsched.report.tables import Run
@@ -85,12 +83,8 @@ def _units_per_node(run: Run, shards: pd.DataFrame) -> dict[str, int]:
     return units
 
 
-@lru_cache(maxsize=100_000)
 def _ranges(text: str) -> tuple[tuple[int, int], ...]:
-    try:
-        return Idset.parse(text).ranges
-    except SimschedError as error:
-        raise RunError(error.message, where="allocations.jsonl", expected=error.expected) from None
+    return idset_of(text).ranges
 
 
 def _highest(text: str) -> int:

@@ -264,7 +264,8 @@ def fragmentation(
     """Share of the free units that lie on nodes which are partly in use, averaged over time.
 
     0 when what is free is whole nodes, 1 when no node is idle.  Exact on nodes of one size; on
-    others a node counts with the mean units of a node.  Time at which nothing is free counts nothing.  NaN without nodes or without units of the type.
+    others a node counts with the mean units of a node.  Time at which nothing is free counts
+    nothing.  NaN without nodes or without units of the type.
     """
     needed = {f"free_{kind}", "free_node"}
     if not needed <= set(timeline.columns) or not totals.get("node") or not totals.get(kind):

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import duckdb
+import numpy as np
 import pandas as pd
 
 from simsched.errors import RunError
@@ -79,12 +80,21 @@ class Run:
     @cached_property
     def jobs(self) -> pd.DataFrame:
         """One row a job; columns, units and dtypes are `columns.JOBS`."""
-        return _read(self._file("jobs.parquet"), JOBS, REQUIRED_JOBS)
+        file = self._file("jobs.parquet")
+        frame = _read(file, JOBS, REQUIRED_JOBS)
+        if frame["submit"].isna().any() or np.isinf(frame[["submit", "start", "end"]].to_numpy()).any():
+            raise RunError("a job has no submit time, or an infinite time", where=str(file))
+        return frame
 
     @cached_property
     def timeline(self) -> pd.DataFrame:
         """One row an instant at which something changed; each row holds until the next one."""
-        return _read(self._file("timeline.parquet"), TIMELINE, frozenset({"time"}))
+        file = self._file("timeline.parquet")
+        frame = _read(file, TIMELINE, frozenset({"time"}))
+        time = frame["time"].to_numpy()
+        if not np.isfinite(time).all() or (np.diff(time) < 0).any():
+            raise RunError("times are not finite and ascending", where=str(file))
+        return frame
 
     @cached_property
     def summary(self) -> dict[str, float]:
@@ -200,15 +210,32 @@ def _check_meta(meta: dict[str, Any], path: Path) -> None:
         raise RunError(f"run format {layout!r} is not known", where=where, expected=f"format {RUN_FORMAT}")
     if meta.get("complete") is not True:
         raise RunError("the run did not finish", where=str(path), expected="a complete run")
-    for key in ("cluster", "config", "counts"):
-        if not isinstance(meta.get(key, {}), dict):
-            raise RunError(f"{key} is not an object", where=where)
-    for kind, units in (meta.get("cluster", {}).get("totals") or {}).items():
-        if not isinstance(units, int) or isinstance(units, bool):
-            raise RunError(f"cluster.totals.{kind} is not a count", where=where)
+    _check_parts(meta, where)
     for file in ("jobs.parquet", "timeline.parquet"):
         if not (path / file).is_file():
             raise RunError(f"{file} is missing", where=str(path), expected="a complete run")
+
+
+def _check_parts(meta: dict[str, Any], where: str) -> None:
+    """Refuse a ``run.json`` whose parts have other types than the reports rely on."""
+    for key in ("cluster", "config", "counts"):
+        if not isinstance(meta.get(key, {}), dict):
+            raise RunError(f"{key} is not an object", where=where)
+    totals = meta.get("cluster", {}).get("totals", {})
+    if not isinstance(totals, dict):
+        raise RunError("cluster.totals is not an object", where=where)
+    for kind, units in totals.items():
+        if not isinstance(units, int) or isinstance(units, bool) or not 0 <= units < 2**53:
+            raise RunError(f"cluster.totals.{kind} is not a count", where=where)
+    targets = meta.get("cluster", {}).get("targets", 0)
+    if not isinstance(targets, int) or isinstance(targets, bool) or not 0 <= targets < 2**53:
+        raise RunError("cluster.targets is not a count", where=where)
+    inputs = meta.get("inputs", [])
+    if not isinstance(inputs, list) or not all(isinstance(item, dict) for item in inputs):
+        raise RunError("inputs is not a list of objects", where=where)
+    for key in ("wall_seconds", "jobs_per_second"):
+        if not _is_number(meta.get(key)):
+            raise RunError(f"{key} is not a number", where=where)
 
 
 def read_record(file: Path) -> dict[str, Any]:

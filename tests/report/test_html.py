@@ -16,10 +16,17 @@ pytest.importorskip("bokeh")
 EVIL = '</script><script>alert("x")</script><!-- & \'"'
 
 
-@pytest.fixture
-def runs(write_run, make_schedule, make_records):
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory, writer_in, make_schedule, make_records):
     jobs = make_schedule(4)
+    write_run = writer_in(tmp_path_factory.mktemp("html"))
     return [load_run(write_run(n, jobs, records=make_records(jobs))) for n in ("easy", "fcfs")]
+
+
+@pytest.fixture(scope="module")
+def both(runs):
+    """The page of two runs."""
+    return html.page(runs)
 
 
 def page_data(page: str):
@@ -32,23 +39,23 @@ def own(page: str) -> str:
     return page.replace(longest, "")
 
 
-def test_nothing_is_loaded_from_elsewhere(runs):
-    page = own(html.page(runs))
+def test_nothing_is_loaded_from_elsewhere(both):
+    page = own(both)
     assert not re.findall(r"(?:src|href)\s*=\s*[\"'](?!#|data:)[^\"']*", page)
     assert not re.findall(r"https?://(?!www\.w3\.org)", page)
     assert "default-src 'none'" in page
     assert "connect-src" not in page
 
 
-def test_one_run_has_a_section_and_several_are_compared(runs):
-    alone, both = html.page(runs[:1]), html.page(runs)
+def test_one_run_has_a_section_and_several_are_compared(runs, both):
+    alone = html.page(runs[:1])
     assert 'id="comparison"' not in alone
     assert 'id="comparison"' in both
     assert [c["title"] for c in page_data(both)["charts"]] == ["comparison", "easy", "fcfs"]
 
 
-def test_every_chart_and_table_has_a_download_and_every_place_a_chart(runs):
-    page = html.page(runs)
+def test_every_chart_and_table_has_a_download_and_every_place_a_chart(both):
+    page = both
     places = {p for c in page_data(page)["charts"] for p in c["places"]}
     assert places == set(re.findall(r'data-save="([\w-]+)"', page))
     assert places == set(re.findall(r'<div class="plot" id="([^"]+)"', page))
@@ -95,11 +102,11 @@ def test_the_curve_of_a_distribution_keeps_its_ends(story):
     assert curve(wait(story).head(0), None).empty
 
 
-def test_the_same_runs_give_the_same_page_but_for_model_ids(runs):
+def test_the_same_runs_give_the_same_page_but_for_model_ids(runs, both):
     def plain(page):
         return re.sub(r'"?p\d{4,}"?|[0-9a-f-]{36}', "id", page)
 
-    assert plain(html.page(runs)) == plain(html.page(runs))
+    assert plain(html.page(runs)) == plain(both)
 
 
 def test_long_tables_say_what_they_leave_out():

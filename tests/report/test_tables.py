@@ -8,6 +8,7 @@ import time
 
 import duckdb
 import numpy as np
+import pandas as pd
 import pytest
 
 from simsched.errors import RunError
@@ -127,6 +128,10 @@ def test_a_foreign_directory(tmp_path):
         ('{"simsched": "1", "format": 1, "complete": false}', "the run did not finish"),
         ('{"simsched": "1", "format": 1, "complete": true, "cluster": 3}', "cluster is not an object"),
         ('{"simsched": "1", "format": 1, "complete": true}', "jobs.parquet is missing"),
+        ('{"simsched": "1", "complete": true, "cluster": {"totals": []}}', "cluster.totals is not an object"),
+        ('{"simsched": "1", "complete": true, "cluster": {"targets": -1}}', "cluster.targets is not a count"),
+        ('{"simsched": "1", "complete": true, "inputs": ["x"]}', "inputs is not a list of objects"),
+        ('{"simsched": "1", "complete": true, "wall_seconds": "long"}', "wall_seconds is not a number"),
         (
             '{"simsched": "1", "format": 1, "complete": true, "cluster": {"totals": {"core": "x"}}}',
             "cluster.totals.core is not a count",
@@ -148,6 +153,19 @@ def test_a_table_of_something_else(write_run, story):
     folder = write_run("easy", story)
     duckdb.sql(f"copy (select 1 as a) to '{folder}/jobs.parquet' (format parquet)")
     assert "jobs.parquet: has no column end, id, result, start, submit" in fault(folder)
+
+
+@pytest.mark.parametrize(("column", "value"), [("submit", np.nan), ("submit", np.inf), ("end", np.inf)])
+def test_times_that_cannot_be(write_run, story, make_timeline, column, value):
+    timeline = make_timeline(story, {"core": 16})
+    jobs = story.assign(**{column: story[column].mask(story["id"] == "b", value)})
+    assert "a job has no submit time, or an infinite time" in fault(write_run("easy", jobs, timeline))
+
+
+@pytest.mark.parametrize("times", [[0.0, 5.0, 4.0], [0.0, np.nan, 4.0], [0.0, 1.0, np.inf]])
+def test_a_timeline_that_goes_back(write_run, story, times):
+    timeline = pd.DataFrame({"time": times, "used_core": 0, "free_core": 0, "queued_jobs": 0})
+    assert "timeline.parquet: times are not finite and ascending" in fault(write_run("easy", story, timeline))
 
 
 def test_a_table_whose_times_are_words(write_run, story):
