@@ -78,6 +78,8 @@ class Jobspec:
         a constraint or an RFC 31 object; `dependencies` RFC 26 texts.  The version is 1 where
         the resources fit RFC 25, else 999.  Raises `FormatError`.
         """
+        if isinstance(command, str):
+            raise FormatError("a command is a list of words", where="command", expected=repr(command.split()))
         words = DEFAULT_COMMAND if command is None else tuple(command)
         resources, tasks, version = _from_shape(text, words or DEFAULT_COMMAND)
         system: dict[str, Any] = {"duration": _seconds(duration)}

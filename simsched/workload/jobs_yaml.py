@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
 #: Jobs that one document may stand for (``count`` multiplies).
 MAX_JOBS = 10_000_000
+MAX_SECONDS = 2.0**53
+"""The highest time: seconds beyond it are not told apart."""
 
 _EMPTY = re.compile(r"(?:\s*(?:#[^\n]*)?(?:\n|\Z))*")
 _REQUESTS = ("shape", "jobspec", "file")
@@ -280,7 +282,7 @@ def _seconds(entry: dict[str, Any], key: str, place: str) -> float | None:
             f"bad {key} {value!r}", where=where, expected="a duration such as 90, 30m or 1.5h"
         )
     seconds = _plain(parse_duration(value, where))
-    if seconds < 0 or (seconds == float("inf") and key != "duration"):
+    if seconds < 0 or (seconds > MAX_SECONDS and not (seconds == float("inf") and key == "duration")):
         raise WorkloadError(f"bad {key} {value!r}", where=where, expected="a time from 0 on")
     return seconds
 

@@ -305,3 +305,8 @@ def test_files_that_hold_no_jobspec(tmp_path, text):
         load_jobspec(path)
     with pytest.raises(FormatError, match="no such file"):
         load_jobspec(tmp_path / "absent")
+
+
+def test_a_command_is_a_list_and_no_text():
+    with pytest.raises(FormatError, match="a list of words"):
+        Jobspec.from_shape("slot=1/core", command="sleep 5")

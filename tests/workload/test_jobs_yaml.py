@@ -248,3 +248,9 @@ def test_first_steps_is_what_its_comments_say():
     assert str(by_name["train"].jobspec.constraint) == "batch"
     assert by_name["elastic"].jobspec.to_shape() == "slot/core=2-4"
     assert inf not in [job.duration for job in workload]
+
+
+@pytest.mark.parametrize("key", ["submit", "runtime", "duration"])
+def test_times_that_a_clock_cannot_tell_apart_are_refused(key):
+    with pytest.raises(WorkloadError, match=rf"jobs\[0\]\.{key}: bad {key} 1e\+300"):
+        read_jobs_yaml(json.dumps([{"shape": "core", "runtime": 1, key: 1e300}]))
