@@ -78,6 +78,8 @@ class Matcher:
         self.policy = find_policy(policy)
         self.rules = find_rules(rules)
         self.available = Availability(self.index)
+        if seed < 0:
+            raise ConfigError(f"seed is {seed}", expected="a whole number from 0 on")
         self._rng = np.random.default_rng(seed)
         self._claims: dict[int | str, Selection] = {}
         self._ends: dict[int | str, float] = {}

@@ -410,3 +410,8 @@ def test_feasible_in_one_call(tiny):
     assert ss.feasible(tiny, JOBSPEC("slot=4/node"))
     assert ss.feasible(tiny, JOBSPEC("slot=4/node"), now=True)
     assert not ss.feasible(tiny, JOBSPEC("slot=5/node"), now=True)
+
+
+def test_a_seed_below_zero_is_refused():
+    with pytest.raises(ss.ConfigError, match="seed is -1"):
+        ss.Matcher(ss.load_cluster("tiny"), policy="random", seed=-1)
