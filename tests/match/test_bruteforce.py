@@ -12,16 +12,7 @@ from itertools import islice
 
 import pytest
 from bruteforce import Claims, TooBigError, is_feasible, match_exists, matches_naming
-from cases import (
-    describe,
-    flat_cluster,
-    random_constraint,
-    random_request,
-    to_jgf,
-    to_r,
-    to_shape,
-    tree_cluster,
-)
+from cases import CLUSTERS, describe, random_constraint, random_request, to_jgf, to_r, to_shape
 
 import simsched as ss
 
@@ -58,7 +49,7 @@ class History:
 
     def __init__(self, seed, kind, folder):
         self.rng = random.Random(f"{kind} {seed}")
-        self.graph = flat_cluster(self.rng) if kind == "flat" else tree_cluster(self.rng)
+        self.graph = CLUSTERS[kind](self.rng)
         policy = POLICIES[seed // 2 % len(POLICIES)] if seed % 2 else "first"
         self.matcher = ss.Matcher(load(self.graph, kind, folder), policy=policy)
         self.jobs = {}
@@ -132,33 +123,33 @@ def play(kind, seeds, folder):
     assert asked > 2 * len(seeds), "too many histories ended early to prove anything"
 
 
-@pytest.mark.parametrize("kind", ["flat", "tree"])
+@pytest.mark.parametrize("kind", ["flat", "tree", "network"])
 def test_engine_is_sound_and_complete(kind, tmp_path):
-    play(kind, range(400), tmp_path)
+    play(kind, range(250), tmp_path)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["flat", "tree"])
+@pytest.mark.parametrize("kind", ["flat", "tree", "network"])
 @pytest.mark.parametrize("part", range(1, 6))
 def test_engine_is_sound_and_complete_for_long(kind, part, tmp_path):
     play(kind, range(part * 1000, part * 1000 + 1000), tmp_path)
 
 
 def ranged(rng, graph):
-    """A lone slot or node whose count is a range or a set."""
+    """A lone slot or node of a ranged count; for slots that only share there is no largest one."""
     while True:
         (want, *more) = random_request(rng, graph)
-        if not more and want.type in {"slot", "node"}:
+        if not more and want.type in {"slot", "node"} and "{-x}" not in to_shape([want]):
             return want._replace(counts=tuple(sorted(rng.sample(range(1, 9), rng.randint(2, 5)))))
 
 
-@pytest.mark.parametrize("kind", ["flat", "tree"])
+@pytest.mark.parametrize("kind", ["flat", "tree", "network"])
 def test_a_range_takes_the_largest_count_that_can_be_had(kind, tmp_path):
     """Law (M6): the outermost count is the largest acceptable one for which a match exists."""
     seen = 0
-    for seed in range(300):
+    for seed in range(200):
         rng = random.Random(f"range {kind} {seed}")
-        graph = flat_cluster(rng) if kind == "flat" else tree_cluster(rng)
+        graph = CLUSTERS[kind](rng)
         want = ranged(rng, graph)
         outcome = ss.Matcher(load(graph, kind, tmp_path)).match(jobspec([want], None))
         try:
@@ -172,4 +163,4 @@ def test_a_range_takes_the_largest_count_that_can_be_had(kind, tmp_path):
             nodes = sum(len(ss.Idset.parse(group["rank"])) for group in execution["R_lite"])
             assert (execution["nslots"] if want.type == "slot" else nodes) == max(possible), story
             seen += 1
-    assert seen > 50
+    assert seen > 30

@@ -7,7 +7,8 @@ A graph maps vertex names to :class:`Vertex`; a request is a tuple of :class:`Wa
 is taken is a :class:`Claims`.  How the rules are read here:
 
 * Going down a path of the request, each vertex matches a strict descendant of the vertex above
-  it, so levels may be skipped (M1).  A vertex under a down vertex is down.
+  it, or one that it dominates in another subsystem or that lies in such; levels may be skipped
+  (M1).  A vertex under a down vertex is down.
 * A `Want` with children, or whose type has vertices beneath it, counts distinct vertices; any
   other counts units of pools (M2).
 * Every copy of a slot is matched by itself.  If neither the path above nor the content names
@@ -35,6 +36,7 @@ class Vertex(NamedTuple):
     up: bool = True
     rank: int | None = None
     host: str | None = None
+    over: tuple = ()  # what dominates it in another subsystem
 
 
 class Want(NamedTuple):
@@ -88,6 +90,10 @@ class Graph(dict):
         for name, chain in self.up_from.items():
             for above in chain[1:]:
                 self.below[above].add(name)
+        self.reach = {name: set(below) for name, below in self.below.items()}
+        for name, vertex in self.items():
+            for above in vertex.over:
+                self.reach[above] |= {name, *self.below[name]}
 
     def climb(self, name):
         while name is not None:
@@ -104,6 +110,11 @@ def descendants(graph, name):
     return graph.below[name]
 
 
+def reached(graph, name):
+    """What it contains, and what it dominates in another subsystem with all that this contains."""
+    return graph.reach[name]
+
+
 def is_up(graph, name):
     return all(graph[v].up for v in ancestors(graph, name))
 
@@ -115,12 +126,13 @@ def is_target(graph, name):
 def targets_of(graph, name):
     """The target that `name` is or lies in, or else those that it contains."""
     above = [v for v in ancestors(graph, name) if is_target(graph, v)]
-    return above or [v for v in descendants(graph, name) if is_target(graph, v)]
+    return above or [v for v in reached(graph, name) if is_target(graph, v)]
 
 
 def types_above_targets(graph):
-    """Targets' own type and the types of what contains them."""
-    return {graph[v].type for t in graph if is_target(graph, t) for v in ancestors(graph, t)}
+    """Targets' own type and the types of what contains or dominates them."""
+    targets = {t for t in graph if is_target(graph, t)}
+    return {graph[v].type for v in graph if v in targets or targets & reached(graph, v)}
 
 
 def types_outside_targets(graph):
@@ -248,9 +260,7 @@ class Search:
                 yield from self.solve(new_items(len(pieces)) + rest, after, pieces + new_pieces)
 
     def within(self, scope):
-        return (
-            self.usable if scope is None else [v for v in self.usable if v in descendants(self.graph, scope)]
-        )
+        return self.usable if scope is None else [v for v in self.usable if v in reached(self.graph, scope)]
 
     def slot_choices(self, item, count):
         """Yield the items of `count` copies, for every choice of their targets."""

@@ -33,6 +33,22 @@ def tree_cluster(rng, down=0.15):
     return Graph(graph)
 
 
+def network_cluster(rng):
+    """Nodes in one cluster, and switches that dominate some of them over a second subsystem."""
+    graph = dict(flat_cluster(rng, nodes=4, cores=3, gpus=1))
+    names = [f"switch{n}" for n in range(rng.randint(1, 3))]
+    switches = {name: Vertex("switch", "cluster0", up=rng.random() > 0.1) for name in names}
+    for name, vertex in graph.items():
+        if vertex.type == "node":
+            over = tuple(s for s in names if rng.random() < 0.5 or (name, s) == ("node0", "switch0"))
+            graph[name] = vertex._replace(over=over, up=rng.random() > 0.1)
+    return Graph(graph | switches)
+
+
+CLUSTERS = {"flat": flat_cluster, "tree": tree_cluster, "network": network_cluster}
+FOLDERS = {"node", "rack", "socket", "switch"}
+
+
 def add_node(rng, graph, parent, rank, cores, gpus, *, sockets, down=0.0):
     name = f"node{rank}"
     properties = frozenset(p for p in PROPERTIES if rng.random() < 0.4)
@@ -100,6 +116,10 @@ def to_jgf(graph):
             numbers[name] = (key, path)
             if vertex.parent:
                 edges.append({"source": numbers[vertex.parent][0], "target": key})
+    for name, vertex in graph.items():
+        for above in vertex.over:
+            edge = {"source": numbers[above][0], "target": numbers[name][0]}
+            edges.append({**edge, "metadata": {"subsystem": "network", "relationship": "conduit-of"}})
     return {"graph": {"nodes": nodes, "edges": edges}}
 
 
@@ -111,12 +131,14 @@ def describe(graph):
     """A cluster in a line: node0(big):core4,gpu2; what is down has a ``!``."""
     words = []
     for name, vertex in graph.items():
-        leaf = not graph.below[name] and vertex.type not in {"node", "rack", "socket"}
+        leaf = not graph.below[name] and vertex.type not in FOLDERS
         words.append(f"{name}{len(vertex.units) if leaf else ''}{'' if vertex.up else '!'}")
         if vertex.properties:
             words[-1] += f"({','.join(sorted(vertex.properties))})"
         if vertex.type == "rack" or (vertex.type == "node" and "rack" in vertex.parent):
             words[-1] += f"<{vertex.parent}"
+        if vertex.over:
+            words[-1] += f"<{','.join(vertex.over)}"
     return " ".join(words)
 
 
@@ -131,7 +153,8 @@ def random_request(rng, graph):
 
 
 def random_top(rng, types):
-    kind = rng.choice(["slot", "slot", "slot", "node", "node", "rack", "pool", "cluster"])
+    above = "switch" if "switch" in types else "rack"
+    kind = rng.choice(["slot", "slot", "slot", "node", "node", above, "pool", "cluster"])
     if kind == "slot":
         return random_slot(rng, types)
     if kind == "pool":
@@ -139,7 +162,7 @@ def random_top(rng, types):
     if kind == "rack" and "rack" not in types and rng.random() < 0.9:
         kind = "node"
     inner = () if rng.random() < 0.2 else random_content(rng, types, kind, in_slot=False)
-    return Want(kind, (1,) if kind == "cluster" else counts(rng, 3), inner, exclusivity(rng))
+    return Want(kind, (1,) if kind == "cluster" else counts(rng, 3), inner, exclusivity(rng, kind))
 
 
 def random_slot(rng, types, above="cluster"):
@@ -149,11 +172,11 @@ def random_slot(rng, types, above="cluster"):
 def random_content(rng, types, above, *, in_slot):
     """What lies beneath a vertex of type `above`, or in a slot there."""
     content = tuple(random_part(rng, types, above, in_slot) for _ in range(rng.choice([1, 1, 1, 1, 2, 2, 3])))
-    return content[:2] if above in {"cluster", "rack"} and not in_slot else content
+    return content[:2] if above in {"cluster", "rack", "switch"} and not in_slot else content
 
 
 def random_part(rng, types, above, in_slot):
-    order = ["cluster", "rack", "node", "socket"]
+    order = ["cluster", "rack", "switch", "node", "socket"]
     deeper = [t for t in order[order.index(above) + 1 :] if t in types]
     roll = rng.random()
     if not in_slot and roll < 0.5:
@@ -161,7 +184,7 @@ def random_part(rng, types, above, in_slot):
     if deeper and roll < 0.75:
         kind = rng.choice(deeper)
         inner = () if rng.random() < 0.25 else random_content(rng, types, kind, in_slot=in_slot)
-        return Want(kind, counts(rng, 2), inner, exclusivity(rng))
+        return Want(kind, counts(rng, 2), inner, exclusivity(rng, kind))
     pools = ["core", "core", "core", "gpu"] + (
         ["license"] if "license" in types and above == "cluster" else []
     )
@@ -178,8 +201,9 @@ def counts(rng, most):
     return tuple(sorted(rng.sample(range(1, most + 3), 2)))
 
 
-def exclusivity(rng):
-    return rng.choice([None] * 7 + [True, False])
+def exclusivity(rng, kind=""):
+    """Mostly as the standard has it; what it means to hold a switch alone is left open here."""
+    return False if kind == "switch" else rng.choice([None] * 7 + [True, False])
 
 
 def random_constraint(rng):
