@@ -7,7 +7,7 @@ Equal keys break by (priority, submit time, workload order), the same in every o
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -49,8 +49,19 @@ class Order:
         return jobs[np.lexsort(columns)]
 
 
-def job_order(name: str) -> Order:
-    """Find a job order by its name.
+class JobOrder(Protocol):
+    """What a queue needs of an order: ranks, and whether they ever change."""
+
+    @property
+    def static(self) -> bool:
+        """Whether jobs keep their places while they wait."""
+
+    def ranked(self, book: Book, jobs: Integers, now: float) -> Integers:
+        """Return the jobs in order."""
+
+
+def job_order(name: str) -> JobOrder:
+    """Find a job order by its name; one that remembers is made anew.
 
     Raises
     ------
@@ -62,12 +73,16 @@ def job_order(name: str) -> Order:
     """
     if name in ORDERS:
         return ORDERS[name]
+    if name == "fairshare":
+        from simsched.schedule.fairshare import FairShare
+
+        return FairShare()
     from importlib.metadata import entry_points
 
     for entry in entry_points(group="simsched.job_orders", name=name):
-        order: Order = entry.load()
+        order: JobOrder = entry.load()
         return order
-    raise ConfigError(f"unknown job order {name!r}", expected=", ".join(ORDERS))
+    raise ConfigError(f"unknown job order {name!r}", expected=", ".join([*ORDERS, "fairshare"]))
 
 
 def _durations(book: Book, jobs: Integers) -> Floats:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from simsched.schedule.book import Book
-    from simsched.schedule.order import Order
+    from simsched.schedule.order import JobOrder
 
     Integers = npt.NDArray[np.int64]
 
@@ -28,11 +28,11 @@ class Waiting:
     a short move of memory, and a whole pass can look at them as one vector.
     """
 
-    __slots__ = ("_at", "_book", "_order", "_plain", "_rank", "fresh", "ranks", "static")
+    __slots__ = ("_at", "_book", "_plain", "_rank", "fresh", "order", "ranks", "static")
 
-    def __init__(self, book: Book, order: Order) -> None:
+    def __init__(self, book: Book, order: JobOrder) -> None:
         self._book = book
-        self._order = order
+        self.order = order
         everyone = np.arange(len(book), dtype=np.int64)
         at = order.ranked(book, everyone, 0.0) if order.static else everyone
         self._plain = bool((at == everyone).all())  # rank and job number are the same
@@ -86,8 +86,8 @@ class Waiting:
     def only_appended(self) -> bool:
         """Whether the jobs added since the last pass are all behind those that waited before."""
         fresh = self.fresh
-        if not self._order.static or not fresh:
-            return self._order.static
+        if not self.order.static or not fresh:
+            return self.order.static
         return min(fresh) == self.ranks[-len(fresh)]
 
     def add(self, job: int) -> None:
@@ -109,9 +109,9 @@ class Waiting:
 
     def sort(self, now: float) -> None:
         """Rank the waiting jobs again, as an order that looks at the clock must. O(n log n)."""
-        if self._order.static or not self.ranks:
+        if self.order.static or not self.ranks:
             return
-        jobs = self._order.ranked(self._book, np.sort(self.jobs()), now)
+        jobs = self.order.ranked(self._book, np.sort(self.jobs()), now)
         fresh = {int(self._at[rank]) for rank in self.fresh}
         at = self._at.copy()
         # The waiting jobs take the ranks that the waiting jobs had, in the new order.

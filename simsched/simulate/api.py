@@ -83,14 +83,13 @@ def simulate(
     recorder = engine.recorder
     jobs = job_columns(workload, prepared, recorder)
     totals = totals_of(cluster)
-    sources = (("cluster", cluster), ("workload", workload))
     meta = {
         **_identity(),
         "complete": complete,
         "until": until,
         "seed": config.seed,
         "config": config.to_dict(),
-        "inputs": [_input(role, value, inputs) for role, value in sources],
+        "inputs": [_input("cluster", cluster, inputs), _input("workload", workload, inputs)],
         "cluster": {"name": cluster.name, "targets": len(cluster.index), "totals": totals},
         "workload": {"name": workload.name, "skipped": dict(workload.skipped_counts)},
         "counts": counts_of(jobs),

@@ -15,6 +15,7 @@ from simpy.core import StopSimulation
 from simsched.match.allocate import Availability
 from simsched.schedule.calendar import Calendar
 from simsched.schedule.desk import Desk
+from simsched.schedule.fairshare import FairShare
 from simsched.schedule.order import job_order
 from simsched.schedule.plan import Plan
 from simsched.schedule.policies import queue_policy
@@ -80,6 +81,8 @@ class Engine:
         self._calendar = Calendar(closures)
         self.lanes = [self._lane() for _ in range(admission.lane_count if admission else 1)]
         self._admission = admission if admission is not None and admission.lane_count else None
+        orders = [lane.waiting.order for lane in self.lanes]
+        self._charged = [order for order in orders if isinstance(order, FairShare)]
         self._parked: dict[str, list[int]] = {}
         self.state = [State.NEW] * len(prepared.submits)
         self.done = 0
@@ -289,10 +292,18 @@ class Engine:
         if self.conditions is not None:
             self._tell_conditions(job, now, result)
 
+    def _charge(self, job: int, now: float) -> None:
+        """Charge what a job used to those who share, whichever queue it was in."""
+        seconds = now - self.recorder.start[job]
+        for order in self._charged:
+            order.charge(self.prepared.book, job, seconds, now)
+
     def _free(self, job: int, now: float) -> None:
         """Give back what a job holds."""
         plan = self.plan
         early = plan.expected_end(job) > now
+        if self._charged:
+            self._charge(job, now)
         for lane in self.lanes:
             desk = lane.desk
             desk.released = True

@@ -21,6 +21,8 @@ from simsched.simulate.record import DROPPED, FAILED, INFEASIBLE
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
+    import numpy.typing as npt
+
     from simsched.formats.jobspec import Jobspec
     from simsched.graph.index import Index
     from simsched.match.policy import MatchPolicy
@@ -234,6 +236,8 @@ def _book(
         types=types,
         demand=demand,
         single=single,
+        users=_numbered([job.user for job in jobs]),
+        banks=_numbered([job.bank for job in jobs]),
         units=demand[0].tolist() if single else [],
     )
 
@@ -245,6 +249,12 @@ def _types(requests: Sequence[Request | None]) -> tuple[str, ...]:
         if request is not None:
             types.update(dict.fromkeys(request.demand))
     return tuple(types)
+
+
+def _numbered(names: Sequence[str | None]) -> npt.NDArray[np.int64]:
+    """Return a number for each name, in order of first appearance; no name is a name, too."""
+    numbers: dict[str | None, int] = {}
+    return np.array([numbers.setdefault(name, len(numbers)) for name in names], dtype=np.int64)
 
 
 def _single(requests: Sequence[Request | None], plain: Sequence[tuple[str, int] | None]) -> str | None:

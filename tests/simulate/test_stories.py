@@ -299,3 +299,15 @@ def test_a_reservation_that_is_never_refreshed_stays_where_it_was():
     )
     assert starts(run(machine(4), *queue))["C"] == 14
     assert starts(run(machine(4), *queue, queue_options={"refresh": "when-blocked"}))["C"] == 4
+
+
+def test_fair_share_lets_those_who_used_less_go_first():
+    """Ann's first job makes her wait behind bob, who came later."""
+    found = run(
+        machine(1),
+        job("a1", 0, "slot=1/core", 5, user="ann"),
+        job("a2", 1, "slot=1/core", 5, user="ann"),
+        job("b1", 2, "slot=1/core", 5, user="bob"),
+        order="fairshare",
+    )
+    assert starts(found) == {"a1": 0, "b1": 5, "a2": 10}
