@@ -118,7 +118,7 @@ class JobspecRecord(Struct, forbid_unknown_fields=True):
     version: Positive
     resources: msgspec.Raw
     tasks: msgspec.Raw
-    attributes: AttributesRecord
+    attributes: AttributesRecord | None
 
 
 class _Doubt(Exception):  # noqa: N818 - not an error: the detailed validator will tell
@@ -152,8 +152,8 @@ class Reader:
             plain, record = self._decode(text)
             resources = self._resources_of(bytes(record.resources))
             tasks = tuple([_task(task) for task in self._tasks_of(resources, record.tasks)])
-            self._check_system(record.attributes.system)
-            return Jobspec(resources.vertices, tasks, freeze(plain["attributes"]), record.version)
+            self._check_system(record.attributes)
+            return Jobspec(resources.vertices, tasks, freeze(plain["attributes"] or {}), record.version)
         except _UNSETTLED:
             return None
 
@@ -163,7 +163,7 @@ class Reader:
             _, record = self._decode(text)
             resources = self._resources_of(bytes(record.resources))
             tasks = self._tasks_of(resources, record.tasks)
-            self._check_system(record.attributes.system)
+            self._check_system(record.attributes)
         except _UNSETTLED:
             return False
         if v1 is False or (v1 is None and record.version != 1):
@@ -208,7 +208,8 @@ class Reader:
                 raise _Doubt
         return tasks
 
-    def _check_system(self, system: SystemRecord | UnsetType) -> None:
+    def _check_system(self, attributes: AttributesRecord | None) -> None:
+        system = UNSET if attributes is None else attributes.system
         if system is UNSET or (system.constraints is UNSET and system.dependencies is UNSET):
             return
         for key, raw in (("constraints", system.constraints), ("dependencies", system.dependencies)):
@@ -318,7 +319,7 @@ def _task(record: TaskRecord) -> Task:
     )
 
 
-def _fits_v1(tasks: list[TaskRecord], attributes: AttributesRecord) -> bool:
+def _fits_v1(tasks: list[TaskRecord], attributes: AttributesRecord | None) -> bool:
     """Whether what is not resources has nothing that RFC 25 lacks."""
     task = tasks[0]
     return (
@@ -326,6 +327,7 @@ def _fits_v1(tasks: list[TaskRecord], attributes: AttributesRecord) -> bool:
         and task.count.per_resource is UNSET
         and task.attributes is UNSET
         and task.distribution is UNSET
+        and attributes is not None
         and attributes.system is not UNSET
         and attributes.system.duration is not UNSET
     )

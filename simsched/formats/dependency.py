@@ -43,7 +43,7 @@ class Dependency:
         for path, message, expected in faults(value):
             raise FormatError(message, where=".".join(p for p in (where, path) if p), expected=expected)
         params = {k: v for k, v in value.items() if k not in {"scheme", "value"}}
-        return Dependency(value["scheme"], _plain(value["value"]), freeze(params))
+        return Dependency(value["scheme"], value["value"], freeze(params))
 
     @staticmethod
     def parse(text: str, where: str | None = None) -> Dependency:
@@ -92,9 +92,8 @@ def faults(value: Any) -> list[tuple[str, str, str]]:
 
 
 def _value_faults(scheme: Any, value: Any) -> list[tuple[str, str, str]]:
-    number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    if not (isinstance(value, str) and value) and not number:
-        return [("value", "the value is missing or not a string", "a string")]
+    if not isinstance(value, str) or not value:
+        return [("value", "the value is missing or not a string", "a string: write it in quotes")]
     if scheme == "begin-time":
         try:
             good = 0 <= float(value) < 1e12
@@ -103,7 +102,3 @@ def _value_faults(scheme: Any, value: Any) -> list[tuple[str, str, str]]:
         if not good:
             return [("value", f"{str(value)[:40]!r} is not a time", "seconds since the epoch")]
     return []
-
-
-def _plain(value: Any) -> str:
-    return value if isinstance(value, str) else repr(value)

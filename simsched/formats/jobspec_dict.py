@@ -36,7 +36,7 @@ def build_valid(document: Mapping[str, Any]) -> Jobspec:
     return Jobspec(
         build_resources(document["resources"]),
         tuple(Task.from_dict(task) for task in document["tasks"]),
-        freeze(document["attributes"]),
+        freeze(document["attributes"] or {}),
         document["version"],
     )
 

@@ -287,6 +287,8 @@ class _Check:
 
     def attributes(self, value: Any) -> None:
         path = ("attributes",)
+        if value is None:
+            return  # RFC 14's schema allows it
         if not isinstance(value, dict):
             self.wrong(path, value, "an object with system and user")
             return
@@ -421,6 +423,8 @@ class _V1Check(_Check):
 
     def attributes(self, value: Any) -> None:
         super().attributes(value)
+        if value is None:
+            self.wrong(("attributes",), value, "an object with system and user")  # reading R3
         if not isinstance(value, dict):
             return
         if "system" not in value:

@@ -19,9 +19,13 @@ MAX_VALUE_LEVELS = 50
 BARE = r"[^\s\[\]{}=/;:,\"'\x00-\x1f\x7f]+"
 """An unquoted string: what is left when the grammar's own characters are taken out."""
 
+BARE_VALUE = r"[^\s\[\]{};,\"'\x00-\x1f\x7f]+"
+"""An unquoted value, in which ``= / :`` can mean nothing else: ``unit:GB/s``."""
+
 FAULTY_NUMBERS = frozenset({"NaN", "Infinity", "-Infinity"})
 
 _BARE = re.compile(BARE)
+_BARE_VALUE = re.compile(BARE_VALUE)
 _BLANKS = re.compile(r"\s*")
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?\Z")
 _WORDS: dict[str, bool | None] = {"true": True, "false": False, "null": None}
@@ -64,12 +68,12 @@ class ValueReader:
             return self.unexpected(expected)
         return self.fail(f"unclosed {self.text[opened]!r}", expected, opened)
 
-    def string(self, what: str) -> str:
+    def string(self, what: str, bare: re.Pattern[str] = _BARE) -> str:
         """STRING : quoted in either quotes, or a run of characters that mean nothing else."""
         char = self.next_char()
         if char in {"'", '"'}:
             return self.quoted()
-        found = _BARE.match(self.text, self.at)
+        found = bare.match(self.text, self.at)
         if found is None:
             got = f"found {char!r}" if char else "the text ends"
             raise self.fail(f"{got} in place of {what}", "a name, quoted if it has special characters")
@@ -147,7 +151,7 @@ class ValueReader:
     def bare_value(self) -> Any:
         """Return what a run of characters means: a JSON number or word, else a string."""
         at = self.at
-        word = self.string("a value")
+        word = self.string("a value", _BARE_VALUE)
         if word in _WORDS:
             return _WORDS[word]
         if word in FAULTY_NUMBERS:
@@ -204,6 +208,7 @@ class ValueReader:
 # ---------------------------------------------------------------- writing
 
 _BARE_WHOLE = re.compile(rf"(?![+-]){BARE}\Z")
+_BARE_VALUE_WHOLE = re.compile(rf"{BARE_VALUE}\Z")
 
 
 def format_string(text: str) -> str:
@@ -220,8 +225,9 @@ def format_value(value: Any) -> str:
     ('GB', '"4"', '[1,null]', '{a}')
     """
     if isinstance(value, str):
-        quoted = value in _WORDS or value in FAULTY_NUMBERS or _NUMBER.match(value)
-        return json.dumps(value, ensure_ascii=False) if quoted else format_string(value)
+        other = value in _WORDS or value in FAULTY_NUMBERS or _NUMBER.match(value)
+        bare = not other and _BARE_VALUE_WHOLE.match(value)
+        return value if bare else json.dumps(value, ensure_ascii=False)
     if isinstance(value, dict):
         return "{" + ",".join(_format_item(key, item) for key, item in value.items()) + "}"
     if isinstance(value, (list, tuple)):

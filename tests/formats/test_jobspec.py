@@ -232,6 +232,16 @@ def test_a_v1_command_may_be_one_string():
         Jobspec.from_dict(document | {"version": 999})
 
 
+def test_attributes_may_be_null_in_rfc_14_and_not_in_v1():
+    document = load_yaml(V1_TEXT) | {"version": 999, "attributes": None}
+    job = Jobspec.from_dict(document)
+    assert job.to_dict()["attributes"] == {}
+    assert Reader().read(json.dumps(document).encode()) == job
+    assert not Reader().passes(json.dumps(document | {"version": 1}).encode(), v1=True)
+    assert validate_document(document) == []
+    assert validate_document(document | {"version": 1}, v1=True)
+
+
 def test_the_first_fault_and_the_number_of_the_others():
     document = load_yaml(V1_TEXT)
     document["resources"][0]["count"] = 0

@@ -159,7 +159,6 @@ FAULTS = [
     ("tasks[0].distribution", 4, "tasks[0].distribution"),
     ("tasks[0].attributes", [], "tasks[0].attributes"),
     ("tasks[0].env", {}, "tasks[0].env"),
-    ("attributes", None, "attributes"),
     ("attributes", [], "attributes"),
     ("attributes.system", None, "attributes.system"),
     ("attributes.user", 4, "attributes.user"),
@@ -277,6 +276,7 @@ V1_FAULTS = [
     ("tasks[0].attributes", {}, "tasks[0].attributes"),
     ("tasks[0].count", {"per_resource": {"type": "core", "count": 1}}, "tasks[0].count.per_resource"),
     ("tasks[0].command", "", "tasks[0].command"),
+    ("attributes", None, "attributes"),
     ("attributes", {"user": {}}, "attributes"),
     ("attributes.system.duration", GONE, "attributes.system"),
 ]

@@ -314,6 +314,16 @@ def test_values_are_json_relaxed_objects_or_plain_strings():
     }
 
 
+def test_an_unquoted_value_may_hold_what_means_nothing_there():
+    assert one("memory=4{unit:GB/s,id:-a=b:c+}")["id"] == "-a=b:c+"
+    assert (
+        format_shape(parse_shape("disk{id:'/dev/sd[a-b]',unit:'GB/s'}"))
+        == 'disk{unit:GB/s,id:"/dev/sd[a-b]"}'
+    )
+    with pytest.raises(MarkedError, match="unexpected ';'"):
+        parse_shape("node{id:a;unit:GB}")
+
+
 def test_x_means_exclusive_only_among_the_keys_of_a_vertex():
     assert one("node{a:{x}}")["a"] == {"x": True}
 
