@@ -263,7 +263,10 @@ class Ledger:
         named = self._drawn()
         whole = [c for c in self._covers if c.outer is None]
         alone = sorted(set(self._touched)) if self.alone else []
-        held = [draw for draw, cover, exclusive in named if cover is None and exclusive and not alone]
+        loose = [
+            (d, exclusive) for d, cover, exclusive in named if cover is None and not self._taken_whole(d)
+        ]
+        held = [draw for draw, exclusive in loose if exclusive]
         for cover in whole:
             held += self._everything(cover.need.type, [cover.ordinal])
         names = [draw for draw, _, _ in named]
@@ -284,11 +287,15 @@ class Ledger:
             held=finished(held, self.avail),
             named=finished(names, self.avail),
             holds=self._holds(whole),
-            shared=tuple(draw for draw, cover, exclusive in named if cover is None and not exclusive),
+            shared=tuple(draw for draw, exclusive in loose if not exclusive),
             slots=request.slots,
             counted=self.avail.partial is None,
             unlisted=np.array(unlisted, dtype=np.int64) if unlisted else None,
         )
+
+    def _taken_whole(self, draw: Draw) -> bool:
+        """Say whether a draw lies on a target that the job takes whole anyway."""
+        return self.alone and bool((self.index.pool_types[draw.type].target[draw.banks] >= 0).all())
 
     def _drawn(self) -> list[tuple[Draw, Cover | None, bool]]:
         """Return the pieces as draws with their units chosen: particular ones first, then the lowest free."""

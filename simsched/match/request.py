@@ -10,7 +10,6 @@ equal content share one set of incrementally kept counts whatever their count.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from itertools import pairwise
 from math import ceil
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -214,6 +213,8 @@ class _Compiler:
         self.every = bool(self.eligible.all())
 
     def request(self) -> Request:
+        from simsched.match.compete import is_separable
+
         if not self.jobspec.resources:
             raise RequestError(
                 "the request asks for nothing", where="resources", expected="at least one vertex"
@@ -232,7 +233,7 @@ class _Compiler:
             nodes=max(1, sum(_targets_touched(need) for need in needs)),
             slots=sum(_slots(need, 1) for need in needs),
             ranged=tuple(number for _, number in sorted(self.ranged)),  # the outermost first (M6)
-            separable=_separable(needs, self.index, within=False),
+            separable=is_separable(needs, self.index, alone=self.alone),
             plain=self._plain(needs),
             rules=self.rules,
             chosen=self.chosen,
@@ -272,7 +273,7 @@ class _Compiler:
             label=vertex.label,
             eligible=self.eligible,
             every=self.every,
-            flat=_flat_demand(children),
+            flat=flat_demand(children),
             content=self._content(children, ids, names, exclusive=exclusive) if at_target else None,
         )
 
@@ -303,7 +304,7 @@ class _Compiler:
             label=vertex.label,
             eligible=self.eligible,
             every=self.every,
-            flat=_flat_demand(children),
+            flat=flat_demand(children),
             content=content,
         )
 
@@ -355,7 +356,7 @@ class _Compiler:
         exclusive: bool = False,
     ) -> Content:
         """Return the shared `Content` of these needs under this constraint."""
-        flat = _flat_demand(needs)
+        flat = flat_demand(needs)
         key = (
             "content",
             self.jobspec.constraint if not self.every else None,
@@ -416,12 +417,12 @@ def _signature(need: Need) -> tuple[object, ...]:
     )
 
 
-def _flat_demand(needs: tuple[Need, ...]) -> Flat | None:
+def flat_demand(needs: tuple[Need, ...]) -> Flat | None:
     """Return units a pool type where needs within a target ask for nothing but exclusive units."""
     found: dict[str, int] = {}
     for need in needs:
         if need.kind == SLOT:
-            inner = _flat_demand(need.children)
+            inner = flat_demand(need.children)
             if inner is None:
                 return None
             parts = [(type_, units * need.amount) for type_, units in inner]
@@ -455,48 +456,3 @@ def _slots(need: Need, times: int) -> int:
     if need.kind == SLOT:
         return times
     return sum(_slots(child, times) for child in need.children)
-
-
-# --- competition (M10) ---------------------------------------------------------------------
-
-
-def _separable(needs: tuple[Need, ...], index: Index, *, within: bool) -> bool:
-    """Say whether counting each sibling by itself is exact, here and beneath."""
-    if within and _flat_demand(needs) is not None:
-        return True
-    blocked = [_blocked(need, index) for need in needs]
-    touched = [{n.type for n in need.walk()} for need in needs]
-    for i, left in enumerate(blocked):
-        for j in range(i + 1, len(needs)):
-            if left & touched[j] or blocked[j] & touched[i]:
-                return False
-    return all(_alone(need, index, within=within) for need in needs)
-
-
-def _alone(need: Need, index: Index, *, within: bool) -> bool:
-    """Say whether a need counts exactly by itself: its vertices do not overlap, its content is separable."""
-    if need.kind == VERTEX and _nested(need.type, index):
-        return False
-    inside = within or need.level == TARGET
-    return _separable(need.children, index, within=inside)
-
-
-def _nested(type_: str, index: Index) -> bool:
-    """Say whether vertices of a type reach the same things: they lie within one another, or share some."""
-    known: dict[str, bool] = index.memo.setdefault("nested", {})
-    if type_ not in known:
-        spans = sorted(span for spans in index.spans(type_) for span in spans)
-        known[type_] = any(before[1] > after[0] for before, after in pairwise(spans))
-    return known[type_]
-
-
-def _blocked(need: Need, index: Index) -> set[str]:
-    """Return the types of which a match of this need takes something away from others."""
-    found: set[str] = set()
-    for part in need.walk():
-        if part.kind in (POOL, ABSENT) and part.exclusive:
-            found.add(part.type)
-        elif part.kind == VERTEX and part.exclusive:
-            found.add(part.type)
-            found |= index.types_beneath(part.type)
-    return found
