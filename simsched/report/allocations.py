@@ -69,7 +69,7 @@ def read_shards(file: Path) -> pd.DataFrame:
     with duckdb.connect() as con:
         try:
             frame = con.execute(_ENTRIES, [glob_free(file)]).df()
-        except duckdb.Error as error:
+        except (duckdb.Error, ValueError) as error:  # ValueError: a message that is not UTF-8
             text = str(error).splitlines()[0]
             raise RunError(f"cannot be read: {text}", where=str(file), expected="one R a line") from None
     if frame.empty:

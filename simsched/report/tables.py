@@ -278,7 +278,7 @@ def _read(file: Path, columns: tuple[Column, ...], required: frozenset[str]) -> 
             known = {c.name: c for c in columns}
             items = [_item(con, name, kind, known.get(name)) for name, kind in have.items()]
             frame = con.execute(f"select {', '.join(items)} from t").df()  # noqa: S608 - quoted names
-        except duckdb.Error as error:
+        except (duckdb.Error, ValueError) as error:  # ValueError: a message that is not UTF-8
             first = str(error).splitlines()[0]
             raise RunError(f"cannot be read: {first}", where=str(file), expected="a Parquet file") from None
     return _shaped(frame, columns)
