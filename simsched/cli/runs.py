@@ -90,6 +90,9 @@ def _add_rules(run: argparse.ArgumentParser) -> None:
         choices=("ignore", "honour"),
         help="whether a job waits its think time after the job that precedes it (default ignore)",
     )
+    rules.add_argument(
+        "--epilog", metavar="E", help="time that a node needs to clean up after a job: 30s, or 10s..2m"
+    )
     rules.add_argument("--outages", metavar="FILE", help="a list of {ranks, start, end, kind}, JSON or YAML")
     rules.add_argument(
         "--failures", metavar="F", help="random failures of nodes: mtbf=30d,mttr=4h[,shape=0.7]"
@@ -202,6 +205,10 @@ def _said(args: argparse.Namespace) -> dict[str, Any]:
         found.update(read_config(args.config))
     names = ("queue_policy", "match_policy", "order", "seed", "overrun", "think_times", "on_failure")
     found.update((name, getattr(args, name)) for name in names if getattr(args, name) is not None)
+    if args.epilog:
+        from simsched.simulate.config_file import parse_epilog
+
+        found["epilog"] = parse_epilog(args.epilog, "--epilog")
     if args.failures:
         from simsched.simulate.outages import Failures
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy import count_nonzero
 
 from simsched.match.choose import select
-from simsched.match.selection import Draw
+from simsched.match.selection import Draw, split
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -100,6 +100,16 @@ class Plan:
     def expected_end(self, job: int) -> float:
         """Return the expected end of a running job."""
         return self._until[job]
+
+    def release_part(self, job: int, targets: Ints) -> Selection:
+        """Give back what a job holds on some targets, and return that; with the last of them it is gone."""
+        parts = split(self.held[job], targets, self.available.index)
+        if parts.kept is None:
+            return self.release(job)
+        self.available.release(parts.given)
+        self.held[job] = parts.kept
+        self.idle = idle_targets(self.available)
+        return parts.given
 
     def ends(self) -> tuple[list[float], list[int]]:
         """Return the sorted expected ends and the jobs that they belong to; not to be changed."""

@@ -115,7 +115,7 @@ def engine_of(
     jobs = workload.jobs
     conditions = Conditions(jobs, honour_think_times=config.think_times == "honour")
     closures = closures_of(config.outages, index)
-    counts_decide = all(outage.kind == FAILURE for outage in config.outages)
+    counts_decide = all(outage.kind == FAILURE for outage in config.outages) and not config.epilog[1]
     prepared = prepare(
         jobs,
         index,

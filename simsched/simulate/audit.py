@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
+from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -95,7 +96,16 @@ def audit_run(directory: str | Path, cluster: Cluster, workload: Workload) -> Au
             raise RunError(f"there is no {name} to audit", where=str(path))
     table = read_jobs(path / "jobs.parquet")
     with (path / "allocations.jsonl").open("rb") as lines:
-        return audit(Inventory.of(cluster), workload.jobs, lines, table)
+        return audit(Inventory.of(cluster), workload.jobs, lines, table, epilog=_epilog(path))
+
+
+def _epilog(path: Path) -> float:
+    """Return the longest epilog that the run was told to have."""
+    import json
+
+    meta = path / "run.json"
+    config = json.loads(meta.read_text(encoding="utf-8")).get("config", {}) if meta.is_file() else {}
+    return float(config.get("epilog", (0, 0))[1])
 
 
 def read_jobs(path: Path) -> list[dict[str, Any]]:
@@ -109,10 +119,18 @@ def read_jobs(path: Path) -> list[dict[str, Any]]:
 
 
 def audit(
-    inventory: Inventory, jobs: Sequence[Job], lines: Any, table: Sequence[Mapping[str, Any]]
+    inventory: Inventory,
+    jobs: Sequence[Job],
+    lines: Any,
+    table: Sequence[Mapping[str, Any]],
+    *,
+    epilog: float = 0,
 ) -> AuditReport:
-    """Check the lines of ``allocations.jsonl`` and the rows of the table of jobs."""
-    auditor = _Auditor(inventory, jobs)
+    """Check the lines of ``allocations.jsonl`` and the rows of the table of jobs.
+
+    `epilog` is how many seconds after its end a job may hold resources at the most.
+    """
+    auditor = _Auditor(inventory, jobs, epilog)
     for number, line in enumerate(lines, start=1):
         auditor.take(number, line)
     auditor.finish(table)
@@ -168,12 +186,14 @@ def _exclusive_types(vertex: ResourceVertex, *, in_slot: bool, inside: bool) -> 
 class _Auditor:
     """One audit in progress."""
 
-    def __init__(self, inventory: Inventory, jobs: Sequence[Job]) -> None:
+    def __init__(self, inventory: Inventory, jobs: Sequence[Job], epilog: float) -> None:
         self.inventory = inventory
         self.report = AuditReport(jobs=len(jobs))
         self.jobs = {str(job.id): job for job in jobs}
         self.held: dict[str, _Held] = {}
-        self.spans: dict[str, tuple[float, float]] = {}
+        self.spans: dict[str, tuple[float, float, float]] = {}
+        """Start, first release and last release of each job's last allocation."""
+        self.epilog = epilog
         self.sizes: dict[str, list[tuple[int, int, int]]] = {}
         """What a job holds as R says, or (under policies that give whole targets) of whole targets."""
         self._laws: dict[int, _Law] = {}
@@ -241,7 +261,7 @@ class _Auditor:
         self._expiration(name, job, time, execution)
         self.held[name] = _Held(time, execution, units)
         self.sizes[name] = [self._holds(law, units, whole=law.alone), self._holds(law, units, whole=True)]
-        self.spans[name] = (time, float("nan"))
+        self.spans[name] = (time, float("nan"), float("nan"))
 
     def _holds(
         self, law: _Law, units: Mapping[int, Mapping[str, int]], *, whole: bool
@@ -326,7 +346,8 @@ class _Auditor:
                 if self._alone.get(rank) == name:
                     del self._alone[rank]
         held.units = {} if same else _without(held.units, shard)
-        self.spans[name] = (held.start, time)
+        first = self.spans[name][1]
+        self.spans[name] = (held.start, time if isnan(first) else first, time)
         if not held.units:
             del self.held[name]
 
@@ -377,11 +398,12 @@ class _Auditor:
         if row["result"] != "RUNNING" and said not in self.sizes[name]:
             self.report.add("A7", name, f"table says nodes, cores, gpus {said}, R says {self.sizes[name][0]}")
 
-    def _times(self, name: str, job: Job, row: Mapping[str, Any], span: tuple[float, float]) -> None:
-        start, end = span
+    def _times(self, name: str, job: Job, row: Mapping[str, Any], span: tuple[float, float, float]) -> None:
+        start, first, end = span
         if row["start"] < job.submit - SLACK:
             self.report.add("A8", name, f"starts at {row['start']}, submitted at {job.submit}")
-        if row["start"] != start or (row["result"] != "RUNNING" and row["end"] != end):
+        done = row["result"] == "RUNNING" or (row["end"] <= first and end <= row["end"] + self.epilog)
+        if row["start"] != start or not done:
             self.report.add("A7", name, f"table says {row['start']} to {row['end']}, R says {start} to {end}")
         if row["result"] in ("COMPLETED", "TIMEOUT") and row["end"] is not None:
             ran = row["end"] - row["start"]

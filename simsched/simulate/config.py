@@ -39,6 +39,8 @@ class RunConfig:
         ``actual`` ones that no scheduler can know.
     think_times : ``honour`` lets a job become eligible only its think time after the end of the
         job that precedes it (SWF columns 17 and 18).
+    epilog : least and most seconds that a target needs to clean up after a job; each target that
+        is done gives back its shard of the job's resources at once.
     queues : named queues after RFC 33; None: one queue for all.
     outages : times at which targets fail, are drained or are kept free for maintenance.
     failures : how targets fail by chance, or None.
@@ -53,6 +55,7 @@ class RunConfig:
     passes: str = "instant"
     candidates: str = "requested"
     think_times: str = "ignore"
+    epilog: tuple[float, float] = (0, 0)
     queues: Queues | None = None
     outages: tuple[Outage, ...] = ()
     failures: Failures | None = None
@@ -64,6 +67,9 @@ class RunConfig:
             value = getattr(self, option)
             if value not in accepted:
                 raise ConfigError(f"unknown value {value!r} of {option}", expected=", ".join(accepted))
+        least, most = self.epilog
+        if not 0 <= least <= most < float("inf"):
+            raise ConfigError(f"an epilog from {least} to {most} s", expected="0 <= least <= most seconds")
         if not isinstance(self.seed, int) or self.seed < 0:
             raise ConfigError(f"seed is {self.seed!r}", expected="a whole number from 0 on")
 

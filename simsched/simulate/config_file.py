@@ -51,7 +51,7 @@ PLAIN = {
     "on-failure": "on_failure",
     "policy-options": "queue_options",
 }
-OTHERS = ("failures", "outages", "queues", "policy")
+OTHERS = ("epilog", "failures", "outages", "queues", "policy")
 
 
 def read_config(path: str | Path) -> dict[str, Any]:
@@ -118,6 +118,28 @@ def _failures(rest: dict[str, Any], where: str) -> Failures:
     return Failures.parse(rest["failures"])
 
 
+def parse_epilog(text: Any, where: str) -> tuple[float, float]:
+    """Read ``30s``, or ``10s..2m`` for whole seconds drawn from there.
+
+    Raises
+    ------
+    ConfigError, FormatError
+        If it is neither.
+    """
+    from simsched.formats.duration import parse_duration
+
+    least, dots, most = str(text).partition("..")
+    first = parse_duration(least, where=where)
+    last = parse_duration(most, where=where) if dots else first
+    if not first <= last < float("inf"):
+        raise ConfigError(f"{text!r} is no epilog", where=where, expected="30s, or 10s..2m")
+    return first, last
+
+
+def _epilog(rest: dict[str, Any], where: str) -> tuple[float, float]:
+    return parse_epilog(rest["epilog"], f"{where}: epilog")
+
+
 def _outages(rest: dict[str, Any], where: str) -> Any:
     return read_outages(rest["outages"], f"{where}: outages")
 
@@ -136,6 +158,7 @@ def _queues(rest: dict[str, Any], where: str) -> Queues:
 
 
 _READERS: dict[str, Callable[[dict[str, Any], str], Any]] = {
+    "epilog": _epilog,
     "failures": _failures,
     "outages": _outages,
     "queues": _queues,

@@ -11,6 +11,7 @@ import numpy as np
 
 from simsched.schedule.calendar import Closure
 from simsched.simulate.clock import DISRUPTION
+from simsched.simulate.lifecycle import State
 from simsched.simulate.outages import FAILURE, MAINTENANCE, targets_of
 from simsched.simulate.record import FAILED
 
@@ -131,7 +132,7 @@ class Disruption:
         failed = np.zeros(len(self._index), dtype=np.bool_)
         failed[targets] = True
         hit = [job for job, selection in engine.plan.held.items() if failed[selection.targets].any()]
-        for job in sorted(hit):
+        for job in sorted(job for job in hit if engine.state[job] is State.RUN):
             hosts = self._hosts(engine.plan.held[job].targets, failed)
             reason = f"{note} of {hosts}"
             if self._requeue and engine.requeues.get(job, 0) < MOST_REQUEUES:

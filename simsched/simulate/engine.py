@@ -90,6 +90,8 @@ class Engine:
         self.progress: Callable[[Engine], None] | None = None
         self.stop: threading.Event | None = None
         self._stopped = False
+        self._most_epilog = config.epilog[1]
+        self._epilogs = np.random.default_rng([config.seed, 2])
         self._each_event = config.passes == "event"
         self._ends: list[float] = [-1.0] * len(prepared.submits)
         self._next = 0
@@ -282,13 +284,19 @@ class Engine:
         self._settle(now)
 
     def _finish(self, job: int, now: float, result: int) -> None:
-        self._free(job, now)
-        self.state[job] = ENDED
-        self.done += 1
         recorder = self.recorder
         recorder.finish(job, now, result)
-        if recorder.events is not None:
-            recorder.events.note(job, now, "finish", "release", "free", "clean")
+        self.done += 1
+        if self._charged:
+            self._charge(job, now)
+        if self._most_epilog:
+            self._clean_up(job, now)
+        else:
+            self._free(job, now)
+            self.state[job] = ENDED
+            recorder.free(job, now)
+            if recorder.events is not None:
+                recorder.events.note(job, now, "finish", "release", "free", "clean")
         if self.conditions is not None:
             self._tell_conditions(job, now, result)
 
@@ -302,14 +310,41 @@ class Engine:
         """Give back what a job holds."""
         plan = self.plan
         early = plan.expected_end(job) > now
-        if self._charged:
-            self._charge(job, now)
         for lane in self.lanes:
             desk = lane.desk
             desk.released = True
             if early:
                 desk.moved = True
         plan.release(job)
+
+    # -- epilogs ----------------------------------------------------------------------------
+
+    def _clean_up(self, job: int, now: float) -> None:
+        """Let each target of a job that ended clean up; the job keeps the rest until they are done."""
+        self._ends[job] = -1.0
+        self.state[job] = step(self.state[job], "finish")
+        if self.recorder.events is not None:
+            self.recorder.events.note(job, now, "finish")
+        targets = np.sort(self.plan.held[job].targets)
+        least, most = self.config.epilog
+        seconds = self._epilogs.integers(int(least), int(most), size=len(targets), endpoint=True)
+        for wait in np.unique(seconds).tolist():
+            self.clock.at(now + wait, END, self._on_clean, (job, targets[seconds == wait]))
+
+    def _on_clean(self, event: Event) -> None:
+        """Take back the shard of the targets that are done."""
+        now = self.clock._now
+        job, targets = event._value
+        plan, recorder = self.plan, self.recorder
+        shard = plan.release_part(job, targets)
+        self.touch(released=True)
+        gone = job not in plan.held
+        recorder.shard(job, now, shard, last=gone)
+        if recorder.events is not None:
+            recorder.events.note(job, now, "release", *(("free", "clean") if gone else ()))
+        if gone:
+            self.state[job] = ENDED
+        self._settle(now)
 
     def _give_up(self, job: int, now: float, result: int, reason: str) -> None:
         """End a job that never started."""
@@ -325,7 +360,7 @@ class Engine:
         now = self.clock._now
         job: int = event._value
         reason = "cancelled"
-        if job in self.plan.held:
+        if self.state[job] is STARTED:
             self.interrupt(job, now, CANCELED, reason)
         elif self.state[job] in (State.DEPEND, State.SCHED):
             waiting = self._lane_of(job).waiting
@@ -348,11 +383,14 @@ class Engine:
             self.recorder.events.tell(job, now, "exception", {"type": "fatal", "severity": 0, "note": reason})
             self.recorder.events.note(job, now, "release", "free", "clean")
         events, self.recorder.events = self.recorder.events, None
+        epilog, self._most_epilog = self._most_epilog, 0
         self._finish(job, now, result)
-        self.recorder.events = events
+        self.recorder.events, self._most_epilog = events, epilog
 
     def requeue(self, job: int, now: float, reason: str) -> None:
         """Take a running job off its resources and put it back into the queue, to run from its start."""
+        if self._charged:
+            self._charge(job, now)
         self._free(job, now)
         self.state[job] = step(self.state[job], "requeue")
         times = self.requeues[job] = self.requeues.get(job, 0) + 1

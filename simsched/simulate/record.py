@@ -74,11 +74,19 @@ class Recorder:
             self.log.alloc(job, now, selection)
 
     def finish(self, job: int, now: float, result: int) -> None:
-        """Note that a job ended and gave everything back."""
+        """Note that a job ended."""
         self.end[job] = now
         self.result[job] = result
+
+    def free(self, job: int, now: float) -> None:
+        """Note that a job gave everything back at once."""
         if self.log is not None:
             self.log.release(job, now)
+
+    def shard(self, job: int, now: float, selection: Selection, *, last: bool) -> None:
+        """Note that a job gave back part of what it held."""
+        if self.log is not None:
+            self.log.release_shard(job, now, selection, last=last)
 
     def requeue(self, job: int, now: float, reason: str) -> None:
         """Note that a job was taken off its resources and waits again."""

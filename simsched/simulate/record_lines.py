@@ -66,6 +66,14 @@ class AllocationLog:
         """Write that a job gave back everything that it held."""
         self._write(b'{"id":%b,"event":"release","time":%b,"R":%b}\n', job, now, self._texts.pop(job))
 
+    def release_shard(self, job: int, now: float, selection: Selection, *, last: bool) -> None:
+        """Write that a job gave back some targets; after the `last` it holds nothing."""
+        scheduler = self._scheduler
+        text = _encode(document(selection, self._index, starttime=now, expiration=0, scheduler=scheduler))
+        if last:
+            del self._texts[job]
+        self._write(b'{"id":%b,"event":"release","time":%b,"R":%b}\n', job, now, text)
+
     def _write(self, line: bytes, job: int, now: float, text: bytes) -> None:
         self._lines.append(line % (_encode(self._ids[job]), _encode(now), text))
         if self.sink is not None and len(self._lines) >= BATCH:

@@ -378,3 +378,51 @@ def test_ranks_that_do_not_exist_are_refused():
 def test_failures_that_cannot_be(text):
     with pytest.raises(ConfigError):
         Failures.parse(text)
+
+
+# --- epilogs ---------------------------------------------------------------------------------------------
+
+
+def test_partial_release_lets_a_waiting_job_start_early(tmp_path):
+    """A ends at 4, and its nodes need 1 to 5 s to clean up.  B takes the first that is done.
+
+    Were the job's resources given back as a whole, B would wait for the last of them.
+    """
+    queue = (job("A", 0, "slot=3/core", 4), job("B", 1, "slot=1/core", 2))
+    found = run(machine(3), *queue, epilog=(1, 5), eventlog=True, seed=1)
+    lines = [json.loads(line) for line in found.log.text().splitlines()]
+    shards = [
+        (x["time"], x["R"]["execution"]["R_lite"][0]["rank"])
+        for x in lines
+        if (x["id"], x["event"]) == ("A", "release")
+    ]
+    assert len(shards) > 1
+    assert starts(found) == {"A": 0, "B": shards[0][0]}
+    assert starts(found)["B"] < shards[-1][0]
+    assert found.jobs["end"][0] == 4
+    names = [json.loads(line)["name"] for line in found.events.text().splitlines() if '"A"' in line]
+    assert names[:6] == ["submit", "validate", "depend", "priority", "alloc", "start"]
+    assert names[6:] == ["finish", *["release"] * len(shards), "free", "clean"]
+    path = found.save(tmp_path / "run")
+    assert audit_run(path, machine(3), workload(*queue))
+
+
+def test_an_epilog_of_fixed_length():
+    found = run(machine(2), job("A", 0, "slot=2/core", 4), job("B", 1, "slot=1/core", 2), epilog=(3, 3))
+    assert starts(found) == {"A": 0, "B": 7}
+
+
+@pytest.mark.parametrize("policy", ["fcfs", "easy", "conservative"])
+def test_runs_with_epilogs_and_failures_are_clean(tmp_path, policy):
+    cluster = machine(4, cores=2, gpus=1)
+    rng = random.Random(policy)
+    shapes = ("slot=2/core=1", "slot=1/[core=2;gpu]", "slot=1/node", "slot=3/node", "slot=5/core")
+    jobs = [
+        job(n, rng.randint(0, 80), rng.choice(shapes), rng.randint(0, 30), rng.choice([5, 20, 60]))
+        for n in range(40)
+    ]
+    outages = [outage("1", 10 * n, 10 * n + 4) for n in range(12)]
+    found = run(cluster, *jobs, policy=policy, epilog=(0, 9), outages=tuple(outages))
+    report = audit_run(found.save(tmp_path / "run"), cluster, workload(*jobs))
+    assert report, str(report)
+    assert set(found.jobs["result"]) <= {"COMPLETED", "TIMEOUT"}
