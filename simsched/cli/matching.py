@@ -193,7 +193,20 @@ def _question(cluster: str, args: argparse.Namespace) -> Callable[[Jobspec], Out
     for asked in read_requests(args.running, None):
         if not _about(asked, matcher.match):
             raise ConfigError("this does not fit, so it cannot be running", where=f"--running {asked.label}")
-    return matcher.feasible_now if args.now or args.running else matcher.satisfiable
+    return _asked_once(matcher.feasible_now if args.now or args.running else matcher.satisfiable)
+
+
+def _asked_once(question: Callable[[Jobspec], Outcome]) -> Callable[[Jobspec], Outcome]:
+    """Ask the question once for all jobspecs that differ in nothing that is matched."""
+    known: dict[tuple[object, object], Outcome] = {}
+
+    def answer(jobspec: Jobspec) -> Outcome:
+        key = (jobspec.resources, jobspec.constraint)
+        if key not in known:
+            known[key] = question(jobspec)
+        return known[key]
+
+    return answer
 
 
 def _by_request(answers: Mapping[str, Answers]) -> Iterator[tuple[Outcome, ...]]:

@@ -253,7 +253,12 @@ class Availability:
                 partial[bank] = now
 
     def _share_units(self, draw: Draw) -> None:
-        """Claim units shared: the first to share a unit takes it from exclusive use."""
+        """Claim units shared: the first to share a unit takes it from exclusive use.
+
+        Units without ids cannot be told apart, so that sharing them takes nothing away.
+        """
+        if draw.masks is None:
+            return
         for bank, mask in zip(draw.banks.tolist(), draw.masks or (), strict=True):
             for unit in _bits(mask):
                 key = (draw.type, bank, unit)
@@ -262,6 +267,8 @@ class Availability:
                     self._shift(draw.type, bank, 1 << unit, -1)
 
     def _unshare_units(self, draw: Draw) -> None:
+        if draw.masks is None:
+            return
         for bank, mask in zip(draw.banks.tolist(), draw.masks or (), strict=True):
             for unit in _bits(mask):
                 key = (draw.type, bank, unit)

@@ -14,10 +14,12 @@ import numpy as np
 
 from simsched.graph.kinds import ABOVE, TARGET, Bools, Ints
 from simsched.graph.reach import View
+from simsched.graph.resource_graph import pool_of
 from simsched.match.request import ABSENT, POOL, SLOT
 
 if TYPE_CHECKING:
     from simsched.graph.index import Index
+    from simsched.graph.kinds import PoolType
     from simsched.match.allocate import Availability
     from simsched.match.request import Content, Need
 
@@ -245,11 +247,21 @@ def usable_units(need: Need, avail: Availability) -> Ints:
     pool = avail.index.pool_types[need.type]
     if need.ids is None and need.names is None:
         found = avail.free[need.type] if need.exclusive else avail.shareable(need.type)
-    else:
+    elif pool.named:
         found = np.array([avail.usable_mask(need, bank).bit_count() for bank in range(len(pool))], np.int64)
+    else:  # units without ids: only a pool's own name can tell them apart
+        named = [
+            need.ids is None and need.names is not None and _is_named(need, pool, bank, avail)
+            for bank in range(len(pool))
+        ]
+        found = np.where(named, avail.free[need.type], 0)
     if need.every:
         return found
     return np.where((pool.target < 0) | need.eligible[pool.target], found, 0)
+
+
+def _is_named(need: Need, pool: PoolType, bank: int, avail: Availability) -> bool:
+    return pool_of(avail.index.graph, pool.keys[bank][0]).name in (need.names or ())
 
 
 # --- intervals -----------------------------------------------------------------------------

@@ -303,6 +303,12 @@ class Descent:
     def _particular(self, need: Need, units: int, above: str, vertex: int) -> Draw:
         """Choose units bank by bank, as masks."""
         have = usable_units(need, self.avail)
+        if not self.index.pool_types[need.type].named:
+            members = self._members(above, vertex, need.type)
+            before = np.cumsum(have[members]) - have[members]
+            taken = np.clip(units - before, 0, have[members])
+            some = np.flatnonzero(taken)
+            return _draw(need.type, members[some], taken[some])
         banks, masks = [], []
         for bank in self._members(above, vertex, need.type).tolist():
             if units and have[bank]:

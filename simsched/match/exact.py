@@ -289,9 +289,14 @@ class _Search:
     def _pick(self, task: _Task, rest: Tasks) -> Iterator[Tasks]:
         """Take particular units (`id`), or units to share, one by one."""
         need = task.need
+        banks = self._members(task.above, task.vertex, need.type).tolist()
+        if not self.index.pool_types[need.type].named:
+            if sum(self.ledger.drawable(need, bank, task.cover) for bank in banks) >= task.left:
+                yield rest
+            return
         places = [
             bank * MAX_NAMED_UNITS + unit
-            for bank in self._members(task.above, task.vertex, need.type).tolist()
+            for bank in banks
             for unit in self.ledger.units(need, bank, task.cover)
         ]
         places = [place for place in places if place >= task.start]
