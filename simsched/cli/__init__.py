@@ -44,6 +44,9 @@ VERBS: dict[str, tuple[str, str]] = {
     "completion": ("completion", "print the completion script of a shell"),
 }
 
+DEBUG = "SIMSCHED_DEBUG"
+"""The environment variable that lets an unforeseen exception out with its traceback."""
+
 EXIT_BAD_INPUT = 2
 EXIT_INTERRUPTED = 130
 EXIT_BROKEN_PIPE = 141
@@ -65,6 +68,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _fail(_encoding_text(error))
     except (SimschedError, MemoryError, RecursionError, OSError) as error:
         return _fail(_text_of(error))
+    except Exception as error:
+        if os.environ.get(DEBUG):
+            raise
+        kind = type(error).__name__
+        return _fail(f"internal error: {kind}: {error}; please report it ({DEBUG}=1 shows where it happened)")
     return status
 
 

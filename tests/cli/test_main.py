@@ -71,8 +71,11 @@ def test_errors_become_one_line_and_a_status(verb, capsys, error, status, text):
     assert captured.out == ""
 
 
-def test_a_bug_is_not_hidden(verb):
-    verb(raising(ZeroDivisionError()))
+def test_a_bug_is_one_line_that_says_so_and_a_traceback_for_who_asks(verb, capsys, monkeypatch):
+    verb(raising(ZeroDivisionError("a bug")))
+    assert cli.main(["probe"]) == 2
+    assert "internal error: ZeroDivisionError: a bug; please report it" in capsys.readouterr().err
+    monkeypatch.setenv("SIMSCHED_DEBUG", "1")
     with pytest.raises(ZeroDivisionError):
         cli.main(["probe"])
 
