@@ -39,10 +39,16 @@ def nearest_together(candidates: Candidates) -> Ints:
     if len(candidates.fits) < 2:
         return np.arange(len(candidates.fits))
     found = _Search(candidates).gather(len(_levels(candidates)), candidates.wanted, 0, len(candidates.fits))
-    first = np.concatenate([np.arange(low, high) for low, high in found])
+    first = _once(np.concatenate([np.arange(low, high) for low, high in found]))
     left = np.ones(len(candidates.fits), dtype=np.bool_)
     left[first] = False
     return np.concatenate([first, np.flatnonzero(left)])
+
+
+def _once(positions: Ints) -> Ints:
+    """Return the positions without repetitions, in their order: two switches may reach the same nodes."""
+    where: Ints = np.unique(positions, return_index=True)[1]
+    return positions[np.sort(where)]
 
 
 def _levels(candidates: Candidates) -> list[tuple[Ints, Ints]]:

@@ -11,7 +11,7 @@ import random
 from itertools import islice
 
 import pytest
-from bruteforce import Claims, TooBigError, is_feasible, match_exists, matches_naming
+from bruteforce import Claims, Graph, TooBigError, Vertex, is_feasible, match_exists, matches_naming
 from cases import CLUSTERS, describe, random_constraint, random_request, to_jgf, to_r, to_shape
 
 import simsched as ss
@@ -126,6 +126,19 @@ def play(kind, seeds, folder):
 @pytest.mark.parametrize("kind", ["flat", "tree", "network"])
 def test_engine_is_sound_and_complete(kind, tmp_path):
     play(kind, range(250), tmp_path)
+
+
+def test_switches_that_reach_the_same_nodes(tmp_path):
+    """Found by history 4381: locality took one node twice."""
+    over = {"node0": ("switch0", "switch1"), "node1": (), "node2": ()}
+    graph = {"cluster0": Vertex("cluster", None)}
+    graph |= {s: Vertex("switch", "cluster0") for s in ("switch0", "switch1")}
+    for rank, name in enumerate(over):
+        graph[name] = Vertex("node", "cluster0", rank=rank, host=f"host{rank}", over=over[name])
+        graph[f"{name}/core"] = Vertex("core", name, (0, 1))
+    matcher = ss.Matcher(load(Graph(graph), "network", tmp_path), policy="locality")
+    got = matcher.match(ss.Jobspec.from_shape("node=3/slot=1/core=1"))
+    assert sorted(named_by(got.R, graph)) == [0, 1, 2]
 
 
 @pytest.mark.slow
