@@ -16,6 +16,7 @@ from simsched.simulate.config import RunConfig
 from simsched.simulate.disruption import Disruption, QueueHours, closures_of
 from simsched.simulate.engine import Engine
 from simsched.simulate.outages import FAILURE
+from simsched.simulate.preemption import Preemption
 from simsched.simulate.prepare import prepare
 from simsched.simulate.queues import admit
 from simsched.simulate.record import Recorder
@@ -126,7 +127,7 @@ def engine_of(
     )
     log = _log(workload, prepared, index, config, sink) if allocations else None
     events = EventLog([job.id for job in jobs]) if eventlog else None
-    recorder = Recorder(len(jobs), _pools(cluster), log, events)
+    recorder = Recorder([job.id for job in jobs], _pools(cluster), log, events)
     needed = conditions if conditions.conditional else None
     engine = Engine(
         prepared, index, config, recorder, conditions=needed, admission=admission, closures=closures
@@ -138,6 +139,9 @@ def engine_of(
         disruption.schedule(jobs[0].submit if jobs else 0)
     if config.queues is not None:
         QueueHours(engine, config.queues).schedule()
+    if admission is not None:
+        preemption = Preemption(jobs, admission.of)
+        engine.preemption = preemption or None
     return engine, prepared, workload
 
 

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from simsched.schedule.desk import QueuePolicy, Start
     from simsched.simulate.conditions import Conditions, Met
     from simsched.simulate.config import RunConfig
+    from simsched.simulate.preemption import Preemption
     from simsched.simulate.prepare import Prepared
     from simsched.simulate.queues import Admission
     from simsched.simulate.record import Recorder
@@ -85,6 +86,7 @@ class Engine:
         self._charged = [order for order in orders if isinstance(order, FairShare)]
         self._parked: dict[str, list[int]] = {}
         self.state = [State.NEW] * len(prepared.submits)
+        self.preemption: Preemption | None = None
         self.done = 0
         self.requeues: dict[int, int] = {}
         self.progress: Callable[[Engine], None] | None = None
@@ -126,6 +128,14 @@ class Engine:
         """Whether no job runs, waits for resources, waits for a time, or is still to come."""
         coming = self._next < len(self.state) or self._timers
         return not (coming or self.plan.held or self.queued or self._parked)
+
+    def is_running(self, job: int) -> bool:
+        """Whether a job is in state RUN; one that cleans up holds resources and is not."""
+        return self.state[job] is State.RUN
+
+    def name_of(self, job: int) -> str:
+        """Return the job's id, for people."""
+        return str(self.recorder.ids[job])
 
     @property
     def queued(self) -> int:
@@ -413,6 +423,8 @@ class Engine:
         queued = 0
         for waiting, desk, policy in self.lanes:
             if waiting.ranks:
+                if self.preemption is not None:
+                    self.preemption.make_room(self, Lane(waiting, desk, policy), now)
                 desk.open(now)
                 policy.run_pass(desk)
                 started = desk.close()

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from simsched.formats.jobspec import Jobspec
     from simsched.graph.index import Index
 
-KEYS = ("requires", "hosts", "parent", "priority", "policy", "closed")
+KEYS = ("requires", "hosts", "parent", "priority", "policy", "closed", "preempts")
 INF = float("inf")
 _SIZES = {"nnodes": "nodes", "ncores": "cores", "ngpus": "gpus"}
 
@@ -41,6 +41,7 @@ class Queue:
     most, least : resource type → most and least units that a job may ask for.
     default_duration : seconds for jobs that ask for none.
     closed : times (stop, start) between which nothing of the queue starts.
+    preempts : whether its jobs may take the place of running jobs that are preemptible.
     """
 
     name: str
@@ -51,6 +52,7 @@ class Queue:
     least: Mapping[str, int] = field(default_factory=dict)
     default_duration: float | None = None
     closed: tuple[tuple[float, float], ...] = ()
+    preempts: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +108,7 @@ def _make(
             base,
             constraint=_constraint(entry, place) or base.constraint,
             priority=_integer(entry.get("priority", base.priority), f"{place}.priority"),
+            preempts=_flag(entry.get("preempts", base.preempts), f"{place}.preempts"),
             closed=_windows(entry.get("closed", ()), f"{place}.closed") or base.closed,
         ),
         entry.get("policy", {}),
@@ -139,6 +142,12 @@ def _constraint(entry: Mapping[str, Any], place: str) -> Constraint | None:
 def _integer(value: Any, place: str) -> int:
     if not isinstance(value, int) or isinstance(value, bool):
         raise ConfigError(f"{value!r} is no whole number", where=place)
+    return value
+
+
+def _flag(value: Any, place: str) -> bool:
+    if not isinstance(value, bool):
+        raise ConfigError(f"{value!r} is neither true nor false", where=place)
     return value
 
 

@@ -41,8 +41,14 @@ class Recorder:
     """Per-job facts, the timeline and the stream of allocations of one run."""
 
     def __init__(
-        self, jobs: int, pools: Sequence[str], log: AllocationLog | None, events: EventLog | None = None
+        self,
+        ids: Sequence[int | str],
+        pools: Sequence[str],
+        log: AllocationLog | None,
+        events: EventLog | None = None,
     ) -> None:
+        self.ids = ids
+        jobs = len(ids)
         self.log = log
         self.events = events
         self.eligible: list[float] = [NEVER] * jobs

@@ -203,3 +203,82 @@ def test_a_file_that_is_no_toml(tmp_path):
     (tmp_path / "c.toml").write_text("a = ")
     with pytest.raises(SimschedError, match="not TOML"):
         read_config(tmp_path / "c.toml")
+
+
+# --- preemption ------------------------------------------------------------------------------------------
+
+
+def preemptible(name, submit, shape, runtime, after, **more):
+    made = job(name, submit, shape, runtime, **more)
+    fields = {field: getattr(made, field) for field in made.__struct_fields__}
+    spec = made.jobspec.with_system(**{"preemptible-after": after})
+    return type(made)(**{**fields, "jobspec": spec})
+
+
+URGENT = {"batch": {"hosts": "all"}, "urgent": {"hosts": "all", "priority": 9, "preempts": True}}
+
+
+def test_preemption():
+    """U needs two nodes at 4.  B started last but has not run its 5 s; A and C go, D may not be touched.
+
+    A and C start over when U is done.
+    """
+    found = run(
+        machine(4),
+        preemptible("A", 0, "slot=1/core", 10, 3, queue="batch"),
+        preemptible("B", 2, "slot=1/core", 10, 5, queue="batch"),
+        preemptible("C", 1, "slot=1/core", 10, 3, queue="batch"),
+        job("D", 0, "slot=1/core", 10, queue="batch"),
+        job("U", 4, "slot=2/core", 5, queue="urgent"),
+        queues=Queues.from_dict(URGENT),
+    )
+    assert starts(found) == {"A": 9, "B": 2, "C": 9, "D": 0, "U": 4}
+    assert reasons(found) == {
+        "A": "queued again 1 times: preempted by U",
+        "C": "queued again 1 times: preempted by U",
+    }
+    assert set(results(found).values()) == {"COMPLETED"}
+
+
+def test_no_more_are_preempted_than_help():
+    """U needs n0, the only gpu node, which A holds; B started later, but its going would not help."""
+    cluster = machine(4, properties={"gpu": "0"})
+    found = run(
+        cluster,
+        preemptible("A", 0, "slot=1/core", 10, 0, queue="batch", constraint="gpu"),
+        preemptible("B", 1, "slot=1/core", 10, 0, queue="batch"),
+        job("U", 4, "slot=1/core", 5, queue="urgent", constraint="gpu"),
+        queues=Queues.from_dict(URGENT),
+    )
+    assert starts(found) == {"A": 9, "B": 1, "U": 4}
+
+
+def test_without_anybody_to_preempt_the_urgent_job_waits_its_turn():
+    found = run(
+        machine(1),
+        job("A", 0, "slot=1/core", 10, queue="batch"),
+        job("B", 1, "slot=1/core", 3, queue="batch"),
+        job("U", 4, "slot=1/core", 5, queue="urgent"),
+        queues=Queues.from_dict(URGENT),
+    )
+    assert starts(found) == {"A": 0, "U": 10, "B": 15}
+
+
+def test_runs_with_preemption_are_clean(tmp_path):
+    import random
+
+    rng = random.Random(1)
+    shapes = ("slot=2/core=1", "slot=1/[core=2;gpu]", "slot=1/node", "slot=3/node")
+    cluster = machine(4, cores=2, gpus=1)
+    jobs = []
+    for n in range(60):
+        shape, length = rng.choice(shapes), rng.randint(1, 20)
+        if n % 4:
+            jobs.append(preemptible(n, rng.randint(0, 90), shape, length, rng.randint(0, 5), queue="batch"))
+        else:
+            jobs.append(job(n, rng.randint(0, 90), shape, length, queue="urgent"))
+    found = run(cluster, *jobs, queues=Queues.from_dict(URGENT))
+    report = audit_run(found.save(tmp_path / "run"), cluster, found.workload)
+    assert report, str(report)
+    assert any("preempted" in (reason or "") for reason in found.jobs["reason"])
+    assert set(found.jobs["result"]) == {"COMPLETED"}
