@@ -67,7 +67,8 @@ BAD = {
     "other": (b'{"a": 1}', "no description of a cluster .expected R, R with a graph, JGF"),
     "truncated": (json.dumps(R).encode()[:-9], "not JSON"),
     "gzip": (gzip.compress(json.dumps(R).encode() * 99)[:-20], "truncated"),
-    "binary": (b"{\xff\xfe\x00", "not UTF-8"),
+    "binary": (b"{\xff\xfe\x00", "this is a binary file"),
+    "not UTF-8": (b"{\xff\xfe", "not UTF-8"),
     "nan": (b'{"graph": {"nodes": [NaN]}}', "NaN"),
     "deep": (b'{"graph": ' + b"[" * 100_000 + b"]" * 100_000 + b"}", "nested"),
     "twice": (b'{"graph": {}, "graph": {}}', "'graph' occurs twice"),
@@ -99,10 +100,17 @@ def test_bad_files_are_one_error_that_names_the_file(tmp_path, kind):
     assert str(caught.value).count("bad.file") == 1
 
 
-@pytest.mark.parametrize("name", ["nobody", "", "a" * 5000, "no/such/file.json", "\0"])
+@pytest.mark.parametrize("name", ["nobody", "a" * 5000, "no/such/file.json", "\0"])
 def test_neither_a_file_nor_a_name(name):
     with pytest.raises(ConfigError, match="expected a file, or a bundled name of clusters: big9400"):
         load_cluster(name)
+
+
+def test_an_empty_name_is_no_cluster():
+    with pytest.raises(
+        ConfigError, match=r"name of one of the clusters is empty \(expected a file, or a bundled name"
+    ):
+        load_cluster("")
 
 
 def test_a_directory_is_no_cluster(tmp_path):
