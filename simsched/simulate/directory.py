@@ -30,7 +30,8 @@ class RunDirectory:
     Raises
     ------
     RunError
-        On entry, if something that is no run directory has the name already.
+        On entry, if something that is no run directory has the name already, or if nothing
+        can be written there.
     """
 
     def __init__(self, directory: str | Path) -> None:
@@ -44,9 +45,12 @@ class RunDirectory:
                 "this cannot be a run directory", where=str(self.path), expected="a path to a new directory"
             )
         refuse_foreign(self.path)
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        shutil.rmtree(self._work, ignore_errors=True)
-        self._work.mkdir()
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            shutil.rmtree(self._work, ignore_errors=True)
+            self._work.mkdir()
+        except OSError as error:
+            raise RunError(f"cannot be written: {error.strerror}", where=str(self.path)) from None
         return self
 
     def __exit__(

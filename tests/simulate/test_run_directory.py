@@ -223,3 +223,11 @@ def test_sha256_of_the_inputs(tmp_path):
     }
     assert Path(inputs[0]["name"]).is_file()
     assert inputs[1]["sha256"] is None
+
+
+def test_a_place_that_cannot_be_written_is_named_as_it_was_given(tmp_path):
+    (tmp_path / "file").write_text("…")
+    target = tmp_path / "file" / "run"
+    with pytest.raises(RunError, match="cannot be written") as found:
+        run(machine(1)).save(target)
+    assert found.value.where == str(target)
