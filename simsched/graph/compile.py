@@ -41,14 +41,14 @@ class Tree:
 def preorder(graph: ResourceGraph) -> Tree:
     """Return containment in preorder, and behind it the vertices that serve another subsystem only."""
     below = rg.children_map(graph)
-    nodes = graph.nodes
-    is_target = dict.fromkeys(rg.execution_targets(graph))
+    pools = dict(rg.pools(graph))
+    is_target = set(rg.execution_targets(graph, below))
     tree = Tree([], [], [], [], [], [], [], [])
     stack: list[tuple[str, int]] = [(rg.containment_root(graph), -1)]
     while stack:
         key, parent = stack.pop()
         place = len(tree.keys)
-        pool: Pool = nodes[key]["pool"]
+        pool = pools[key]
         tree.keys.append(key)
         tree.pools.append(pool)
         tree.parent.append(parent)
