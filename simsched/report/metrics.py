@@ -193,7 +193,11 @@ def goodput(jobs: pd.DataFrame, capacity: float, window: tuple[float, float] | N
 
 
 def badput(jobs: pd.DataFrame, capacity: float, window: tuple[float, float] | None = None) -> float:
-    """Utilisation by jobs that timed out, failed or were cancelled: work that is lost."""
+    """Utilisation by jobs that timed out, failed or were cancelled: work that is lost.
+
+    The frame has a job's last attempt only; what requeued jobs did before is the rest of the
+    timeline's utilisation, and ``badput`` of a summary includes it.
+    """
     return utilisation(jobs[jobs["result"] != "COMPLETED"], capacity, window=window or span(jobs))
 
 

@@ -51,7 +51,9 @@ METRICS: tuple[Metric, ...] = (
     Metric("mean_per_processor_bounded_slowdown", "ratio", "mean bounded slowdown per processor", -1),
     Metric("area_weighted_response", "s", "turnaround weighted by core-seconds", -1),
     Metric("goodput", "share", "share of capacity used by jobs that completed", +1),
-    Metric("badput", "share", "share of capacity used by jobs that did not complete", -1),
+    Metric(
+        "badput", "share", "share of capacity used by what did not complete, repeated attempts included", -1
+    ),
     Metric(
         "loss_of_capacity", "share", "share of capacity idle while a queued job was no larger than it", -1
     ),
@@ -144,9 +146,10 @@ def _use(
     used = {f"utilisation_{t}": m.utilisation_over_time(timeline, t, totals[t], window) for t in kinds}
     down = {f"down_{t}": m.down_share(timeline, t, totals[t], window) for t in kinds}
     inside = timeline[m.holding(timeline, window) > 0]
+    good = m.goodput(jobs, capacity, window)
     return {
-        "goodput": m.goodput(jobs, capacity, window),
-        "badput": m.badput(jobs, capacity, window),
+        "goodput": good,
+        "badput": max(used.get(f"utilisation_{unit}", math.nan) - good, 0.0),
         "loss_of_capacity": m.loss_of_capacity(jobs, timeline, capacity, unit, window),
         "fragmentation_core": m.fragmentation(timeline, totals, "core", window),
         "fragmentation_gpu": m.fragmentation(timeline, totals, "gpu", window),

@@ -110,7 +110,7 @@ def _overview(run: Run) -> str:
         ("jobs", f"{human.number(s.get('jobs', math.nan))}: {told}"),
         ("makespan", f"{_of(s, 'makespan')}, {_of(s, 'throughput')}"),
         ("utilisation", " · ".join(used) or human.MISSING),
-        ("goodput", f"{_of(s, 'goodput')}, lost to jobs that did not complete {_of(s, 'badput')}"),
+        ("goodput", f"{_of(s, 'goodput')}, lost to failed, cut and repeated work {_of(s, 'badput')}"),
         ("loss of capacity", f"{_of(s, 'loss_of_capacity')} idle while a queued job was no larger"),
         (
             "backfilled",

@@ -19,7 +19,7 @@ workload story.yaml
 jobs             5: completed 2 · timeout 1 · infeasible 1 · dropped 1
 makespan         2 min 20 s, 77.1 jobs/h
 utilisation      node 82.1 % · core 82.1 %
-goodput          75 %, lost to jobs that did not complete 7.14 %
+goodput          75 %, lost to failed, cut and repeated work 7.14 %
 loss of capacity 0 % idle while a queued job was no larger
 backfilled       33.3 % of jobs; run time / requested 0.833
 fairness         Jain index of users 0.65
