@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from simsched.match.allocate import Availability
     from simsched.match.request import Content, Need
 
+MAX_KEPT = 256
+"""How many contents a state keeps counts of; when they are more, all are counted anew."""
+
 MANY = 1 << 40
 """As many as anyone can ask for: copies of what takes nothing away."""
 
@@ -89,6 +92,8 @@ def capacity(content: Content, avail: Availability) -> Supply:
         return Supply(free, avail.total[content.unit], MANY)
     counts = avail.counts.get(content)
     if counts is None:
+        if len(avail.counts) >= MAX_KEPT:
+            avail.counts.clear()
         counts = avail.counts[content] = Capacity(content, avail)
     elif counts.seen != avail.base + len(avail.log):
         counts.catch_up(avail)

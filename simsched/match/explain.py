@@ -159,7 +159,8 @@ class _Case:
     def bare(self) -> list[Need]:
         """The needs of the request without constraint and ids, in preorder."""
         plain = _without_filters(self.request.jobspec)
-        compiled = compile_request(plain, self.index, self.request.rules, alone=self.request.alone)
+        request = self.request
+        compiled = compile_request(plain, self.index, request.rules, alone=request.alone, keep=False)
         return list(compiled.walk())
 
     @cached_property

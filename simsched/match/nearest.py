@@ -11,6 +11,7 @@ from simsched.errors import SimschedError
 from simsched.formats import constraint as rfc31
 from simsched.formats.count import Count
 from simsched.formats.shape import format_shape
+from simsched.match.capacity import EVERYWHERE, copies_of
 from simsched.match.choose import can_match
 from simsched.match.reasons import Change, clock
 from simsched.match.request import VERTEX, compile_request
@@ -61,7 +62,7 @@ class _Trial:
         state = self.avail if avail is None else avail
         try:
             whole = self.request.alone if alone is None else alone
-            request = compile_request(jobspec, state.index, self.request.rules, alone=whole)
+            request = compile_request(jobspec, state.index, self.request.rules, alone=whole, keep=False)
             return can_match(request, state, STEPS)
         except SimschedError:
             return False
@@ -78,7 +79,7 @@ class _Trial:
     def smaller_counts(self, failing: list[Need]) -> Iterator[Change]:
         """Try the largest count that works, for one vertex at a time."""
         for need in _countable(failing):
-            best = self._largest(self.jobspec, need)
+            best = self._largest(self.jobspec, need, self._counted_at_most(need))
             if best:
                 yield Change(kind="count", text=self._words(need, best), path=need.path, value=best)
 
@@ -108,9 +109,22 @@ class _Trial:
         path = f" ({need.path})" if "/" in need.path else ""
         return f"{need.type}={count}{unit} instead of {need.count.min}{unit}{path}"
 
-    def _largest(self, jobspec: Jobspec, need: Need, high: int | None = None) -> int:
-        """Return the largest count up to `high` (default: one less than asked) that works; 0: none."""
-        low, high = 0, need.count.min - 1 if high is None else high
+    def _counted_at_most(self, need: Need) -> int:
+        """Return a smaller count that no more can be had of than, as far as it is counted by itself."""
+        high = need.count.min - 1
+        if need in self.request.needs and need.amount == need.count.min:
+            low = 0
+            while low < high:
+                middle = (low + high + 1) // 2
+                fits = copies_of(replace(need, amount=middle), EVERYWHERE, None, self.avail)[0] >= 1
+                low, high = (middle, high) if fits else (low, middle - 1)
+        return high
+
+    def _largest(self, jobspec: Jobspec, need: Need, high: int) -> int:
+        """Return the largest count up to `high` that works; 0: none."""
+        if high and self.works(_counted(jobspec, need.number, high)):
+            return high
+        low, high = 0, high - 1
         while low < high:
             middle = (low + high + 1) // 2
             if self.works(_counted(jobspec, need.number, middle)):

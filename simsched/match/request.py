@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from math import ceil
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from simsched.errors import RequestError
 from simsched.formats.hostlist import Hostlist
@@ -23,6 +23,7 @@ from simsched.match.rules import RFC14
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from simsched.formats.constraint import Constraint
     from simsched.formats.count import Count
     from simsched.formats.jobspec import Jobspec, ResourceVertex
     from simsched.graph.index import Index
@@ -32,6 +33,11 @@ if TYPE_CHECKING:
 POOL, VERTEX, SLOT, ABSENT = "pool", "vertex", "slot", "absent"
 Flat: TypeAlias = tuple[tuple[str, int], ...]
 """Units of each pool type that one copy draws, by type name: (("core", 2), ("gpu", 1))."""
+
+MAX_KEPT = 4096
+"""How many contents and constraints are remembered."""
+
+_Kept = TypeVar("_Kept")
 
 MAX_UNITS = 10**15
 """A count beyond this is refused: no cluster holds it, and sums of it would overflow."""
@@ -164,11 +170,12 @@ class Request:
 
 
 def compile_request(
-    jobspec: Jobspec, index: Index, rules: MatchRules = RFC14, *, alone: bool = False
+    jobspec: Jobspec, index: Index, rules: MatchRules = RFC14, *, alone: bool = False, keep: bool = True
 ) -> Request:
     """Compile a jobspec's resources and constraint against a cluster.
 
     With `alone`, only idle targets serve, and they are taken whole (policies of whole nodes).
+    Without `keep` it is not remembered: for requests that are tried once.
 
     Raises
     ------
@@ -181,7 +188,8 @@ def compile_request(
     request = cache.get(key)
     if request is None:
         request = _Compiler(index, jobspec, rules, {}, alone=alone).request()
-        cache[key] = request
+        if keep:
+            cache[key] = request
     return request
 
 
@@ -209,8 +217,7 @@ class _Compiler:
         """Counts settled for ranged vertices: in the request's own unit, by preorder number."""
         self.number = 0
         self.ranged: list[tuple[int, int]] = []  # depth and preorder number
-        self.eligible = index.targets_matching(jobspec.constraint)
-        self.every = bool(self.eligible.all())
+        self.eligible, self.every = _eligible(jobspec.constraint, index)
 
     def request(self) -> Request:
         from simsched.match.compete import is_separable
@@ -376,7 +383,7 @@ class _Compiler:
             every = bool(eligible.all())
             unit = self._one_unit(flat) if every and not node and not self.alone else None
             content = Content(node, exclusive, needs, flat, eligible, every, self.alone, unit)
-            cache[key] = content
+            _remember(cache, key, content)
         return content
 
     def _plain(self, needs: tuple[Need, ...]) -> Content | None:
@@ -403,6 +410,25 @@ class _Compiler:
             for number, name in zip(vertices.ids.tolist(), vertices.names, strict=True)
         ]
         return np.array(found, dtype=np.bool_)
+
+
+def _eligible(constraint: Constraint | None, index: Index) -> tuple[Bools, bool]:
+    """Return which targets satisfy a constraint, one row for all who ask, and whether all do."""
+    cache: dict[object, tuple[Bools, bool]] = index.memo.setdefault("eligible", {})
+    found = cache.get(constraint)
+    if found is None:
+        row = index.targets_matching(constraint)
+        row.flags.writeable = False
+        found = (row, bool(row.all()))
+        _remember(cache, constraint, found)
+    return found
+
+
+def _remember(cache: dict[object, _Kept], key: object, value: _Kept) -> None:
+    """Keep a value that can be made again; all are forgotten when they are too many."""
+    if len(cache) >= MAX_KEPT:
+        cache.clear()
+    cache[key] = value
 
 
 def _signature(need: Need) -> tuple[object, ...]:
