@@ -6,6 +6,7 @@ NumPy columns once the run is over.
 
 from __future__ import annotations
 
+from array import array
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -33,9 +34,6 @@ PENDING, RUNNING, COMPLETED, TIMEOUT, FAILED, CANCELED, INFEASIBLE, DROPPED = ra
 
 NEVER = float("nan")
 
-BLOCK = 65_536
-"""Rows of the timeline that are kept as they come before they are packed into an array."""
-
 
 class Recorder:
     """Per-job facts, the timeline and the stream of allocations of one run."""
@@ -59,8 +57,8 @@ class Recorder:
         self.backfilled = bytearray(jobs)
         self.reasons: dict[int, str] = {}
         self._pools = tuple(pools)
-        self._rows: list[tuple[float, ...]] = []
-        self._blocks: list[Any] = []
+        self._rows = array("d")  # the timeline, row after row: eight bytes a number
+        self._width = 5 + len(self._pools)
         self.down: list[tuple[float, dict[str, int]]] = []
 
     def begin(self, job: int, now: float, selection: Selection, backfilled: bool) -> None:
@@ -112,14 +110,12 @@ class Recorder:
     def tick(self, now: float, plan: Plan, queued: int, demand: int) -> None:
         """Note the state after the pass at `now`; a second pass at one instant replaces the first."""
         rows = self._rows
-        if rows and rows[-1][0] == now:
-            rows.pop()
-        elif len(rows) >= BLOCK:
-            self._pack()
-        total = plan.available.total
+        if rows and rows[-self._width] == now:
+            del rows[-self._width :]
         if not plan.all_up or self.down:
             self._note_down(now, plan)
-        rows.append((now, queued, demand, len(plan.held), plan.idle, *map(total.__getitem__, self._pools)))
+        free = map(plan.available.total.__getitem__, self._pools)
+        rows.extend((now, queued, demand, len(plan.held), plan.idle, *free))
 
     def _note_down(self, now: float, plan: Plan) -> None:
         """Note what is neither free nor in use: units on targets that are down."""
@@ -134,16 +130,9 @@ class Recorder:
         if not self.down or self.down[-1][1] != down:
             self.down.append((now, down))
 
-    def _pack(self) -> None:
-        """Turn the rows that have gathered into one array: eight bytes a number."""
-        width = 5 + len(self._pools)
-        self._blocks.append(np.array(self._rows, dtype=np.float64).reshape(-1, width))
-        self._rows.clear()
-
     def timeline(self, totals: Mapping[str, int]) -> dict[str, Any]:
         """Return the timeline as columns: free, used and down units of each type at each time."""
-        self._pack()
-        table = np.concatenate(self._blocks)
+        table = np.array(self._rows, dtype=np.float64).reshape(-1, self._width)
         times, queued, demand, running = table[:, 0], *(table[:, at].astype(np.int64) for at in (1, 2, 3))
         columns: dict[str, Any] = {"time": times}
         for at, type_ in enumerate(("node", *self._pools), start=4):
