@@ -78,7 +78,7 @@ def register(subparsers: Subparsers) -> None:
         "--policy", default="first", help="match policy (default: first; an unknown one lists all)"
     )
     match.add_argument(
-        "--format", choices=tuple(WRITERS), default="r", help="r (the default), tree, table or json"
+        "--format", choices=tuple(WRITERS), default="r", help="r (the default), jgf, tree, table or json"
     )
     match.add_argument("--seed", type=_seed, default=0, help="of the policies that draw lots (default 0)")
     match.set_defaults(run=run_match)
