@@ -8,6 +8,7 @@ import numpy as np
 
 from simsched.match.choose import select
 from simsched.match.draws import with_units
+from simsched.match.exact import SearchLimitError
 from simsched.match.policy import find_policy
 from simsched.schedule.calendar import Calendar
 
@@ -97,7 +98,7 @@ class Desk:
         """Match the job on what is available now, without a look at what failed before."""
         if self.calendar:
             return self.seek_at(job, self.plan.available, self.now)
-        return select(self.book.requests[job], self.plan.available, self._policy, self._rng)  # type: ignore[arg-type]
+        return self.seek(self.request(job), self.plan.available)
 
     def matched(self, job: int) -> Selection:
         """Match a job of which the counts say that it fits."""
@@ -133,8 +134,15 @@ class Desk:
         return fits
 
     def seek(self, request: Request, available: Availability) -> Selection | None:
-        """Match under this desk's match policy."""
-        return select(request, available, self._policy, self._rng)
+        """Match under this desk's match policy.
+
+        Where the exact search ends without an answer, the job waits: it is asked again once
+        something is released.
+        """
+        try:
+            return select(request, available, self._policy, self._rng)
+        except SearchLimitError:
+            return None
 
     def seek_at(self, job: int, available: Availability, time: float) -> Selection | None:
         """Match a job that would start at `time` on what is available then, closures considered."""

@@ -11,6 +11,7 @@ from simsched.errors import SimschedError
 from simsched.graph.kinds import BELOW, TARGET
 from simsched.match.allocate import Availability
 from simsched.match.choose import select
+from simsched.match.exact import SearchLimitError
 from simsched.match.explain import explain
 from simsched.match.policy import find_policy
 from simsched.match.request import POOL, SLOT, VERTEX, compile_request
@@ -171,12 +172,18 @@ class _Kinds:
         known = self._by_request.get(id(request))
         if known is not None:
             return known
-        if select(request, self._idle, self.policy, np.random.default_rng(0)) is None:
-            number = self._add(None, explain(request, self._idle).short())
-        else:
-            number = self._add(request, "")
-        self._by_request[id(request)] = number
+        reason = self._why_never(request)
+        number = self._by_request[id(request)] = self._add(None if reason else request, reason)
         return number
+
+    def _why_never(self, request: Request) -> str:
+        """Return why a request is not matched even on the idle cluster; empty if it is."""
+        try:
+            if select(request, self._idle, self.policy, np.random.default_rng(0)) is not None:
+                return ""
+        except SearchLimitError as error:
+            return f"undecided: {error}"
+        return explain(request, self._idle).short()
 
     def _add(self, request: Request | None, reason: str) -> int:
         self.requests.append(request)
