@@ -148,9 +148,11 @@ def engine_of(
 def _log(
     workload: Workload, prepared: Prepared, index: Index, config: RunConfig, sink: BinaryIO | None
 ) -> AllocationLog:
-    scheduler = {"queue": config.queue_policy, "policy": config.match_policy}
+    policies = {"policy": config.match_policy, "queue_policy": config.queue_policy}
+    names = [job.queue or "default" for job in workload.jobs]
+    scheduler = {name: {"queue": name, **policies} for name in set(names)}
     ids = [job.id for job in workload.jobs]
-    return AllocationLog(ids, prepared.book.durations, index, scheduler, sink)
+    return AllocationLog(ids, prepared.book.durations, index, [scheduler[name] for name in names], sink)
 
 
 def make_config(**options: Any) -> RunConfig:

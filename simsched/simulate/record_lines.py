@@ -7,14 +7,14 @@ is encoded once.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from simsched.match.emit import document
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from typing import BinaryIO
 
     from simsched.graph.index import Index
@@ -30,7 +30,7 @@ class AllocationLog:
     """Encodes allocations as lines; they go to `sink`, or wait in memory until one is given.
 
     `durations` holds, per job, the requested seconds (inf: no expiration, which RFC 20
-    writes as 0).
+    writes as 0); `schedulers` what R says of the scheduler (its queue and the policies).
     """
 
     def __init__(
@@ -38,13 +38,13 @@ class AllocationLog:
         ids: Sequence[int | str],
         durations: Sequence[float],
         index: Index,
-        scheduler: Any = None,
+        schedulers: Sequence[Mapping[str, str]],
         sink: BinaryIO | None = None,
     ) -> None:
         self._ids = ids
         self._durations = durations
         self._index = index
-        self._scheduler = scheduler
+        self._schedulers = schedulers
         self._texts: dict[int, bytes] = {}
         self._lines: list[bytes] = []
         self.sink = sink
@@ -57,7 +57,7 @@ class AllocationLog:
             self._index,
             starttime=now,
             expiration=0 if duration == float("inf") else now + duration,
-            scheduler=self._scheduler,
+            scheduler=self._schedulers[job],
         )
         text = self._texts[job] = _encode(found)
         self._write(b'{"id":%b,"event":"alloc","time":%b,"R":%b}\n', job, now, text)
@@ -68,7 +68,7 @@ class AllocationLog:
 
     def release_shard(self, job: int, now: float, selection: Selection, *, last: bool) -> None:
         """Write that a job gave back some targets; after the `last` it holds nothing."""
-        scheduler = self._scheduler
+        scheduler = self._schedulers[job]
         text = _encode(document(selection, self._index, starttime=now, expiration=0, scheduler=scheduler))
         if last:
             del self._texts[job]
