@@ -83,7 +83,7 @@ def test_allocations_are_one_r_a_line_and_releases_add_up(tmp_path):
     assert execution["R_lite"] == [{"rank": "0-2", "children": {"core": "0"}}]
     assert (execution["starttime"], execution["expiration"], execution["nslots"]) == (0, 6, 3)
     scheduler = lines[0]["R"]["attributes"]["system"]["scheduler"]
-    assert scheduler == {"queue": "default", "policy": "first", "queue_policy": "easy"}
+    assert scheduler == {"queue": "batch", "policy": "first", "queue_policy": "easy"}
 
 
 def test_run_json_says_what_was_run(tmp_path):
