@@ -94,6 +94,15 @@ class Index:
         return bool((np.diff(self.ranks) > 0).all())
 
     @cached_property
+    def host_prefix(self) -> str | None:
+        """What all hosts begin with if each ends in its rank (``node0``, ``node1`` …); else None."""
+        prefix = self.hosts[0].removesuffix(str(self.ranks[0]))
+        follow = all(
+            host == f"{prefix}{rank}" for host, rank in zip(self.hosts, self.ranks.tolist(), strict=True)
+        )
+        return prefix if follow and not prefix[-1:].isdigit() else None
+
+    @cached_property
     def host_encoder(self) -> HostEncoder:
         """Writes the hosts of ascending target ordinals as a hostlist."""
         return HostEncoder(self.hosts)

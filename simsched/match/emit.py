@@ -46,9 +46,10 @@ def document(
     if not index.ranks_ascend:
         order = np.argsort(ranks, kind="stable")
         targets, ranks = targets[order], ranks[order]
+    entries = _entries(selection, index, targets, ranks)
     execution: dict[str, Any] = {
-        "R_lite": _entries(selection, index, targets, ranks),
-        "nodelist": [_hosts(index, targets)] if len(targets) else [],
+        "R_lite": entries,
+        "nodelist": [_hosts(index, targets, entries)] if len(targets) else [],
         "nslots": selection.slots or len(targets),
     }
     if starttime is not None:
@@ -72,8 +73,14 @@ def to_rset(selection: Selection, index: Index, **rest: Any) -> ResourceSet:
     return ResourceSet.from_dict(document(selection, index, **rest))
 
 
-def _hosts(index: Index, targets: Ints) -> str:
-    """Return the hosts as a hostlist, in the order of their ranks (R10)."""
+def _hosts(index: Index, targets: Ints, entries: list[dict[str, Any]]) -> str:
+    """Return the hosts as a hostlist, in the order of their ranks (R10).
+
+    Hosts that are numbered by rank, in one entry, are the prefix and the entry's ranks.
+    """
+    if len(entries) == 1 and index.host_prefix is not None:
+        text = entries[0]["rank"]
+        return f"{index.host_prefix}{text}" if len(targets) == 1 else f"{index.host_prefix}[{text}]"
     if index.ranks_ascend:
         return index.host_encoder.encode(targets.tolist())
     return encode_hosts([index.hosts[i] for i in targets.tolist()])
@@ -100,14 +107,14 @@ def _entries(selection: Selection, index: Index, targets: Ints, ranks: Ints) -> 
 def _one_entry(named: list[Draw], selection: Selection, index: Index) -> dict[str, str] | None:
     """Return the children that all targets share, where that is plain to see: whole equal banks."""
     children = {}
-    for draw in sorted(named, key=lambda d: d.type):
+    for draw in named if len(named) == 1 else sorted(named, key=lambda d: d.type):
         pool = index.pool_types[draw.type]
         if not pool.aligned and not pool.on_targets:
             continue
         whole = draw.masks is None and pool.aligned and draw.banks is selection.targets
         if not whole or pool.uniform_ids is None:
             return None
-        children[draw.type] = str(pool.uniform_ids)
+        children[draw.type] = pool.texts.get(-1) or pool.texts.setdefault(-1, str(pool.uniform_ids))
     return children
 
 

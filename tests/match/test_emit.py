@@ -195,3 +195,18 @@ def test_what_is_held_says_so(center):
     graph = graph_of(got.selection, center.index)
     held = {graph.nodes[key]["pool"].type for key in graph if graph.nodes[key]["pool"].extra.get("exclusive")}
     assert held == {"node", "socket"}
+
+
+@pytest.mark.parametrize("hosts", ["node[0-8]", "n[00-08]", "r1n[0-8]", "a[0-3],b[4-8]", "x1[0-8]", "[0-8]"])
+def test_the_nodelist_names_the_hosts_of_the_ranks(hosts):
+    """However hosts are numbered, the hostlist expands to the hosts of the ranks, in their order (R10)."""
+    names = list(ss.Hostlist.parse(hosts))
+    execution = {"R_lite": [{"rank": "0-8", "children": {"core": "0"}}], "nodelist": [hosts]}
+    cluster = ss.Cluster.from_rset(ss.ResourceSet.from_dict({"version": 1, "execution": execution}))
+    matcher = ss.Matcher(cluster)
+    held = [matcher.match(ss.Jobspec.from_shape("slot/core")) for _ in range(9)]
+    for odd in held[1::2]:
+        matcher.release(odd.id)
+    got = matcher.match(ss.Jobspec.from_shape("slot=4/core")).R
+    assert list(got.hosts) == [names[rank] for rank in got.ranks] == names[1::2]
+    assert list(held[2].R.hosts) == [names[2]]
