@@ -37,7 +37,8 @@ FENCES: dict[str, set[str]] = {
     "dask": {"study"},
     "yaml": TEXT,
     "msgspec": TEXT
-    | {"graph/pool", "simulate/record", "simulate/audit"},  # text, and Structs for bulk records
+    # text, and Structs for values that exist by the hundred thousand
+    | {"graph/pool", "match/selection", "simulate/record", "simulate/audit"},
     "jsonschema": {"formats"},
     "json": TEXT
     | {"simulate", "report", "cli"},  # records and printed answers; reading JSON is formats' work

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from simsched.match.selection import Draw, Selection
+from simsched.match.selection import Draw, Selection, changed
 
 if TYPE_CHECKING:
     from simsched.graph.kinds import Ints, PoolType
@@ -35,7 +34,7 @@ def with_units(selection: Selection, avail: Availability, *, highest: bool = Fal
     held = tuple(_chosen(draw, avail, pick) for draw in selection.held)
     same = selection.named is selection.held
     named = held if same else tuple(_chosen(draw, avail, pick) for draw in selection.named)
-    return replace(selection, held=held, named=named, counted=False)
+    return changed(selection, held=held, named=named, counted=False)
 
 
 def _merged(draws: list[Draw], avail: Availability, pick: Pick) -> list[Draw]:

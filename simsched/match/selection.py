@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
+import msgspec
 import numpy as np
 
 if TYPE_CHECKING:
@@ -13,8 +13,7 @@ if TYPE_CHECKING:
     from simsched.match.request import Request
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Draw:
+class Draw(msgspec.Struct, frozen=True, eq=False, gc=False):
     """Units of one pool type, bank by bank.
 
     Attributes
@@ -34,8 +33,7 @@ class Draw:
     masks: list[int] | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Hold:
+class Hold(msgspec.Struct, frozen=True, eq=False, gc=False):
     """Vertices of one type claimed exclusively, or shared."""
 
     type: str
@@ -43,8 +41,7 @@ class Hold:
     exclusive: bool
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Selection:
+class Selection(msgspec.Struct, frozen=True, eq=False, gc=False):
     """What a request gets: pure data until `Availability.claim` takes it.
 
     Attributes
@@ -75,6 +72,14 @@ class Selection:
         return {draw.type: draw.amount for draw in self.held}
 
 
+_Value = TypeVar("_Value", Draw, Hold, Selection)
+
+
+def changed(value: _Value, **changes: Any) -> _Value:
+    """Return the same draw, hold or selection with some fields changed."""
+    return msgspec.structs.replace(value, **changes)
+
+
 class Parts(NamedTuple):
     """A selection in two: what is given back, and what is kept (None: nothing)."""
 
@@ -101,7 +106,7 @@ def _restricted(selection: Selection, stays: Bools, index: Index, *, loose: bool
     """Return the part of a selection on the targets that stay, and with `loose` what lies on none."""
     held = _draws_on(selection.held, stays, index, loose=loose)
     same = selection.named is selection.held
-    return replace(
+    return changed(
         selection,
         targets=selection.targets[stays[selection.targets]],
         held=held,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from dataclasses import replace
 from itertools import accumulate
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -11,7 +10,7 @@ import numpy as np
 from numpy import count_nonzero
 
 from simsched.match.choose import select
-from simsched.match.selection import Draw, split
+from simsched.match.selection import Draw, changed, split
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -281,14 +280,14 @@ def set_aside(
     left = available.copy(counts_only=counts_only)
     for selection in selections:
         holds = [
-            replace(hold, ordinals=hold.ordinals[~left.held[hold.type][hold.ordinals]])
+            changed(hold, ordinals=hold.ordinals[~left.held[hold.type][hold.ordinals]])
             for hold in selection.holds
             if hold.exclusive
         ]
         some = tuple(hold for hold in holds if len(hold.ordinals))
-        left.claim(replace(selection, held=(), holds=some, shared=()))
+        left.claim(changed(selection, held=(), holds=some, shared=()))
         draws = tuple(_over(left, type_, free) for type_, free in keep.items())
-        left.claim(replace(selection, targets=_NONE, held=draws, holds=(), shared=()))
+        left.claim(changed(selection, targets=_NONE, held=draws, holds=(), shared=()))
     return left
 
 
