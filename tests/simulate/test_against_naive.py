@@ -167,12 +167,12 @@ def test_jobs_that_overrun_on_nodes():
 @pytest.mark.slow
 @pytest.mark.parametrize("policy", ["fcfs", "easy", "conservative"])
 def test_flat_processors_for_long(policy):
-    for seed in range(1000, 3000):
+    for seed in range(1000, 2000):
         compare_made(seed, policy, FLAT, most_copies=9)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("policy", ["fcfs", "easy"])
 def test_cores_and_gpus_of_nodes_for_long(policy):
-    for seed in range(1000, 3000):
+    for seed in range(1000, 2000):
         compare_made(seed, policy, NODES, most_copies=4, cores=3, gpus=1)
