@@ -87,6 +87,10 @@ def _select_plain(
     if supply.total < wanted:
         return None
     among = fixed_order(policy, avail.index.target_type, avail)
+    if content.unit is not None and avail.index.pool_types[content.unit].uniform == 1:
+        targets, _ = first_copies(supply.fits, wanted, among, most=1)
+        whole = (Draw(content.unit, targets, 1, wanted),)  # banks of one unit leave no choice of units
+        return Selection(request, targets, whole, whole, (), (), request.slots)
     targets, copies = first_copies(supply.fits, wanted, among)
     assert content.flat is not None
     draws = [

@@ -405,6 +405,8 @@ def first_copies(fits: Ints, wanted: int, among: Ints | None, most: int = MANY) 
             break
         low, block = high, 2 * block
     found = parts[0] if len(parts) == 1 else np.concatenate(parts)
+    if most == 1:
+        return found[:wanted], 1
     return _counted(found, fits[found], wanted, most)
 
 
