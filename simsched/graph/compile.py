@@ -15,6 +15,7 @@ from simsched.formats.idset import Idset
 from simsched.formats.units import convert
 from simsched.graph import resource_graph as rg
 from simsched.graph.kinds import ABOVE, BELOW, MAX_NAMED_UNITS, TARGET, PoolType, VertexType
+from simsched.graph.pool import UP
 from simsched.graph.reach import Spans, dominated_spans
 
 if TYPE_CHECKING:
@@ -44,30 +45,40 @@ def preorder(graph: ResourceGraph) -> Tree:
     pools = dict(rg.pools(graph))
     is_target = set(rg.execution_targets(graph, below))
     tree = Tree([], [], [], [], [], [], [], [])
+    keys, found, parents, up, targets_of, sound = (
+        tree.keys,
+        tree.pools,
+        tree.parent,
+        tree.up,
+        tree.target,
+        tree.sound,
+    )
     stack: list[tuple[str, int]] = [(rg.containment_root(graph), -1)]
     while stack:
         key, parent = stack.pop()
-        place = len(tree.keys)
+        place = len(keys)
         pool = pools[key]
-        tree.keys.append(key)
-        tree.pools.append(pool)
-        tree.parent.append(parent)
-        tree.up.append(pool.is_up and (parent < 0 or tree.up[parent]))
-        target = tree.target[parent] if parent >= 0 else -1
+        is_up = pool.status == UP
+        keys.append(key)
+        found.append(pool)
+        parents.append(parent)
+        up.append(is_up and (parent < 0 or up[parent]))
         if key in is_target:
-            target = len(tree.targets)
+            targets_of.append(len(tree.targets))
             tree.targets.append(place)
-        tree.sound.append(key in is_target or (pool.is_up and (parent < 0 or tree.sound[parent])))
-        tree.target.append(target)
-        children = below.get(key)
-        if children:
-            stack.extend((child, place) for child in reversed(children))
+            sound.append(True)
+        else:
+            targets_of.append(targets_of[parent] if parent >= 0 else -1)
+            sound.append(is_up and (parent < 0 or sound[parent]))
+        if key in below:
+            stack.extend([(child, place) for child in reversed(below[key])])
     _add_uncontained(graph, tree)
     tree.end.extend(range(1, len(tree.keys) + 1))
-    for place in range(len(tree.keys) - 1, 0, -1):
-        parent = tree.parent[place]
-        if parent >= 0 and tree.end[place] > tree.end[parent]:
-            tree.end[parent] = tree.end[place]
+    end = tree.end
+    for place in range(len(keys) - 1, 0, -1):
+        parent = parents[place]
+        if parent >= 0 and end[place] > end[parent]:
+            end[parent] = end[place]
     return tree
 
 
@@ -206,14 +217,13 @@ def _fold(places: list[int], tree: Tree) -> Iterator[_Bank]:
     for place in places:
         pool = tree.pools[place]
         up, sound = tree.up[place], tree.sound[place]
-        key = (tree.parent[place], pool.unit, up, sound)
-        single = pool.size == 1 and pool.ids is None and key[0] >= 0
-        if single and key in open_banks:
-            open_banks[key].places.append(place)
-            continue
         bank = _Bank(2 * place, tree.target[place], up, sound, pool.unit, [place])
-        if single:
-            open_banks[key] = bank
+        parent = tree.parent[place]
+        if pool.size == 1 and pool.ids is None and parent >= 0:
+            first = open_banks.setdefault((parent, pool.unit, up, sound), bank)
+            if first is not bank:
+                first.places.append(place)
+                continue
         yield bank
 
 
@@ -239,15 +249,15 @@ def _common_unit(name: str, banks: list[_Bank]) -> str:
 
 def _measure(bank: _Bank, tree: Tree, unit: str) -> None:
     """Set size and unit ids of a bank, the leaves put in the order of their ids."""
-    pools = [tree.pools[i] for i in bank.places]
-    if len(pools) == 1 and (pools[0].size != 1 or pools[0].ids is not None):
-        pool = pools[0]
+    pool = tree.pools[bank.places[0]]
+    if len(bank.places) == 1 and (pool.size != 1 or pool.ids is not None):
         factor = int(convert(1, bank.unit, unit)) if unit != bank.unit else 1
         bank.size = pool.size * factor
         if bank.size <= MAX_NAMED_UNITS:
             keep = pool.ids is not None and factor == 1
             bank.ids = pool.ids if keep else _first_ids(bank.size)
         return
+    pools = [tree.pools[i] for i in bank.places]
     bank.size = len(pools)
     ids = [pool.id for pool in pools]
     if None in ids or len(set(ids)) != len(ids):
