@@ -226,9 +226,7 @@ class _Compiler:
             raise RequestError(
                 "the request asks for nothing", where="resources", expected="at least one vertex"
             )
-        needs = tuple(
-            self.need(vertex, in_slot=False, path="", within=False) for vertex in self.jobspec.resources
-        )
+        needs = tuple(self.need(vertex, in_slot=False, path="") for vertex in self.jobspec.resources)
         demand: dict[str, int] = {}
         for need in needs:
             _add_demand(need, 1, demand)
@@ -247,21 +245,19 @@ class _Compiler:
             alone=self.alone,
         )
 
-    def need(self, vertex: ResourceVertex, *, in_slot: bool, path: str, within: bool) -> Need:
+    def need(self, vertex: ResourceVertex, *, in_slot: bool, path: str) -> Need:
         number = self.number
         self.number += 1
         path = f"{path}/{vertex.type}" if path else vertex.type
         if vertex.type == "slot":
-            return self._slot(vertex, number, path, in_slot=in_slot, within=within)
+            return self._slot(vertex, number, path, in_slot=in_slot)
         kind, level = self._place(vertex.type)
         if kind == POOL and vertex.with_:
             raise RequestError(
                 f"nothing lies beneath a {vertex.type} in this cluster", where=path, expected="no 'with'"
             )
         at_target = kind == VERTEX and level == TARGET
-        children = tuple(
-            self.need(child, in_slot=in_slot, path=path, within=within or at_target) for child in vertex.with_
-        )
+        children = tuple(self.need(child, in_slot=in_slot, path=path) for child in vertex.with_)
         exclusive = self.rules.is_exclusive(vertex.exclusive, in_slot=in_slot)
         ids, names = self._identified(vertex, path)
         return Need(
@@ -284,13 +280,13 @@ class _Compiler:
             content=self._content(children, ids, names, exclusive=exclusive) if at_target else None,
         )
 
-    def _slot(self, vertex: ResourceVertex, number: int, path: str, *, in_slot: bool, within: bool) -> Need:
+    def _slot(self, vertex: ResourceVertex, number: int, path: str, *, in_slot: bool) -> Need:
         if in_slot:
             raise RequestError("a slot cannot stand in a slot", where=path)
         if not vertex.with_:
             raise RequestError("a slot needs content", where=path, expected="'with'")
         amount = self._amount(vertex, number, path)
-        children = tuple(self.need(child, in_slot=True, path=path, within=within) for child in vertex.with_)
+        children = tuple(self.need(child, in_slot=True, path=path) for child in vertex.with_)
         inside = not any(n.level in (TARGET, ABOVE) and n.kind == VERTEX for c in children for n in c.walk())
         confined = inside and any(n.level != ABOVE for c in children for n in c.walk())
         near = tuple(c for c in children if c.level != ABOVE)
