@@ -9,37 +9,18 @@ from fractions import Fraction
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from sssjobs import fails, job, mapped, one
 
 from simsched.errors import FormatError, LimitError
 from simsched.formats.constraint import And, Hosts, Not, Or, Properties
 from simsched.formats.hostlist import Hostlist
-from simsched.formats.sss import Names, job_records, read_document
+from simsched.formats.sss import Names
 from simsched.formats.sss.condition import accepted, by_topic, expression, number_set
 from simsched.formats.sss.constraints import compiled, constraint_of
 from simsched.formats.sss.make import constraint_elements
 from simsched.formats.sss.tree import Element
 
 FR15 = Names(("fr14n01", "fr15n01", "fr15n02", "fr15n03", "fr15n04"), ("ssd", "bigmem"))
-
-
-def job(inner: str, attrs: str = "") -> str:
-    return f"<Job{attrs}><Id>1</Id>{inner}</Job>"
-
-
-def mapped(text: str, cluster: Names | None = None):
-    return job_records(read_document(text, "f.xml"), "f.xml", cluster=cluster)
-
-
-def one(text: str, cluster: Names | None = None):
-    (record,), warnings = mapped(text, cluster)
-    assert warnings == ()
-    return record
-
-
-def fails(text: str, cluster: Names | None = None) -> str:
-    with pytest.raises(FormatError) as caught:
-        mapped(text, cluster)
-    return str(caught.value)
 
 
 # -- conditions --------------------------------------------------------------------------

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sssjobs import fails, job, mapped, one
 
-from simsched.errors import FormatError, RequestError
+from simsched.errors import RequestError
 from simsched.formats.constraint import Properties
 from simsched.formats.dependency import Dependency
 from simsched.formats.hostlist import Hostlist
@@ -25,26 +26,6 @@ SIMPLE, MODERATE, ELABORATE = (
     (Path(__file__).parent / f"sss_{example}.xml").read_text()
     for example in ("simple", "moderate", "elaborate")
 )
-
-
-def job(inner: str, attrs: str = "") -> str:
-    return f"<Job{attrs}><Id>1</Id>{inner}</Job>"
-
-
-def mapped(text: str, cluster: Names | None = None):
-    return job_records(read_document(text, "f.xml"), "f.xml", cluster=cluster)
-
-
-def one(text: str, cluster: Names | None = None):
-    (record,), warnings = mapped(text, cluster)
-    assert warnings == ()
-    return record
-
-
-def fails(text: str, cluster: Names | None = None) -> str:
-    with pytest.raises(FormatError) as caught:
-        mapped(text, cluster)
-    return str(caught.value)
 
 
 # -- the document's examples -------------------------------------------------------------
