@@ -96,7 +96,8 @@ def simulate(
         "counts": counts_of(jobs),
         **_speed(began, engine.done),
     }
-    return Result(jobs, recorder.timeline(totals), meta, recorder.log, recorder.events, workload)
+    timeline = recorder.timeline(totals)
+    return Result(jobs, timeline, meta, recorder.log, recorder.events, workload, cluster.index)
 
 
 def engine_of(

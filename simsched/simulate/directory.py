@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from simsched.errors import RunError
+from simsched.simulate.nodes import node_columns
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -65,15 +66,15 @@ class RunDirectory:
         self._sink = (self._work / "allocations.jsonl").open("wb", buffering=1 << 20)
         return self._sink
 
-    def finish(self, result: Result, files: Mapping[str, str]) -> Path:
-        """Write everything, give the directory its name, and return its path.
+    def finish(self, result: Result, files: Mapping[str, str], *, tables: bool = True) -> Path:
+        """Write everything (without its tables if not `tables`), name the directory, and return its path.
 
         A run that was interrupted gets ``.partial`` behind its name, and never replaces a
         finished one.
         """
         self._write_allocations(result)
-        write_parquet(self._work / "jobs.parquet", result.jobs)
-        write_parquet(self._work / "timeline.parquet", result.timeline)
+        if tables:
+            write_tables(self._work, _tables(result))
         events = {"eventlog.jsonl": result.events.text()} if result.events is not None else {}
         for name, text in {**events, **files}.items():
             (self._work / name).write_text(text, encoding="utf-8")
@@ -118,18 +119,27 @@ def _replace(work: Path, target: Path) -> None:
     shutil.rmtree(old, ignore_errors=True)
 
 
-def write_parquet(path: Path, columns: Mapping[str, Any]) -> None:
-    """Write NumPy columns of one length as Parquet; NaN becomes NULL, inf stays."""
+def _tables(result: Result) -> dict[str, Mapping[str, Any]]:
+    nodes = {} if result.index is None else {"nodes": node_columns(result.index)}
+    return {"jobs": result.jobs, "timeline": result.timeline, **nodes}
+
+
+def write_tables(folder: Path, tables: Mapping[str, Mapping[str, Any]]) -> None:
+    """Write ``NAME.parquet`` of each table, NumPy columns of one length.
+
+    NaN becomes NULL, inf stays, a column of lists becomes lists of texts.
+    """
     import duckdb
 
-    table = dict(columns)  # found by name in the statement below
-    choices = ", ".join(_choice(name, column) for name, column in table.items())
     with duckdb.connect(":memory:", config={"threads": 1}) as connection:
-        connection.register("columns_of_run", table)
-        target = str(path).replace("'", "''")
-        connection.execute(
-            f"COPY (SELECT {choices} FROM columns_of_run) TO '{target}' (FORMAT parquet, COMPRESSION zstd)"  # noqa: S608
-        )
+        for name, columns in tables.items():
+            choices = ", ".join(_choice(column, values) for column, values in columns.items())
+            connection.register("of_run", dict(columns))
+            target = str(folder / f"{name}.parquet").replace("'", "''")
+            connection.execute(
+                f"COPY (SELECT {choices} FROM of_run) TO '{target}' (FORMAT parquet, COMPRESSION zstd)"  # noqa: S608
+            )
+            connection.unregister("of_run")
 
 
 def _choice(name: str, column: Any) -> str:
@@ -137,7 +147,10 @@ def _choice(name: str, column: Any) -> str:
     if column.dtype.kind == "f":
         value = f"CASE WHEN isnan({quoted}) THEN NULL ELSE {quoted} END"
         return f"CAST({value} AS BIGINT) AS {quoted}" if name == "procs" else f"{value} AS {quoted}"
-    return f"CAST({quoted} AS VARCHAR) AS {quoted}" if column.dtype.kind == "O" else quoted
+    if column.dtype.kind != "O":
+        return quoted
+    lists = len(column) and isinstance(column[0], list)
+    return f"CAST({quoted} AS VARCHAR{'[]' if lists else ''}) AS {quoted}"
 
 
 def _finite(value: Any) -> Any:

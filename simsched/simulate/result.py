@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
+    from simsched.graph.index import Index
     from simsched.simulate.prepare import Prepared
     from simsched.simulate.record import Recorder
     from simsched.simulate.record_events import EventLog
@@ -35,6 +36,7 @@ class Result:
     log : the allocations, or None if the run did not note them.
     events : every job's events, or None.
     workload : the jobs as they ran: in their queues, with the queues' constraints and defaults.
+    index : the machine, for ``nodes.parquet``; None leaves that file out.
     """
 
     jobs: Mapping[str, Any]
@@ -43,6 +45,7 @@ class Result:
     log: AllocationLog | None = field(default=None, repr=False)
     events: EventLog | None = field(default=None, repr=False)
     workload: Workload | None = field(default=None, repr=False)
+    index: Index | None = field(default=None, repr=False)
 
     def save(self, directory: str | Path, *, files: Mapping[str, str] | None = None) -> Path:
         """Write the run directory and return its path; `files` are further texts by file name.
