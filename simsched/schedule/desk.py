@@ -167,10 +167,15 @@ class Desk:
             self.waiting.sort(now)
 
     def close(self) -> list[Start]:
-        """End the pass and return what it started, in order."""
-        self.released = self.moved = False
-        self.waiting.fresh.clear()
+        """End the pass and return what it started, in order.
+
+        Where candidates are judged by their actual run times, the expected ends of those that
+        started may lie behind the reservation, which moves with them.
+        """
         started = self.started
+        self.released = False
+        self.moved = bool(started) and self.book.judged is not self.book.durations
+        self.waiting.fresh.clear()
         if started:
             self.started = []
         return started

@@ -169,7 +169,8 @@ class Engine:
                 self._pass(now)
         self._next = at
         self._schedule_submission()
-        self._settle(now)
+        if not self._each_event:
+            self._settle(now)
 
     def _arrive(self, job: int, now: float) -> None:
         """Put a job into the queue."""
