@@ -252,8 +252,8 @@ class Descent:
         given = Candidates(kind, found, fits[found], self.avail, self.rng, wanted, most, content)
         if self.policy.each_copy:
             return copies_in_order(self.policy, given)
-        order = arranged(self.policy, given)
-        return _counted(found[order], fits[found[order]], wanted, most)
+        chosen = found[arranged(self.policy, given)[:wanted]]  # each hosts one at least
+        return _counted(chosen, fits[chosen], wanted, most)
 
     def _members(self, above: str, vertex: int, below: str) -> Ints:
         """Return the vertices or banks of a type beneath one vertex, in graph order."""
@@ -397,26 +397,28 @@ def first_copies(fits: Ints, wanted: int, among: Ints | None, most: int = MANY) 
         else:
             found = among[low:high]
             found = found[fits[found] > 0]
+        if len(found) > left:  # each hosts one at least; a copy, or what is kept would keep the block
+            found = found[:left].copy()
         parts.append(found)
-        if high >= size:
+        if high >= size or len(found) == left:
             break
         left -= len(found) if most == 1 else int(np.minimum(fits[found], most).sum())
         if left <= 0:
             break
         low, block = high, 2 * block
     found = parts[0] if len(parts) == 1 else np.concatenate(parts)
-    if most == 1:
-        return found[:wanted], 1
-    return _counted(found, fits[found], wanted, most)
+    return (found, 1) if most == 1 else _counted(found, fits[found], wanted, most)
 
 
 def _counted(found: Ints, numbers: Ints, wanted: int, most: int) -> tuple[Ints, Ints | int]:
-    """Return the first candidates that make up `wanted` copies, and how many of each."""
-    if most == 1 or (len(found) >= wanted and numbers[:wanted].max() == 1):
-        return found[:wanted], 1
-    sums = np.cumsum(numbers if most == MANY else np.minimum(numbers, most))
+    """Return the first of at most `wanted` candidates that make up so many copies, and how many of each."""
+    if most == 1 or wanted == 1 or (len(found) == wanted and numbers.max() == 1):
+        return found, 1
+    if most != MANY:
+        numbers = np.minimum(numbers, most)
+    sums = numbers.cumsum()
     last = int(sums.searchsorted(wanted))
-    numbers = numbers[: last + 1] if most == MANY else np.minimum(numbers[: last + 1], most)
+    numbers = numbers[: last + 1].copy()
     numbers[last] -= int(sums[last]) - wanted
     return found[: last + 1], numbers
 
