@@ -106,14 +106,16 @@ def copies_on_targets(content: Content, targets: Ordinals, avail: Availability) 
     A target that is claimed exclusively hosts one at most.
     """
     kind = avail.index.target_type
-    found = copies(content.needs, content.flat, kind, targets, avail)
     may = avail.up if targets is None else avail.up[targets]
     if not content.every:
         may = may & _at(content.eligible, targets)
     if content.alone or (content.node and content.exclusive):
         may = may & (_at(avail.use, targets) == 0)
+        if not may.any():
+            return np.zeros(len(may), dtype=np.int64)
     if content.node:
         may = may & ~_at(avail.held[kind], targets)
+    found = copies(content.needs, content.flat, kind, targets, avail)
     if content.node and content.exclusive:
         return (may & (found > 0)).astype(np.int64)
     return np.where(may, found, 0)
@@ -146,6 +148,9 @@ def copies_of(need: Need, above: str, scope: Ordinals, avail: Availability) -> I
         return _share_units(need, above, scope, avail)
     if need.kind == SLOT:
         return _slot_copies(need, above, scope, avail)
+    if above == EVERYWHERE and need.content is not None and (need.exclusive or need.amount == 1):
+        supply = capacity(need.content, avail)  # added up already
+        return np.array([supply.some // need.amount if need.exclusive else min(supply.total, MANY)])
     view = beneath(above, need.type, scope, avail.index)
     if need.exclusive:
         return _share(view.sum((hosts(need, view.ordinals, avail) > 0).astype(np.int64)), need.amount)
