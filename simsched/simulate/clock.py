@@ -2,7 +2,8 @@
 
 Events are ordered by (time, class, sequence).  The classes are the order of what happens
 at one instant: ends, then disruptions, then submissions and met dependencies; the
-scheduling pass comes after the last of them.
+scheduling pass comes after the last of them.  (`EARLY_END` is where one of EASY's variations
+has the ends that come before their time.)
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from simpy.events import Event
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-END, DISRUPTION, SUBMISSION, LAST = 1, 2, 3, 9
+FIRST, END, DISRUPTION, SUBMISSION, EARLY_END, LAST = 0, 1, 2, 3, 4, 9
 
 
 class Call(Event):
@@ -40,3 +41,8 @@ class Clock(Environment):
         """Whether no further event waits at the present time."""
         queue = self._queue
         return not queue or queue[0][0] > self._now
+
+    def next_is(self, order: int) -> bool:
+        """Whether the next event is one of a class, at the present time."""
+        queue = self._queue
+        return bool(queue) and queue[0][0] == self._now and queue[0][1] == order

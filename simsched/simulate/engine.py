@@ -20,7 +20,7 @@ from simsched.schedule.order import job_order
 from simsched.schedule.plan import Plan
 from simsched.schedule.policies import queue_policy
 from simsched.schedule.waiting import Waiting
-from simsched.simulate.clock import END, LAST, SUBMISSION, Clock
+from simsched.simulate.clock import EARLY_END, END, LAST, SUBMISSION, Clock
 from simsched.simulate.lifecycle import ARRIVED, ENDED, STARTED, State, step
 from simsched.simulate.record import CANCELED, COMPLETED, FAILED, TIMEOUT
 
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from simsched.schedule.desk import QueuePolicy, Start
     from simsched.simulate.conditions import Conditions, Met
     from simsched.simulate.config import RunConfig
+    from simsched.simulate.disruption import Disruption, QueueHours
     from simsched.simulate.preemption import Preemption
     from simsched.simulate.prepare import Prepared
     from simsched.simulate.queues import Admission
@@ -87,6 +88,9 @@ class Engine:
         self._parked: dict[str, list[int]] = {}
         self.state = [State.NEW] * len(prepared.submits)
         self.preemption: Preemption | None = None
+        self.disruption: Disruption | None = None
+        self.hours: QueueHours | None = None
+        self.resumed = False
         self.done = 0
         self.requeues: dict[int, int] = {}
         self.progress: Callable[[Engine], None] | None = None
@@ -95,6 +99,9 @@ class Engine:
         self._most_epilog = config.epilog[1]
         self._epilogs = np.random.default_rng([config.seed, 2])
         self._each_event = config.passes == "event"
+        # One pass an event is what pyss and CQSim do, who disagree on the order within an instant:
+        # pyss takes what is due as given back, then submissions, then early ends; CQSim all ends first.
+        self._early_last = self._each_event and config.candidates == "requested"
         self._ends: list[float] = [-1.0] * len(prepared.submits)
         self._next = 0
         self._passes = 0
@@ -112,7 +119,8 @@ class Engine:
 
         With `until` the end is that time, everything that happens at it included.
         """
-        self._schedule_submission()
+        if not self.resumed:
+            self._schedule_submission()
         if until is not None:
             self.clock.at(until, LAST, self._on_until)
         self.clock.run()
@@ -417,7 +425,11 @@ class Engine:
         self._settle(self.clock._now)
 
     def _settle(self, now: float) -> None:
-        if self._each_event or self.clock.last_of_instant():
+        if self._each_event:
+            wait = self._early_last and self.clock.next_is(END)
+        else:
+            wait = not self.clock.last_of_instant()
+        if not wait:
             self._pass(now)
 
     def _pass(self, now: float) -> None:
@@ -451,7 +463,8 @@ class Engine:
             recorder.begin(job, now, selection, backfilled)
             self._queued_cores -= prepared.sizes[job]
             end = ends[job] = now + prepared.runtimes[job]
-            at(end, END, self._on_end, job)
+            early = self._early_last and end < self.plan.expected_end(job)
+            at(end, EARLY_END if early else END, self._on_end, job)
             if recorder.events is not None:
                 recorder.events.note(job, now, "alloc", "start")
             if self.conditions is not None:
