@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from simsched.report.tables import Run, load_run
@@ -9,6 +10,8 @@ from simsched.report.tables import Run, load_run
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
+
+    import pandas as pd
 
     from simsched.graph.cluster import Cluster
     from simsched.simulate.result import Result
@@ -23,6 +26,14 @@ class SimulatedRun(Run):
     def __init__(self, result: Result, meta: Mapping[str, Any], *, name: str) -> None:
         super().__init__(None, meta, name=name)
         self.result = result
+
+    @cached_property
+    def nodes(self) -> pd.DataFrame:
+        """One row an execution target of the machine; columns are `simsched.report.columns.NODES`."""
+        from simsched.report.tables import nodes_frame
+        from simsched.simulate.nodes import node_columns
+
+        return nodes_frame(node_columns(self.result.index) if self.result.index is not None else {})
 
     def save(self, directory: str | Path) -> Path:
         """Write the run directory, summary included, and return its path.

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from simsched.report.tables import Run
 
 FORMATS = ("text", "json", "html", "csv", "markdown")
-#: what `--by` groups jobs by
-BY = ("queue", "user", "bank", "size", "runtime", "day", "result")
+#: what `--by` groups jobs by, and the parts of the machine that it shows the use of
+BY = ("queue", "user", "bank", "size", "runtime", "day", "result", "property", "place", "node")
 #: the format that a file's ending asks for
 ENDINGS = {".txt": "text", ".json": "json", ".html": "html", ".htm": "html", ".csv": "csv", ".md": "markdown"}
 
@@ -40,7 +40,9 @@ def register(subparsers: Subparsers) -> None:
         "--drain", metavar="D", default="0", help="leave out what was submitted in the last D"
     )
     report.add_argument(
-        "--by", choices=BY, help="a table of the jobs grouped by this, instead of the run's figures"
+        "--by",
+        choices=BY,
+        help="a table of the jobs grouped by this, or of the use of the machine by property, place or node",
     )
     report.set_defaults(run=run_report)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-Kind = Literal["text", "category", "int", "float", "bool"]
+Kind = Literal["text", "category", "int", "float", "bool", "list"]
 
 #: dtype of each kind in the frames; ``category`` falls back to ``str`` when nearly every value differs
 DTYPES: dict[Kind, str] = {
@@ -18,6 +18,7 @@ DTYPES: dict[Kind, str] = {
     "int": "int64",
     "float": "float64",
     "bool": "bool",
+    "list": "object",
 }
 
 
@@ -79,6 +80,15 @@ ALLOCATIONS: tuple[Column, ...] = (
     Column("ids", "category", "", "the ids of those units, an idset"),
     Column("alloc", "float", "s", "from when on they were held"),
     Column("release", "float", "s", "when they were given back; NaN: not yet"),
+)
+
+#: then ``total_T`` (int, units of the pool type T, up or not) and ``in_T`` (category, the rack, switch … of
+#: type T that it lies in) for each such type of the cluster
+NODES: tuple[Column, ...] = (
+    Column("rank", "int", "", "the execution target"),
+    Column("host", "text", "", "its host name"),
+    Column("up", "bool", "", "whether it was up when the run began"),
+    Column("properties", "list", "", "the properties that a constraint can ask for, a tuple of names"),
 )
 
 #: the column of `jobs` that says how much of a resource type a job held

@@ -1,4 +1,4 @@
-"""Tables of the jobs by queue, user, size class, run-time class or day, for any number of runs."""
+"""Tables of the jobs by queue, user …, or of the machine by property, place, node; for any number of runs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from simsched.report import human
+from simsched.errors import RunError
+from simsched.report import human, machine
 from simsched.report.classes import day, run_time_class, size_class
 from simsched.report.export import markdown_table
 from simsched.report.metrics import by, ran
@@ -25,28 +26,75 @@ CLASSES: dict[str, Callable[[pd.DataFrame], pd.Series[Any]]] = {
     "runtime": run_time_class,
     "day": day,
 }
-#: columns of the tables and the units they are shown in
-COLUMNS = (
-    ("jobs", ""),
-    ("mean_wait", "s"),
-    ("median_wait", "s"),
-    ("p95_wait", "s"),
-    ("mean_bounded_slowdown", ""),
-    ("core_hours", ""),
-    ("share", "share"),
-)
+#: columns of the tables of jobs and the units they are shown in
+COLUMNS = {
+    "jobs": "",
+    "mean_wait": "s",
+    "median_wait": "s",
+    "p95_wait": "s",
+    "mean_bounded_slowdown": "",
+    "core_hours": "",
+    "share": "share",
+}
+#: columns of the tables of the machine that are texts or counts; the others are shares of its types in use
+PLAIN = {"host": "text", "nodes": "", "jobs": ""}
 
 
 def grouped(runs: Sequence[Run], key: str) -> pd.DataFrame:
-    """Return one row a run and group: run, the key, then the columns of `metrics.by`."""
+    """Return one row a run and group: run, the key, then the columns of `metrics.by`, or of `machine`.
+
+    Raises
+    ------
+    RunError : the key is of the machine (`PARTS`), and a run does not say what lay where.
+    """
     tables = []
     for run in runs:
-        jobs = ran(run.jobs)
-        found = by(jobs, CLASSES[key](jobs) if key in CLASSES else key)
+        found = PARTS[key](run) if key in PARTS else _of_jobs(run, key)
         found.index.name = key
         tables.append(found.reset_index().astype({key: "str"}).assign(run=run.name))
     whole = pd.concat(tables, ignore_index=True)
-    return whole[["run", key, *(name for name, _ in COLUMNS)]]
+    return whole[["run", key, *(name for name in whole.columns if name not in {"run", key})]]
+
+
+def _of_jobs(run: Run, key: str) -> pd.DataFrame:
+    jobs = ran(run.jobs)
+    return by(jobs, CLASSES[key](jobs) if key in CLASSES else key)[list(COLUMNS)]
+
+
+def of_properties(run: Run) -> pd.DataFrame:
+    """Return `machine.use_by` of the properties."""
+    return machine.use_by(*_machine(run), "property")
+
+
+def of_places(run: Run) -> pd.DataFrame:
+    """Return `machine.use_by` of the racks, then of the switches …, their type before names that lack it."""
+    nodes, allocations, window = _machine(run)
+    tables: list[pd.DataFrame] = []
+    for place in machine.places(nodes):
+        table = machine.use_by(nodes, allocations, window, place)
+        names = [n if n == machine.ALL or n.startswith(place) else f"{place} {n}" for n in table.index]
+        tables.append(table.set_axis(pd.Index(names)).iloc[1 if tables else 0 :])
+    return pd.concat(tables) if tables else machine.use_by(nodes, allocations, window, "property").iloc[:1]
+
+
+def of_nodes(run: Run) -> pd.DataFrame:
+    """Return `machine.node_use`, by rank."""
+    return machine.node_use(*_machine(run))
+
+
+#: keys that are parts of the machine
+PARTS: dict[str, Callable[[Run], pd.DataFrame]] = {
+    "property": of_properties,
+    "place": of_places,
+    "node": of_nodes,
+}
+
+
+def _machine(run: Run) -> tuple[pd.DataFrame, pd.DataFrame, machine.Window]:
+    for name, known in (("nodes.parquet", len(run.nodes) > 0), ("allocations.jsonl", run.has_allocations)):
+        if not known:
+            raise RunError("this run does not say what lay where", where=run.name, expected=name)
+    return run.nodes, run.allocations, run.window
 
 
 def as_text(runs: Sequence[Run], key: str) -> str:
@@ -61,12 +109,24 @@ def as_markdown(runs: Sequence[Run], key: str) -> str:
 
 def _cells(runs: Sequence[Run], key: str) -> tuple[list[str], list[list[str]]]:
     several = len(runs) > 1
-    head = [*(["run"] if several else []), key, *(name.replace("_", " ") for name, _ in COLUMNS)]
+    frame = grouped(runs, key)
+    names = list(frame.columns[2:])
+    head = [*(["run"] if several else []), key, *(_heading(name) for name in names)]
     rows = []
-    for row in grouped(runs, key).to_dict("records"):
-        shown = [human.quantity(float(row[name]), unit) for name, unit in COLUMNS]
+    for row in frame.to_dict("records"):
+        shown = [_shown(row[name], str(name)) for name in names]
         rows.append([*([str(row["run"])] if several else []), str(row[key]), *shown])
     return head, rows
+
+
+def _heading(name: str) -> str:
+    use = name.startswith(machine.USE)
+    return f"{human.plural(name.removeprefix(machine.USE))} in use" if use else name.replace("_", " ")
+
+
+def _shown(value: Any, name: str) -> str:
+    unit = COLUMNS.get(name) or PLAIN.get(name) or ("share" if name.startswith(machine.USE) else "")
+    return str(value) if unit == "text" else human.quantity(float(value), unit)
 
 
 def as_csv(runs: Sequence[Run], key: str) -> str:

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 _STEPS = ((86400.0, "d"), (3600.0, "h"), (60.0, "min"))
 _BARS = "▁▂▃▄▅▆▇█"
 MISSING = "-"
+#: resource types that are counted; of others (memory, power …) there is an amount
+COUNTED = frozenset({"node", "core", "gpu", "socket", "license", "slot"})
 _AXES = ((3 * 86400.0, 86400.0, "days"), (3 * 3600.0, 3600.0, "hours"), (180.0, 60.0, "min"))
 
 
@@ -85,6 +87,15 @@ def quantity(value: float, unit: str) -> str:
         return share(value)
     text = number(value)
     return text if unit in ("", "ratio") or text == MISSING else f"{text} {unit}"
+
+
+def plural(kind: str) -> str:
+    """Write a resource type in the plural; those that are measured stay as they are.
+
+    >>> plural("core"), plural("memory")
+    ('cores', 'memory')
+    """
+    return f"{kind}s" if kind in COUNTED else kind
 
 
 def sparkline(values: Sequence[float] | npt.NDArray[np.float64], top: float | None = None) -> str:

@@ -12,7 +12,7 @@ References
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -43,13 +43,17 @@ class Balance:
 def node_balance(allocations: pd.DataFrame, targets: int, kind: str = "core") -> Balance:
     """Compare the nodes' unit-seconds; `targets` is the number of nodes of the cluster [Jain84]."""
     used = node_seconds(allocations, kind).to_numpy()
-    loads = np.concatenate([used, np.zeros(max(targets - len(used), 0))])
+    return balance(pd.Series(np.concatenate([used, np.zeros(max(targets - len(used), 0))])))
+
+
+def balance(loads: pd.Series[float]) -> Balance:
+    """Compare loads, one a node [Jain84]."""
     mean = float(loads.mean()) if len(loads) else 0.0
-    variation = float(loads.std() / mean) if mean else float("nan")
-    return Balance(jain(pd.Series(loads)), variation, int((loads == 0).sum()))
+    variation = float(loads.std(ddof=0) / mean) if mean else float("nan")
+    return Balance(jain(loads), variation, int((loads == 0).sum()))
 
 
-def spanned(allocations: pd.DataFrame, group_of: Mapping[int, str]) -> pd.Series[int]:
+def spanned(allocations: pd.DataFrame, group_of: Mapping[Any, str]) -> pd.Series[int]:
     """Number of groups (racks, switches …) that each job's nodes lie in [Pascual09].
 
     `group_of` maps a rank to its rack or switch; ranks that it does not name count as one
@@ -59,7 +63,7 @@ def spanned(allocations: pd.DataFrame, group_of: Mapping[int, str]) -> pd.Series
     return groups.groupby(allocations["id"], sort=False).nunique().rename("spanned")
 
 
-def excess_span(allocations: pd.DataFrame, group_of: Mapping[int, str]) -> pd.Series[float]:
+def excess_span(allocations: pd.DataFrame, group_of: Mapping[Any, str]) -> pd.Series[float]:
     """Groups that a job spans over the fewest that its number of nodes needs; 1 is as local as can be."""
     largest = pd.Series(group_of).value_counts().to_numpy()
     capacity = np.cumsum(np.sort(largest)[::-1])

@@ -1,4 +1,4 @@
-"""Run directories as frames: jobs, timeline, allocations, queues, users, reasons.
+"""Run directories as frames: jobs, timeline, allocations, nodes, queues, users, reasons.
 
 A run directory is the public data contract between the simulator and everybody else;
 nothing but its files is read.  DuckDB reads Parquet, pandas holds the frames.
@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from simsched.errors import RunError
-from simsched.report.columns import JOBS, REQUIRED_JOBS, TIMELINE, Column, Kind
+from simsched.report.columns import JOBS, NODES, REQUIRED_JOBS, TIMELINE, Column, Kind
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -125,6 +125,7 @@ class Run:
         low, high = self.jobs["submit"].min() + warm_up, self.jobs["submit"].max() - drain
         run = Run(self.path, self.meta, name=self.name)
         run.__dict__["jobs"] = kept.reset_index(drop=True)
+        run.__dict__["window"] = (float(low), float(high))
         run.__dict__["timeline"] = self.timeline[self.timeline["time"].between(low, high)]
         run.__dict__["summary"] = summarise(
             self.jobs, self.timeline, self.totals, warm_up=warm_up, drain=drain
@@ -148,6 +149,27 @@ class Run:
 
         file = self.path / "allocations.jsonl" if self.path else None
         return read_shards(file) if file and file.is_file() else no_shards()
+
+    @cached_property
+    def nodes(self) -> pd.DataFrame:
+        """One row an execution target of the machine; columns are `columns.NODES`.
+
+        Empty, with the same columns, for a run that was made before these were written.
+        """
+        file = self.path / "nodes.parquet" if self.path else None
+        if not file or not file.is_file():
+            return nodes_frame({})
+        frame = _read(file, NODES, frozenset({"rank"}))
+        if frame["rank"].duplicated().any():
+            raise RunError("two nodes have one rank", where=str(file))
+        return frame
+
+    @cached_property
+    def window(self) -> tuple[float, float]:
+        """From when until when use is averaged, s: the makespan, or what lies between warm-up and drain."""
+        from simsched.report.metrics import span
+
+        return span(self.jobs)
 
     @property
     def has_allocations(self) -> bool:
@@ -179,6 +201,13 @@ class Run:
         if self.path is None:
             raise RunError(f"this run was never saved and has no {name}")
         return self.path / name
+
+
+def nodes_frame(columns: Mapping[str, Any]) -> pd.DataFrame:
+    """Return columns of nodes in memory as the frame that `Run.nodes` is."""
+    frame = _shaped(pd.DataFrame(dict(columns)), NODES)
+    places = [name for name in frame.columns if name.startswith("in_")]
+    return frame.astype(dict.fromkeys(places, "category"))
 
 
 def load_run(directory: str | Path, *, name: str | None = None) -> Run:
@@ -288,6 +317,8 @@ def _item(con: DuckDBPyConnection, name: str, found: str, column: Column | None)
     """Return the select item that reads one column: numbers cast, texts as enums (categories)."""
     quoted = '"' + name.replace('"', '""') + '"'
     kind = column.kind if column else _kind_of(found)
+    if kind == "list":
+        return f"{quoted}::varchar[] as {quoted}"
     if kind == "category":
         count = f"select count(distinct {quoted}) from t"  # noqa: S608 - a quoted name
         distinct = con.execute(count).fetchall()[0][0]
@@ -318,7 +349,7 @@ def _shaped(frame: pd.DataFrame, columns: tuple[Column, ...]) -> pd.DataFrame:
 
 def _typed(frame: pd.DataFrame, column: Column) -> pd.Series[Any]:
     if column.name not in frame:
-        blank: dict[str, Any] = {"int": 0, "bool": False, "float": float("nan")}
+        blank: dict[str, Any] = {"int": 0, "bool": False, "float": float("nan"), "list": ()}
         value = pd.Series(
             [blank.get(column.kind)] * len(frame), index=frame.index, dtype=_blank_dtype(column)
         )
@@ -332,7 +363,13 @@ def _typed(frame: pd.DataFrame, column: Column) -> pd.Series[Any]:
         return value.fillna(False).astype("bool") if value.dtype != "bool" else value
     if column.kind == "float":
         return value.astype("float64") if value.dtype != "float64" else value
-    return value.astype("str")
+    return value.map(_names) if column.kind == "list" else value.astype("str")
+
+
+def _names(value: Any) -> tuple[str, ...]:
+    """Return a list of texts as a tuple; unknown ones are left out."""
+    known = isinstance(value, list | tuple | np.ndarray)
+    return tuple(str(item) for item in value if item is not None) if known else ()
 
 
 def _blank_dtype(column: Column) -> str:
