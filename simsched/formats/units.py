@@ -65,6 +65,15 @@ def unit_of(name: str, where: str | None = None) -> Unit:
     return unit
 
 
+def is_unit(name: str) -> bool:
+    """Say whether a name is that of a unit.
+
+    >>> is_unit("KB"), is_unit("boxes")
+    (True, False)
+    """
+    return ALIASES.get(name, name) in UNITS
+
+
 def same_dimension(first: str, second: str) -> bool:
     """Whether two units can be converted into one another.  Unknown units match only themselves.
 

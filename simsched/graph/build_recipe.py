@@ -16,6 +16,7 @@ from simsched.graph.resource_graph import (
     ResourceGraph,
     add_contained,
     add_edge,
+    add_tree,
     add_vertices,
     collector_paused,
     finish,
@@ -80,8 +81,7 @@ class _Builder:
 
     def _add(self, rows: Sequence[tuple[str, Pool, str]]) -> None:
         """Add (key, pool, containing vertex)."""
-        add_vertices(self.graph, ((key, pool) for key, pool, _ in rows))
-        add_contained(self.graph, ((parent, key) for key, _, parent in rows))
+        add_tree(self.graph, rows)
 
     def _number(self, kind: str) -> int:
         found = self._next.get(kind, 0)

@@ -9,10 +9,10 @@ from simsched.errors import ClusterError, LimitError
 from simsched.graph.pool import NOTHING, Pool, numbered, split_name
 from simsched.graph.resource_graph import (
     ResourceGraph,
-    add_contained,
+    add_tree,
     add_vertices,
     collector_paused,
-    finish,
+    finish_tree,
     new_graph,
 )
 
@@ -44,10 +44,8 @@ def from_rset(rset: ResourceSet, *, name: str = "cluster") -> ResourceGraph:
         kept = {"scheduling": rset.scheduling} if rset.scheduling else {}
         graph = new_graph(name, source="R", document={**frame.facts, **kept})
         add_vertices(graph, [(frame.root, numbered("cluster", 0))])
-        edges: list[tuple[str, str]] = []
-        add_vertices(graph, _vertices(frame, edges))
-        add_contained(graph, edges)
-        return finish(graph)
+        add_tree(graph, _vertices(frame))
+        return finish_tree(graph, frame.root)
 
 
 class RsetFrame:
@@ -105,20 +103,17 @@ def _document_facts(rset: ResourceSet) -> dict[str, object]:
     }
 
 
-def _vertices(frame: RsetFrame, edges: list[tuple[str, str]]) -> Iterator[tuple[str, Pool]]:
-    """Yield nodes and their pools by rank, and note who contains whom."""
+def _vertices(frame: RsetFrame) -> Iterator[tuple[str, Pool, str]]:
+    """Yield (key, pool, container) of nodes by rank, each with its pools behind it."""
     shared: dict[tuple[int, frozenset[str]], list[tuple[str, Pool]]] = {}
     for rank, key, node in frame.nodes():
-        edges.append((frame.root, key))
-        yield key, node
+        yield key, node, frame.root
         group, names = frame.group_of[rank], frame.property_names(rank)
         mark = (id(group), names)
         if mark not in shared:
             shared[mark] = [(f"/{pool.type}", pool) for pool in _pools(group, names)]
         for suffix, pool in shared[mark]:
-            child = key + suffix
-            edges.append((key, child))
-            yield child, pool
+            yield key + suffix, pool, key
 
 
 def _pools(group: RankGroup, names: frozenset[str]) -> Sequence[Pool]:

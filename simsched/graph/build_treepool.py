@@ -12,10 +12,10 @@ from simsched.graph.build_rset import RsetFrame, suffix_properties
 from simsched.graph.pool import Pool, numbered
 from simsched.graph.resource_graph import (
     ResourceGraph,
-    add_contained,
+    add_tree,
     add_vertices,
     collector_paused,
-    finish,
+    finish_tree,
     new_graph,
 )
 
@@ -41,10 +41,8 @@ def from_treepool(rset: ResourceSet, topology: TreePool, *, name: str = "cluster
         frame = RsetFrame(rset)
         graph = new_graph(name, source="TreePool", document=frame.facts, treepool=topology.extra)
         add_vertices(graph, [(frame.root, numbered("cluster", 0))])
-        edges: list[tuple[str, str]] = []
-        add_vertices(graph, _vertices(frame, topology, edges))
-        add_contained(graph, edges)
-        return finish(graph)
+        add_tree(graph, _vertices(frame, topology))
+        return finish_tree(graph, frame.root)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,25 +54,22 @@ class _Part:
     pool: Pool
 
 
-def _vertices(
-    frame: RsetFrame, topology: TreePool, edges: list[tuple[str, str]]
-) -> Iterator[tuple[str, Pool]]:
+def _vertices(frame: RsetFrame, topology: TreePool) -> Iterator[tuple[str, Pool, str]]:
+    """Yield (key, pool, container) of nodes by rank, each with what it holds behind it."""
     topo_of = {rank: group.topo for group in topology.children for rank in group.ranks}
     strange = sorted(set(topo_of) - set(frame.group_of))
     if strange:
         raise ClusterError(f"the topology has rank {strange[0]}", expected="only ranks of R_lite")
-    shared: dict[tuple[int, int, frozenset[str]], list[_Part]] = {}
+    shared: dict[tuple[int, int, frozenset[str]], list[tuple[str, str, Pool]]] = {}
     for rank, key, node in frame.nodes():
-        edges.append((frame.root, key))
-        yield key, node
+        yield key, node, frame.root
         group, topo, names = frame.group_of[rank], topo_of.get(rank), frame.property_names(rank)
         mark = (id(group), id(topo), names)
         if mark not in shared:
-            shared[mark] = list(_inside(group, topo, names, f"rank {rank}"))
-        for part in shared[mark]:
-            child = key + part.suffix
-            edges.append((key + part.parent, child))
-            yield child, part.pool
+            parts = _inside(group, topo, names, f"rank {rank}")
+            shared[mark] = [(part.suffix, part.parent, part.pool) for part in parts]
+        for suffix, parent, pool in shared[mark]:
+            yield key + suffix, pool, key + parent
 
 
 def _inside(group: RankGroup, topo: Domain | None, names: frozenset[str], where: str) -> Iterator[_Part]:

@@ -24,8 +24,9 @@ import numpy as np
 from simsched.formats import constraint as rfc31
 from simsched.formats.hostlist import HostEncoder
 from simsched.graph import resource_graph as rg
-from simsched.graph.compile import preorder, target_type_of, types_of, wide_spans
+from simsched.graph.compile import target_type_of, types_of, wide_spans
 from simsched.graph.kinds import BELOW, Bools, Ints
+from simsched.graph.preorder import preorder
 from simsched.graph.reach import (
     Spans,
     View,
@@ -62,11 +63,12 @@ class Index:
             self.graph = graph
             self._wide = wide_spans(graph, tree, others)
             self.size = len(tree.keys)
-            self.targets: tuple[str, ...] = tuple(tree.keys[i] for i in tree.targets)
-            self.hosts: tuple[str, ...] = tuple(tree.pools[i].name for i in tree.targets)
-            self.ranks: Ints = np.array([tree.pools[i].rank for i in tree.targets], dtype=np.int64)
-            self.up: Bools = np.array([tree.up[i] for i in tree.targets], dtype=np.bool_)
-            self._properties = [tree.pools[i].properties for i in tree.targets]
+            places = tree.targets.tolist()
+            self.targets: tuple[str, ...] = tuple(tree.keys[i] for i in places)
+            self.hosts: tuple[str, ...] = tuple(tree.pools[i].name for i in places)
+            self.ranks: Ints = np.array([tree.pools[i].rank for i in places], dtype=np.int64)
+            self.up: Bools = tree.up[tree.targets]
+            self._properties = [tree.pools[i].properties for i in places]
             self.target_type = target_type_of(tree)
             self.vertex_types, self.pool_types = types_of(tree, self.target_type, set(self._wide))
         self._intervals: dict[tuple[str, str], tuple[Ints, Ints]] = {}

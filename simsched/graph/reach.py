@@ -8,6 +8,7 @@ nodes has one.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
@@ -26,6 +27,10 @@ if TYPE_CHECKING:
 
 Spans: TypeAlias = "tuple[tuple[int, int], ...]"
 """Disjoint intervals [first, last) of preorder, ascending."""
+
+
+SMALL = 256
+"""A scope of fewer vertices is small: what can be kept ready for it is."""
 
 
 class View(NamedTuple):
@@ -63,9 +68,18 @@ def interval_view(low: Ints, high: Ints) -> View:
 
 def fan_view(low: Ints, fan: int) -> View:
     """Return the view of a scope whose vertices have `fan` vertices each beneath them, from `low` on."""
-    starts = np.arange(0, len(low) * fan, fan)
-    ordinals = (low[:, None] + np.arange(fan)).reshape(-1)
-    return View(ordinals, starts, starts + fan, fan)
+    count = len(low)
+    edges = _edges(fan) if count < SMALL else np.arange(0, (count + 1) * fan, fan)
+    ordinals = low if fan == 1 else (low[:, None] + np.arange(fan)).reshape(-1)
+    return View(ordinals, edges[:count], edges[1 : count + 1], fan)
+
+
+@lru_cache(maxsize=64)
+def _edges(fan: int) -> Ints:
+    """Return where the vertices beneath one end and those beneath the next begin, for small scopes."""
+    edges: Ints = np.arange(0, (SMALL + 1) * fan, fan)
+    edges.flags.writeable = False
+    return edges
 
 
 def listed_view(rows: Sequence[Ints]) -> View:

@@ -11,12 +11,14 @@ from __future__ import annotations
 import gc
 from collections import Counter
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, TypeAlias
+from itertools import chain
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import networkx as nx
 
 from simsched.errors import ClusterError
-from simsched.formats.units import UNITS
+from simsched.formats.units import is_unit, unit_of
+from simsched.graph import tree
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -35,13 +37,19 @@ REVERSED = frozenset({"in", "draws_from", "drawn-from", "part-of"})
 
 @contextmanager
 def collector_paused() -> Iterator[None]:
-    """Pause the garbage collector while millions of long-lived objects are made."""
+    """Pause the garbage collector while millions of long-lived objects are made.
+
+    What was made counts as old afterwards, so that the next collection does not walk it.
+    """
     was_on = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
         if was_on:
+            if not gc.get_freeze_count():
+                gc.freeze()
+                gc.unfreeze()
             gc.enable()
 
 
@@ -70,6 +78,24 @@ def add_vertices(graph: ResourceGraph, pools: Iterable[tuple[str, Pool]]) -> Non
         nodes[key] = {"pool": pool}
         after[key] = {}
         before[key] = {}
+
+
+def add_tree(graph: ResourceGraph, rows: Iterable[tuple[str, Pool, str]]) -> None:
+    """Add vertices (key, pool, key of what contains it), each behind its container.
+
+    Raises
+    ------
+    ClusterError
+        if a key is already taken.
+    """
+    nodes, after, before = tables(graph)
+    for key, pool, above in rows:
+        if key in nodes:
+            raise ClusterError("two vertices have this id", where=f"vertex {key!r}")
+        nodes[key] = {"pool": pool}
+        after[key] = {}
+        edge = after[above][key] = {CONTAINMENT: {"relationship": CONTAINS}}
+        before[key] = {above: edge}
 
 
 def add_contained(graph: ResourceGraph, edges: Iterable[tuple[str, str]]) -> None:
@@ -129,19 +155,71 @@ def finish(graph: ResourceGraph) -> ResourceGraph:
         if containment is no tree over its vertices, if another subsystem has a cycle, if
         there is no execution target, or if two targets carry one rank.
     """
-    settle(graph)
-    return nx.freeze(graph)  # type: ignore[no-any-return,unused-ignore]
+    survey = _survey(graph)
+    _settle(graph, survey)
+    return _frozen(graph, survey)
+
+
+def finish_tree(graph: ResourceGraph, root: str) -> ResourceGraph:
+    """Do what `finish` does for a root with all that `add_tree` put below it, which is a tree."""
+    below = {vertex: list(row) for vertex, row in graph.adjacency() if row}
+    survey = Survey(below, [CONTAINMENT] if below else [])
+    graph.graph["root"] = root
+    _check_totals(graph)
+    _give_ranks(graph, below)
+    return _frozen(graph, survey)
+
+
+class Survey(NamedTuple):
+    """What one walk over all edges finds: the `children_map` of containment, and `subsystems`."""
+
+    below: dict[str, list[str]]
+    names: list[str]
+
+
+_KEPT = "_survey"
+"""Attribute of a frozen graph: its survey.  A copy does not have it."""
+
+
+def _survey(graph: ResourceGraph) -> Survey:
+    kept: Survey | None = vars(graph).get(_KEPT)
+    if kept is not None:
+        return kept
+    below: dict[str, list[str]] = {}
+    names: set[str] = set()
+    for above, neighbours in graph.adjacency():
+        row = []
+        for child, keys in neighbours.items():
+            edge = keys.get(CONTAINMENT)
+            if edge is not None and edge["relationship"] not in REVERSED:
+                row.append(child)
+                if len(keys) == 1:
+                    continue
+            names.update(keys)
+        if row:
+            below[above] = row
+    inside = [CONTAINMENT] if below or CONTAINMENT in names else []
+    return Survey(below, inside + sorted(names - {CONTAINMENT}))
+
+
+def _frozen(graph: ResourceGraph, survey: Survey) -> ResourceGraph:
+    frozen = nx.freeze(graph)
+    vars(frozen)[_KEPT] = survey
+    return frozen  # type: ignore[no-any-return,unused-ignore]
 
 
 def settle(graph: ResourceGraph) -> list[str]:
     """Do what `finish` does short of freezing, and return the execution targets."""
-    below = children_map(graph)
-    _note_root(graph, below)
-    for subsystem in subsystems(graph):
+    return _settle(graph, _survey(graph))
+
+
+def _settle(graph: ResourceGraph, survey: Survey) -> list[str]:
+    _note_root(graph, survey.below)
+    for subsystem in survey.names:
         if subsystem != CONTAINMENT:
-            _check_acyclic(graph, subsystem)
+            tree.check_acyclic(children_map(graph, subsystem), subsystem)
     _check_totals(graph)
-    return _give_ranks(graph, below)
+    return _give_ranks(graph, survey.below)
 
 
 def set_pool(graph: ResourceGraph, vertex: str, pool: Pool) -> None:
@@ -166,10 +244,9 @@ def pools(graph: ResourceGraph) -> Iterator[tuple[str, Pool]]:
 def subsystems(graph: ResourceGraph) -> list[str]:
     """Return the names of the subsystems, containment first, the others by name.
 
-    O(edges).
+    O(edges); O(1) for a graph that `finish` made.
     """
-    found = {key for _, neighbours in graph.adjacency() for keys in neighbours.values() for key in keys}
-    return ([CONTAINMENT] if CONTAINMENT in found else []) + sorted(found - {CONTAINMENT})
+    return _survey(graph).names
 
 
 def children(graph: ResourceGraph, vertex: str, subsystem: str = CONTAINMENT) -> list[str]:
@@ -193,7 +270,12 @@ def dominating(graph: ResourceGraph, vertex: str) -> list[str]:
 
 
 def children_map(graph: ResourceGraph, subsystem: str = CONTAINMENT) -> dict[str, list[str]]:
-    """Return vertex → its direct children, only for vertices that have some.  O(edges)."""
+    """Return vertex → its direct children, only for vertices that have some.  Never change it.
+
+    O(edges); O(1) for containment of a graph that `finish` made.
+    """
+    if subsystem == CONTAINMENT:
+        return _survey(graph).below
     found: dict[str, list[str]] = {}
     for above, neighbours in graph.adjacency():
         if not neighbours:
@@ -309,89 +391,30 @@ def _note_root(graph: ResourceGraph, below: Mapping[str, list[str]]) -> None:
     """Check that containment is a tree over its vertices, and note its root."""
     if not len(graph):
         raise ClusterError("the cluster is empty: it has no vertices", expected="an execution target")
-    parent = _parents_by_child(below)
-    roots = [v for v in graph if v not in parent and _belongs(graph, v, below)]
-    if not roots:
-        cycle = _cycle_from(next(iter(parent), None), parent)
-        raise ClusterError(f"containment has no root: {cycle}", expected="one root above all others")
-    if len(roots) > 1:
-        named = ", ".join(repr(root) for root in roots[:3]) + (", …" if len(roots) > 3 else "")
-        raise ClusterError(
-            f"containment has {len(roots)} roots: {named}", expected="one root above all others"
-        )
-    seen = _all_below(roots[0], below)
-    if len(seen) != len(parent) + 1:
-        lost = next(vertex for vertex in parent if vertex not in seen)
-        raise ClusterError(f"a cycle in containment: {_cycle_from(lost, parent)}")
+    contained = set(chain.from_iterable(below.values()))
+    roots = [v for v in graph if v not in contained and _belongs(graph, v, below)]
+    tree.check_tree(below, contained, roots)
     graph.graph["root"] = roots[0]
-
-
-def _check_acyclic(graph: ResourceGraph, subsystem: str) -> None:
-    """Take away vertices that nothing dominates until none is left; what remains has a cycle."""
-    below = children_map(graph, subsystem)
-    above = Counter(child for row in below.values() for child in row)
-    free = [vertex for vertex in below if vertex not in above]
-    while free:
-        for child in below.pop(free.pop(), ()):
-            above[child] -= 1
-            if not above[child]:
-                free.append(child)
-    if below:
-        parent = {child: vertex for vertex, row in below.items() for child in row}
-        raise ClusterError(f"a cycle in subsystem {subsystem!r}: {_cycle_from(next(iter(below)), parent)}")
 
 
 def _check_totals(graph: ResourceGraph) -> None:
     """Check that what there is of a type can be added up in 64 bits, in bytes if units differ."""
+    large = [pool for _, pool in pools(graph) if pool.size != 1 or pool.unit]
+    alike = dict(zip(map(id, large), large, strict=True))
     sizes: Counter[tuple[str, str]] = Counter()
-    for _, pool in pools(graph):
-        if pool.size != 1:
-            sizes[pool.type, pool.unit] += pool.size
+    for number, times in Counter(map(id, large)).items():
+        pool = alike[number]
+        sizes[pool.type, pool.unit] += pool.size * times
+    units = Counter(kind for kind, _ in sizes)
     for (kind, unit), size in sizes.items():
-        alone = sum(other == kind for other, _ in sizes) == 1
-        factor = 1 if alone or unit not in UNITS else UNITS[unit].factor
+        factor = 1 if units[kind] == 1 or not is_unit(unit) else unit_of(unit).factor
         if size * factor > MAX_TOTAL:
             raise ClusterError(f"{size:,} {unit or 'units'} of type {kind!r} are too many to add up")
-
-
-def _parents_by_child(below: Mapping[str, list[str]]) -> dict[str, str]:
-    parent: dict[str, str] = {}
-    for above, row in below.items():
-        for child in row:
-            if child in parent:
-                raise ClusterError(
-                    f"two parents in containment: {parent[child]!r} and {above!r}", where=f"vertex {child!r}"
-                )
-            parent[child] = above
-    return parent
 
 
 def _belongs(graph: ResourceGraph, vertex: str, below: Mapping[str, list[str]]) -> bool:
     """Say whether a vertex without parent is part of containment: yes, unless it serves elsewhere."""
     return vertex in below or not (graph.adj[vertex] or graph.pred[vertex])
-
-
-def _cycle_from(vertex: str | None, parent: Mapping[str, str]) -> str:
-    """Return the cycle that is met when climbing from a vertex, as text."""
-    climbed: dict[str, None] = {}
-    while vertex is not None and vertex not in climbed:
-        climbed[vertex] = None
-        vertex = parent.get(vertex)
-    if vertex is None:
-        return "no containment edges"
-    ring = list(climbed)
-    ring = [*ring[ring.index(vertex) :], vertex][::-1]
-    shown = ring if len(ring) <= 8 else [*ring[:4], "…", *ring[-2:]]
-    return " -> ".join(shown)
-
-
-def _all_below(root: str, below: Mapping[str, list[str]]) -> set[str]:
-    seen = {root}
-    layer = [root]
-    while layer:
-        layer = [child for vertex in layer if vertex in below for child in below[vertex]]
-        seen.update(layer)
-    return seen
 
 
 def _give_ranks(graph: ResourceGraph, below: Mapping[str, list[str]]) -> list[str]:
