@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
-from simsched.graph.kinds import ABOVE, TARGET, Bools, Ints
+from simsched.graph.kinds import ABOVE, BELOW, TARGET, Bools, Ints
 from simsched.graph.reach import View
 from simsched.graph.resource_graph import pool_of
 from simsched.match.request import ABSENT, POOL, SLOT
@@ -193,6 +193,9 @@ def is_idle(kind: str, ordinals: Ordinals, avail: Availability) -> Bools:
     """Say which vertices have nothing claimed in their whole subtree (M4)."""
     index = avail.index
     idle: Bools = ~_at(avail.held[kind], ordinals) & (_at(avail.shared[kind], ordinals) == 0)
+    own = index.vertex_types[kind]
+    if own.level == BELOW and not avail.use[_at(own.target, ordinals)].any():
+        return idle
     for name, vertices in index.vertex_types.items():
         if name in index.types_beneath(kind):
             view = beneath(kind, name, ordinals, index)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from simsched.graph.kinds import ABOVE, BELOW, TARGET, Ints
+from simsched.graph.kinds import ABOVE, TARGET, Ints
 from simsched.match.capacity import EVERYWHERE, MANY, beneath, capacity, hosts, usable_units
 from simsched.match.draws import finished, lowest_bits, spelled
 from simsched.match.policy import (
@@ -124,6 +124,7 @@ class Descent:
                 for child in need.children:
                     self._place(child, number, need.type, ordinal, covered=covered)
         else:
+            self.targets.append(np.unique(self.index.vertex_types[need.type].target[chosen]))
             self._fill(need.children, need.flat, need.type, chosen, numbers, covered=covered)
 
     def _claim(self, need: Need, chosen: Ints, *, covered: bool) -> None:
@@ -133,8 +134,6 @@ class Descent:
             self._hold_beneath(need.type, chosen)
         if need.whole and need.level != TARGET:
             self._name_beneath(need.type, chosen)
-        if need.level == BELOW:
-            self.targets.append(np.unique(self.index.vertex_types[need.type].target[chosen]))
 
     def _fill_targets(
         self, content: Content, targets: Ints, numbers: Ints | int, *, covered: bool, whole: bool = False
@@ -185,11 +184,12 @@ class Descent:
         """Take ``times[i]`` copies of a vertex need beneath each parent, within its target."""
         view = self.index.beneath(kind, need.type, parents)
         assert view.ordinals is not None
-        each = np.broadcast_to(times, len(parents))
+        each = _each(times, len(parents))
         most = 1 if need.exclusive else np.repeat(each, view.high - view.low)
         fits = np.minimum(hosts(need, view.ordinals, self.avail), most)
-        if self._in_graph_order(need.type):
-            taken = portions(fits, view, each * need.amount)
+        wanted = each * need.amount
+        if self._in_graph_order(need.type) or (view.sum(fits) == wanted).all():  # or there is no choice
+            taken = portions(fits, view, wanted)
             some = np.flatnonzero(taken)
             chosen, numbers = view.ordinals[some], taken[some]
         else:
@@ -270,7 +270,7 @@ class Descent:
             return
         view = self.index.beneath(kind, type_, parents)
         assert view.ordinals is not None
-        taken = portions(self.avail.free[type_][view.ordinals], view, np.broadcast_to(units, len(parents)))
+        taken = portions(self.avail.free[type_][view.ordinals], view, _each(units, len(parents)))
         some = np.flatnonzero(taken)
         self._note(_draw(type_, view.ordinals[some], taken[some]), covered=covered)
 
@@ -421,6 +421,11 @@ def _counted(found: Ints, numbers: Ints, wanted: int, most: int) -> tuple[Ints, 
     numbers = numbers[: last + 1].copy()
     numbers[last] -= int(sums[last]) - wanted
     return found[: last + 1], numbers
+
+
+def _each(numbers: Ints | int, length: int) -> Ints:
+    """Return one number a place, whether they were given one by one or all at once."""
+    return np.full(length, numbers) if isinstance(numbers, int) else numbers
 
 
 def _all(values: Ints) -> Ints:
