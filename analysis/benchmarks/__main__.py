@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from itertools import chain
 from typing import Any
 
+from analysis.benchmarks import bench_graph, bench_workload
 from analysis.benchmarks.bench_run import TRACES
 from analysis.benchmarks.measures import REPOSITORY, SHAPES
 
@@ -41,8 +43,8 @@ def main() -> None:
             match_text(measured("match", shape)),
             "100 µs",
         )
-    loaded = measured("load")
-    row("load 16,384 nodes from R, index included", f"{loaded['s']} s, {loaded['mb']} MB", "1 s")
+    for line in chain(bench_graph.rows(), bench_workload.rows()):
+        row(*line)
     row("`simsched --help`, wall time", f"{measured('startup', '--help')['s']} s", "0.25 s")
     row(
         "`simsched shape 'slot=4/core'`, wall time",

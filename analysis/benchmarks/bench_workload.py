@@ -16,6 +16,10 @@ import tempfile
 import time
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 TRACES = Path(os.environ.get("SIMSCHED_TRACES") or REPOSITORY.parent / "shared" / "traces")
@@ -87,24 +91,29 @@ def alone(*arguments: object) -> str:
     return subprocess.run(command, check=True, capture_output=True, text=True, cwd=REPOSITORY).stdout
 
 
-def row(what: str, path: Path, limit: str) -> None:
-    """One line of the table."""
+def rows() -> Iterator[tuple[str, str, str]]:
+    """Make each input, measure it, and yield the lines of the table: what, measured, limit."""
+    with tempfile.TemporaryDirectory() as folder:
+        swf, sacct = Path(folder) / "a.swf", Path(folder) / "a.sacct"
+        alone("swf", swf)
+        yield f"read an SWF of {SWF_JOBS:,} jobs", figures(swf), "3 s"
+        alone("sacct", sacct)
+        yield f"read a sacct file of {SACCT_LINES:,} lines", figures(sacct), "20 s, 2,000 MB"
+    for path in sorted(TRACES.glob("*.swf.gz")) if TRACES.is_dir() else ():
+        yield f"read {path.name}", figures(path), "3 s per 300,000 jobs"
+
+
+def figures(path: Path) -> str:
+    """What a fresh process needs for one workload, in words."""
     found: dict[str, float] = json.loads(alone("read", path))
-    text = f"{found['s']} s, {found['mb']:,} MB ({found['records']:,} records, {found['jobs']:,} jobs)"
-    print(f"| {what} | {text} | {limit} |", flush=True)
+    return f"{found['s']} s, {found['mb']:,} MB ({found['records']:,} records, {found['jobs']:,} jobs)"
 
 
 def main() -> None:
     """Print the table as Markdown, a line at a time."""
     print("| what | measured | limit |\n|---|---|---|", flush=True)
-    with tempfile.TemporaryDirectory() as folder:
-        swf, sacct = Path(folder) / "a.swf", Path(folder) / "a.sacct"
-        alone("swf", swf)
-        row(f"read an SWF of {SWF_JOBS:,} jobs", swf, "3 s")
-        alone("sacct", sacct)
-        row(f"read a sacct file of {SACCT_LINES:,} lines", sacct, "20 s, 2,000 MB")
-    for path in sorted(TRACES.glob("*.swf.gz")) if TRACES.is_dir() else ():
-        row(f"read {path.name}", path, "3 s per 300,000 jobs")
+    for row in rows():
+        print(f"| {' | '.join(row)} |", flush=True)
 
 
 if __name__ == "__main__":
