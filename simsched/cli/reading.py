@@ -18,7 +18,7 @@ TRANSFORMS = """\
 transforms of the workload, in order, each with -t:
   slice(BEGIN, END)  first(N)  where(QUERY)  thin(SHARE)  load(FACTOR)  runtime(FACTOR)
   estimates(exact)  estimates(FACTOR)  estimates(tsafrir, LIMIT)  anonymise
-  release  shift(T)  rebase  repeat(TIMES, PERIOD)
+  release  shift(T)  rebase  repeat(TIMES, PERIOD)  resample(BLOCK)
 """
 
 

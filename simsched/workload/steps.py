@@ -13,6 +13,7 @@
 ``anonymise``                    users, groups, banks and names
 ``shift(T)``, ``rebase``         later by T; the first submission at 0
 ``repeat(TIMES, PERIOD)``        the whole again and again (PERIOD may be left out)
+``resample(BLOCK)``              blocks of it drawn anew (BLOCK may be left out), see `resample`
 ===============================  ==================================================
 """
 
@@ -100,6 +101,12 @@ def _estimates(workload: Workload, given: list[str], rng: np.random.Generator) -
     return transforms.factor_estimates(workload, 1.0 if given[0] == "exact" else _number(given[0]))
 
 
+def _resample(workload: Workload, given: list[str], rng: np.random.Generator) -> Workload:
+    from simsched.workload.resample import resample
+
+    return resample(workload, rng, *map(_time, given))
+
+
 #: Name → (fewest arguments, most arguments, the transform).
 STEPS: dict[str, tuple[int, int, Step]] = {
     "slice": (1, 2, lambda w, given, _: transforms.time_slice(w, *map(_time, given))),
@@ -114,4 +121,5 @@ STEPS: dict[str, tuple[int, int, Step]] = {
     "shift": (1, 1, lambda w, given, _: transforms.shift(w, _time(given[0]))),
     "rebase": (0, 0, lambda w, _given, _rng: transforms.rebase(w)),
     "repeat": (1, 2, lambda w, given, _: transforms.repeat(w, _whole(given[0]), *map(_time, given[1:]))),
+    "resample": (0, 1, _resample),
 }

@@ -259,6 +259,7 @@ def test_no_text_breaks_the_query_parser(text):
         (["release", "where(id == 2)"], [2]),
         (["anonymise", "where(user == user2)"], [2]),
         (["repeat(2, 10m)", "where(submit > 600)"], [4, 5, 6]),
+        (["resample", "first(0)"], []),
         (["thin(1)"], [1, 2, 3]),
         ([], [1, 2, 3]),
     ],

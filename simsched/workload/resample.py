@@ -1,0 +1,105 @@
+"""Other workloads like this one: a trace cut into blocks of time, and the blocks drawn anew.
+
+A trace is one draw of what its users might have done.  Blocks drawn from it with replacement make
+further ones: within a block every gap, size, run time and burst is as it was, and which blocks
+come, and how often, is chance.
+
+References
+----------
+.. [Kunsch89] H. Künsch, "The jackknife and the bootstrap for general stationary observations",
+   Annals of Statistics 17(3), 1989 (blocks keep the dependence of neighbours).
+.. [Politis01] D. Politis, "Resampling time series with seasonal components", Computing Science and
+   Statistics 33, 2001 (blocks are drawn from the same season).
+.. [Zakay14] N. Zakay, D. Feitelson, "Workload resampling for performance evaluation of parallel job
+   schedulers", Concurrency and Computation 26(12), 2014 (why and how for logs of parallel machines).
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from typing import TYPE_CHECKING
+
+from simsched.errors import ConfigError
+from simsched.workload.transforms import _closed, _joined, _moved
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from simsched.workload.job import Job, Workload
+
+HOUR, DAY, WEEK = 3600, 86_400, 604_800
+#: a block, and how many of them are one turn of the cycle that it is part of
+CYCLES = {HOUR: 24, DAY: 7}
+#: blocks that a trace has to hold for a length to be chosen by itself
+ENOUGH = 8
+#: blocks of one season that a trace has to hold for blocks to be drawn from their own season
+TURNS = 3
+
+
+def block_of(workload: Workload) -> float | None:
+    """Return the length (s) of the blocks that suits a workload; None if all is submitted at one instant.
+
+    A week, a day or an hour, the longest of which the workload holds at least eight; else an
+    eighth of it.
+    """
+    begin, end = workload.span
+    length = end - begin
+    if length <= 0:
+        return None
+    fitting = [block for block in (WEEK, DAY, HOUR) if length >= ENOUGH * block]
+    return fitting[0] if fitting else length / ENOUGH
+
+
+def resample(workload: Workload, rng: np.random.Generator, block: float | None = None) -> Workload:
+    """Return a workload as long as this one, made of blocks of it that are drawn with replacement.
+
+    Every block of the new workload is a whole block of the old one [Kunsch89], with the times
+    within it as they were; the last one is cut where the old workload ends.  Blocks of an hour
+    are drawn from those of the same hour of the day, and blocks of a day from those of the same day
+    of the week, where the workload holds at least three turns of that cycle [Politis01].  What
+    comes twice gets ids of its own; a dependency on a job of another block is dropped.
+
+    Parameters
+    ----------
+    block : length of a block in seconds; `block_of` by default.
+
+    Raises
+    ------
+    ConfigError
+        if the block is not above 0, or the workload holds fewer than two of them.
+    """
+    length = block if block is not None else block_of(workload)
+    if length is None:
+        return workload.with_jobs(workload.jobs, "nothing to resample: all submitted at one instant")
+    begin, end = workload.span
+    whole = int((end - begin) // length) if length > 0 else 0
+    if whole < 2:
+        raise ConfigError(
+            f"a workload of {end - begin:g} s cut into blocks of {length:g} s",
+            expected="at least two whole blocks",
+        )
+    starts = [job.submit for job in workload.jobs]
+    parts = []
+    for slot, drawn in enumerate(
+        _drawn(whole, CYCLES.get(int(length), 1), end - begin > whole * length, rng)
+    ):
+        low = begin + drawn * length
+        last = min(length, end - begin - slot * length)
+        high = low + length if last == length else low + last
+        jobs = workload.jobs[bisect_left(starts, low) : bisect_left(starts, high)]
+        parts.append(tuple(_later(job, (slot - drawn) * length) for job in _closed(jobs)))
+    return workload.with_jobs(_joined(parts), f"resampled in blocks of {length:g} s")
+
+
+def _drawn(whole: int, cycle: int, tail: bool, rng: np.random.Generator) -> list[int]:
+    """Draw a block for each slot, of the same season where there are enough turns of the cycle."""
+    slots = whole + tail
+    if cycle == 1 or whole < TURNS * cycle:
+        return [int(n) for n in rng.integers(0, whole, slots)]
+    seasons = [range(slot % cycle, whole, cycle) for slot in range(slots)]
+    return [int(season[int(rng.integers(len(season)))]) for season in seasons]
+
+
+def _later(job: Job, seconds: float) -> Job:
+    """Return the job so much later; whole seconds stay whole."""
+    return _moved(job, round(seconds) if isinstance(job.submit, int) else seconds) if seconds else job
