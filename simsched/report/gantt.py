@@ -1,11 +1,13 @@
 """Who held which node when, as rectangles: what every Gantt chart draws.
 
 Time runs to the right; one row a rank upwards.  A job on whole nodes is one rectangle a
-range of ranks; a job on part of a node covers that part of the row, by its core ids.
+range of ranks; a job on part of a node covers that part of the row, by its core ids.  Of a
+run without allocations the chart has one row a core (`lanes`).
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,6 +16,8 @@ import pandas as pd
 
 from simsched.errors import RunError
 from simsched.report.allocations import attempts, idset_of
+from simsched.report.columns import HELD
+from simsched.report.lanes import packed
 
 if TYPE_CHECKING:
     from simsched.report.tables import Run
@@ -25,6 +29,43 @@ Bands = tuple[tuple[float, float], ...]
 PLACING = ("core", "gpu", "node")
 #: bands of one job on one release at most; a job that holds a core on each of 10,000 nodes has 10,000
 MAX_BANDS = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """What a Gantt chart draws: rectangles (as `rectangles` returns them), how many rows, what a row is.
+
+    A row is a ``rank`` where the run says what lay where, else a unit of the type that it names.
+    """
+
+    boxes: pd.DataFrame
+    rows: int
+    row: str
+
+    @property
+    def label(self) -> str:
+        """What is written at the axis of the rows."""
+        return "execution target (rank)" if self.row == "rank" else f"{self.row}s in use, packed"
+
+    @property
+    def title(self) -> str:
+        """What the chart shows."""
+        return "Who held which node when" if self.row == "rank" else f"Who held how many {self.row}s when"
+
+
+def chart(run: Run) -> Chart:
+    """Return the Gantt chart of a run: by rank, or packed if it was made without its allocations."""
+    if run.has_allocations:
+        boxes = rectangles(run)
+        return Chart(boxes, rows_of(run, boxes), "rank")
+    jobs = run.jobs[run.jobs["start"].notna()]
+    row = next((kind for kind in ("core", "node") if (jobs[HELD[kind]] > 0).any()), "node")
+    end = jobs["end"].fillna(_last_time(run)).to_numpy(dtype=np.float64)
+    units = jobs[HELD[row]].to_numpy(dtype=np.int64)
+    boxes = packed(jobs["start"].to_numpy(dtype=np.float64), end, units)
+    boxes["job"] = jobs.index.to_numpy()[boxes["job"].astype("int64")]
+    used = int(boxes["high"].max()) if len(boxes) else 0
+    return Chart(boxes, max(run.totals.get(row, 0), used, 1), row)
 
 
 def rectangles(run: Run) -> pd.DataFrame:
@@ -50,9 +91,10 @@ def _nothing() -> pd.DataFrame:
 
 
 def _last_time(run: Run) -> float:
-    times = [run.jobs["end"].max(), run.shards["time"].max()]
+    times = [run.jobs["end"].max(), run.jobs["start"].max()]
+    times += [run.shards["time"].max()] if len(run.shards) else []
     times += [run.timeline["time"].max()] if len(run.timeline) else []
-    return float(np.nanmax(times))
+    return max((float(t) for t in times if np.isfinite(t)), default=0.0)
 
 
 def _held(shards: pd.DataFrame, last: float) -> pd.DataFrame:

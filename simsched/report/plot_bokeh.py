@@ -7,7 +7,7 @@ of time is in view (assets/page.js), so a million jobs zoom as fast as a thousan
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -33,6 +33,9 @@ from bokeh.plotting import figure
 from bokeh.resources import Resources
 
 from simsched.report import palette
+
+if TYPE_CHECKING:
+    from simsched.report.gantt import Chart
 
 Figure = Any
 TRANSPARENT = {"background_fill_alpha": 0, "border_fill_alpha": 0, "outline_line_alpha": 0}
@@ -110,18 +113,17 @@ def _over_time(x_range: Range1d, unit: str, y: str, y_range: Range1d, height: in
     return chart
 
 
-def time_charts(charts: Charts, prefix: str, end: float, unit: str, rows: int, kinds: list[str]) -> None:
-    """Add the linked charts over time: Gantt (if `rows`), use of each type, queue."""
+def time_charts(charts: Charts, prefix: str, end: float, unit: str, gantt: Chart, kinds: list[str]) -> None:
+    """Add the linked charts over time: Gantt, use of each type, queue."""
     x_range = Range1d(start=0, end=end, bounds=(-0.02 * end, 1.02 * end), name=f"{prefix}-time")
-    if rows:
-        charts.add(f"{prefix}-gantt", _gantt(prefix, x_range, unit, rows))
+    charts.add(f"{prefix}-gantt", _gantt(prefix, x_range, unit, gantt))
     charts.add(f"{prefix}-use", _use(prefix, x_range, unit, kinds))
     charts.add(f"{prefix}-queue", _queue(prefix, x_range, unit))
 
 
-def _gantt(prefix: str, x_range: Range1d, unit: str, rows: int) -> Figure:
-    y_range = Range1d(start=0, end=rows, bounds=(0, rows))
-    chart = _over_time(x_range, unit, "execution target (rank)", y_range, 460)
+def _gantt(prefix: str, x_range: Range1d, unit: str, gantt: Chart) -> Figure:
+    y_range = Range1d(start=0, end=gantt.rows, bounds=(0, gantt.rows))
+    chart = _over_time(x_range, unit, gantt.label, y_range, 460)
     image = ColumnDataSource(
         {"image": [np.zeros((1, 1), np.uint32)], "x": [0], "y": [0], "dw": [1], "dh": [1]},
         name=f"{prefix}-image",

@@ -15,7 +15,7 @@ from simsched.report import metrics as m
 from simsched.report.classes import has_dates, run_time_class, size_class, weekday_hour, weekdays
 from simsched.report.columns import RESULTS
 from simsched.report.compare import Comparison, compare, paired
-from simsched.report.gantt import rectangles, rows_of
+from simsched.report.gantt import Chart, chart
 from simsched.report.packed import Packed, pack, tick_of, ticks
 from simsched.report.summary import metric
 
@@ -59,66 +59,56 @@ def _title(run: Run, prefix: str) -> str:
 
 
 def _over_time(run: Run, prefix: str, drawn: plot_bokeh.Charts, charts: list[dict[str, Any]]) -> str:
-    rects = rectangles(run) if run.has_allocations else pd.DataFrame()
+    gantt = chart(run)
     origin = float(np.nanmin([run.jobs["submit"].min(), run.timeline["time"].min()]))
     last = float(np.nanmax([run.jobs["end"].max(), run.timeline["time"].max(), origin + 1]))
     times = run.jobs[["submit", "start", "end"]].to_numpy() - origin
     tick = tick_of(np.concatenate([times.ravel(), run.timeline["time"].to_numpy() - origin]))
     seconds, unit = human.time_unit(last - origin)
-    rows = rows_of(run, rects) if len(rects) else 0
     kinds = [k for k in m.types(run.timeline) if run.totals.get(k)]
     kinds.sort(key=lambda k: (k != "core", k))
-    plot_bokeh.time_charts(drawn, prefix, (last - origin) / seconds, unit, rows, kinds)
+    plot_bokeh.time_charts(drawn, prefix, (last - origin) / seconds, unit, gantt, kinds)
     spec = {
         "prefix": prefix,
         "unit": unit,
         "unit_seconds": seconds,
         "tick": tick,
         "end": (last - origin) / seconds,
-        "rows": rows,
+        "rows": gantt.rows,
+        "row": gantt.row,
         "kinds": [[k, run.totals[k]] for k in kinds],
         **_names(run),
     }
     charts.append({"time": spec})
     islands = [_island(f"{prefix}-line", _packed_line(run, kinds, origin, tick))]
-    if rows:
-        kept = _largest(rects)
-        islands.append(_island(f"{prefix}-rects", _packed_rects(kept, origin, tick)))
-        islands.append(_island(f"{prefix}-jobs", _packed_jobs(run, origin, tick)))
-        ids = [] if spec["ids_count"] else run.jobs["id"].astype(str).tolist()
-        text = plot_bokeh.dump(ids)
-        islands.append(f'<script type="application/json" id="{prefix}-ids">{text}</script>')
-    return _time_panels(prefix, rows, len(rects)) + "".join(islands)
+    kept = _largest(gantt.boxes)
+    islands.append(_island(f"{prefix}-rects", _packed_rects(kept, origin, tick)))
+    islands.append(_island(f"{prefix}-jobs", _packed_jobs(run, origin, tick)))
+    ids = [] if spec["ids_count"] else run.jobs["id"].astype(str).tolist()
+    text = plot_bokeh.dump(ids)
+    islands.append(f'<script type="application/json" id="{prefix}-ids">{text}</script>')
+    return _time_panels(prefix, gantt) + "".join(islands)
 
 
-def _time_panels(prefix: str, rows: int, boxes: int) -> str:
-    zoom = html.zoom_tools()
-    parts = []
-    if rows:
-        options = "".join(
-            f'<option value="{k}">{t}</option>'
-            for k, t in (
-                ("job", "job"),
-                ("user", "user"),
-                ("queue", "queue"),
-                ("result", "result"),
-                ("size", "size"),
-            )
+def _time_panels(prefix: str, gantt: Chart) -> str:
+    options = "".join(f'<option value="{k}">{k}</option>' for k in ("job", "user", "queue", "result", "size"))
+    choose = f'<label>Colour by <select id="{prefix}-colour">{options}</select></label>'
+    boxes = len(gantt.boxes)
+    note = f'<span id="{prefix}-view" aria-live="polite">{boxes:,} boxes</span>'
+    if boxes > MAX_BOXES:
+        note += f"; the {MAX_BOXES:,} largest of {boxes:,} are drawn"
+    note += ". Drag to move; buttons, keys or Ctrl and the wheel zoom; the charts below follow."
+    if gantt.row != "rank":
+        note += (
+            " This run was made without its allocations: jobs are packed from the bottom. How many"
+            f" {gantt.row}s they held is true; on which nodes is not known."
         )
-        choose = f'<label>Colour by <select id="{prefix}-colour">{options}</select></label>'
-        note = f'<span id="{prefix}-view" aria-live="polite">{boxes:,} boxes</span>'
-        if boxes > MAX_BOXES:
-            note += f"; the {MAX_BOXES:,} largest of {boxes:,} are drawn"
-        note += ". Drag to move; buttons, keys or Ctrl and the wheel zoom; the charts below follow."
-        title = "Who held which node when (Gantt)"
-        parts.append(html.panel(title, f"{prefix}-gantt", note, html.zoom_tools(choose), keys=True))
-    else:
-        parts.append(
-            '<p class="note">This run was made without its allocations, so there is no chart by node.</p>'
-        )
-    parts.append(html.panel("In use over time", f"{prefix}-use", "", zoom, keys=True))
-    parts.append(html.panel("Queue over time", f"{prefix}-queue", "", zoom, keys=True))
-    return "".join(parts)
+    zoom, title = html.zoom_tools(), f"{gantt.title} (Gantt)"
+    return (
+        html.panel(title, f"{prefix}-gantt", note, html.zoom_tools(choose), keys=True)
+        + html.panel("In use over time", f"{prefix}-use", "", zoom, keys=True)
+        + html.panel("Queue over time", f"{prefix}-queue", "", zoom, keys=True)
+    )
 
 
 def _names(run: Run) -> dict[str, Any]:

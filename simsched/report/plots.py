@@ -33,7 +33,9 @@ class Kind:
 
 
 KINDS: dict[str, Kind] = {
-    "gantt": Kind("who held which node when", "plots_time:gantt", size=(11, 6)),
+    "gantt": Kind(
+        "who held which node when; without allocations, how many cores", "plots_time:gantt", size=(11, 6)
+    ),
     "utilisation": Kind("share of each resource type in use over time", "plots_time:utilisation", True),
     "queue": Kind("queued and running jobs over time", "plots_time:queue", True),
     "calendar": Kind("use of the machine by day, a column a week", "plots_time:calendar", size=(11, 3)),

@@ -12,7 +12,7 @@ from simsched.errors import RunError
 from simsched.report import human, palette
 from simsched.report import metrics as m
 from simsched.report.classes import has_dates, weekdays
-from simsched.report.gantt import rectangles, rows_of
+from simsched.report.gantt import chart
 from simsched.report.series import binned, busiest
 from simsched.report.spread import node_seconds
 
@@ -44,14 +44,11 @@ def _time_axis(axes: Axes, length: float) -> float:
 
 
 def gantt(figure: Figure, runs: Sequence[Run]) -> None:
-    """Draw a rectangle for each job and range of nodes it held."""
+    """Draw a rectangle for each job and range of nodes it held; without allocations packed by cores."""
     run = runs[0]
-    if not run.has_allocations:
-        raise RunError(
-            "this run was made without its allocations", where=run.name, expected="allocations.jsonl"
-        )
     low, high = _window(run)
-    rects = rectangles(run)
+    drawn = chart(run)
+    rects = drawn.boxes
     axes = figure.add_subplot()
     seconds = _time_axis(axes, high - low)
     left, right = ((rects[c].to_numpy() - low) / seconds for c in ("start", "end"))
@@ -64,13 +61,13 @@ def gantt(figure: Figure, runs: Sequence[Run]) -> None:
     colours = to_rgba_array(palette.CYCLE)[(job * 7 + (job >> 3)) % len(palette.CYCLE)]
     large = len(rects) > MAX_VECTORS
     width = 0.0 if large else 0.3
-    drawn = PolyCollection(
+    boxes = PolyCollection(
         corners, facecolors=colours, edgecolors="white" if width else "none", linewidths=width,
         rasterized=large,
     )  # fmt: skip
-    axes.add_collection(drawn, autolim=False)
-    axes.set_ylim(0, rows_of(run, rects))
-    axes.set_ylabel("execution target (rank)")
+    axes.add_collection(boxes, autolim=False)
+    axes.set_ylim(0, drawn.rows)
+    axes.set_ylabel(drawn.label)
     axes.grid(visible=False)
     axes.set_title(f"{run.name}: {len(run.jobs):,} jobs on {run.cluster_name}")
 
@@ -144,9 +141,7 @@ def cluster_map(figure: Figure, runs: Sequence[Run]) -> None:
     """Draw a cell a node, in the order of ranks from the top left, coloured by its share of time in use."""
     run = runs[0]
     if not run.has_allocations:
-        raise RunError(
-            "this run was made without its allocations", where=run.name, expected="allocations.jsonl"
-        )
+        raise RunError(WITHOUT, where=run.name, expected="allocations.jsonl")
     low, high = _window(run)
     held = run.allocations
     kind = next((k for k in ("core", "gpu", "node") if (held["type"] == k).any()), "node")

@@ -114,7 +114,8 @@ def timeline_of(jobs: pd.DataFrame, totals: dict[str, int]) -> pd.DataFrame:
         row["queued_cores"] = int(ran["cores"][queued].sum())
         row["running_jobs"] = int(running.sum())
         rows.append(row)
-    return pd.DataFrame(rows)
+    each = [f"{state}_{kind}" for kind in totals for state in ("free", "used", "down")]
+    return pd.DataFrame(rows, columns=["time", *each, "queued_jobs", "queued_cores", "running_jobs"])
 
 
 def random_schedule(seed: int, count: int = 60, cores: int = 16) -> pd.DataFrame:

@@ -79,7 +79,8 @@ def test_names_cannot_break_out(write_run, make_schedule, make_records):
 def test_a_run_without_allocations_says_so(write_run, story):
     page = html.page([load_run(write_run("bare", story))])
     assert "made without its allocations" in page
-    assert 'id="r0-gantt"' not in page
+    assert "jobs are packed from the bottom" in page
+    assert 'id="r0-gantt"' in page
     assert "needs 5 nodes of 4" in page
 
 

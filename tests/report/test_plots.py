@@ -91,7 +91,7 @@ def test_unknown_kinds_endings_and_too_many_runs(runs, tmp_path):
         plots.save("wait", runs, tmp_path / "p.png", dpi=0)
 
 
-@pytest.mark.parametrize("kind", ["gantt", "map"])
+@pytest.mark.parametrize("kind", ["map"])
 def test_pictures_of_nodes_need_allocations(write_run, story, kind):
     with pytest.raises(RunError, match="made without its allocations"):
         plots.draw(kind, [load_run(write_run("bare", story))])

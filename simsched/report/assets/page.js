@@ -221,7 +221,7 @@ class TimeCharts {
   }
   // Downloads: the columns behind the charts, times in seconds since the first submission.
   csvOfBoxes() {
-    const b = this.boxes, t = this.spec.tick, lines = ["job,start_s,end_s,rank_from,rank_until"];
+    const b = this.boxes, t = this.spec.tick, lines = [`job,start_s,end_s,${this.spec.row}_from,${this.spec.row}_until`];
     for (let i = 0; i < b.start.length; i++)
       lines.push(`${quote(this.idOf(b.job[i]))},${b.start[i] * t},${(b.start[i] + b.length[i]) * t},${b.low[i]},${b.low[i] + b.tall[i]}`);
     return lines.join("\n") + "\n";
