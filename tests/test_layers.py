@@ -38,7 +38,7 @@ FENCES: dict[str, set[str]] = {
     "yaml": TEXT,
     "msgspec": TEXT
     # text, and Structs for values that exist by the hundred thousand
-    | {"graph/pool", "match/selection", "simulate/record", "simulate/audit"},
+    | {"graph/pool", "match/selection", "simulate/record", "simulate/snapshot", "simulate/audit"},
     "jsonschema": {"formats"},
     "json": TEXT
     | {"simulate", "report", "cli"},  # records and printed answers; reading JSON is formats' work

@@ -9,6 +9,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from simsched.errors import ConfigError
 from simsched.graph.resource_graph import collector_paused
 from simsched.match.policy import find_policy
 from simsched.simulate.conditions import Conditions
@@ -26,7 +27,7 @@ from simsched.simulate.result import Result, counts_of, job_columns
 
 if TYPE_CHECKING:
     import threading
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from typing import BinaryIO
 
     from simsched.graph.cluster import Cluster
@@ -49,6 +50,8 @@ def simulate(
     sink: BinaryIO | None = None,
     inputs: Mapping[str, str | Path] | None = None,
     until: float | None = None,
+    snapshots: Mapping[float, str | Path] | None = None,
+    resume: str | Path | None = None,
     progress: Callable[[Engine], None] | None = None,
     stop: threading.Event | None = None,
     **options: Any,
@@ -64,21 +67,27 @@ def simulate(
     sink : a binary file that takes the allocations while the run goes on; None keeps them in memory.
     inputs : the files of the ``cluster`` and the ``workload``, to be named with their digests.
     until : end the run at this time (seconds); what runs then is RUNNING, what waits is PENDING.
+    snapshots : time (seconds) → file to write the state into when the run comes to that time.
+    resume : a snapshot of this very run, to go on from as if it had never been interrupted.
     progress : called every few thousand passes with the engine.
     stop : once set, the run ends after the pass at hand; ``meta["complete"]`` is then false.
 
     Raises
     ------
     ConfigError
-        For a policy, an order or an option that does not exist.
+        For a policy, an order or an option that does not exist, a time that does not come.
+    FormatError, RunError
+        For what is no snapshot, or one of another run; for a snapshot that cannot be written.
     """
     config = make_config(queue_policy=queue_policy, match_policy=match_policy, seed=seed, **options)
     began = time.perf_counter()
     engine, prepared, workload = engine_of(
         cluster, workload, config, allocations=allocations, eventlog=eventlog, sink=sink
     )
-    engine.progress = progress
-    engine.stop = stop
+    engine.progress, engine.stop = progress, stop
+    files = [_input("cluster", cluster, inputs), _input("workload", workload, inputs)]
+    if snapshots or resume is not None:
+        _enter(engine, workload, identity_of(cluster, workload, config, files), snapshots, resume, until)
     with collector_paused():
         complete = engine.run(until)
     recorder = engine.recorder
@@ -88,16 +97,25 @@ def simulate(
         **_identity(),
         "complete": complete,
         "until": until,
-        "seed": config.seed,
-        "config": config.to_dict(),
-        "inputs": [_input("cluster", cluster, inputs), _input("workload", workload, inputs)],
-        "cluster": {"name": cluster.name, "targets": len(cluster.index), "totals": totals},
-        "workload": {"name": workload.name, "skipped": dict(workload.skipped_counts)},
+        **_said(config, files, cluster, workload),
         "counts": counts_of(jobs),
         **_speed(began, engine.done),
     }
     timeline = recorder.timeline(totals)
     return Result(jobs, timeline, meta, recorder.log, recorder.events, workload, cluster.index)
+
+
+def _said(
+    config: RunConfig, files: Sequence[Mapping[str, Any]], cluster: Cluster, workload: Workload
+) -> dict[str, Any]:
+    """Return what ``run.json`` says of what was run."""
+    return {
+        "seed": config.seed,
+        "config": config.to_dict(),
+        "inputs": list(files),
+        "cluster": {"name": cluster.name, "targets": len(cluster.index), "totals": totals_of(cluster)},
+        "workload": {"name": workload.name, "skipped": dict(workload.skipped_counts)},
+    }
 
 
 def engine_of(
@@ -138,12 +156,64 @@ def engine_of(
             engine, index, config.outages, config.failures, config.on_failure, config.seed
         )
         disruption.schedule(jobs[0].submit if jobs else 0)
+        engine.disruption = disruption
     if config.queues is not None:
-        QueueHours(engine, config.queues).schedule()
+        engine.hours = QueueHours(engine, config.queues)
+        engine.hours.schedule()
     if admission is not None:
         preemption = Preemption(jobs, admission.of)
         engine.preemption = preemption or None
     return engine, prepared, workload
+
+
+def _enter(
+    engine: Engine,
+    workload: Workload,
+    identity: Mapping[str, Any],
+    snapshots: Mapping[float, str | Path] | None,
+    resume: str | Path | None,
+    until: float | None,
+) -> None:
+    """Let the engine go on from a snapshot, and write snapshots when their times come."""
+    from simsched.simulate.snapshot import read_snapshot, restore_run, schedule_snapshot
+
+    begin = 0.0
+    if resume is not None:
+        head = read_snapshot(resume)
+        restore_run(engine, head, identity, where=str(resume))
+        begin = head.time
+    for at, path in (snapshots or {}).items():
+        refuse_time(at, begin, until, "a snapshot")
+        schedule_snapshot(engine, workload, at, path, identity)
+    if until is not None:
+        refuse_time(until, begin, None, "the end of the run")
+
+
+def refuse_time(time: float, begin: float, end: float | None, what: str) -> None:
+    """Raise a `ConfigError` if a time lies outside what is played."""
+    if time < begin:
+        raise ConfigError(f"{what} at {time:g} s", expected=f"a time from {begin:g} s on")
+    if end is not None and time > end:
+        raise ConfigError(f"{what} at {time:g} s", expected=f"a time until the end of the run, {end:g} s")
+
+
+def identity_of(
+    cluster: Cluster, workload: Workload, config: RunConfig, files: Sequence[Mapping[str, Any]]
+) -> dict[str, Any]:
+    """Return what a snapshot says of the run that it belongs to."""
+    from simsched.simulate.digest import config_digest, jobs_digest, machine_digest
+    from simsched.simulate.directory import finite
+
+    return {
+        "simsched": _identity()["simsched"],
+        "inputs": list(files),
+        "digests": {
+            "cluster": machine_digest(cluster),
+            "workload": jobs_digest(workload.jobs),
+            "config": config_digest(config),
+        },
+        "config": finite(config.to_dict()),
+    }
 
 
 def _log(
@@ -166,7 +236,6 @@ def make_config(**options: Any) -> RunConfig:
     """
     from dataclasses import fields
 
-    from simsched.errors import ConfigError
     from simsched.schedule.order import job_order
     from simsched.schedule.policies import queue_policy
 

@@ -63,7 +63,7 @@ class RunDirectory:
 
     def allocations(self) -> BinaryIO:
         """Open ``allocations.jsonl`` for the run to write into while it goes on."""
-        self._sink = (self._work / "allocations.jsonl").open("wb", buffering=1 << 20)
+        self._sink = (self._work / "allocations.jsonl").open("w+b", buffering=1 << 20)
         return self._sink
 
     def finish(self, result: Result, files: Mapping[str, str], *, tables: bool = True) -> Path:
@@ -78,7 +78,7 @@ class RunDirectory:
         events = {"eventlog.jsonl": result.events.text()} if result.events is not None else {}
         for name, text in {**events, **files}.items():
             (self._work / name).write_text(text, encoding="utf-8")
-        text = json.dumps(_finite(result.meta), indent=2, ensure_ascii=False, allow_nan=False)
+        text = json.dumps(finite(result.meta), indent=2, ensure_ascii=False, allow_nan=False)
         (self._work / "run.json").write_text(text + "\n", encoding="utf-8")
         whole = bool(result.meta["complete"])
         target = self.path if whole else self.path.with_name(self.path.name + PARTIAL)
@@ -153,10 +153,10 @@ def _choice(name: str, column: Any) -> str:
     return f"CAST({quoted} AS VARCHAR{'[]' if lists else ''}) AS {quoted}"
 
 
-def _finite(value: Any) -> Any:
+def finite(value: Any) -> Any:
     """Replace numbers that JSON does not have by text."""
     if isinstance(value, float) and value in (float("inf"), float("-inf")):
         return str(value)
     if isinstance(value, dict):
-        return {key: _finite(item) for key, item in value.items()}
-    return [_finite(item) for item in value] if isinstance(value, list | tuple) else value
+        return {key: finite(item) for key, item in value.items()}
+    return [finite(item) for item in value] if isinstance(value, list | tuple) else value

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
 _encode = msgspec.json.Encoder().encode
 
@@ -32,6 +32,10 @@ class EventLog:
         """Write down one event with its context."""
         line = {"id": self._ids[job], "timestamp": now, "name": name, "context": context}
         self._lines.append(_encode(line) + b"\n")
+
+    def put_back(self, lines: Iterable[bytes]) -> None:
+        """Take the lines, without their ends, of a run that this one continues."""
+        self._lines.extend(line + b"\n" for line in lines)
 
     def text(self) -> str:
         """Return all lines."""

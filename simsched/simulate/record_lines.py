@@ -7,14 +7,16 @@ is encoded once.
 
 from __future__ import annotations
 
+from os import SEEK_END
 from typing import TYPE_CHECKING
 
 import msgspec
 
+from simsched.errors import RunError
 from simsched.match.emit import document
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from typing import BinaryIO
 
     from simsched.graph.index import Index
@@ -84,6 +86,30 @@ class AllocationLog:
         if self.sink is not None:
             self.sink.write(b"".join(self._lines))
             self._lines.clear()
+
+    def so_far(self) -> Iterator[bytes]:
+        """Yield all lines written so far, from the sink too.
+
+        Raises
+        ------
+        RunError
+            If there is a sink that cannot be read.
+        """
+        if self.sink is not None:
+            self.flush()
+            if not (self.sink.readable() and self.sink.seekable()):
+                raise RunError("what was written cannot be read back", where="allocations")
+            self.sink.seek(0)
+            yield from self.sink
+            self.sink.seek(0, SEEK_END)
+        yield from b"".join(self._lines).splitlines(keepends=True)
+
+    def put_back(self, lines: Iterable[bytes]) -> None:
+        """Take the lines, without their ends, of a run that this one continues."""
+        for line in lines:
+            self._lines.append(line + b"\n")
+            if self.sink is not None and len(self._lines) >= BATCH:
+                self.flush()
 
     def text(self) -> str:
         """Return the lines that are still in memory: all of them if there is no sink."""

@@ -1,0 +1,67 @@
+"""Digests of what a run depends on: the machine, the jobs and the configuration, by content.
+
+A file that was moved, packed or written anew with the same content has the same digest; a
+workload that was transformed has another than the file it came from.
+"""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from json import JSONEncoder
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from simsched.graph.resource_graph import CONTAINMENT
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from simsched.graph.cluster import Cluster
+    from simsched.simulate.config import RunConfig
+    from simsched.workload.job import Job
+
+_encode = JSONEncoder(sort_keys=True, separators=(",", ":"), default=str).encode
+
+
+def machine_digest(cluster: Cluster) -> str:
+    """Return the SHA-256 of everything about a cluster that matching looks at."""
+    found = sha256()
+    index = cluster.index
+    _take(found, [index.ranks, index.up, list(index.hosts), index.target_type])
+    _take(found, [sorted(index.property_rows), *(row for _, row in sorted(index.property_rows.items()))])
+    for name, pool in index.pool_types.items():
+        texts = [str(ids) for ids in dict.fromkeys(pool.ids)]
+        _take(found, [name, pool.unit, pool.named, pool.pos, pool.size, pool.target, pool.up, texts])
+    for name, vertices in index.vertex_types.items():
+        _take(found, [name, list(vertices.names), vertices.pos, vertices.end, vertices.ids, vertices.up])
+    others = [edge for edge in cluster.graph.edges(keys=True) if edge[2] != CONTAINMENT]
+    _take(found, [sorted(others)])
+    return found.hexdigest()
+
+
+def _take(found: Any, values: Iterable[Any]) -> None:
+    for value in values:
+        part = value.tobytes() if isinstance(value, np.ndarray) else _encode(value).encode()
+        found.update(str(len(part)).encode() + b":" + part)
+
+
+def jobs_digest(jobs: Iterable[Job]) -> str:
+    """Return the SHA-256 of all jobs, their requests included."""
+    found = sha256()
+    requests: dict[int, int] = {}
+    for job in jobs:
+        number = requests.get(id(job.jobspec))
+        if number is None:
+            number = requests[id(job.jobspec)] = len(requests)
+            found.update(_encode(job.jobspec.to_dict()).encode())
+        fields = [getattr(job, name) for name in job.__struct_fields__ if name != "jobspec"]
+        found.update(_encode([number, *fields]).encode() + b"\n")
+    return found.hexdigest()
+
+
+def config_digest(config: RunConfig) -> str:
+    """Return the SHA-256 of a configuration, queues included."""
+    from dataclasses import fields
+
+    return sha256("\n".join(repr(getattr(config, f.name)) for f in fields(config)).encode()).hexdigest()
