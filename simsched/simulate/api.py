@@ -92,7 +92,6 @@ def simulate(
         complete = engine.run(until)
     recorder = engine.recorder
     jobs = job_columns(workload, prepared, recorder)
-    totals = totals_of(cluster)
     meta = {
         **_identity(),
         "complete": complete,
@@ -101,7 +100,7 @@ def simulate(
         "counts": counts_of(jobs),
         **_speed(began, engine.done),
     }
-    timeline = recorder.timeline(totals)
+    timeline = recorder.timeline(meta["cluster"]["totals"])
     return Result(jobs, timeline, meta, recorder.log, recorder.events, workload, cluster.index)
 
 
