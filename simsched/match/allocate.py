@@ -165,6 +165,11 @@ class Availability:
         return mask
 
     @property
+    def is_idle(self) -> bool:
+        """Whether this is the machine as such, all of it up and nothing claimed (see `idle_cluster`)."""
+        return self.index.memo.get("idle") is self
+
+    @property
     def version(self) -> int:
         """A number that grows with every change."""
         return self.base + len(self.log)
@@ -319,6 +324,14 @@ class Availability:
                 assert mask.bit_count() == visible, (name, bank)
         assert (self.use >= 0).all()
         assert all((row >= 0).all() for row in self.shared.values())
+
+
+def idle_cluster(index: Index) -> Availability:
+    """Return the state in which everything is up and nothing is claimed; never change it."""
+    idle: Availability | None = index.memo.get("idle")
+    if idle is None:
+        idle = index.memo["idle"] = Availability(index, ignore_status=True)
+    return idle
 
 
 def _bits(mask: int) -> list[int]:

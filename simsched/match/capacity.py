@@ -15,6 +15,8 @@ import numpy as np
 from simsched.graph.kinds import ABOVE, BELOW, TARGET, Bools, Ints
 from simsched.graph.reach import View
 from simsched.graph.resource_graph import pool_of
+from simsched.match.allocate import idle_cluster
+from simsched.match.classes import is_alike_within_classes, target_classes
 from simsched.match.request import ABSENT, POOL, SLOT
 
 if TYPE_CHECKING:
@@ -56,7 +58,12 @@ class Capacity:
 
     def _start(self, avail: Availability) -> None:
         self.seen = avail.version
-        self.fits: Ints = copies_on_targets(self.content, None, avail)
+        self.fits: Ints
+        known = _counted_by_kind(self.content, avail)
+        if known is not None:
+            self.fits, self.total, self.some = known
+            return
+        self.fits = copies_on_targets(self.content, None, avail)
         self.total = int(self.fits.sum())
         self.some = int(np.count_nonzero(self.fits))
 
@@ -92,12 +99,32 @@ def capacity(content: Content, avail: Availability) -> Supply:
         return Supply(free, avail.total[content.unit], MANY)
     counts = avail.counts.get(content)
     if counts is None:
+        if not avail.is_idle and not (ever := capacity(content, idle_cluster(avail.index))).total:
+            return ever  # what no target could ever host
         if len(avail.counts) >= MAX_KEPT:
             avail.counts.clear()
         counts = avail.counts[content] = Capacity(content, avail)
     elif counts.seen != avail.base + len(avail.log):
         counts.catch_up(avail)
     return Supply(counts.fits, counts.total, counts.some)
+
+
+def _counted_by_kind(content: Content, avail: Availability) -> Supply | None:
+    """Return how many copies each target of the idle machine can host, one target counted for all its kind.
+
+    None where that does not do: targets in use, too many kinds, a request that names some.
+    """
+    classes = target_classes(avail.index) if avail.is_idle else None
+    if classes is None or not is_alike_within_classes(content):
+        return None
+    found = copies(content.needs, content.flat, avail.index.target_type, classes.first, avail)
+    if content.node and content.exclusive:
+        found = (found > 0).astype(np.int64)
+    fits = classes.spread(found)
+    if content.every:
+        return Supply(fits, int(found @ classes.sizes), int(classes.sizes[found > 0].sum()))
+    fits = np.where(content.eligible, fits, 0)
+    return Supply(fits, int(fits.sum()), int(np.count_nonzero(fits)))
 
 
 def copies_on_targets(content: Content, targets: Ordinals, avail: Availability) -> Ints:

@@ -18,7 +18,7 @@ from simsched.formats import constraint as rfc31
 from simsched.formats.shape import format_shape
 from simsched.formats.vertex import walk
 from simsched.graph.kinds import ABOVE, BELOW, TARGET
-from simsched.match.allocate import Availability
+from simsched.match.allocate import Availability, idle_cluster
 from simsched.match.capacity import (
     EVERYWHERE,
     MANY,
@@ -96,14 +96,6 @@ def _funnels(request: Request, state: State) -> tuple[tuple[Funnel, ...], str]:
 def _changes(request: Request, state: State) -> tuple[Change, ...]:
     failing = _failing(request, state.avail) or list(request.needs)
     return tuple(nearest(request, state.avail, failing, state.holders, state.ends))
-
-
-def idle_cluster(index: Index) -> Availability:
-    """Return the state in which everything is up and nothing is claimed; never change it."""
-    idle: Availability | None = index.memo.get("idle")
-    if idle is None:
-        idle = index.memo["idle"] = Availability(index, ignore_status=True)
-    return idle
 
 
 def _can_have(need: Need, avail: Availability, times: int = 1) -> bool:

@@ -13,11 +13,11 @@ from simsched.formats.hostlist import Hostlist
 from simsched.formats.idset import Idset
 from simsched.formats.rset import ResourceSet
 from simsched.match import state
-from simsched.match.allocate import Availability
+from simsched.match.allocate import Availability, idle_cluster
 from simsched.match.choose import can_match, could_fit, select
 from simsched.match.emit import to_rset
 from simsched.match.exact import SearchLimitError
-from simsched.match.explain import State, explain_later, idle_cluster
+from simsched.match.explain import State, explain_later
 from simsched.match.outcome import Busy, Infeasible, Matched, Outcome, Undecided
 from simsched.match.policy import MatchPolicy, find_policy
 from simsched.match.reasons import Reasons

@@ -312,13 +312,16 @@ class _Compiler:
         )
 
     def _place(self, type_: str) -> tuple[str, str]:
-        vertices = self.index.vertex_types.get(type_)
-        if vertices is not None:
-            return VERTEX, vertices.level
-        pool = self.index.pool_types.get(type_)
-        if pool is not None:
-            return POOL, BELOW if pool.on_targets else ABOVE
-        return ABSENT, BELOW
+        places: dict[str, tuple[str, str]] = self.index.memo.setdefault("places", {})
+        if type_ not in places:
+            vertices, pool = self.index.vertex_types.get(type_), self.index.pool_types.get(type_)
+            if vertices is not None:
+                places[type_] = VERTEX, vertices.level
+            elif pool is not None:
+                places[type_] = POOL, BELOW if pool.on_targets else ABOVE
+            else:
+                return ABSENT, BELOW
+        return places[type_]
 
     def _amount(self, vertex: ResourceVertex, number: int, path: str) -> int:
         amount = self.chosen.get(number, vertex.count.min)
@@ -373,10 +376,10 @@ class _Compiler:
         cache: dict[object, Content] = self.index.memo.setdefault("contents", {})
         content = cache.get(key)
         if content is None:
-            eligible = self.eligible
+            eligible, every = self.eligible, self.every
             if ids is not None or names is not None:
                 eligible = eligible & self._chosen_targets(ids, names)
-            every = bool(eligible.all())
+                every = bool(eligible.all())
             unit = self._one_unit(flat) if every and not node and not self.alone else None
             content = Content(node, exclusive, needs, flat, eligible, every, self.alone, unit)
             _remember(cache, key, content)
