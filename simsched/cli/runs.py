@@ -44,11 +44,35 @@ def register(subparsers: Subparsers) -> None:
     run.add_argument("--no-allocations", action="store_true", help="do not write who got what (faster)")
     run.add_argument("--eventlog", action="store_true", help="write every job's events (RFC 18, 21)")
     run.add_argument("--quiet", action="store_true", help="no progress, no summary")
-    run.add_argument(
-        "--until", metavar="T", help="end the run at this time, seconds or 3d; see its state then"
-    )
+    _add_times(run)
     run.set_defaults(run=run_run)
     _register_forecast(subparsers)
+
+
+def _add_times(run: argparse.ArgumentParser) -> None:
+    times = run.add_argument_group(
+        "times", "T is in seconds, or a duration such as 3d, on the workload's clock"
+    )
+    times.add_argument("--until", metavar="T", help="end the run at this time; see its state then")
+    times.add_argument(
+        "--from",
+        dest="from_",
+        metavar="T",
+        help="play everything, but measure only the jobs submitted from this time on",
+    )
+    times.add_argument(
+        "--snapshot-at",
+        nargs=2,
+        metavar=("T", "FILE"),
+        action="append",
+        default=[],
+        help="write the state at the start of this instant, and go on; may be repeated",
+    )
+    times.add_argument(
+        "--resume",
+        metavar="FILE",
+        help="go on from a snapshot of a run of the same cluster, workload and rules",
+    )
 
 
 def _register_forecast(subparsers: Subparsers) -> None:
@@ -63,8 +87,9 @@ def _register_forecast(subparsers: Subparsers) -> None:
         "workload", metavar="WORKLOAD", help="a workload file, or the name of a bundled one"
     )
     forecast.add_argument(
-        "--at", metavar="T", required=True, help="the time: seconds or a duration (3d) from 0"
+        "--at", metavar="T", help="the time: seconds or a duration (3d) from 0; needed without a snapshot"
     )
+    forecast.add_argument("--resume", metavar="FILE", help="play from a snapshot instead of from the start")
     forecast.add_argument("--format", choices=("text", "json"), default="text")
     _add_rules(forecast)
     add_reading(forecast)
@@ -117,8 +142,7 @@ def run_run(args: argparse.Namespace) -> int:
     from simsched.simulate.directory import RunDirectory, refuse_foreign
 
     options = _options(args)
-    if args.until is not None:
-        options["until"] = _time(args.until, "--until")
+    options |= _times(args)
     refuse_foreign(args.output)
     cluster, workload = _inputs(args)
     with _stopping() as stop, RunDirectory(args.output) as directory:
@@ -131,6 +155,16 @@ def run_run(args: argparse.Namespace) -> int:
     if not args.quiet:
         _report(str(path))
     return _audit(cluster, result.workload or workload, str(path)) if args.audit else 0
+
+
+def _times(args: argparse.Namespace) -> dict[str, Any]:
+    """Return what the command line says of times."""
+    return {
+        "until": None if args.until is None else _time(args.until, "--until"),
+        "measure_from": None if args.from_ is None else _time(args.from_, "--from"),
+        "snapshots": {_time(at, "--snapshot-at"): path for at, path in args.snapshot_at},
+        "resume": args.resume,
+    }
 
 
 def _inputs(args: argparse.Namespace) -> tuple[Cluster, Workload]:
@@ -282,7 +316,7 @@ def _summary(result: Result) -> str:
     from simsched.report.tables import Run
 
     run = Run.from_columns(result.jobs, result.timeline, result.meta)
-    figures = summarise(run.jobs, run.timeline, run.totals)
+    figures = summarise(run.jobs, run.timeline, run.totals, warm_up=run.warm_up)
     plain = {name: value if math.isfinite(value) else None for name, value in figures.items()}
     return json.dumps(plain, indent=1) + "\n"
 
@@ -316,12 +350,15 @@ def _time(text: str, where: str) -> float:
 
 def run_forecast(args: argparse.Namespace) -> int:
     """Print when each waiting job would start."""
-    from simsched.simulate.forecast import forecast
+    from simsched.errors import ConfigError
+    from simsched.simulate.forecast import forecast_at
 
     options = _options(args)
-    at = _time(args.at, "--at")
+    if args.at is None and args.resume is None:
+        raise ConfigError("no time was given", where="forecast", expected="--at T, or --resume FILE")
+    at = None if args.at is None else _time(args.at, "--at")
     cluster, workload = _inputs(args)
-    found = forecast(cluster, workload, at, **options)
+    at, found = forecast_at(cluster, workload, at, resume=args.resume, **options)
     if args.format == "json":
         import json
         from dataclasses import asdict

@@ -169,7 +169,7 @@ def write_summary(run_dir: str | Path) -> dict[str, float]:
     from simsched.report.tables import load_run
 
     run = load_run(run_dir)
-    figures = summarise(run.jobs, run.timeline, run.totals)
+    figures = summarise(run.jobs, run.timeline, run.totals, warm_up=run.warm_up)
     plain = {name: None if math.isnan(v) or math.isinf(v) else _short(v) for name, v in figures.items()}
     target = Path(run_dir) / "summary.json"
     beside = target.with_suffix(".json.part")

@@ -104,7 +104,14 @@ class Run:
         stored = self.path / "summary.json" if self.path else None
         if stored and stored.is_file():
             return {k: _number(v) for k, v in read_record(stored).items() if _is_number(v)}
-        return summarise(self.jobs, self.timeline, self.totals)
+        return summarise(self.jobs, self.timeline, self.totals, warm_up=self.warm_up)
+
+    @property
+    def warm_up(self) -> float:
+        """Seconds of submissions that ``run --from`` left out of the figures, though they were played."""
+        begin = self.meta.get("from")
+        submits = self.jobs["submit"]
+        return 0.0 if begin is None or submits.empty else max(0.0, float(begin) - float(submits.min()))
 
     def steady(self, warm_up: float = 0.0, drain: float = 0.0) -> Run:
         """Return the run without its first `warm_up` and last `drain` seconds of submissions.

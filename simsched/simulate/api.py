@@ -50,6 +50,7 @@ def simulate(
     sink: BinaryIO | None = None,
     inputs: Mapping[str, str | Path] | None = None,
     until: float | None = None,
+    measure_from: float | None = None,
     snapshots: Mapping[float, str | Path] | None = None,
     resume: str | Path | None = None,
     progress: Callable[[Engine], None] | None = None,
@@ -67,6 +68,7 @@ def simulate(
     sink : a binary file that takes the allocations while the run goes on; None keeps them in memory.
     inputs : the files of the ``cluster`` and the ``workload``, to be named with their digests.
     until : end the run at this time (seconds); what runs then is RUNNING, what waits is PENDING.
+    measure_from : the figures are those of the jobs submitted from this time on; all are played.
     snapshots : time (seconds) → file to write the state into when the run comes to that time.
     resume : a snapshot of this very run, to go on from as if it had never been interrupted.
     progress : called every few thousand passes with the engine.
@@ -85,23 +87,28 @@ def simulate(
         cluster, workload, config, allocations=allocations, eventlog=eventlog, sink=sink
     )
     engine.progress, engine.stop = progress, stop
+    if measure_from is not None and not any(job.submit >= measure_from for job in workload.jobs[-1:]):
+        raise ConfigError(f"no job is submitted from {measure_from:g} s on", where="from")
     files = [_input("cluster", cluster, inputs), _input("workload", workload, inputs)]
     if snapshots or resume is not None:
         _enter(engine, workload, identity_of(cluster, workload, config, files), snapshots, resume, until)
     with collector_paused():
         complete = engine.run(until)
+    times = {"complete": complete, "until": until, "from": measure_from}
+    said = {**_identity(), **times, **_said(config, files, cluster, workload)}
+    return _result(engine, prepared, workload, said, began)
+
+
+def _result(
+    engine: Engine, prepared: Prepared, workload: Workload, said: Mapping[str, Any], began: float
+) -> Result:
+    """Turn what was recorded into columns."""
     recorder = engine.recorder
     jobs = job_columns(workload, prepared, recorder)
-    meta = {
-        **_identity(),
-        "complete": complete,
-        "until": until,
-        **_said(config, files, cluster, workload),
-        "counts": counts_of(jobs),
-        **_speed(began, engine.done),
-    }
+    meta = {**said, "counts": counts_of(jobs), **_speed(began, engine.done)}
     timeline = recorder.timeline(meta["cluster"]["totals"])
-    return Result(jobs, timeline, meta, recorder.log, recorder.events, workload, cluster.index)
+    index = engine.plan.available.index
+    return Result(jobs, timeline, meta, recorder.log, recorder.events, workload, index)
 
 
 def _said(

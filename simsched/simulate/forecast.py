@@ -10,11 +10,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from simsched.errors import ConfigError
 from simsched.schedule.profile import profile_of
-from simsched.simulate.api import engine_of, make_config
+from simsched.simulate.api import engine_of, identity_of, make_config, refuse_time
+from simsched.simulate.snapshot import read_snapshot, restore_run
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from simsched.graph.cluster import Cluster
     from simsched.simulate.engine import Engine, Lane
@@ -38,17 +41,38 @@ class Forecast:
 def forecast(cluster: Cluster, workload: Workload, at: float, **options: Any) -> list[Forecast]:
     """Return the predicted start of every job that waits for resources at time `at` (seconds).
 
-    `options` are fields of `RunConfig`.
+    `options` are fields of `RunConfig`, and `resume`, a snapshot to play from.
 
     Raises
     ------
     ConfigError
-        For an option that does not exist.
+        For an option that does not exist, or a time before the snapshot's.
+    FormatError, RunError
+        For what is no snapshot, or one of another run.
     """
+    return forecast_at(cluster, workload, at, **options)[1]
+
+
+def forecast_at(
+    cluster: Cluster,
+    workload: Workload,
+    at: float | None,
+    *,
+    resume: str | Path | None = None,
+    **options: Any,
+) -> tuple[float, list[Forecast]]:
+    """Return the time, by default that of the snapshot, and the forecasts then; errors as `forecast`."""
     config = make_config(**options)
     engine, _, played = engine_of(cluster, workload, config, allocations=False)
+    if resume is not None:
+        head = read_snapshot(resume)
+        restore_run(engine, head, identity_of(cluster, played, config, ()), where=str(resume))
+        at = head.time if at is None else at
+        refuse_time(at, head.time, None, "a forecast")
+    if at is None:
+        raise ConfigError("no time was given", expected="a time, or a snapshot")
     engine.run(until=at)
-    return [found for lane in engine.lanes for found in _lane(engine, lane, played, at)]
+    return at, [found for lane in engine.lanes for found in _lane(engine, lane, played, at)]
 
 
 def _lane(engine: Engine, lane: Lane, workload: Workload, at: float) -> Iterator[Forecast]:
