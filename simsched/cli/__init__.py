@@ -38,6 +38,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "forecast": ("runs", "when would each waiting job start, as of a time"),
     "report": ("reports", "tables and metrics of one run, or of several compared"),
     "plot": ("reports", "pictures of a run"),
+    "sweep": ("sweeps", "perform the runs of a study: many machines, loads, policies, seeds"),
     "cluster": ("clusters", "show, make and convert clusters"),
     "workload": ("workloads", "show, make and convert workloads"),
     "demo": ("demo", "a real study in under a minute"),

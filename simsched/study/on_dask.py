@@ -7,6 +7,7 @@ gives to workers that come later.  Results come back as bytes.
 from __future__ import annotations
 
 import logging
+import re
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -27,8 +28,9 @@ if TYPE_CHECKING:
 
     from simsched.study.task import Source
 
-CONNECT = 10.0
+CONNECT = 5.0
 """Seconds within which a scheduler has to answer at first."""
+_ADDRESS = re.compile(r"(?:tcp|tls|ucx|ucxx|ws|wss)://[^\s/]+")
 PATIENCE = 120.0
 """Seconds for which a scheduler that went away is waited for."""
 
@@ -59,7 +61,7 @@ class DaskWorkers(Workers):
     blames_all = False
 
     def __init__(self, address: str) -> None:
-        if "://" not in address:
+        if not _ADDRESS.fullmatch(address):
             raise ConfigError(
                 f"{address!r} is no address of a scheduler", where="--scheduler", expected="tcp://host:8786"
             )

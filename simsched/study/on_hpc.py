@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from shutil import which
 from typing import TYPE_CHECKING, Any
 
 from simsched.errors import ConfigError
@@ -36,6 +37,8 @@ class HpcWorkers(Workers):
     def _start(self) -> None:
         make = getattr(executorlib, CLASSES[self.system])
         try:
+            if self.system == "slurm" and which("srun") is None:
+                raise FileNotFoundError("there is no srun here")
             self._executor = make(max_workers=self.size, block_allocation=True, resource_dict={"cores": 1})
         except (ImportError, OSError, ValueError, RuntimeError) as error:
             text = " ".join(str(error).split())

@@ -1,0 +1,249 @@
+"""The axes of a study file: what an axis of each name varies.
+
+=============================  =======================================================
+``cluster``, ``workload``      inputs, as at the top of the file
+``edits``, ``transforms``      one step, or a list of steps; ``[]`` is none
+``load``, ``first`` …          a transform by its name; the value is its argument
+``queue-policy``, ``order`` …  what a configuration file may say, by its key
+``policy-options.KEY``         an option of the queue policy
+any name, ``edit`` or          a template into which each of ``values`` is put: ``nodes:
+``transform`` and ``values``   {edit: "resize(all, {})", values: [200, 240]}``
+any other name                 settings with a label each and any of ``cluster``,
+                               ``edits``, ``workload``, ``transforms``, ``config``
+=============================  =======================================================
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from simsched.errors import ConfigError, SimschedError
+from simsched.report.summary import METRICS
+from simsched.simulate.config_file import OTHERS, PLAIN
+from simsched.study.spec import SEED, Axis, Change, Setting, column, merged
+from simsched.study.task import canonical
+from simsched.workload.steps import STEPS
+
+if TYPE_CHECKING:
+    from simsched.formats.lexical import Path as Steps
+    from simsched.study.sources import Folder
+    from simsched.study.task import Task
+
+OPTION = "policy-options."
+CUSTOM = ("cluster", "edits", "workload", "transforms", "config")
+
+
+def axis_of(name: str, value: Any, base: Task, folder: Folder) -> Axis:
+    """Return the axis of that name.
+
+    Raises
+    ------
+    ConfigError
+        For an axis that does not exist, a value that it does not take, or a label given twice.
+    """
+    path: Steps = ("axes", name)
+    _check_name(name, path, folder)
+    if isinstance(value, dict):
+        settings = _templated(name, value, folder)
+    else:
+        maker = _Maker(name, base, folder)
+        settings = [maker.setting(item, (*path, number)) for number, item in enumerate(value)]
+    seen: set[Any] = set()
+    for number, setting in enumerate(settings):
+        if setting.label in seen:
+            place = folder.document.place((*path, number))
+            raise ConfigError(f"the label {setting.label!r} occurs twice", where=place)
+        seen.add(setting.label)
+    return Axis(name, tuple(settings))
+
+
+def _check_name(name: str, path: Steps, folder: Folder) -> None:
+    place = folder.document.place(path, key=True)
+    if name in {SEED, "seeds"}:
+        raise ConfigError("seeds are no axis", where=place, expected="seeds: at the top of the file")
+    if not name.strip() or column(name) in {"run", "key", SEED, *(known.name for known in METRICS)}:
+        raise ConfigError(f"no axis can be called {name!r}", where=place, expected="a name of its own")
+
+
+def _templated(name: str, value: dict[str, Any], folder: Folder) -> list[Setting]:
+    """Return the settings of a template and values."""
+    kinds = [kind for kind in ("edit", "transform") if kind in value]
+    path: Steps = ("axes", name)
+    if len(kinds) != 1 or "{}" not in value[kinds[0]]:
+        place = folder.document.place(path)
+        raise ConfigError("no template", where=place, expected="edit or transform with {} for the value")
+    settings = []
+    for number, item in enumerate(value["values"]):
+        spot = (*path, "values", number)
+        if isinstance(item, dict | list) or item is None:
+            raise ConfigError(
+                "no value of a template", where=folder.document.place(spot), expected="a number or a text"
+            )
+        text = value[kinds[0]].replace("{}", _word(item))
+        if kinds[0] == "edit":
+            folder.check_edit(text, spot)
+            settings.append(Setting(_label(item), Change(edits=(text,))))
+        else:
+            folder.check_step(text, spot)
+            settings.append(Setting(_label(item), Change(transforms=(text,))))
+    return settings
+
+
+def _word(value: Any) -> str:
+    return ("yes" if value else "no") if isinstance(value, bool) else str(value)
+
+
+def _label(value: Any) -> str | float:
+    return value if isinstance(value, int | float) and not isinstance(value, bool) else _word(value)
+
+
+class _Maker:
+    """Makes the settings of one axis from its values."""
+
+    def __init__(self, name: str, base: Task, folder: Folder) -> None:
+        self.name = name
+        self.base = base
+        self.folder = folder
+
+    def setting(self, value: Any, path: Steps) -> Setting:
+        """Return the setting of one value."""
+        name = self.name
+        if isinstance(value, dict) and set(value) == {"label", "value"} and self._known:
+            label = self._said(value, path)
+            return Setting(label, self._change(value["value"], (*path, "value")))
+        if name in {"cluster", "workload"}:
+            return Setting(self._input_label(value), self._change(value, path))
+        if self._known:
+            return Setting(self._own_label(value, path), self._change(value, path))
+        return self._custom(value, path)
+
+    @property
+    def _known(self) -> bool:
+        name = self.name
+        options = name.replace("_", "-") in (*PLAIN, *OTHERS) or name.startswith(OPTION)
+        return options or name in STEPS or name in {"cluster", "workload", "edits", "transforms"}
+
+    def _change(self, value: Any, path: Steps) -> Change:
+        name = self.name
+        if name == "cluster":
+            source, edits = self.folder.cluster(self._row(value, "cluster", path), path)
+            return Change(cluster=source, edits=edits)
+        if name == "workload":
+            source, steps = self.folder.workload(self._row(value, "workload", path), path)
+            return Change(workload=source, transforms=steps)
+        if name in {"edits", "transforms"}:
+            return self._steps(value, path)
+        if name in STEPS:
+            return self._transform(value, path)
+        return self._option(value, path)
+
+    def _row(self, value: Any, kind: str, path: Steps) -> Any:
+        """Return an input within an axis, checked like the one at the top of the file."""
+        from simsched.formats.study import study_document
+
+        other = "workload" if kind == "cluster" else "cluster"
+        try:
+            study_document({kind: value, other: "-"}, "", "")
+        except SimschedError as error:
+            inside = (error.where or "").removeprefix(kind).lstrip(".")
+            where = " ".join(filter(None, (self.folder.document.place(path), inside)))
+            raise ConfigError(error.message, where=where, expected=error.expected) from None
+        return value
+
+    def _steps(self, value: Any, path: Steps) -> Change:
+        steps = [value] if isinstance(value, str) else value
+        if not isinstance(steps, list) or not all(isinstance(step, str) for step in steps):
+            place = self.folder.document.place(path)
+            raise ConfigError("no steps", where=place, expected="a text or a list of texts")
+        if self.name == "edits":
+            self.folder.check_edits(steps, path)
+            return Change(edits=tuple(steps))
+        if isinstance(value, str):
+            self.folder.check_step(value, path)
+        else:
+            self.folder.check_steps(steps, path)
+        return Change(transforms=tuple(steps))
+
+    def _transform(self, value: Any, path: Steps) -> Change:
+        """Return the change of a transform that is called by its name."""
+        if value is False:
+            return Change()
+        inside = value if isinstance(value, list) else [] if value is True else [value]
+        if any(isinstance(item, dict | list | bool) or item is None for item in inside):
+            place = self.folder.document.place(path)
+            raise ConfigError(f"no argument of {self.name}", where=place, expected="a number or a text")
+        text = f"{self.name}({', '.join(map(str, inside))})" if inside else self.name
+        self.folder.check_step(text, path)
+        return Change(transforms=(text,))
+
+    def _option(self, value: Any, path: Steps) -> Change:
+        """Return the change of one option; those of a policy are checked with the policy they go with."""
+        place = self.folder.document.place(path)
+        if self.name.startswith(OPTION):
+            return Change(options={"policy-options": {self.name.removeprefix(OPTION): value}})
+        key = self.name.replace("_", "-")
+        if key not in {"policy-options", "policy"}:
+            self.folder.check_options({key: value}, place)
+        return Change(options={key: value})
+
+    # --- settings with a name of their own
+
+    def _custom(self, value: Any, path: Steps) -> Setting:
+        place = self.folder.document.place(path)
+        if not isinstance(value, dict):
+            known = sorted({*PLAIN, *OTHERS} - {SEED})
+            where = self.folder.document.place(path[:-1], key=True)
+            expected = f"{', '.join(known)}, {OPTION}KEY, cluster, workload, edits, transforms, "
+            expected += f"{', '.join(STEPS)}; or settings with a label each"
+            raise ConfigError(f"unknown axis {self.name!r}", where=where, expected=expected)
+        label = self._said(value, path)
+        for key in value:
+            if key not in {"label", *CUSTOM}:
+                spot = self.folder.document.place((*path, key), key=True)
+                raise ConfigError(f"unknown key {key!r}", where=spot, expected=f"label, {', '.join(CUSTOM)}")
+        change = Change()
+        for key in ("cluster", "workload", "edits", "transforms"):
+            if key in value:
+                part = _Maker(key, self.base, self.folder)._change(value[key], (*path, key))
+                change = _joined(change, part)
+        options = value.get("config", {})
+        if not isinstance(options, dict):
+            raise ConfigError("no options", where=place, expected="config: a mapping")
+        options = {key.replace("_", "-"): item for key, item in options.items()}
+        self.folder.check_options(merged(self.base.options, options), place)
+        return Setting(label, _joined(change, Change(options=options)))
+
+    def _said(self, value: dict[str, Any], path: Steps) -> str | float:
+        label = value.get("label")
+        if isinstance(label, bool) or not isinstance(label, str | int | float) or label == "":
+            place = self.folder.document.place(path)
+            raise ConfigError("a setting without a label", where=place, expected="label: a text or a number")
+        return label
+
+    def _input_label(self, value: Any) -> str | float:
+        if isinstance(value, str):
+            return value
+        row = value if isinstance(value, dict) else {}
+        said = row.get("label", row.get("file"))
+        if isinstance(said, str | int | float) and "edits" not in row and "transforms" not in row:
+            return said
+        return row["label"] if "label" in row else canonical(value).decode()[:60]
+
+    def _own_label(self, value: Any, path: Steps) -> str | float:
+        """Return the label of a plain value; what is not plain has to be given one."""
+        if isinstance(value, list) and all(isinstance(item, str | int | float) for item in value):
+            return "; ".join(map(str, value)) or "none"
+        if isinstance(value, dict | list) or value is None:
+            place = self.folder.document.place(path)
+            raise ConfigError("this needs a label", where=place, expected="{label: …, value: …}")
+        return _label(value)
+
+
+def _joined(first: Change, second: Change) -> Change:
+    return Change(
+        cluster=second.cluster or first.cluster,
+        edits=first.edits + second.edits,
+        workload=second.workload or first.workload,
+        transforms=first.transforms + second.transforms,
+        options=merged(first.options, second.options),
+    )

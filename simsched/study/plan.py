@@ -1,0 +1,155 @@
+"""What a sweep would do: its inputs read and checked, its runs counted, its time estimated.
+
+The estimate measures a small prefix of a few runs in this process and scales it by the numbers
+of jobs.  Runs that pile up jobs take longer than their prefix says: it is a lower bound in
+spirit, and told as "about".
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from simsched.errors import SimschedError
+from simsched.study.cache import INPUTS, SURE_STEPS
+from simsched.study.run_task import options_of
+from simsched.study.task import MODEL
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from simsched.study.spec import Study
+    from simsched.study.task import Task
+
+#: jobs of the prefix that is measured
+PREFIX = 400
+#: seconds after which no further prefix is measured
+BUDGET = 8.0
+#: workloads that are put together to count their jobs; of further ones the mean is taken
+MAX_COUNTED = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The runs of a study, and about how long they take.
+
+    `seconds` is of all runs one after another; None if nothing was measured.
+    """
+
+    tasks: tuple[Task, ...]
+    distinct: int
+    jobs: int
+    seconds: float | None
+    notes: tuple[str, ...] = ()
+
+    def wall(self, workers: int) -> float | None:
+        """Return about how long it takes with so many workers, their start included."""
+        return None if self.seconds is None else self.seconds / max(1, min(workers, self.distinct)) + 1.5
+
+
+def check(study: Study) -> int:
+    """Read every input, make every edit and draw the first workload of each kind; return jobs in all.
+
+    Raises
+    ------
+    SimschedError
+        The first fault, with the settings of the first run that has it.
+    """
+    counts: dict[str, int] = {}
+    seen: set[Any] = set()
+    total = 0
+    for task in study.tasks:
+        total += _checked(study, task, seen, counts)
+    return total
+
+
+def _checked(study: Study, task: Task, seen: set[Any], counts: dict[str, int]) -> int:
+    options = repr(sorted(task.options.items()))
+    try:
+        if options not in seen:
+            seen.add(options)
+            options_of(task)
+        place = (task.cluster.sha256, task.edits)
+        if place not in seen:
+            seen.add(place)
+            INPUTS.cluster(task.cluster, task.edits)
+        name = repr((task.workload.sha256, sorted(task.workload.reading.items()), task.transforms))
+        if name not in counts:
+            full = len(counts) >= MAX_COUNTED
+            counts[name] = sum(counts.values()) // len(counts) if full else len(INPUTS.workload(task))
+        return counts[name]
+    except SimschedError as error:
+        told = ", ".join(f"{axis} {label}" for axis, label in task.settings.items())
+        raise error.at(f"{study.where}: {told}" if told else study.where) from None
+
+
+def plan(study: Study, *, measure: bool = True) -> Plan:
+    """Check a study and return what it would do; `measure` runs a few prefixes for the estimate.
+
+    Raises
+    ------
+    SimschedError
+        As `check`.
+    """
+    jobs = check(study)
+    tasks = study.tasks
+    rate = _rate(tasks) if measure and jobs else None
+    seconds = None if rate is None else rate[0] * jobs + rate[1] * len(tasks)
+    distinct = len({task.key for task in tasks})
+    return Plan(tasks, distinct, jobs, seconds, tuple(_notes(study, distinct)))
+
+
+def _rate(tasks: Sequence[Task]) -> tuple[float, float]:
+    """Return seconds a job and seconds a run, by the prefixes of a few runs across the plan."""
+    from simsched.study.task import perform
+
+    few = sorted({0, len(tasks) // 3, 2 * len(tasks) // 3, len(tasks) - 1})
+    began = time.perf_counter()
+    spent, jobs, empty = 0.0, 0, 0.0
+    perform(tasks[0].changed(transforms=(*tasks[0].transforms, "first(10)"), settings={}))
+    for number in few:
+        task = tasks[number]
+        for count in (10, PREFIX):
+            short = task.changed(transforms=(*task.transforms, f"first({count})"), settings={})
+            INPUTS.workload(short)
+            start = time.perf_counter()
+            done = perform(short).metrics["jobs"]
+            took = time.perf_counter() - start
+            if count == PREFIX:
+                spent, jobs = spent + took - empty, jobs + max(1, int(done))
+            else:
+                empty = took
+        if time.perf_counter() - began > BUDGET:
+            break
+    return max(spent, 0.0) / max(1, jobs), empty
+
+
+def _notes(study: Study, distinct: int) -> list[str]:
+    notes = []
+    tasks = study.tasks
+    if distinct < len(tasks):
+        notes.append(f"{len(tasks) - distinct} runs are the same as others and are run once")
+    if len(study.seeds) > 1 and not any(is_random(task) for task in tasks):
+        notes.append("nothing in this study is drawn at random: every seed gives the same result")
+    return notes
+
+
+def is_random(task: Task) -> bool:
+    """Whether a task's seed can make a difference."""
+    options = task.options
+    random_options = (
+        "failures" in options
+        or options.get("match-policy") == "random"
+        or ".." in str(options.get("epilog", ""))
+        or options.get("match-policy", "first") not in _SURE_POLICIES
+    )
+    names = [step.partition("(")[0].strip() for step in task.transforms]
+    drawn = any(name not in SURE_STEPS for name in names) or any("tsafrir" in s for s in task.transforms)
+    return task.workload.kind == MODEL or drawn or random_options
+
+
+_SURE_POLICIES = frozenset(
+    ("first", "low", "high", "lonode", "hinode", "lonodex", "hinodex", "firstnodex", "bestfit",
+     "worstfit", "locality", "variation")
+)  # fmt: skip

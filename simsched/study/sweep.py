@@ -1,0 +1,186 @@
+"""`sweep`: every run of a study performed, kept, and put together; what is there is not run again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from simsched.study.dataset import write_dataset, write_timings
+from simsched.study.execute import Done, Failed, run_tasks
+from simsched.study.executors import open_executor
+from simsched.study.folder import FAILURES, RECORD, STUDY_FORMAT, StudyFolder, write_json
+from simsched.study.result import StudyResult
+from simsched.study.task import version
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from concurrent.futures import Executor
+    from pathlib import Path
+
+    from simsched.study.executors import Workers
+    from simsched.study.spec import Study
+    from simsched.study.task import Task
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a sweep is: runs by state, and what ended last."""
+
+    total: int
+    done: int = 0
+    failed: int = 0
+    running: int = 0
+    there: int = 0
+    last: Done | Failed | None = None
+
+
+@dataclass
+class _State:
+    """What is known of the runs so far, by key."""
+
+    total: int
+    done: dict[str, Done] = field(default_factory=dict)
+    failed: dict[str, Failed] = field(default_factory=dict)
+    there: int = 0
+
+    def progress(self, size: int, last: Done | Failed | None = None) -> Progress:
+        left = self.total - len(self.done) - len(self.failed)
+        return Progress(self.total, len(self.done), len(self.failed), min(size, left), self.there, last)
+
+
+def sweep(
+    study: Study,
+    directory: str | Path,
+    *,
+    workers: int | None = None,
+    scheduler: str | None = None,
+    hpc: str | None = None,
+    executor: Executor | None = None,
+    resume: bool = False,
+    retries: int = 2,
+    report: bool = True,
+    progress: Callable[[Progress], None] | None = None,
+) -> StudyResult:
+    """Perform the runs of a study and write its directory.
+
+    Parameters
+    ----------
+    directory : see `folder` for what is written there.
+    workers, scheduler, hpc, executor : where runs are performed, as `open_executor` takes it.
+    resume : go on with a study that is there: only what is missing is run.
+    retries : how often a run is tried again whose worker died.
+    report : whether to write ``report.html`` (left out if Bokeh is not installed).
+    progress : called after each run.
+
+    Raises
+    ------
+    RunError
+        If the directory holds something else, or the workers cannot be brought back.
+    ConfigError
+        If the workers cannot be had, or the study leaves no run.
+    """
+    folder = StudyFolder(directory)
+    folder.check(resume=resume)
+    tasks = study.tasks
+    each = {task.key: task for task in tasks}
+    state = _State(len(each))
+    missing = _missing(folder, list(each.values()), state)
+    if not missing and _is_finished(folder, study):
+        return StudyResult(folder.path)
+    where = (workers, scheduler, hpc) if missing else (0, None, None)
+    with open_executor(*where, executor=executor) as opened, folder.writing():
+        folder.begin()
+        write_json(folder.path / RECORD, record_of(study, state, complete=False))
+        _perform(missing, opened, folder, state, retries, progress)
+        _finish(folder, study, state, report=report)
+    return StudyResult(folder.path)
+
+
+def _missing(folder: StudyFolder, tasks: Sequence[Task], state: _State) -> list[Task]:
+    """Return the tasks whose runs are not there, and note those that are."""
+    missing = []
+    for task in tasks:
+        row = folder.done(task)
+        if row is None:
+            missing.append(task)
+        else:
+            state.done[task.key] = Done(task, row, 0, "there already")
+    state.there = len(state.done)
+    return missing
+
+
+def _perform(
+    tasks: Sequence[Task],
+    workers: Workers,
+    folder: StudyFolder,
+    state: _State,
+    retries: int,
+    progress: Callable[[Progress], None] | None,
+) -> None:
+    sources = {source.sha256: source for task in tasks for source in (task.cluster, task.workload)}
+    workers.send(list(sources.values()))
+    tell = progress or (lambda _: None)
+    tell(state.progress(workers.size))
+    for found in run_tasks(tasks, workers, folder=folder.runs, retries=retries):
+        if isinstance(found, Done):
+            state.done[found.task.key] = found
+        else:
+            state.failed[found.task.key] = found
+        tell(state.progress(workers.size, found))
+
+
+def _is_finished(folder: StudyFolder, study: Study) -> bool:
+    """Whether the directory is that of this very study, every part of it written."""
+    record = folder.record()
+    if record is None or record.get("complete") is not True:
+        return False
+    same = record.get("plan") == _plan(study.tasks) and record.get("name") == study.name
+    return same and (folder.path / "runs.parquet").is_file()
+
+
+def _finish(folder: StudyFolder, study: Study, state: _State, *, report: bool) -> None:
+    """Put together what the runs gave; the record that says complete comes last."""
+    tasks = study.tasks
+    rows = {key: done.row for key, done in state.done.items()}
+    write_dataset(folder, tasks, rows)
+    write_timings(folder, tasks, state.done)
+    write_json(folder.path / FAILURES, _failures(tasks, state))
+    write_json(folder.path / RECORD, record_of(study, state, complete=not state.failed))
+    if report and rows:
+        from simsched.study.page import write_page
+
+        write_page(StudyResult(folder.path))
+
+
+def _failures(tasks: Sequence[Task], state: _State) -> list[dict[str, Any]]:
+    return [
+        {"run": number, "key": task.key, "settings": dict(task.settings), "reason": failed.reason}
+        for number, task in enumerate(tasks)
+        if (failed := state.failed.get(task.key)) is not None
+    ]
+
+
+def _plan(tasks: Sequence[Task]) -> list[dict[str, Any]]:
+    return [
+        {"run": number, "key": task.key, "seed": task.seed, "settings": dict(task.settings)}
+        for number, task in enumerate(tasks)
+    ]
+
+
+def record_of(study: Study, state: _State, *, complete: bool) -> dict[str, Any]:
+    """Return ``study.json``."""
+    tasks = study.tasks
+    sources = {s.sha256: s for task in tasks for s in (task.cluster, task.workload)}
+    return {
+        "simsched": version(),
+        "format": STUDY_FORMAT,
+        "complete": complete,
+        "name": study.name,
+        "description": study.description,
+        "axes": {axis.name: [setting.label for setting in axis.settings] for axis in study.axes},
+        "seeds": list(study.seeds),
+        "measure": study.base.measure.to_dict(),
+        "counts": {"runs": len(tasks), "done": len(state.done), "failed": len(state.failed)},
+        "inputs": [{"name": s.name, "kind": s.kind, "sha256": s.sha256} for s in sources.values()],
+        "plan": _plan(tasks),
+    }
