@@ -41,6 +41,12 @@ if TYPE_CHECKING:
     from simsched.match.outcome import Matched as Matched
     from simsched.match.outcome import Outcome as Outcome
     from simsched.match.outcome import Undecided as Undecided
+    from simsched.study.result import StudyResult as StudyResult
+    from simsched.study.result import load_study_result as load_study_result
+    from simsched.study.spec import Study as Study
+    from simsched.study.study_file import load_study as load_study
+    from simsched.study.study_file import study_from_dict as study_from_dict
+    from simsched.study.sweep import sweep as sweep
     from simsched.workload.job import Job as Job
     from simsched.workload.job import Workload as Workload
     from simsched.workload.load import load_workload as load_workload
@@ -73,6 +79,12 @@ _HOME = {
     "Matched": "simsched.match.outcome",
     "Outcome": "simsched.match.outcome",
     "Undecided": "simsched.match.outcome",
+    "Study": "simsched.study.spec",
+    "StudyResult": "simsched.study.result",
+    "load_study": "simsched.study.study_file",
+    "load_study_result": "simsched.study.result",
+    "study_from_dict": "simsched.study.study_file",
+    "sweep": "simsched.study.sweep",
     "Job": "simsched.workload.job",
     "Workload": "simsched.workload.job",
     "load_workload": "simsched.workload.load",
