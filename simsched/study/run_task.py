@@ -95,6 +95,12 @@ def _row(task: Task, result: Result) -> Row:
         for name in names:
             own = _summarised(run, run.jobs[run.jobs["queue"] == name], window)
             queues[name] = {figure: own[figure] for figure in OF_JOBS if figure in own}
+    if task.measure.figures:
+        from simsched.study.target import figures_of, parse_figure
+
+        jobs = (result.workload or INPUTS.workload(task)).jobs
+        named = map(parse_figure, task.measure.figures)
+        figures |= figures_of(named, run, jobs, summary=figures, **window)
     row = Row(task.key, figures, result.meta["counts"], queues, {}, task.seed)
     return Row.from_bytes(row.to_bytes(), settings=task.settings)
 

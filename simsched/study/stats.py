@@ -160,6 +160,26 @@ def within_noise(values: Sequence[float] | Floats, bound: float, confidence: flo
     return not (found.low > bound or found.high < bound)
 
 
+def prediction(values: Sequence[float] | Floats, confidence: float = CONFIDENCE) -> Interval:
+    """Interval in which the value of one further seed is expected: mean ± t · s · sqrt(1 + 1 / n).
+
+    Exact for normal values, a guide for others; NaN of fewer than two values.
+
+    >>> found = prediction([3.0, 5.0, 4.0, 4.0, 4.0])
+    >>> round(found.low, 2), round(found.high, 2)
+    (1.85, 6.15)
+    """
+    check_confidence(confidence)
+    given = np.asarray(values, dtype=np.float64)
+    known = given[np.isfinite(given)]
+    count = len(known)
+    if count < 2:
+        return Interval(float(known[0]) if count else math.nan, math.nan, math.nan)
+    mean = float(known.mean())
+    reach = student_quantile(confidence, count - 1) * float(known.std(ddof=1)) * math.sqrt(1 + 1 / count)
+    return Interval(mean, mean - reach, mean + reach)
+
+
 def check_confidence(confidence: float) -> None:
     """Refuse a confidence that is none.
 

@@ -122,15 +122,23 @@ class Measure:
     """Over which time figures are taken, and whether also for each queue.
 
     `warm_up` and `drain` are seconds of submissions left out at the beginning and the end.
+    `figures` are further ones by name, as targets have them: ``p80_wait[user == alice]``.
     """
 
     warm_up: float = 0.0
     drain: float = 0.0
     by_queue: bool = False
+    figures: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain data."""
-        return {"warm_up": self.warm_up, "drain": self.drain, "by_queue": self.by_queue}
+        more = {"figures": list(self.figures)} if self.figures else {}
+        return {"warm_up": self.warm_up, "drain": self.drain, "by_queue": self.by_queue, **more}
+
+    @classmethod
+    def from_dict(cls, document: Mapping[str, Any]) -> Measure:
+        """Return what `to_dict` wrote."""
+        return cls(**{**document, "figures": tuple(document.get("figures", ()))})
 
 
 @dataclass(frozen=True)
@@ -200,7 +208,7 @@ class Task:
             transforms=tuple(document["transforms"]),
             options=dict(document["options"]),
             seed=document["seed"],
-            measure=Measure(**document["measure"]),
+            measure=Measure.from_dict(document["measure"]),
             keep=tuple(document["keep"]),
             settings=dict(document["settings"]),
         )

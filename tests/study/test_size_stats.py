@@ -14,6 +14,7 @@ from simsched.study.stats import (
     expanded_tail,
     interval,
     paired_difference,
+    prediction,
     student_quantile,
     within_noise,
 )
@@ -125,3 +126,11 @@ def test_what_is_no_sample_is_refused():
         interval([1, 2], 1.5)
     with pytest.raises(ConfigError, match="2 values against 3"):
         paired_difference([1, 2], [1, 2, 3])
+
+
+def test_one_further_value_is_predicted_as_often_as_promised():
+    rng = np.random.default_rng(5)
+    draws = rng.normal(3, 2, (2000, 6))
+    held = [prediction(row[:5], 0.9).holds(row[5]) for row in draws]
+    assert np.mean(held) == pytest.approx(0.9, abs=0.02)
+    assert math.isnan(prediction([1.0]).low)

@@ -1,0 +1,228 @@
+"""Trials: one machine and load simulated with every seed, and held against the targets.
+
+Seed 0 of a trace is the trace as it is; further seeds are resamples of it (`workload.resample`),
+and of a model each seed is a draw of its own.  Seed *s* is the same demand for every trial
+(common random numbers): what is drawn never depends on the machine or on the load.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from simsched.errors import ConfigError, RunError
+from simsched.study.cache import INPUTS
+from simsched.study.execute import Done, run_tasks
+from simsched.study.run_task import options_of
+from simsched.study.stats import interval
+from simsched.study.target import Figure
+from simsched.study.task import MODEL
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+    from simsched.report.compare import Interval
+    from simsched.study.executors import Workers
+    from simsched.study.target import Target
+    from simsched.study.task import Row, Task
+
+MAX_SEEDS = 1000
+EVERY, MEAN, CONFIDENT = "every", "mean", "confident"
+#: what it is to meet a target → in words
+CRITERIA = {
+    EVERY: "with every seed",
+    MEAN: "on average over the seeds",
+    CONFIDENT: "with the whole confidence interval of the mean",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One size (or load) and what came of it.
+
+    Attributes
+    ----------
+    value : the number that was tried.
+    figures : target → the value of its figure with each seed, in the order of the seeds.
+    fails : the targets that it does not meet.
+    infeasible : jobs that can never run there (of the first seed); with any, nothing was simulated
+        unless that is allowed.
+    example : one of them, and why.
+    keys : the run directories' names, a seed each.
+    seconds : CPU or wall seconds that the runs took in all.
+    """
+
+    value: int
+    figures: Mapping[Target, tuple[float, ...]]
+    fails: tuple[Target, ...]
+    infeasible: int = 0
+    example: str = ""
+    refused: bool = False
+    keys: tuple[str, ...] = ()
+    seconds: float = field(default=0.0, compare=False)
+
+    @property
+    def met(self) -> bool:
+        """Whether every target is met and every job can run."""
+        return not self.fails and not self.refused
+
+    @property
+    def eased(self) -> bool:
+        """Whether what a larger machine or less load helps with is met: the condition of the search."""
+        return not self.refused and not any(target.eases for target in self.fails)
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """What meeting a target means: the targets, the criterion, the confidence of intervals."""
+
+    targets: tuple[Target, ...]
+    criterion: str = EVERY
+    confidence: float = 0.95
+
+    def met(self, target: Target, values: tuple[float, ...]) -> bool:
+        """Whether the values of all seeds keep a target's bound."""
+        if self.criterion == EVERY:
+            return all(map(target.met_by, values))
+        if any(math.isnan(value) for value in values):
+            return False
+        found = self.interval(values)
+        if self.criterion == MEAN:
+            return target.met_by(found.estimate)
+        return all(target.met_by(end) for end in (found.low, found.high))
+
+    def interval(self, values: tuple[float, ...]) -> Interval:
+        """Return the mean over the seeds with its interval."""
+        return interval(values, self.confidence)
+
+    def worst(self, target: Target, values: tuple[float, ...]) -> float:
+        """Return the value that is nearest to breaking the bound, or breaks it most."""
+        return float(np.max(values) if target.relation[0] == "<" else np.min(values))
+
+
+class Bench:
+    """Where trials are made: tasks from a value, workers to perform them; each value is tried once.
+
+    Parameters
+    ----------
+    make : value and seed number → task.
+    seeds : how many.
+    allow_infeasible : whether jobs that can never run are left out instead of failing the trial.
+    folder : takes the run directories; None keeps none.
+    progress : called after each trial.
+    """
+
+    def __init__(
+        self,
+        make: Callable[[int, int], Task],
+        rule: Rule,
+        seeds: int,
+        workers: Workers,
+        *,
+        allow_infeasible: bool = False,
+        folder: Path | None = None,
+        progress: Callable[[Trial], None] | None = None,
+    ) -> None:
+        self.make, self.rule, self.seeds, self.workers = make, rule, seeds, workers
+        self.allow_infeasible, self.folder, self.progress = allow_infeasible, folder, progress
+        self.trials: dict[int, Trial] = {}
+
+    def trial(self, value: int) -> Trial:
+        """Return the trial of a value, made now unless it was made before.
+
+        Raises
+        ------
+        SimschedError
+            for what a run raises: an edit that is not possible, an option that does not exist …
+        """
+        if value not in self.trials:
+            self.trials[value] = self._tried(value)
+            if self.progress:
+                self.progress(self.trials[value])
+        return self.trials[value]
+
+    def _tried(self, value: int) -> Trial:
+        tasks = [self.make(value, seed) for seed in range(self.seeds)]
+        count, example = never(tasks[0])
+        if count and not self.allow_infeasible:
+            return Trial(value, {}, (), count, example, refused=True)
+        rows = self._rows(tasks)
+        figures = {t: tuple(_value(t, rows[task.key]) for task in tasks) for t in self.rule.targets}
+        fails = tuple(target for target, values in figures.items() if not self.rule.met(target, values))
+        seconds = sum(row.seconds for row in rows.values())
+        return Trial(value, figures, fails, count, example, keys=tuple(t.key for t in tasks), seconds=seconds)
+
+    def _rows(self, tasks: list[Task]) -> dict[str, Row]:
+        """Perform the tasks; equal ones once."""
+        found: dict[str, Row] = {}
+        unique = {task.key: task for task in tasks}
+        for outcome in run_tasks(unique.values(), self.workers, folder=self.folder):
+            if not isinstance(outcome, Done):
+                raise RunError(outcome.reason)
+            found[outcome.task.key] = outcome.row
+        return found
+
+
+def _value(target: Target, row: Row) -> float:
+    """Return the figure of a target; where no job is of its query nothing breaks the bound."""
+    value = row.metrics[str(target.figure)]
+    if target.figure.query and math.isnan(value) and not row.metrics[str(count_of(target))]:
+        return target.bound if target.relation.endswith("=") else math.nan
+    return value
+
+
+def count_of(target: Target) -> Figure:
+    """Return the figure that counts the jobs of a target's query."""
+    return Figure("jobs", "jobs", target.figure.query)
+
+
+def wanted(targets: tuple[Target, ...]) -> tuple[str, ...]:
+    """Return the figures that a run has to give for these targets."""
+    found = [str(target.figure) for target in targets]
+    found += [str(count_of(target)) for target in targets if target.figure.query]
+    return tuple(dict.fromkeys(found))
+
+
+def never(task: Task) -> tuple[int, str]:
+    """Return how many jobs of a task can never run on its cluster, and one of them with the reason.
+
+    Raises
+    ------
+    SimschedError
+        for inputs that make no run.
+    """
+    from simsched.simulate.api import engine_of, make_config
+    from simsched.simulate.record import INFEASIBLE
+
+    config = make_config(**options_of(task))
+    with INPUTS.lock:
+        cluster, workload = INPUTS.cluster(task.cluster, task.edits), INPUTS.workload(task)
+        if not len(workload):
+            raise ConfigError("the workload has no job", where=task.workload.name, expected="some jobs")
+        _, prepared, workload = engine_of(cluster, workload, config, allocations=False)
+    found = {job: why for job, (result, why) in prepared.rejected.items() if result == INFEASIBLE}
+    if not found:
+        return 0, ""
+    first = min(found)
+    return len(found), f"job {workload.jobs[first].id}: {found[first]}"
+
+
+def seeded(base: Task, number: int, block: str | None) -> Task:
+    """Return the task of one seed; `block` is the length of resampled blocks, or None.
+
+    The resampling comes after the steps that the task has.
+    """
+    task = base.changed(seed=base.seed + number)
+    if number == 0 or base.workload.kind == MODEL:
+        return task
+    return task.changed(transforms=(*base.transforms, f"resample({block})" if block else "resample"))
+
+
+def check_seeds(seeds: int) -> None:
+    """Refuse a number of seeds that is none; ConfigError."""
+    if not 1 <= seeds <= MAX_SEEDS:
+        raise ConfigError(f"{seeds} seeds", expected=f"1 to {MAX_SEEDS:,}")
