@@ -171,7 +171,7 @@ class Availability:
 
     @property
     def version(self) -> int:
-        """A number that grows with every change."""
+        """A number that grows with every change while there are `counts`."""
         return self.base + len(self.log)
 
     def changed_since(self, version: int) -> Ints | None:
@@ -185,10 +185,19 @@ class Availability:
 
     # --- changes -------------------------------------------------------------------------
 
-    def claim(self, selection: Selection) -> None:
-        """Take what a selection names; it must have been selected on this very state."""
+    def claim(self, selection: Selection, *, alone: bool = False) -> int:
+        """Take what a selection names; it must have been selected on this very state.
+
+        Returns how many targets nobody else touches.  `alone` promises that this is so of all,
+        so that nothing need be looked up.
+        """
+        pools = self.index.pool_types
         for draw in selection.held:
-            self.free[draw.type][draw.banks] -= draw.units
+            units, free = draw.units, self.free[draw.type]
+            if isinstance(units, int) and units == pools[draw.type].uniform:  # whole banks
+                free[draw.banks] = 0
+            else:
+                free[draw.banks] -= units
             self.total[draw.type] -= draw.amount
             if draw.masks is not None and self.partial is not None:
                 self._take_units(draw, self.partial[draw.type])
@@ -196,13 +205,26 @@ class Availability:
             self._share_units(draw)
         for hold in selection.holds:
             self._hold(hold, 1)
-        self.use[selection.targets] += 1
-        self._note(selection.targets)
+        targets = selection.targets
+        untouched = len(targets)
+        if alone:
+            self.use[targets] = 1
+        else:
+            before = self.use[targets]
+            untouched -= int(np.count_nonzero(before))
+            self.use[targets] = before + 1
+        self._note(targets)
+        return untouched
 
-    def release(self, selection: Selection) -> None:
-        """Give back what a selection took."""
+    def release(self, selection: Selection, *, alone: bool = False) -> int:
+        """Give back what a selection took; return how many targets nobody touches any more."""
+        pools = self.index.pool_types
         for draw in selection.held:
-            self.free[draw.type][draw.banks] += draw.units
+            units, free = draw.units, self.free[draw.type]
+            if isinstance(units, int) and units == pools[draw.type].uniform:  # whole banks
+                free[draw.banks] = units
+            else:
+                free[draw.banks] += units
             self.total[draw.type] += draw.amount
             if draw.masks is not None and self.partial is not None:
                 self._give_units(draw, self.partial[draw.type])
@@ -210,10 +232,18 @@ class Availability:
             self._unshare_units(draw)
         for hold in selection.holds:
             self._hold(hold, -1)
-        self.use[selection.targets] -= 1
+        targets = selection.targets
+        untouched = len(targets)
+        if alone:
+            self.use[targets] = 0
+        else:
+            after = self.use[targets] - 1
+            untouched -= int(np.count_nonzero(after))
+            self.use[targets] = after
         if self._hidden:
             self._hide(selection)
-        self._note(selection.targets)
+        self._note(targets)
+        return untouched
 
     def set_status(self, targets: Ints, *, up: bool) -> None:
         """Mark execution targets up or down; what runs on them is not touched."""
@@ -302,6 +332,9 @@ class Availability:
             self.shared[hold.type][hold.ordinals] += sign
 
     def _note(self, targets: Ints) -> None:
+        """Remember that targets changed, for the counts that there are."""
+        if not self.counts:
+            return
         self.log.append(targets)
         if len(self.log) > LOG_LIMIT:
             drop = LOG_LIMIT // 2

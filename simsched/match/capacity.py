@@ -114,8 +114,10 @@ def _counted_by_kind(content: Content, avail: Availability) -> Supply | None:
 
     None where that does not do: targets in use, too many kinds, a request that names some.
     """
-    classes = target_classes(avail.index) if avail.is_idle else None
-    if classes is None or not is_alike_within_classes(content):
+    if not avail.is_idle or not is_alike_within_classes(content):
+        return None
+    classes = target_classes(avail.index, content)
+    if classes is None:
         return None
     found = copies(content.needs, content.flat, avail.index.target_type, classes.first, avail)
     if content.node and content.exclusive:

@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from simsched.match.request import Content
 
 
+WIDEST = 64
+"""With more parts of one type than these, targets are not compared."""
+
+
 class Classes(NamedTuple):
     """The kinds of targets of a cluster: the first of each, how many of each, the kind of each target."""
 
@@ -30,12 +34,16 @@ class Classes(NamedTuple):
         return np.broadcast_to(counts[0], len(self.of)) if len(counts) == 1 else counts[self.of]
 
 
-def target_classes(index: Index) -> Classes | None:
-    """Return the kinds of targets, or None where they are too many or too irregular to tell apart soon."""
-    if "classes" not in index.memo:
-        index.memo["classes"] = _classes(index)
-    found: Classes | None = index.memo["classes"]
-    return found
+def target_classes(index: Index, content: Content) -> Classes | None:
+    """Return the kinds of targets as far as a content can tell, by the types that it asks for.
+
+    None where they are too many or too irregular to tell apart soon.
+    """
+    known: dict[frozenset[str], Classes | None] = index.memo.setdefault("classes", {})
+    types = frozenset(need.type for top in content.needs for need in top.walk())
+    if types not in known:
+        known[types] = _classes(index, sorted(types & index.types_beneath(index.target_type)))
+    return known[types]
 
 
 def is_alike_within_classes(content: Content) -> bool:
@@ -48,39 +56,52 @@ def is_alike_within_classes(content: Content) -> bool:
     return not named and (content.flat is not None or all(need.every for need in needs))
 
 
-def _classes(index: Index) -> Classes | None:
-    columns = list(_columns(index))
-    if any(column is None for column in columns):
-        return None
+def _classes(index: Index, types: list[str]) -> Classes | None:
     number = np.zeros(len(index), dtype=np.int64)
-    for column in columns:
-        if column is not None and len(column) and (column != column[0]).any():
+    for column in _columns(index, types):
+        if column is None:
+            return None
+        if len(column) and (column != column[0]).any():
             values, place = np.unique(column, return_inverse=True)
             number = np.unique(number * len(values) + place, return_inverse=True)[1]
     _, first, sizes = np.unique(number, return_index=True, return_counts=True)
     return Classes(first, sizes, number) if len(first) <= len(index) // 4 + 1 else None
 
 
-def _columns(index: Index) -> Iterator[Ints | None]:
-    """Yield what tells targets apart, an entry a target; None where one has more parts than another."""
-    kind = index.target_type
-    within = index.types_beneath(kind)
-    for name in sorted(within):
+def _columns(index: Index, types: list[str]) -> Iterator[Ints | None]:
+    """Yield what tells targets apart, an entry a target: what lies in them, how large, and where in them.
+
+    None where that cannot be written in a few columns.
+    """
+    nested = [name for name in types if name in index.vertex_types]
+    for name in types:
         pool = index.pool_types.get(name)
-        if pool is not None and pool.aligned:
+        if pool is None:
+            vertices = index.vertex_types[name]
+            if any(index.beneath(name, other).ordinals is not None for other in types):
+                yield None  # it reaches something over another subsystem
+            yield from _in_columns(index, name, [vertices.end - vertices.pos])
+        elif pool.aligned and not nested:
             yield pool.size
-            continue
-        fan = _fan(index, kind, name)
-        if fan is None or (pool is None and any(_fan(index, name, n) is None for n in within)):
-            yield None
-        elif pool is not None:
-            rows = pool.size[index.beneath(kind, name, np.arange(len(index))).ordinals].reshape(-1, fan)
-            yield from rows.T
+        else:
+            yield from _in_columns(index, name, [pool.size])
 
 
-def _fan(index: Index, above: str, below: str) -> int | None:
-    """Return how many of one type each of another contains, if that is one number; else None."""
-    view = index.beneath(above, below, np.arange(len(index.positions(above)[0])))
-    if view.fan is not None:
-        return view.fan
-    return None if (view.high > view.low).any() else 0
+def _in_columns(index: Index, name: str, facts: list[Ints]) -> Iterator[Ints | None]:
+    """Yield how many vertices or banks of a type each target has, and where each is and its facts."""
+    view = index.beneath(index.target_type, name)
+    counts = view.high - view.low
+    width = int(counts.max(initial=0))
+    if width > WIDEST:
+        yield None
+        return
+    yield counts
+    places, homes = index.positions(name)[0], index.positions(index.target_type)[0]
+    for number in range(width):
+        here = counts > number
+        chosen = view.low[here] + number
+        chosen = chosen if view.ordinals is None else view.ordinals[chosen]
+        for fact in (places[chosen] - homes[here], *(fact[chosen] for fact in facts)):
+            column = np.full(len(index), -1)
+            column[here] = fact
+            yield column
