@@ -51,7 +51,8 @@ def test_a_run_prints_its_summary_and_names_its_directory(inputs, capsys):
     assert "left out: 1 records, cancelled before it started" in err
     assert f"written: {inputs / 'out'}" in err
     assert "audit: clean (4 jobs, 3 allocations, 3 releases)" in err
-    names = {"run.json", "summary.json", "jobs.parquet", "timeline.parquet", "allocations.jsonl"}
+    names = {"run.json", "summary.json", "jobs.parquet", "timeline.parquet", "nodes.parquet"}
+    names |= {"allocations.jsonl"}
     assert {path.name for path in (inputs / "out").iterdir()} == names
     summary = json.loads((inputs / "out" / "summary.json").read_text())
     assert summary["jobs_run"] == 3
