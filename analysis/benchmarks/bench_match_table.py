@@ -9,10 +9,10 @@ than `MOST` matches, `BURSTS` bursts of them are measured at even steps of the f
 is filled by one large request of the same content (and one more match that is not counted).
 
 Every figure is the median in microseconds of CPU time of one `Matcher.match` with its claim.  *full* is the
-no (`Busy`) on the full machine, *never* the no (`Infeasible`) to a request that can never run, each asked
-with a count that was not asked before (policy `first`).  *bare* is the baseline of the same process: first
-fit in NumPy, one array of free units a resource over all nodes, which are read to the end every time; no
-unit ids, no claims of vertices, no policies, nothing but whole numbers.
+no (`Busy`) on the full machine, *never* the no (`Infeasible`) to more copies than the machine ever holds,
+*too large* the no to copies that no node can host; each asked as it was never asked before (policy `first`).
+*bare* is the baseline of the same process: first fit in NumPy, one array of free units a resource over all
+nodes, which are read to the end every time; no unit ids, no claims of vertices, nothing but whole numbers.
 
 Each machine is measured in a process of its own.
 """
@@ -49,12 +49,17 @@ MEASURED, BURSTS = 1_024, 64
 
 @dataclass(frozen=True)
 class Case:
-    """A request with its count open (``{}``), how many of them one node hosts, and the baseline's needs."""
+    """A request with its count open (``{}``), how many copies one node hosts, and what the baseline does.
+
+    `bare` is (way, count, cores, gpus): units on any nodes, distinct nodes, or idle nodes; `large` is the
+    request of copies that no node hosts.
+    """
 
     shape: str
     unit: int
     per_node: int
     bare: tuple
+    large: str
     kinds: tuple = KINDS
 
     def of(self, times):
@@ -66,13 +71,19 @@ class Case:
         return self.shape.format(self.unit)
 
 
-#: `bare` is (copies, cores, gpus) of units on any nodes, or (nodes, cores, gpus, idle?) of distinct nodes.
 CASES = (
-    Case("slot={}/core", 1, 64, ("units", 1, 1, 0)),
-    Case("slot={}/[core=2;gpu]", 16, 4, ("units", 16, 2, 1)),
-    Case("node={}/slot=4/[core=2;gpu]", 4, 1, ("nodes", 4, 8, 4)),
-    Case("slot={}/node", 4, 1, ("idle", 4, CORES, GPUS)),
-    Case("slot={}/node/socket=2/core=16", 4, 1, ("idle", 4, CORES, GPUS), ("sockets",)),
+    Case("slot={}/core", 1, 64, ("units", 1, 1, 0), "slot=1/core={}"),
+    Case("slot={}/[core=2;gpu]", 16, 4, ("units", 16, 2, 1), "slot=16/[core={};gpu]"),
+    Case("node={}/slot=4/[core=2;gpu]", 4, 1, ("nodes", 4, 8, 4), "node=4/slot=4/[core={};gpu]"),
+    Case("slot={}/node", 4, 1, ("idle", 4, CORES, GPUS), "slot=4/node/core={}"),
+    Case(
+        "slot={}/node/socket=2/core=16",
+        4,
+        1,
+        ("idle", 4, CORES, GPUS),
+        "slot=4/node/socket=2/core={}",
+        ("sockets",),
+    ),
 )
 
 
@@ -143,19 +154,20 @@ def with_policy(cluster, case, policy):
 
 
 def negatives(matcher, case):
-    """Medians of the no on a full machine and of the no to what can never run."""
+    """Medians of the no on a full machine, to more than there is, and to what no node can host."""
     nodes = len(matcher.index)
-    full, never = [], []
+    full, never, large = [], [], []
     for more in range(1, 51):
         for times, jobspec, answer in (
             (full, case.of(1 + more), ss.Busy),
             (never, case.of(nodes * case.per_node + more), ss.Infeasible),
+            (large, ss.Jobspec.from_shape(case.large.format(CORES + more)), ss.Infeasible),
         ):
             began = time.process_time()
             found = matcher.match(jobspec)
             times.append(time.process_time() - began)
             assert isinstance(found, answer), f"{jobspec.to_shape()} is {found.status}"
-    return median_us(full), median_us(never)
+    return median_us(full), median_us(never), median_us(large)
 
 
 class Bare:
@@ -210,7 +222,7 @@ def measure(nodes, kind, policies):
             for policy in policies:
                 row[policy], matcher = with_policy(cluster, case, policy)
                 if policy == "first":
-                    row["full"], row["never"] = negatives(matcher, case)
+                    row["full"], row["never"], row["too large"] = negatives(matcher, case)
                 del matcher
                 gc.collect()
             rows.append(row)
@@ -266,7 +278,7 @@ def measured(nodes, kind, policies):
 
 def table(sizes, kinds, policies):
     """Print the table as Markdown, a line at a time, and return its rows."""
-    head = ["machine", "request", "bare", *policies, "full", "never"]
+    head = ["machine", "request", "bare", *policies, "full", "never", "too large"]
     print(f"| {' | '.join(head)} |\n|{'---|' * len(head)}", flush=True)
     rows = []
     for kind in kinds:
