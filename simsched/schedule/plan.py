@@ -61,12 +61,7 @@ class Plan:
 
     def claim(self, job: int, selection: Selection, end: float) -> None:
         """Start a job on `selection`, expected to end at `end` (seconds; inf: nobody knows)."""
-        targets = selection.targets
-        available = self.available
-        self.idle -= len(targets)
-        if not self._whole:
-            self.idle += int(count_nonzero(available.use[targets]))
-        available.claim(selection)
+        self.idle -= self.available.claim(selection, alone=self._whole)
         self.held[job] = selection
         self._until[job] = end
         at = bisect_right(self._ends, end)
@@ -76,14 +71,9 @@ class Plan:
     def release(self, job: int) -> Selection:
         """End a job: give back what it held, and return it."""
         selection = self.held.pop(job)
-        targets = selection.targets
-        available = self.available
-        available.release(selection)
-        self.idle += len(targets)
-        if not self._whole:
-            self.idle -= int(count_nonzero(available.use[targets]))
+        self.idle += self.available.release(selection, alone=self._whole)
         if not self.all_up:
-            self.idle = idle_targets(available)
+            self.idle = idle_targets(self.available)
         end = self._until.pop(job)
         at = bisect_left(self._ends, end)
         while self._jobs[at] != job:
