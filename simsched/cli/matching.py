@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     Answers: TypeAlias = Sequence[tuple["Asked", Outcome]]
 
-FILE_ENDINGS = (".yaml", ".yml", ".json", ".jsonl", ".gz")
+FILE_ENDINGS = (".yaml", ".yml", ".json", ".jsonl", ".xml", ".gz")
 
 
 class Asked(NamedTuple):
@@ -134,9 +134,10 @@ def _exists(path: Path) -> bool:
 
 
 def _from_file(argument: str) -> list[Asked]:
+    from simsched.cli.job_objects import tell
     from simsched.formats.jobspec import load_jobspecs
 
-    jobspecs = load_jobspecs(argument)
+    jobspecs = load_jobspecs(argument, warn=tell)
     name = "stdin" if argument == "-" else argument
     if not jobspecs:
         raise ConfigError("there is no jobspec in this file", where=name)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 import re
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from simsched.errors import ConfigError, SimschedError
+from simsched.errors import ConfigError, FormatError, SimschedError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -17,9 +17,11 @@ if TYPE_CHECKING:
     from simsched.formats.validate import Report
     from simsched.formats.vertex import ResourceVertex
 
+T = TypeVar("T")
+
 REQUEST_KINDS = ("jobspec", "v1", "shape", "constraint")
 OTHER_KINDS = ("r", "jgf", "cluster", "sss", "swf", "workload")
-TARGETS = ("shape", "jobspec", "v1", "json", "yaml", "rfc31", "rfc35")
+TARGETS = ("shape", "jobspec", "v1", "json", "yaml", "rfc31", "rfc35", "jobs", "jsonl", "sss")
 
 
 class _WithCommand(argparse.ArgumentParser):
@@ -88,13 +90,19 @@ def _register_convert(subparsers: Subparsers) -> None:
     parser = subparsers.add_parser(
         "convert",
         help="turn one job format into another",
-        description="Convert jobspecs and shapes, and constraints (rfc31: JSON, rfc35: text). json and yaml "
-        "keep what the file holds and change its syntax.",
+        description="Convert jobspecs, shapes and SSS Job Objects (sss), and constraints (rfc31: JSON, "
+        "rfc35: text). json and yaml keep what the file holds and change its syntax; jobs (jobs.yaml) and "
+        "jsonl are workloads, made of Job Objects.",
         usage="simsched convert [options] FILE --to TARGET [-- COMMAND…]",
     )
     parser.__class__ = _WithCommand
-    parser.add_argument("file", metavar="FILE", help="jobspecs, shapes or a constraint; - reads stdin")
+    parser.add_argument(
+        "file", metavar="FILE", help="jobspecs, shapes, Job Objects or a constraint; - reads stdin"
+    )
     parser.add_argument("--to", required=True, choices=TARGETS)
+    parser.add_argument(
+        "--cluster", metavar="CLUSTER", help="what patterns in Job Objects are matched against"
+    )
     parser.add_argument("--format", choices=("yaml", "json"), help="syntax of jobspec and v1; default: yaml")
     _job_options(parser)
     parser.set_defaults(run=convert)
@@ -134,10 +142,20 @@ def _resources(args: argparse.Namespace) -> list[tuple[ResourceVertex, ...]]:
     if args.source is not None or args.shape == "-":
         from simsched.formats.requests import load_resources
 
-        return load_resources(args.source or "-")
+        return _some(load_resources(args.source or "-"), args.source or "-")
     from simsched.formats.shape import parse_shape
 
     return [parse_shape(args.shape)]
+
+
+def _some(found: list[T], path: str) -> list[T]:
+    """Return what was found in a file; `SimschedError` if that is nothing."""
+    if not found:
+        where = "standard input" if path == "-" else path
+        raise FormatError(
+            "there is no request in it", where=where, expected="jobspecs, shapes or Job Objects"
+        )
+    return found
 
 
 def _jobs(args: argparse.Namespace) -> list[Jobspec]:
@@ -145,7 +163,7 @@ def _jobs(args: argparse.Namespace) -> list[Jobspec]:
     if args.source is not None or args.shape == "-":
         from simsched.formats.requests import load_requests
 
-        return load_requests(args.source or "-", **options)
+        return _some(load_requests(args.source or "-", **options), args.source or "-")
     from simsched.formats.jobspec import Jobspec
 
     return [Jobspec.from_shape(args.shape, **options)]
@@ -398,10 +416,21 @@ def convert(args: argparse.Namespace) -> int:
     """Write the requests of a file in another form."""
     if args.to in {"rfc31", "rfc35"}:
         return _convert_constraint(args)
-    from simsched.formats.requests import load_requests
+    from simsched.formats.text import read_text
 
-    options = {name: getattr(args, name) for name in ("duration", "constraint", "queue", "command")}
-    jobs = load_requests(args.file, **options)
+    where = "standard input" if args.file == "-" else args.file
+    text = read_text(args.file)
+    if args.to in {"jobs", "jsonl"}:
+        from simsched.cli.job_objects import workload_lines
+
+        _print_lines(workload_lines(args, text, where, args.to))
+        return 0
+    if args.to == "sss":
+        from simsched.cli.job_objects import as_objects
+
+        _write(as_objects(args, text, where, _requests))
+        return 0
+    jobs = _requests(args, text, where)
     if args.to == "shape":
         _print_lines(job.to_shape() for job in jobs)
         return 0
@@ -412,6 +441,23 @@ def convert(args: argparse.Namespace) -> int:
     form = args.to if args.to in {"json", "yaml"} else args.format or "yaml"
     _emit([job.to_dict() for job in jobs], form, str)
     return 0
+
+
+def _requests(args: argparse.Namespace, text: str, where: str) -> list[Jobspec]:
+    """Return the jobspecs of a text; `SimschedError` where it has none."""
+    from simsched.formats.requests import is_xml, overridden, requests_of
+
+    options = {name: getattr(args, name) for name in ("duration", "constraint", "queue", "command")}
+    if is_xml(text):
+        from simsched.cli.job_objects import records_of, tell_losses
+
+        records = records_of(args, text, where)
+        tell_losses(records)
+        given = {key: value for key, value in options.items() if value is not None}
+        jobs = overridden([record.jobspec for record in records], given)
+    else:
+        jobs = requests_of(text, where, **options)
+    return _some(jobs, args.file)
 
 
 def _convert_constraint(args: argparse.Namespace) -> int:

@@ -25,7 +25,7 @@ from simsched.formats.task import ONCE, Task
 from simsched.formats.vertex import ResourceVertex
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from simsched.formats.faults import Fault
@@ -336,23 +336,28 @@ def _fits_v1(tasks: list[TaskRecord], attributes: AttributesRecord | None) -> bo
 # ---------------------------------------------------------------- files
 
 
-def read_jobspecs(path: str | Path) -> list[Jobspec]:
-    """Return the jobspecs of a file: JSON Lines, a JSON document or list, YAML documents.
+def read_jobspecs(path: str | Path, *, warn: Callable[[FormatError], None] | None = None) -> list[Jobspec]:
+    """Return the jobspecs of a file: JSON Lines, a JSON document or list, YAML documents, Job Objects.
 
+    `warn` is told what Job Objects say under the awareness policy Warn and nobody here can do.
     Raises `FormatError`: the first fault of the file with its place, and how many more there are.
     """
     from simsched.formats.text import read_text
 
-    return jobspecs_of(read_text(path), "standard input" if str(path) == "-" else str(path))
+    return jobspecs_of(read_text(path), "standard input" if str(path) == "-" else str(path), warn=warn)
 
 
-def jobspecs_of(text: str, where: str) -> list[Jobspec]:
+def jobspecs_of(text: str, where: str, *, warn: Callable[[FormatError], None] | None = None) -> list[Jobspec]:
     """Return the jobspecs of a text, as `read_jobspecs` does."""
     from simsched.formats.text import detect_kind
 
     kind = detect_kind(text)
+    if kind == "xml":
+        from simsched.formats.requests import job_objects
+
+        return [record.jobspec for record in job_objects(text, where, warn=warn)]
     if kind not in {"json", "jsonl", "yaml"}:
-        raise FormatError("this is no jobspec", where=where, expected="YAML or JSON")
+        raise FormatError("this is no jobspec", where=where, expected="YAML, JSON or Job Objects")
     with _without_collector():
         jobs = _from_lines(text) if kind == "jsonl" else _from_documents(text, where)
     if jobs is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -319,8 +319,11 @@ def load_jobspec(path: str | Path) -> Jobspec:
     return jobs[0]
 
 
-def load_jobspecs(path: str | Path) -> list[Jobspec]:
-    """Return the jobspecs of a file: YAML with one document or several, JSON, or JSON Lines."""
+def load_jobspecs(path: str | Path, *, warn: Callable[[FormatError], None] | None = None) -> list[Jobspec]:
+    """Return the jobspecs of a file: YAML with one document or several, JSON, JSON Lines, Job Objects.
+
+    `warn` is told what Job Objects say under the awareness policy Warn and nobody here can do.
+    """
     from simsched.formats.bulk import read_jobspecs
 
-    return read_jobspecs(path)
+    return read_jobspecs(path, warn=warn)

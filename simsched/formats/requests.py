@@ -9,10 +9,11 @@ from simsched.errors import FormatError
 from simsched.formats.shape import parse_shape
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from simsched.formats.jobspec import Jobspec
+    from simsched.formats.sss import JobRecord, Names
     from simsched.formats.vertex import ResourceVertex
 
 
@@ -42,12 +43,14 @@ def load_resources(path: str | Path) -> list[tuple[ResourceVertex, ...]]:
     """Return the resources lists of a file; ``-`` reads stdin.
 
     The file holds jobspecs, bare resources lists, or dictionaries with at least `resources`, in
-    YAML or JSON, or shapes, one a line.  Raises `FormatError`.
+    YAML or JSON, or shapes, one a line, or SSS Job Objects.  Raises `FormatError`.
     """
     from simsched.formats.text import detect_kind, read_text
 
     text = read_text(path)
     where = "standard input" if str(path) == "-" else str(path)
+    if is_xml(text):
+        return [record.jobspec.resources for record in job_objects(text, where)]
     if looks_like_shapes(text) or detect_kind(text) == "text":
         return [parse_shape(shape, place) for shape, place in read_shapes(text, where)]
     return [_resources(document, text, where, i) for i, document in enumerate(_documents(text, where))]
@@ -82,22 +85,64 @@ def _resources(document: Any, text: str, where: str, number: int) -> tuple[Resou
     return build_resources(resources)
 
 
-def load_requests(path: str | Path, **options: Any) -> list[Jobspec]:
-    """Return the jobspecs of a file of jobspecs or shapes; `options` are those of `from_shape`.
+def is_xml(text: str) -> bool:
+    """Whether a text is XML, and so, as a request, a document of Job Objects.
 
-    Options with a value override what a jobspec of the file says.  Raises `FormatError`.
+    >>> is_xml("  <Job/>"), is_xml("core=4")
+    (True, False)
+    """
+    return text[:100].lstrip("\ufeff \t\r\n").startswith("<")
+
+
+def job_objects(
+    text: str,
+    where: str,
+    *,
+    names: Callable[[], Names] | None = None,
+    warn: Callable[[FormatError], None] | None = None,
+) -> tuple[JobRecord, ...]:
+    """Return the jobs of a document of SSS Job Objects.
+
+    `names` gives what a cluster has, should patterns be matched against it; `warn` is told what
+    the awareness policy Warn lets pass.  Raises `FormatError`.
+    """
+    from simsched.formats.sss import job_records, read_document
+
+    has_patterns = names is not None and ("Pattern" in text or "Match" in text)
+    document = read_document(text, where)
+    records, warnings = job_records(document, where, cluster=names() if names and has_patterns else None)
+    if warn is not None:
+        for warning in warnings:
+            warn(warning)
+    return records
+
+
+def load_requests(path: str | Path, **options: Any) -> list[Jobspec]:
+    """Return the jobspecs of a file, as `requests_of` does with its text.  Raises `FormatError`."""
+    from simsched.formats.text import read_text
+
+    return requests_of(read_text(path), "standard input" if str(path) == "-" else str(path), **options)
+
+
+def requests_of(text: str, where: str, **options: Any) -> list[Jobspec]:
+    """Return the jobspecs of a text of jobspecs or shapes; `options` are those of `from_shape`.
+
+    Options with a value override what a jobspec of the text says.  Raises `FormatError`.
     """
     from simsched.formats.bulk import jobspecs_of
-    from simsched.formats.jobspec import Jobspec
-    from simsched.formats.text import detect_kind, read_text
+    from simsched.formats.text import detect_kind
 
-    text = read_text(path)
-    where = "standard input" if str(path) == "-" else str(path)
     given = {key: value for key, value in options.items() if value is not None}
     if looks_like_shapes(text) or detect_kind(text) == "text":
         shapes = read_shapes(text, where)
         return [_from_shape(shape, place, given) for shape, place in shapes]
-    jobs = jobspecs_of(text, where)
+    return overridden(jobspecs_of(text, where), given)
+
+
+def overridden(jobs: list[Jobspec], given: dict[str, Any]) -> list[Jobspec]:
+    """Return jobspecs with what is given (options of `from_shape`) in place of what they say."""
+    from simsched.formats.jobspec import Jobspec
+
     if not given:
         return jobs
     donor = Jobspec.from_shape("slot/core", **given)

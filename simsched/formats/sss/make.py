@@ -60,6 +60,8 @@ def job_element(
     if jobspec.constraint is not None:
         asked += constraint_elements(jobspec.constraint)
     scopes = [vertex for vertex in jobspec.resources if vertex.type in ("node", "slot")]
+    if not scopes:
+        raise _cannot("a request without a slot")
     asked += [_resource(vertex) for vertex in jobspec.resources if vertex.type not in ("node", "slot")]
     if len(scopes) == 1:
         more, counts = _scope(jobspec, scopes[0], alone=True)

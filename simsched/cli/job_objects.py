@@ -1,0 +1,105 @@
+"""``simsched convert``: SSS Job Objects into jobspecs, shapes and workloads, and jobspecs into them."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from simsched.errors import ConfigError
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Callable, Iterator, Sequence
+
+    from simsched.errors import SimschedError
+    from simsched.formats.jobspec import Jobspec
+    from simsched.formats.sss import JobRecord, Names
+
+
+def records_of(args: argparse.Namespace, text: str, where: str) -> tuple[JobRecord, ...]:
+    """Return the jobs of a text, patterns matched against ``--cluster``; warnings go to stderr."""
+    from simsched.formats.requests import job_objects
+
+    return job_objects(text, where, names=_names(args.cluster), warn=tell)
+
+
+def _names(cluster: str | None) -> Callable[[], Names] | None:
+    """Return what gives the names of a cluster, which is loaded only when they are asked for."""
+    if cluster is None:
+        return None
+
+    def names() -> Names:
+        from simsched.cli.reading import names_of
+        from simsched.graph.cluster import load_cluster
+
+        return names_of(load_cluster(cluster))
+
+    return names
+
+
+def tell(warning: SimschedError) -> None:
+    """Print a warning."""
+    sys.stderr.write(f"simsched: warning: {warning}\n")
+
+
+def tell_losses(records: Sequence[JobRecord]) -> None:
+    """Say what the jobs say and a jobspec does not hold."""
+    from simsched.formats.sss.unmapped import not_in_jobspec
+
+    lost = not_in_jobspec(record.element for record in records)
+    if lost:
+        several = len(records) > 1
+        words = (f"{name} ({count})" if several else name for name, count in lost.items())
+        sys.stderr.write(f"note: not in the jobspec: {', '.join(words)}\n")
+
+
+def workload_lines(args: argparse.Namespace, text: str, where: str, kind: str) -> Iterator[str]:
+    """Return the lines of the workload that Job Objects are, in a format that workloads are written in.
+
+    Raises
+    ------
+    ConfigError
+        if the text holds requests without times.
+    """
+    from pathlib import Path
+
+    from simsched.bundled import plain_name
+    from simsched.formats.requests import is_xml
+    from simsched.workload.mapping import Reading
+    from simsched.workload.save import lines_of
+    from simsched.workload.sss_jobs import read_sss
+
+    if not is_xml(text):
+        raise ConfigError(
+            f"only Job Objects become a workload ({kind}) here", where=where, expected="workload convert"
+        )
+    name = "" if args.file == "-" else plain_name(Path(args.file))
+    workload = read_sss(text, Reading(source=where, name=name, names=_names(args.cluster)))
+    for note in filter(None, workload.header.get("Note", "").split("\n")):
+        sys.stderr.write(f"simsched: warning: {note}\n")
+    return lines_of(workload, kind)
+
+
+def as_objects(
+    args: argparse.Namespace,
+    text: str,
+    where: str,
+    requests: Callable[[argparse.Namespace, str, str], list[Jobspec]],
+) -> str:
+    """Return a document of Job Objects: the one that the text is, or made of its requests, numbered from 1.
+
+    Raises
+    ------
+    RequestError
+        that names what a Job Object cannot say.
+    """
+    from simsched.formats.requests import is_xml
+    from simsched.formats.sss import Element, job_element, read_document, write_xml
+
+    if is_xml(text):
+        document = read_document(text, where)
+        for warning in document.warnings:
+            tell(warning)
+        return document.to_xml()
+    made = [job_element(job, str(number)) for number, job in enumerate(requests(args, text, where), 1)]
+    return write_xml(made[0] if len(made) == 1 else Element("Data", (), "", tuple(made)))

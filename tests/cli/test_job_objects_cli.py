@@ -1,0 +1,130 @@
+"""Job Objects on the command line: convert, shape --from, match; what is said in vain is told."""
+
+from __future__ import annotations
+
+import io
+import sys
+from pathlib import Path
+
+import pytest
+
+from simsched.cli import main
+from simsched.formats.jobspec import Jobspec
+from simsched.formats.text import load_yaml
+
+HERE = Path(__file__).parents[1] / "formats"
+
+REFUSED = "standard input:5:3: Deadline: no policy here plans for deadlines\n"
+JOB = """<Job{policy}>
+  <Id>1</Id>
+  <User>amy</User>
+  <Charge>3</Charge>
+  <Deadline{own}>2000</Deadline>
+  <Requested><Processors>4</Processors><Duration>60</Duration></Requested>
+</Job>
+"""
+
+
+@pytest.fixture
+def run(capsys, monkeypatch):
+    """Run a command line; (status, stdout, stderr) comes back."""
+
+    def runner(*arguments, stdin=""):
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin.encode())))
+        status = main([str(argument) for argument in arguments])
+        out, err = capsys.readouterr()
+        return status, out, err
+
+    return runner
+
+
+def test_the_three_examples_of_the_document_become_jobspecs(run):
+    assert run("convert", HERE / "sss_simple.xml", "--to", "shape")[:2] == (0, "slot=16/core\n")
+    status, out, err = run("convert", HERE / "sss_moderate.xml", "--to", "jobspec")
+    job = Jobspec.from_dict(load_yaml(out))
+    assert (status, job.to_shape(), job.duration) == (0, "slot=12+/[core;memory=2+{unit:GiB}]", 3600)
+    assert job.system["environment"] == {"PATH": "/usr/bin:/home/peterk"}
+    assert err == (
+        "note: not in the jobspec: User, Application, Machine, QualityOfService, State, "
+        "StartTime, EndTime, Charge, Delivered\n"
+    )
+    elaborate = HERE / "sss_elaborate.xml"
+    status, out, err = run("convert", elaborate, "--to", "shape")
+    assert (status, out) == (2, "")
+    assert f"{elaborate}:80:9: pattern 'fr15n.*' needs a cluster (expected hosts to match)" in err
+    status, out, err = run("convert", elaborate, "--to", "shape", "--cluster", "colony")
+    assert (status, out.count("\n")) == (0, 2)
+    assert 'node=4{id:"fr15n[01-08]"}/slot=3-4{Slave}' in out
+    assert "warning: " in err
+    assert "Jumbo-Frame of one task group is put on the whole job" in err
+
+
+@pytest.mark.parametrize(
+    ("policy", "own", "status", "said"),
+    [
+        ("", "", 2, f"simsched: error: {REFUSED}"),
+        (
+            ' awarenessPolicy="Warn"',
+            "",
+            0,
+            f"simsched: warning: {REFUSED}note: not in the jobspec: User, Charge\n",
+        ),
+        ("", ' awarenessPolicy="Ignore"', 0, "note: not in the jobspec: User, Charge\n"),
+        (' awarenessPolicy="Ignore"', "", 0, ""),
+    ],
+)
+def test_what_has_no_mapping_is_reported_as_the_policy_says(run, policy, own, status, said):
+    text = JOB.format(policy=policy, own=own)
+    found = run("convert", "-", "--to", "shape", stdin=text)
+    assert found == (status, "slot=4/core\n" if status == 0 else "", said)
+
+
+def test_job_objects_as_a_workload_keep_their_times(run, tmp_path):
+    jobs = tmp_path / "jobs.yaml"
+    text = run("convert", "job-objects.xml", "--to", "jobs")
+    assert text[0] == 2  # a file, not a bundled name
+    source = Path(__file__).parents[2] / "workloads" / "job-objects.xml"
+    status, out, _ = run("convert", source, "--to", "jobs")
+    assert status == 0
+    jobs.write_text(out)
+    status, out, _ = run("workload", "show", jobs)
+    assert (status, "5 jobs" in out) == (0, True)
+    status, _, err = run("convert", "-", "--to", "jobs", stdin="slot=2/core")
+    assert (status, "only Job Objects become a workload (jobs) here" in err) == (2, True)
+
+
+SHAPES = ["slot=16/core", "slot=3/core=2", "node=2/slot=4/core", "slot=2/[core=3;memory=2{unit:GiB}]"]
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_shapes_go_to_job_objects_and_back(run, shape):
+    status, text, _ = run("convert", "-", "--to", "sss", stdin=shape)
+    assert status == 0
+    assert run("convert", "-", "--to", "shape", stdin=text)[:2] == (0, f"{shape}\n")
+    assert run("convert", "-", "--to", "sss", stdin=text)[1] == text
+
+
+def test_what_no_job_object_can_say_is_named(run):
+    for shape, what in (("core=4", "a request without a slot"), ("slot=2/[core;gpu]", "gpu in a slot")):
+        status, out, err = run("convert", "-", "--to", "sss", stdin=shape)
+        assert (status, out) == (2, "")
+        assert f"a Job Object cannot say: {what}" in err
+
+
+def test_options_override_and_shapes_match_and_feasible_read_job_objects_too(run, tmp_path):
+    path = tmp_path / "job.xml"
+    path.write_text("<Job><Id>1</Id><Processors>2</Processors><Queue>slow</Queue></Job>")
+    _, out, _ = run("convert", path, "--to", "v1", "--duration", "5m", "--queue", "quick", "--", "app", "-x")
+    job = Jobspec.from_dict(load_yaml(out))
+    assert (job.duration, job.queue, job.tasks[0].command) == (300, "quick", ("app", "-x"))
+    assert run("shape", "--from", path)[:2] == (0, "slot=2/core\n")
+    assert run("feasible", "tiny", path)[0] == 0
+    assert '"core": "0-1"' in run("match", "tiny", path)[1]
+
+
+def test_an_empty_input_is_an_error(run):
+    nothing = "there is no request in it (expected jobspecs, shapes or Job Objects)"
+    said = f"simsched: error: standard input: {nothing}\n"
+    assert run("shape", "-") == (2, "", said)
+    assert run("shape", "-", "--jobspec", stdin="# nothing\n") == (2, "", said)
+    assert run("convert", "-", "--to", "yaml", stdin="\n") == (2, "", said)
