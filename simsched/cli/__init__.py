@@ -39,6 +39,8 @@ VERBS: dict[str, tuple[str, str]] = {
     "report": ("reports", "tables and metrics of one run, or of several compared"),
     "plot": ("reports", "pictures of a run"),
     "sweep": ("sweeps", "perform the runs of a study: many machines, loads, policies, seeds"),
+    "size": ("sizing", "the smallest machine that meets a target"),
+    "headroom": ("sizing", "how much more load a machine takes before a target breaks"),
     "cluster": ("clusters", "show, make and convert clusters"),
     "workload": ("workloads", "show, make and convert workloads"),
     "demo": ("demo", "a real study in under a minute"),

@@ -120,6 +120,14 @@ def _function(name: str) -> Callable[[Any, Sequence[Run]], None]:
 def save(kind: str, runs: Sequence[Run], target: str | Path, *, dpi: int = 144, dark: bool = False) -> None:
     """Draw a kind of picture into a .png, .svg or .pdf file; the same runs give the same bytes."""
     path = Path(target)
+    stamp = stamp_of(path, dpi)
+    figure = draw(kind, runs, dark=dark)
+    with _matplotlib(dark):
+        figure.savefig(path, dpi=dpi, metadata=stamp)
+
+
+def stamp_of(path: Path, dpi: int) -> dict[str, Any]:
+    """Return the metadata with which a picture is the same every time; ConfigError for an ending or dpi."""
     ending = path.suffix.lower()
     if ending not in ENDINGS:
         raise ConfigError(
@@ -129,7 +137,4 @@ def save(kind: str, runs: Sequence[Run], target: str | Path, *, dpi: int = 144, 
         )
     if not 1 <= dpi <= MAX_DPI:
         raise ConfigError(f"{dpi} dots per inch", expected=f"1 to {MAX_DPI}")
-    stamp = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(ending, {"Software": "simsched"})
-    figure = draw(kind, runs, dark=dark)
-    with _matplotlib(dark):
-        figure.savefig(path, dpi=dpi, metadata=stamp)
+    return {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(ending, {"Software": "simsched"})

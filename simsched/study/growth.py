@@ -39,6 +39,10 @@ class Growth:
         """Return the edits (see `edits`) that give the machine so many."""
         return () if value == self.current else tuple(one.replace("{}", str(value)) for one in self.template)
 
+    def number(self, value: int) -> float:
+        """Return the number as it is."""
+        return value
+
     def phrase(self, value: int) -> str:
         """Write a number of them.
 

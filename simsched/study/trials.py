@@ -211,15 +211,16 @@ def never(task: Task) -> tuple[int, str]:
     return len(found), f"job {workload.jobs[first].id}: {found[first]}"
 
 
-def seeded(base: Task, number: int, block: str | None) -> Task:
-    """Return the task of one seed; `block` is the length of resampled blocks, or None.
+def seeded(base: Task, number: int, block: str | None, steps: tuple[str, ...] = ()) -> Task:
+    """Return the task of one seed.
 
-    The resampling comes after the steps that the task has.
+    The resampling (in blocks of `block`, or of what suits the workload) comes after the steps that
+    the task has, and `steps` come last: what is drawn does not depend on them.
     """
-    task = base.changed(seed=base.seed + number)
-    if number == 0 or base.workload.kind == MODEL:
-        return task
-    return task.changed(transforms=(*base.transforms, f"resample({block})" if block else "resample"))
+    drawn: tuple[str, ...] = ()
+    if number and base.workload.kind != MODEL:
+        drawn = (f"resample({block})" if block else "resample",)
+    return base.changed(seed=base.seed + number, transforms=(*base.transforms, *drawn, *steps))
 
 
 def check_seeds(seeds: int) -> None:

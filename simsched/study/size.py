@@ -1,0 +1,261 @@
+"""`size`: the smallest machine that meets the targets; and what `headroom` shares with it."""
+
+from __future__ import annotations
+
+import json
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from simsched.errors import ConfigError
+from simsched.study.answer import SIZE, Answer, Seeds
+from simsched.study.cache import INPUTS
+from simsched.study.executors import open_executor
+from simsched.study.growth import NODES, growth_of
+from simsched.study.search import CHECKS, Search, smallest
+from simsched.study.stats import CONFIDENCE, check_confidence
+from simsched.study.target import parse_targets
+from simsched.study.task import MODEL, Measure, Source, Task
+from simsched.study.trials import CRITERIA, EVERY, Bench, Rule, check_seeds, seeded, wanted
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from concurrent.futures import Executor
+
+    from simsched.graph.cluster import Cluster
+    from simsched.study.target import Target
+    from simsched.study.trials import Trial
+    from simsched.workload.job import Workload
+
+SEEDS = 5
+#: how many times today's size a search goes to, unless told
+REACH = 16
+MAX_SIZE = 1_000_000
+#: what load is scaled by → the step of a workload
+BY = {"arrival": "load", "runtime": "runtime"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ask:
+    """What both questions need to know; fields are those of `size` and `headroom`."""
+
+    cluster: Cluster | str | Path
+    workload: Workload | str | Path
+    targets: str | Target | Iterable[str | Target]
+    load: float = 1.0
+    by: str = "arrival"
+    seeds: int = SEEDS
+    seed: int = 0
+    block: str | None = None
+    meet: str = EVERY
+    confidence: float = CONFIDENCE
+    checks: int = CHECKS
+    warm_up: float = 0.0
+    drain: float = 0.0
+    allow_infeasible: bool = False
+    transforms: tuple[str, ...] = ()
+    reading: Mapping[str, Any] = field(default_factory=dict)
+    options: Mapping[str, Any] = field(default_factory=dict)
+    workers: int | None = None
+    scheduler: str | None = None
+    hpc: str | None = None
+    executor: Executor | None = None
+    runs: Path | None = None
+    progress: Callable[[Trial], None] | None = None
+
+
+def size(
+    cluster: Cluster | str | Path,
+    workload: Workload | str | Path,
+    targets: str | Target | Iterable[str | Target],
+    *,
+    grow: str = NODES,
+    least: int | None = None,
+    most: int | None = None,
+    **ask: Any,
+) -> Answer:
+    """Search for the smallest machine that meets the targets.
+
+    Parameters
+    ----------
+    cluster, workload : values, files or bundled names.
+    targets : such as ``p95_wait<=1h``; one or several (see `target`).
+    grow : what is varied: ``nodes``, a group of nodes, ``gpus`` … (see `growth.growth_of`).
+    least, most : the range; by default 1, and 16 times today's number.
+    ask : `load` (times today's), `by` (``arrival``, ``runtime``), `seeds`, `seed`, `block` (of
+        resampled traces, ``7d``), `meet` (``every`` seed, the ``mean``, ``confident``), `confidence`,
+        `checks`, `warm_up` and `drain` (s), `allow_infeasible`, `transforms` (steps), `reading`
+        (keywords of `load_workload`), `options` (keys of a configuration file), `workers`,
+        `scheduler`, `hpc`, `executor` (see `open_executor`), `runs` (keeps the run directories)
+        and `progress`.
+
+    Returns
+    -------
+    Answer
+        true if there is such a machine; ``.value`` is its size, ``.sentence`` says it in words.
+
+    Raises
+    ------
+    SimschedError
+        for a target, an option or an input that is none.
+    """
+    wish = Ask(cluster=cluster, workload=workload, targets=targets, **ask)
+    with open_bench(wish) as (base, bench, seeds):
+        growth = growth_of(grow, base.cluster)
+        low, high = _range(least, most, growth.current)
+        steps = load_steps(wish.by, wish.load)
+        bench.make = lambda value, number: seeded(base, number, wish.block, steps).changed(
+            edits=growth.edits(value), settings={growth.noun: value}
+        )
+        search = smallest(lambda n: bench.trial(n).eased, low, high, start=growth.current, checks=wish.checks)
+        value, limit = _within(bench, search)
+    below = None if search.answer is None or not search.below_fails else search.answer - 1
+    about = about_of(base, growth={"what": growth.text, "today": growth.current}, load=wish.load, by=wish.by)
+    return Answer(SIZE, growth, bench.rule, seeds, value, below, limit, search, bench.trials,
+                  growth.current, about)  # fmt: skip
+
+
+def _range(least: int | None, most: int | None, today: int) -> tuple[int, int]:
+    low = 1 if least is None else least
+    high = max(REACH * today, low, 1) if most is None else most
+    for name, value in (("least", low), ("most", high)):
+        if not 0 <= value <= MAX_SIZE:
+            raise ConfigError(f"a size of {value:,}", where=f"--{name[:3]}", expected=f"0 to {MAX_SIZE:,}")
+    return low, high
+
+
+def _within(bench: Bench, search: Search) -> tuple[int | None, int | None]:
+    """Return the smallest size that meets all targets, and the largest where some target sets one."""
+    found = search.answer
+    if found is None or not bench.trial(found).met:
+        return None, None
+    if all(target.eases for target in bench.rule.targets):
+        return found, None
+    over = smallest(lambda n: not bench.trial(n).met, found, search.high, start=found, checks=0)
+    return found, search.high if over.answer is None else over.answer - 1
+
+
+# ------------------------------------------------------------ what headroom shares
+
+
+@contextmanager
+def open_bench(wish: Ask) -> Iterator[tuple[Task, Bench, Seeds]]:
+    """Check a wish, and open the workers; the bench lacks only what a value means (`Bench.make`)."""
+    rule = rule_of(wish)
+    base = Task(
+        cluster_source(wish.cluster),
+        workload_source(wish.workload, wish.reading),
+        transforms=tuple(wish.transforms),
+        options=dict(wish.options),
+        seed=wish.seed,
+        measure=Measure(wish.warm_up, wish.drain, figures=wanted(rule.targets)),
+    )
+    seeds = _seeds(wish, base)
+    places = {"workers": wish.workers, "scheduler": wish.scheduler, "hpc": wish.hpc}
+    with open_executor(**places, executor=wish.executor) as workers:  # type: ignore[arg-type]
+        workers.send([base.cluster, base.workload])
+        bench = Bench(
+            lambda *_: base,
+            rule,
+            seeds.count,
+            workers,
+            allow_infeasible=wish.allow_infeasible,
+            folder=wish.runs,
+            progress=wish.progress,
+        )
+        yield base, bench, seeds
+
+
+def rule_of(wish: Ask) -> Rule:
+    """Return what meeting the targets means; ConfigError for a criterion or a confidence that is none."""
+    if wish.meet not in CRITERIA:
+        raise ConfigError(f"unknown criterion {wish.meet!r}", where="--meet", expected=", ".join(CRITERIA))
+    check_confidence(wish.confidence)
+    check_seeds(wish.seeds)
+    return Rule(parse_targets(wish.targets), wish.meet, wish.confidence)
+
+
+def _seeds(wish: Ask, base: Task) -> Seeds:
+    """Return the seeds: one if there is nothing to draw; an error if blocks do not fit."""
+    from simsched.formats.duration import parse_duration
+    from simsched.workload.resample import block_of
+
+    model = base.workload.kind == MODEL
+    workload = INPUTS.workload(base)
+    if not len(workload):
+        raise ConfigError("the workload has no job", where=base.workload.name, expected="some jobs")
+    if wish.seeds == 1 or model:
+        return Seeds(wish.seeds, wish.seed)
+    block = block_of(workload) if wish.block is None else parse_duration(wish.block, where="--block")
+    if block is None:
+        return Seeds(1, wish.seed)
+    INPUTS.workload(seeded(base, 1, wish.block))  # a block that does not fit is refused at once
+    return Seeds(wish.seeds, wish.seed, block)
+
+
+def load_steps(by: str, load: float) -> tuple[str, ...]:
+    """Return the steps that make a workload so many times the load; ConfigError if that is none."""
+    if by not in BY:
+        raise ConfigError(f"load cannot be scaled by {by!r}", where="--by", expected=" or ".join(BY))
+    if not 0 < load < 1e6:
+        raise ConfigError(f"{load:g} times the load", where="--load", expected="a number above 0")
+    return () if load == 1 else (f"{BY[by]}({load:.12g})",)
+
+
+def about_of(base: Task, **more: Any) -> dict[str, Any]:
+    """Return what identifies the inputs of an answer."""
+    return {
+        **more,
+        "inputs": [
+            {"role": role, "name": source.name, "sha256": source.sha256, "reading": dict(source.reading)}
+            for role, source in (("cluster", base.cluster), ("workload", base.workload))
+        ],
+        "transforms": list(base.transforms),
+        "options": dict(base.options),
+        "measure": {"warm_up": base.measure.warm_up, "drain": base.measure.drain},
+    }
+
+
+def cluster_source(cluster: Cluster | str | Path) -> Source:
+    """Return the source of a cluster: a file, a bundled name, ``-``, or a value."""
+    if isinstance(cluster, str | Path):
+        return _source("clusters", str(cluster), {})
+    return Source.of_text(json.dumps(cluster.to_dict("jgf", dialect="as-read")), f"{cluster.name}.json")
+
+
+def workload_source(workload: Workload | str | Path, reading: Mapping[str, Any]) -> Source:
+    """Return the source of a workload: a file (of jobs, or of a model), a bundled name, ``-``, or a value."""
+    from simsched.study.task import canonical
+
+    if not isinstance(workload, str | Path):
+        from simsched.workload.save import lines_of
+
+        return Source.of_text("\n".join(lines_of(workload, "jsonl")) + "\n", f"{workload.name}.jsonl")
+    model = _model(str(workload))
+    if model is not None:
+        return Source.of_text(canonical(model).decode(), str(workload), kind=MODEL)
+    return _source("workloads", str(workload), reading)
+
+
+def _source(room: str, name: str, reading: Mapping[str, Any]) -> Source:
+    if name == "-":
+        from simsched.formats.text import read_text
+
+        return Source.of_text(read_text("-"), "stdin", reading=reading)
+    return Source.find(room, name, {key: value for key, value in reading.items() if value})
+
+
+def _model(name: str) -> dict[str, Any] | None:
+    """Return the model that a YAML or JSON file describes (`workload make mix`), or None."""
+    from simsched.formats.text import load_document, read_text
+
+    path = Path(name)
+    if path.suffix not in (".yaml", ".yml", ".json") or not path.is_file():
+        return None
+    document = load_document(read_text(path), name)
+    if not isinstance(document, dict):
+        return None
+    if "parts" in document and "jobs" not in document:
+        return {"mix": document}
+    return document if set(document) <= {"lublin", "mix", "map"} and document else None

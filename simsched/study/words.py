@@ -1,0 +1,299 @@
+"""Answers in words: the sentence, the notes, the table of a search."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from simsched.formats.duration import format_duration
+from simsched.report import human
+from simsched.report.text import table as as_table
+from simsched.study.stats import prediction
+from simsched.study.trials import CRITERIA, EVERY
+
+if TYPE_CHECKING:
+    from simsched.report.plot_sizing import Picture
+    from simsched.study.answer import Answer
+    from simsched.study.target import Target
+    from simsched.study.trials import Trial
+
+SIZE = "size"
+
+
+def sentence(answer: Answer) -> str:
+    """Return the answer in a sentence or two."""
+    if answer.question == SIZE:
+        return _size(answer) if answer.value is not None else _no_size(answer)
+    return _load(answer) if answer.value is not None else _no_load(answer)
+
+
+def _size(answer: Answer) -> str:
+    assert answer.value is not None
+    phrase = answer.axis.phrase
+    text = f"{phrase(answer.value)}: {_came_to(answer, answer.trials[answer.value])}."
+    if answer.beyond is None:
+        text += " That is the least that was asked for."
+    else:
+        text += f" {_capital(phrase(answer.beyond))}: {_broken(answer, answer.trials[answer.beyond])}."
+    if answer.limit is not None and answer.limit > answer.value:
+        text += f" Up to {phrase(answer.limit)} meet every target."
+    return text
+
+
+def _no_size(answer: Answer) -> str:
+    named = ", ".join(map(str, answer.rule.targets))
+    last = answer.trials.get(answer.search.high)
+    eased = answer.search.answer
+    if eased is not None:
+        there = answer.trials[eased]
+        return (
+            f"No size meets every target ({named}): {answer.axis.phrase(eased)} is the smallest that meets "
+            f"those that a larger machine helps with, and there {_broken(answer, there)}."
+        )
+    reason = f"; there {_broken(answer, last)}" if last is not None else ""
+    return f"No size up to {answer.axis.phrase(answer.search.high)} meets {named}{reason}."
+
+
+def _load(answer: Answer) -> str:
+    assert answer.value is not None
+    phrase, here = answer.axis.phrase, answer.trials[answer.value]
+    came_to = _came_to(answer, here)
+    if answer.value >= answer.search.high:
+        return f"The machine takes {phrase(answer.value)} and more: {came_to} there. No more was asked for."
+    assert answer.beyond is not None
+    breaks = f"{_capital(phrase(answer.beyond))}: {_broken(answer, answer.trials[answer.beyond])}."
+    if answer.value < answer.today:
+        named = ", ".join(map(str, answer.rule.targets))
+        return (
+            f"No headroom: today's load does not meet {named}. "
+            f"The machine would take {phrase(answer.value)}: {came_to}. {breaks}"
+        )
+    return f"The machine takes {phrase(answer.value)}: {came_to}. {breaks}"
+
+
+def _no_load(answer: Answer) -> str:
+    named = ", ".join(map(str, answer.rule.targets))
+    first = answer.trials.get(answer.search.low)
+    if first is not None and first.eased:
+        place = answer.search.high if answer.search.answer is None else answer.search.answer - 1
+        there = answer.trials[place]
+        return (
+            f"No load meets every target ({named}): {answer.axis.phrase(place)} is the most that meets "
+            f"those that less load helps with, and there {_broken(answer, there)}."
+        )
+    reason = f"; there {_broken(answer, first)}" if first is not None else ""
+    return f"Not even {answer.axis.phrase(answer.search.low)} meets {named}{reason}."
+
+
+def _came_to(answer: Answer, trial: Trial) -> str:
+    """Say what the figures of a trial are, beside their bounds."""
+    return ", ".join(
+        f"{target.figure} is {_value(answer, target, values)} (target {_bound(target)})"
+        for target, values in trial.figures.items()
+    )
+
+
+def _value(answer: Answer, target: Target, values: tuple[float, ...]) -> str:
+    """Write what decides: the worst of the seeds, or their mean."""
+    if answer.seeds.count == 1:
+        return _shown(target, values[0])
+    if answer.rule.criterion == EVERY:
+        worst = _shown(target, answer.rule.worst(target, values))
+        return f"{worst} with the worst of {answer.seeds.count} seeds"
+    found = answer.rule.interval(values)
+    return (
+        f"{_shown(target, found.estimate)} on average "
+        f"({_percent(answer)} interval {_shown(target, found.low)} to {_shown(target, found.high)})"
+    )
+
+
+def _broken(answer: Answer, trial: Trial) -> str:
+    """Say why a trial does not do."""
+    if trial.refused:
+        one = "1 job can" if trial.infeasible == 1 else f"{trial.infeasible:,} jobs can"
+        return f"{one} never run ({trial.example})"
+    parts = []
+    for target in trial.fails:
+        values = trial.figures[target]
+        text = f"{target.figure} is {_value(answer, target, values)}"
+        broken = sum(not target.met_by(value) for value in values)
+        if answer.seeds.count > 1 and answer.rule.criterion == EVERY:
+            text += f" ({broken} of {len(values)} miss {_bound(target)})"
+        elif answer.seeds.count == 1:
+            text += f" (target {_bound(target)})"
+        parts.append(text)
+    return ", ".join(parts) if parts else "every target is met"
+
+
+# ------------------------------------------------------------ notes
+
+
+def notes(answer: Answer) -> list[str]:
+    """Return what has to be known besides the sentence, most important first."""
+    return [*_noise(answer), *_exceptions(answer), *_jobs(answer), *_seeds(answer)]
+
+
+def _noise(answer: Answer) -> list[str]:
+    trial = answer.chosen
+    if trial is None or answer.seeds.count < 2:
+        return []
+    found = []
+    for target, values in trial.figures.items():
+        further = prediction(values, answer.rule.confidence)
+        end = further.high if target.relation[0] == "<" else further.low
+        if math.isfinite(end) and not target.met_by(end):
+            low, high = _shown(target, max(further.low, 0.0)), _shown(target, further.high)
+            found.append(
+                f"{target.figure} is within noise of its target: a further seed is expected "
+                f"between {low} and {high} ({_percent(answer)})"
+            )
+    return [*found, *_neighbour(answer, trial)]
+
+
+def _neighbour(answer: Answer, trial: Trial) -> list[str]:
+    """Say where the answer cannot be told from its neighbour."""
+    if answer.beyond is None:
+        return []
+    here, there = answer.axis.phrase(trial.value), answer.axis.phrase(answer.beyond)
+    found = []
+    for target, difference in answer.differences.items():
+        if difference.verdict == "same":
+            found.append(f"{target.figure} is the same with {there}")
+        elif difference.within_noise:
+            low, high = (_change(target, end) for end in (difference.interval.low, difference.interval.high))
+            found.append(
+                f"{target.figure}: the difference between {here} and {there} is within noise "
+                f"({low} to {high}, {difference.pairs} pairs)"
+            )
+    return found
+
+
+def _change(target: Target, value: float) -> str:
+    return f"{'+' if value > 0 else ''}{_shown(target, value)}"
+
+
+def _exceptions(answer: Answer) -> list[str]:
+    """Say what speaks against a clean threshold."""
+    search, phrase = answer.search, answer.axis.phrase
+    found = []
+    if answer.question == SIZE:
+        better, worse = search.smaller_met, search.larger_failed
+        words = ("smaller and meets all the same", "larger and fails all the same")
+    else:
+        better, worse = search.larger_failed, search.smaller_met
+        words = ("more and is met all the same", "less and fails all the same")
+    for values, word in zip((better, worse), words, strict=True):
+        found += [f"not monotone: {phrase(value)} is {word}" for value in values]
+    return found
+
+
+def _jobs(answer: Answer) -> list[str]:
+    trial = answer.chosen
+    if trial is None or not trial.infeasible:
+        return []
+    one = "1 job" if trial.infeasible == 1 else f"{trial.infeasible:,} jobs"
+    return [f"{one} can never run there and counts for nothing ({trial.example})"]
+
+
+def _seeds(answer: Answer) -> list[str]:
+    seeds = answer.seeds
+    if seeds.count == 1:
+        return ["one seed: nothing is known of chance"]
+    met = CRITERIA[answer.rule.criterion]
+    if seeds.block is None:
+        return [f"a target is met {met}: {seeds.count} draws of the model"]
+    blocks = format_duration(round(seeds.block))
+    one = "1 resample" if seeds.count == 2 else f"{seeds.count - 1} resamples"
+    return [f"a target is met {met}: the workload as it is and {one} in blocks of {blocks}"]
+
+
+# ------------------------------------------------------------ the table
+
+
+def table(answer: Answer) -> str:
+    """Return the trace of the search, a row a trial in the order in which they were made."""
+    targets = answer.rule.targets
+    word = "worst" if answer.rule.criterion == EVERY else "mean"
+    several = answer.seeds.count > 1
+    head = ["load" if answer.question != SIZE else answer.axis.noun]
+    head += [f"{target.figure}{f' ({word})' if several else ''}" for target in targets]
+    head += [*(["seeds that meet"] if several else []), "meets", "why"]
+    rows = []
+    for trial in answer.trials.values():
+        cells = [_cell(answer, target, trial) for target in targets]
+        row = [human.number(answer.axis.number(trial.value)), *cells]
+        if several:
+            row.append(f"{_met_seeds(trial)} of {answer.seeds.count}" if trial.figures else human.MISSING)
+        said = "jobs that never fit" if trial.refused else "yes" if trial.met else "no"
+        rows.append([*row, said, why(answer, trial.value)])
+    return as_table(head, rows)
+
+
+def _cell(answer: Answer, target: Target, trial: Trial) -> str:
+    values = trial.figures.get(target)
+    if values is None:
+        return human.MISSING
+    worst = answer.rule.criterion == EVERY
+    return _shown(
+        target, answer.rule.worst(target, values) if worst else answer.rule.interval(values).estimate
+    )
+
+
+def _met_seeds(trial: Trial) -> int:
+    return sum(
+        all(target.met_by(value) for target, value in zip(trial.figures, row, strict=True))
+        for row in zip(*trial.figures.values(), strict=True)
+    )
+
+
+def why(answer: Answer, value: int) -> str:
+    """Return which part of the search asked for a value."""
+    return next((probe.why for probe in answer.search.probes if probe.value == value), "limit")
+
+
+def picture(answer: Answer) -> Picture:
+    """Return what `report.plot_sizing` draws of an answer."""
+    from simsched.report.plot_sizing import Panel, Picture, Point
+
+    number, trials = answer.axis.number, [t for t in answer.trials.values() if t.figures]
+    panels = []
+    for target in answer.rule.targets:
+        points = []
+        for trial in trials:
+            values = trial.figures[target]
+            mean = answer.rule.interval(values)
+            meets = target not in trial.fails
+            points.append(Point(number(trial.value), values, mean.estimate, mean.low, mean.high, meets))
+        panels.append(
+            Panel(str(target.figure), target.figure.unit, target.relation, target.bound, tuple(points))
+        )
+    refused = tuple(number(t.value) for t in answer.trials.values() if t.refused)
+    title = (
+        sentence(answer).partition(": ")[0]
+        if answer.value is not None
+        else sentence(answer).partition(";")[0]
+    )
+    return Picture(title, answer.axis.noun, tuple(panels), answer.number, number(answer.today), refused)
+
+
+def _shown(target: Target, value: float) -> str:
+    """Write a value with its unit, in full where it could be taken for the bound that it breaks."""
+    unit, text = target.figure.unit, human.quantity(value, target.figure.unit)
+    if value != target.bound and text == human.quantity(target.bound, unit):
+        exact = value if unit != "share" else 100 * value
+        return f"{exact:,.10g}{ {'s': ' s', 'share': ' %'}.get(unit, '') }"
+    return text
+
+
+def _bound(target: Target) -> str:
+    more = "at least" if target.relation[0] == ">" else "at most"
+    strict = {"<": "below", ">": "above"}.get(target.relation, more)
+    return f"{strict} {_shown(target, target.bound)}"
+
+
+def _percent(answer: Answer) -> str:
+    return f"{100 * answer.rule.confidence:g} %"
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
