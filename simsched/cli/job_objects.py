@@ -1,11 +1,11 @@
-"""``simsched convert``: SSS Job Objects into jobspecs, shapes and workloads, and jobspecs into them."""
+"""SSS Job Objects in ``convert`` and ``validate``: from and to jobspecs, shapes and workloads."""
 
 from __future__ import annotations
 
 import sys
 from typing import TYPE_CHECKING
 
-from simsched.errors import ConfigError
+from simsched.errors import ConfigError, FormatError
 
 if TYPE_CHECKING:
     import argparse
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from simsched.errors import SimschedError
     from simsched.formats.jobspec import Jobspec
     from simsched.formats.sss import JobRecord, Names
+    from simsched.formats.validate import Report
 
 
 def records_of(args: argparse.Namespace, text: str, where: str) -> tuple[JobRecord, ...]:
@@ -35,6 +36,39 @@ def _names(cluster: str | None) -> Callable[[], Names] | None:
         return names_of(load_cluster(cluster))
 
     return names
+
+
+def judge(text: str, where: str, cluster: str | None) -> Report:
+    """Return every fault of a document of Job Objects, and as notes what is only warned about.
+
+    Patterns are matched against the cluster, if one is named; else a note says that they are not.
+    """
+    from simsched.formats.requests import has_patterns
+    from simsched.formats.sss import check_document, job_records, read_document
+    from simsched.formats.validate import Report, as_fault
+    from simsched.workload.sss_jobs import fault_of
+
+    faults = [as_fault(error, where) for error in check_document(text, where)]
+    if faults:
+        return Report(where, "job", 0, tuple(faults))
+    names = _names(cluster) if has_patterns(text) else None
+    unexpanded: list[FormatError] = []
+    try:
+        records, warnings = job_records(
+            read_document(text, where), where, cluster=names and names(), unexpanded=unexpanded
+        )
+    except FormatError as error:
+        return Report(where, "job", 0, (as_fault(error, where),))
+    faults += [
+        as_fault(FormatError(reason, where=f"{where}:{record.line}"), where)
+        for record in records
+        if (reason := fault_of(record))
+    ]
+    notes = [f"warning: {warning}" for warning in warnings]
+    if unexpanded:
+        several = "patterns are" if len(unexpanded) > 1 else "pattern is"
+        notes.append(f"{len(unexpanded)} {several} matched against no cluster: name one with --cluster")
+    return Report(where, "job", len(records), tuple(faults), tuple(notes))
 
 
 def tell(warning: SimschedError) -> None:

@@ -83,6 +83,9 @@ def _register_validate(subparsers: Subparsers) -> None:
     parser.add_argument("--print-schema", choices=("v1", "rfc14"), help="print the JSON Schema and exit")
     parser.add_argument("--format", choices=("text", "json"), default="text")
     parser.add_argument("--quiet", "-q", action="store_true", help="print faults only")
+    parser.add_argument(
+        "--cluster", metavar="CLUSTER", help="what patterns in Job Objects are matched against"
+    )
     parser.set_defaults(run=validate)
 
 
@@ -218,7 +221,7 @@ def validate(args: argparse.Namespace) -> int:
         return 0
     if not args.files:
         raise ConfigError("no file is named", where="validate", expected="FILE…, or - for stdin")
-    reports = [_report(path, args.kind) for path in args.files]
+    reports = [_report(path, args.kind, args.cluster) for path in args.files]
     if args.format == "json":
         _print_json(reports)
     else:
@@ -257,14 +260,14 @@ def _print_json(reports: list[Report]) -> None:
     _write(json.dumps(documents, indent=2) + "\n")
 
 
-def _report(path: str, kind: str) -> Report:
+def _report(path: str, kind: str, cluster: str | None) -> Report:
     """Judge one file, a fault of reading it included."""
     from simsched.formats.faults import Fault
     from simsched.formats.validate import Report
 
     where = "standard input" if path == "-" else path
     try:
-        return _judge(path, where, kind)
+        return _judge(path, where, kind, cluster)
     except (SimschedError, OSError, RecursionError, MemoryError) as error:
         from simsched.cli import _text_of
 
@@ -284,16 +287,20 @@ def _place(place: str | None, where: str) -> str:
     return where + place[len(name) :] if place.startswith(name) else f"{where}: {place}"
 
 
-def _judge(path: str, where: str, kind: str) -> Report:
+def _judge(path: str, where: str, kind: str, cluster: str | None) -> Report:
     from simsched.formats.text import read_text
     from simsched.formats.validate import validate_text
 
-    if kind in OTHER_KINDS and path != "-":
+    if kind in _LOADERS and path != "-":
         return _LOADERS[kind](path, where)
     text = read_text(path, lenient=kind == "swf")
     if kind == "auto":
         kind = guess_kind(text)
-    if kind in OTHER_KINDS:
+    if kind == "sss":
+        from simsched.cli.job_objects import judge
+
+        return judge(text, where, cluster)
+    if kind in _LOADERS:
         return _LOADERS[kind](path, where) if path != "-" else _from_stdin(text, where, kind)
     return validate_text(text, where, kind)  # type: ignore[arg-type]
 
@@ -403,7 +410,6 @@ _LOADERS: dict[str, Callable[[str, str], Report]] = {
     "r": _r,
     "jgf": _cluster,
     "cluster": _cluster,
-    "sss": _workload("sss"),
     "swf": _workload("swf"),
     "workload": _workload(None),
 }

@@ -94,6 +94,11 @@ def is_xml(text: str) -> bool:
     return text[:100].lstrip("\ufeff \t\r\n").startswith("<")
 
 
+def has_patterns(text: str) -> bool:
+    """Whether a document of Job Objects may hold patterns, which need a cluster to be expanded."""
+    return "Pattern" in text or "Match" in text
+
+
 def job_objects(
     text: str,
     where: str,
@@ -108,9 +113,8 @@ def job_objects(
     """
     from simsched.formats.sss import job_records, read_document
 
-    has_patterns = names is not None and ("Pattern" in text or "Match" in text)
-    document = read_document(text, where)
-    records, warnings = job_records(document, where, cluster=names() if names and has_patterns else None)
+    cluster = names() if names is not None and has_patterns(text) else None
+    records, warnings = job_records(read_document(text, where), where, cluster=cluster)
     if warn is not None:
         for warning in warnings:
             warn(warning)

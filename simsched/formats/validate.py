@@ -135,7 +135,7 @@ def _documents(text: str, where: str, kind: RequestKind) -> Report:
         is_json = text.lstrip("\ufeff \t\r\n")[:1] in {"{", "["}
         documents = [load_document(text, where)] if is_json else load_yaml_all(text, where)
     except SimschedError as error:
-        return Report(where, "jobspec", 0, (_whole(error, where),))
+        return Report(where, "jobspec", 0, (as_fault(error, where),))
     reader = Reader()
     faulty: dict[int, list[Fault]] = {}
     count = 0
@@ -191,8 +191,8 @@ def _column(error: SimschedError) -> int:
     return int(found[1]) if found else 1
 
 
-def _whole(error: SimschedError, where: str) -> Fault:
-    """Return the error of a text that could not be read as the fault that it is."""
+def as_fault(error: SimschedError, where: str) -> Fault:
+    """Return an error of a text as the fault that it is, with its line and column if it names them."""
     place = re.fullmatch(rf"{re.escape(where)}:(\d+)(?::(\d+))?", error.where or "")
     line, column = (int(place[1]), int(place[2] or 1)) if place else (0, 0)
     return Fault((), error.message, error.expected or "", line=line, column=column, where=where)
@@ -236,5 +236,5 @@ def _constraint(text: str, where: str) -> Report:
     except MarkedError as error:
         return Report(where, "constraint", 1, (_marked(error, where, 1),))
     except FormatError as error:
-        return Report(where, "constraint", 1, (_whole(error, where),))
+        return Report(where, "constraint", 1, (as_fault(error, where),))
     return Report(where, "constraint", 1, ())

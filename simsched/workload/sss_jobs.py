@@ -42,10 +42,11 @@ def read_sss(text: str, reading: Reading | None = None) -> Workload:
     WorkloadError
         When jobs wait for each other; at the first record left out under `strict`.
     """
+    from simsched.formats.requests import has_patterns
     from simsched.formats.sss import job_records, read_document
 
     reading = reading or Reading(source="jobs.xml")
-    names = reading.names() if reading.names is not None and "Pattern" in text else None
+    names = reading.names() if reading.names is not None and has_patterns(text) else None
     document = read_document(text, reading.source)
     records, warnings = job_records(document, reading.source, cluster=names)
     records = records[: reading.limit]
@@ -54,7 +55,7 @@ def read_sss(text: str, reading: Reading | None = None) -> Workload:
     shared: dict[Jobspec, Jobspec] = {}
     jobs = []
     for record in records:
-        reason = _fault(record)
+        reason = fault_of(record)
         if reason is None:
             request = bare(record.jobspec)
             jobs.append(_job(record, base, shared.setdefault(request, request)))
@@ -92,7 +93,7 @@ def _submitted(record: JobRecord) -> int | None:
     return record.start if record.submit is None else record.submit
 
 
-def _fault(record: JobRecord) -> str | None:
+def fault_of(record: JobRecord) -> str | None:
     """Return why a record is no job of a workload, or None."""
     if record.start is not None and record.submit is not None and record.start < record.submit:
         return EARLY

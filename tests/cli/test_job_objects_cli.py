@@ -128,3 +128,40 @@ def test_an_empty_input_is_an_error(run):
     assert run("shape", "-") == (2, "", said)
     assert run("shape", "-", "--jobspec", stdin="# nothing\n") == (2, "", said)
     assert run("convert", "-", "--to", "yaml", stdin="\n") == (2, "", said)
+
+
+def test_validate_names_every_fault_and_tells_warnings_and_patterns_as_notes(run):
+    def validate(text, *more):
+        return run("validate", "-", "--as", "sss", *more, stdin=text)[:2]
+
+    two = "<Job><Id>1</Id><Deadlin>9</Deadlin><Processors>x</Processors></Job>"
+    assert validate(two) == (
+        2,
+        (
+            "standard input:1:16: <Deadlin> is not known in <Job>\n"
+            "standard input:1:36: Processors 'x' is no whole number (expected a whole number)\n"
+        ),
+    )
+    warned = '<Job awarenessPolicy="Warn"><Id>1</Id><Deadline>9</Deadline></Job>'
+    notes = "warning: standard input:1:39: Deadline: no policy here plans for deadlines"
+    assert validate(warned) == (0, f"standard input: valid (1 job; {notes})\n")
+    pattern = '<Job><Id>1</Id><Requested><Node aggregation="Pattern">fr15n0[12]</Node></Requested></Job>'
+    unmatched = "1 pattern is matched against no cluster: name one with --cluster"
+    assert validate(pattern) == (0, f"standard input: valid (1 job; {unmatched})\n")
+    assert validate(pattern, "--cluster", "colony") == (0, "standard input: valid (1 job)\n")
+    assert validate(pattern.replace("0[12]", "0[12"))[0] == 2
+    early = "<Job><Id>1</Id><SubmitTime>9</SubmitTime><StartTime>3</StartTime></Job>"
+    assert validate(early) == (2, "standard input:1:1: starts before it is submitted\n")
+    circle = "<Data><Job><Id>1</Id><Dependency>1</Dependency></Job></Data>"
+    assert validate(circle)[1] == (
+        "standard input:1:1: jobs wait for each other: 1 -> 1 (expected no circle of dependencies)\n"
+    )
+
+
+def test_op_match_is_a_pattern_too(run, tmp_path):
+    """`op="Match"` is expanded against the cluster as `aggregation="Pattern"` is."""
+    path = tmp_path / "job.xml"
+    path.write_text('<Job><Id>1</Id><Requested><Node op="Match">fr15n0[12]</Node></Requested></Job>')
+    _, out, _ = run("convert", path, "--to", "jobspec", "--cluster", "colony")
+    assert str(Jobspec.from_dict(load_yaml(out)).constraint) == "host:fr15n[01-02]"
+    assert run("workload", "show", path, "--cluster", "colony")[0] == 0

@@ -60,18 +60,23 @@ class JobRecord:
 
 
 def job_records(
-    document: Document, where: str | None = None, *, cluster: Names | None = None
+    document: Document,
+    where: str | None = None,
+    *,
+    cluster: Names | None = None,
+    unexpanded: list[FormatError] | None = None,
 ) -> tuple[tuple[JobRecord, ...], tuple[FormatError, ...]]:
     """The jobs of a document in dependency order, and the warnings of reading and mapping it.
 
     `cluster` gives the names that patterns are expanded against; without it a pattern is
-    something that cannot be done, and dealt with by its awareness policy.
+    something that cannot be done, and dealt with by its awareness policy, unless a list is
+    given for what was not expanded: then its constraint is left out and noted there.
 
     Raises FormatError for contradictory counts, a dependency on a job that is not there or
     on itself in a circle, and whatever cannot be done under the policy Reject.
     """
     warnings = list(document.warnings)
-    requester = Requester(where, cluster, warnings)
+    requester = Requester(where, cluster, warnings, unexpanded)
     jobs = list(_jobs(document.root))
     ids = {job.value("Id") or "" for job, _ in jobs}
     by_name: dict[str, list[str]] = {}

@@ -46,10 +46,17 @@ class Asked:
 class Requester:
     """Reads the requests of jobs; knows the file, the cluster's names, and collects warnings."""
 
-    def __init__(self, where: str | None, cluster: Names | None, warnings: list[FormatError]) -> None:
+    def __init__(
+        self,
+        where: str | None,
+        cluster: Names | None,
+        warnings: list[FormatError],
+        unexpanded: list[FormatError] | None = None,
+    ) -> None:
         self.where = where
         self.cluster = cluster
         self.warnings = warnings
+        self.unexpanded = unexpanded
 
     def unsupported(self, element: Element, message: str, expected: str | None = None) -> None:
         """Something that cannot be done: an error, a warning or nothing, by its awareness policy."""
@@ -138,6 +145,9 @@ class Requester:
         try:
             return constraint_of(tree, self.cluster, self.where)
         except UnexpandedError as error:
+            if self.unexpanded is not None:
+                self.unexpanded.append(error)
+                return ANY
             self.unsupported(next(leaves(tree)), error.message, error.expected)
             return ANY
 
