@@ -38,7 +38,7 @@ from simsched.graph.reach import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from simsched.formats.constraint import Constraint
     from simsched.formats.idset import Idset
@@ -89,6 +89,16 @@ class Index:
         return all(p.aligned for p in self.pool_types.values()) and not any(
             v.level == BELOW for v in self.vertex_types.values()
         )
+
+    @cached_property
+    def on_each_target(self) -> Mapping[str, int] | None:
+        """Units of each pool type on a target, if all have the same and there is nothing else on them."""
+        kind = self.target_type
+        pools = [pool for pool in self.pool_types.values() if pool.name in self.types_beneath(kind)]
+        same = all(pool.aligned and pool.uniform and pool.sound.all() for pool in pools)
+        if not same or len(pools) < len(self.types_beneath(kind)):
+            return None
+        return {pool.name: pool.uniform for pool in pools if pool.uniform}
 
     @cached_property
     def ranks_ascend(self) -> bool:

@@ -44,6 +44,7 @@ class Availability:
 
     __slots__ = (
         "_hidden",
+        "_idle",
         "base",
         "counts",
         "free",
@@ -79,6 +80,7 @@ class Availability:
         """Pool type → units that are neither free nor taken, because their target is down."""
         if not ignore_status and not all(p.up.all() for p in pools.values()):
             self._hidden = {name: np.where(p.up, 0, p.size) for name, p in pools.items()}
+        self._idle: Bools | None = None
         self.log: list[Ints] = []
         self.base = 0
         """How many entries the log has lost at its front."""
@@ -105,6 +107,7 @@ class Availability:
         twin.shared = {name: row.copy() for name, row in self.shared.items()}
         twin.sharers = self.sharers.copy()
         twin._hidden = {name: row.copy() for name, row in self._hidden.items()}
+        twin._idle = None
         twin.log = []
         twin.base = 0
         twin.counts = {}
@@ -169,6 +172,14 @@ class Availability:
         """Whether this is the machine as such, all of it up and nothing claimed (see `idle_cluster`)."""
         return self.index.memo.get("idle") is self
 
+    def idle_targets(self) -> Bools:
+        """Return which targets are up and touched by no claim; read-only, and kept up to date from now on."""
+        idle = self._idle
+        if idle is None:
+            held = self.held[self.index.target_type]
+            idle = self._idle = (self.use == 0) & self.up & ~held
+        return idle
+
     @property
     def version(self) -> int:
         """A number that grows with every change while there are `counts`."""
@@ -213,6 +224,8 @@ class Availability:
             before = self.use[targets]
             untouched -= int(np.count_nonzero(before))
             self.use[targets] = before + 1
+        if self._idle is not None:
+            self._idle[targets] = False
         self._note(targets)
         return untouched
 
@@ -240,6 +253,8 @@ class Availability:
             after = self.use[targets] - 1
             untouched -= int(np.count_nonzero(after))
             self.use[targets] = after
+        if self._idle is not None:
+            self._note_idle(selection)
         if self._hidden:
             self._hide(selection)
         self._note(targets)
@@ -249,6 +264,7 @@ class Availability:
         """Mark execution targets up or down; what runs on them is not touched."""
         changing = targets[self.up[targets] != up]
         self.up[changing] = up
+        self._idle = None
         for name, pool in self.index.pool_types.items():
             hidden = self._hidden.setdefault(name, np.zeros(len(pool), np.int64))
             banks = np.flatnonzero(np.isin(pool.target, changing))
@@ -331,6 +347,14 @@ class Availability:
         else:
             self.shared[hold.type][hold.ordinals] += sign
 
+    def _note_idle(self, selection: Selection) -> None:
+        """Note which targets are idle once a selection is given back."""
+        assert self._idle is not None
+        kind, targets = self.index.target_type, selection.targets
+        self._idle[targets] = (self.use[targets] == 0) & self.up[targets] & ~self.held[kind][targets]
+        if any(hold.type == kind and hold.ordinals is not targets for hold in selection.holds):
+            self._idle = None  # targets that came up while a vertex above them was held
+
     def _note(self, targets: Ints) -> None:
         """Remember that targets changed, for the counts that there are."""
         if not self.counts:
@@ -356,6 +380,9 @@ class Availability:
                 assert 0 < mask < (1 << int(pool.size[bank])) - 1, (name, bank)
                 assert mask.bit_count() == visible, (name, bank)
         assert (self.use >= 0).all()
+        if self._idle is not None:
+            free = (self.use == 0) & self.up & ~self.held[self.index.target_type]
+            assert (self._idle == free).all()
         assert all((row >= 0).all() for row in self.shared.values())
 
 

@@ -7,7 +7,9 @@ Both are pure questions: only `Availability.claim` changes anything.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
 
 from simsched.graph.kinds import TARGET
 from simsched.match import exact
@@ -16,12 +18,11 @@ from simsched.match.descend import Descent, first_copies
 from simsched.match.draws import finished
 from simsched.match.policy import MatchPolicy, find_policy, fixed_order
 from simsched.match.request import SLOT, VERTEX, compile_request, with_amount
-from simsched.match.selection import Draw, Selection
+from simsched.match.selection import Draw, Hold, Selection
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from simsched.graph.index import Index
+    from simsched.graph.kinds import Ints
     from simsched.match.allocate import Availability
     from simsched.match.request import Content, Need, Request
 
@@ -64,6 +65,8 @@ def select(
     policy = find_policy(policy)
     if request.plain is not None and policy.static and not policy.whole_nodes:
         return _select_plain(request, request.plain, avail, policy)
+    if request.whole and policy.static and not policy.whole_nodes:
+        return _select_whole(request, avail, policy)
     if policy.whole_nodes and not request.alone:
         request = compile_request(request.jobspec, avail.index, request.rules, alone=True)
     if not could_fit(request, avail):
@@ -99,6 +102,22 @@ def _select_plain(
     ]
     held = finished(draws, avail)
     return Selection(request, targets, held, held, (), (), request.slots, counted=avail.partial is None)
+
+
+def _select_whole(request: Request, avail: Availability, policy: MatchPolicy) -> Selection | None:
+    """Return whole idle targets in a fixed order; there is nothing to look at beneath them."""
+    index, wanted = avail.index, request.whole
+    idle = avail.idle_targets()
+    if not request.eligible.all():
+        idle = idle & request.eligible
+    if np.count_nonzero(idle) < wanted:
+        return None
+    kind = index.target_type
+    fits = cast("Ints", idle)  # 0 or 1
+    targets, _ = first_copies(fits, wanted, fixed_order(policy, kind, avail), most=1)
+    each = index.on_each_target or {}
+    held = tuple(Draw(name, targets, units, units * wanted) for name, units in each.items())
+    return Selection(request, targets, held, held, (Hold(kind, targets, exclusive=True),), (), request.slots)
 
 
 def can_match(request: Request, avail: Availability, steps: int = exact.LIMIT) -> bool:

@@ -142,6 +142,8 @@ class Request:
     separable : no two siblings compete for the same things, so counting is exact (M10).
     plain : the content of the one slot that is all that is asked for, where that is a fixed
         number of copies of units of aligned pools; None for anything else.
+    whole : how many whole targets are all that is asked for, where a target is but its pools;
+        0 for anything else.
     """
 
     jobspec: Jobspec
@@ -153,6 +155,7 @@ class Request:
     ranged: tuple[int, ...]
     separable: bool
     plain: Content | None
+    whole: int
     rules: MatchRules
     chosen: dict[int, int]
     alone: bool
@@ -240,6 +243,7 @@ class _Compiler:
             ranged=tuple(number for _, number in sorted(self.ranged)),  # the outermost first (M6)
             separable=is_separable(needs, self.index, alone=self.alone),
             plain=self._plain(needs),
+            whole=self._whole(needs),
             rules=self.rules,
             chosen=self.chosen,
             alone=self.alone,
@@ -393,6 +397,15 @@ class _Compiler:
             return None
         pools = [self.index.pool_types.get(type_) for type_, _ in content.flat]
         return content if all(pool is not None and pool.aligned for pool in pools) else None
+
+    def _whole(self, needs: tuple[Need, ...]) -> int:
+        if len(needs) > 1 or self.ranged or self.alone or self.index.on_each_target is None:
+            return 0
+        asked, times = needs[0], 1
+        if asked.kind == SLOT and len(asked.children) == 1:
+            asked, times = asked.children[0], asked.amount
+        plain = asked.kind == VERTEX and asked.level == TARGET and asked.exclusive and not asked.children
+        return asked.amount * times if plain and asked.ids is None and asked.names is None else 0
 
     def _one_unit(self, flat: Flat | None) -> str | None:
         if flat is None or len(flat) != 1 or flat[0][1] != 1:
