@@ -2,7 +2,8 @@
 
 ``flux jobs`` gives flat counts (``ncores``, ``nnodes``), which a map turns into requests.  A
 folder of jobs has one folder per job with the files ``jobspec``, ``eventlog`` and, if it
-ran, ``R`` (with or without ``.json``); its requests are the jobspecs themselves.
+ran, ``R`` (with or without ``.json``); its requests are the jobspecs themselves, and so are
+the dependencies, as far as they are on jobs of the folder.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from simsched.errors import SimschedError, WorkloadError
 from simsched.workload import gather as why
+from simsched.workload.dependencies import JOB_SCHEMES, refuse_cycles
 from simsched.workload.flat import bare
 from simsched.workload.gather import Gather, Row, whole
 from simsched.workload.mapping import Flat, Reading
@@ -172,7 +174,57 @@ def read_flux_folder(path: Path, reading: Reading | None = None) -> Workload:
         raise WorkloadError(
             "no job in this folder", where=str(path), expected="folders with jobspec and eventlog"
         )
-    return gather.finish()
+    gather.rows = _with_dependencies(gather.rows)
+    workload = gather.finish()
+    refuse_cycles(workload.jobs)
+    return workload
+
+
+def _with_dependencies(rows: list[Row]) -> list[Row]:
+    """Name the jobs that rows depend on by their ids, and drop dependencies on jobs that are not there.
+
+    What was waited for in a log was met there.  A simulated job ends well unless its limit ends
+    it; so what ran after a failure (afternotok) waits for the end alone (afterany).
+    """
+    from simsched.formats.dependency import Dependency
+
+    ids = {job_number(str(row.id)): str(row.id) for row in rows}
+    made = []
+    for row in rows:
+        found = []
+        for item in row.dependencies:
+            if item.scheme not in JOB_SCHEMES:
+                found.append(item)
+            elif (target := ids.get(job_number(item.value))) is not None and target != str(row.id):
+                scheme = "afterany" if item.scheme in {"afternotok", "afterexcept"} else item.scheme
+                found.append(Dependency(scheme, target, item.params))
+        made.append(row._replace(dependencies=tuple(dict.fromkeys(found))))
+    return made
+
+
+_F58 = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
+
+
+def job_number(text: str) -> int | str:
+    """Return the number that a Flux job id stands for (RFC 19: decimal, hexadecimal, F58), or the text.
+
+    >>> job_number("42"), job_number("0x2a"), job_number("ƒj"), job_number("fluxion")
+    (42, 42, 42, 'fluxion')
+    """
+    if text.isascii() and text.isdigit():
+        return int(text) if len(text) < 21 else text
+    try:
+        if text.lower().startswith("0x"):
+            return int(text, 16)
+    except ValueError:
+        return text
+    digits = text[1:]
+    if text[:1] not in ("ƒ", "f") or not 0 < len(digits) < 13 or any(d not in _F58 for d in digits):
+        return text
+    number = 0
+    for digit in digits:
+        number = 58 * number + _F58.index(digit)
+    return number
 
 
 def _in_order(folder: Path) -> tuple[int, str]:
@@ -229,6 +281,7 @@ def _add_folder(gather: Gather, requests: _Requests, folder: Path, spec: Path, l
             nodes=nodes,
             status=life.result,
             urgency=life.urgency,
+            dependencies=tuple(jobspec.dependencies),
         ),
     )
 

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from simsched.formats.constraint import Constraint
+    from simsched.formats.dependency import Dependency
     from simsched.formats.jobspec import Jobspec
     from simsched.workload.mapping import Reading
 
@@ -31,7 +32,7 @@ LATEST = 253_402_300_800
 
 
 class Row(NamedTuple):
-    """One record on its way to a job; `submit` and `start` are absolute seconds.
+    """One record on its way to a job; `submit`, `start` and times in `dependencies` are absolute seconds.
 
     A `jobspec` that is a text is the reason why there is none.
     """
@@ -53,6 +54,23 @@ class Row(NamedTuple):
     memory: int | None = None
     status: str | None = None
     urgency: int = 16
+    dependencies: tuple[Dependency, ...] = ()
+
+
+def eligible_at(eligible: float | None, submit: float | None, start: float | None) -> tuple[Dependency, ...]:
+    """Return what a log's eligible time says: not before then, if that is later than the submission.
+
+    A job that was held, waited for another, or asked for a begin time could not have started
+    before; the log does not say which of these it was.  A time after the start says nothing.
+
+    >>> [str(d) for d in eligible_at(900, 600, 1000)], eligible_at(600, 600, 1000), eligible_at(None, 0, 1)
+    (['begin-time:900'], (), ())
+    """
+    if eligible is None or submit is None or eligible <= submit or (start is not None and eligible > start):
+        return ()
+    from simsched.formats.dependency import Dependency
+
+    return (Dependency("begin-time", f"{eligible:.15g}"),)
 
 
 @dataclass(slots=True)
@@ -141,7 +159,7 @@ class Gather:
         while self.rows:
             row = self.rows.pop()
             (id_, submit, jobspec, start, runtime, duration, user, group, queue, bank, name, partition,
-             procs, nodes, memory, status, urgency) = row  # fmt: skip
+             procs, nodes, memory, status, urgency, dependencies) = row  # fmt: skip
             assert submit is not None  # rows without were left out
             assert not isinstance(jobspec, str)
             yield Job(
@@ -149,7 +167,17 @@ class Gather:
                 user=user, group=group, queue=queue, bank=bank, name=name, partition=partition, procs=procs,
                 nodes=nodes, memory=memory, status=status, urgency=urgency,
                 wait=None if start is None else moved(start, submit),
+                dependencies=tuple(_on_our_clock(item, base) for item in dependencies),
             )  # fmt: skip
+
+
+def _on_our_clock(item: Dependency, base: float) -> Dependency:
+    """Return a begin-time after second 0; other dependencies as they are."""
+    if item.scheme != "begin-time":
+        return item
+    from simsched.formats.dependency import Dependency
+
+    return Dependency(item.scheme, f"{max(0.0, moved(float(item.value), base)):.15g}", item.params)
 
 
 def _fault(row: Row) -> str | None:

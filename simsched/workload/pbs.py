@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from simsched.workload import gather as why
-from simsched.workload.gather import Gather, Row
+from simsched.workload.gather import Gather, Row, eligible_at
 from simsched.workload.mapping import Flat, Reading
 from simsched.workload.slurm_values import clock
 
@@ -85,9 +85,10 @@ class _Log:
             return
         flat, queue = flat_of(said), said.get("queue") or None
         limit = clock(said.get("Resource_List.walltime", ""))
+        submit = _time(said.get("qtime")) or _time(said.get("ctime"))
         row = Row(
             id_,
-            _time(said.get("qtime")) or _time(said.get("ctime")),
+            submit,
             self.gather.request(flat, queue=queue, partition=None),
             start,
             end - start,
@@ -101,6 +102,7 @@ class _Log:
             nodes=flat.nodes,
             memory=flat.memory,
             status=_result(said.get("Exit_status")),
+            dependencies=eligible_at(_time(said.get("etime")), submit, start),
         )
         self.gather.add(number, row)
 

@@ -3,9 +3,10 @@
 Text: pipe-separated with a header line, one job or step a line.  Needed are a job id
 (``JobIDRaw`` or ``JobID``), ``Submit``, processors (``ReqCPUS``, ``NCPUS``, ``AllocCPUS``,
 ``ReqTRES`` or ``AllocTRES``), and the run time (``ElapsedRaw``, ``Elapsed``, or ``Start`` and
-``End``).  Everything else that `COLUMNS` names is used where it is there.  A good line::
+``End``).  Everything else that `COLUMNS` names is used where it is there: an ``Eligible``
+after ``Submit`` is a begin-time dependency, for instance.  A good line::
 
-    sacct -a -X -P --noconvert -S 2024-01-01 -o JobIDRaw,Submit,Start,End,ElapsedRaw,TimelimitRaw,
+    sacct -a -X -P --noconvert -S 2024-01-01 -o JobIDRaw,Submit,Eligible,Start,End,ElapsedRaw,TimelimitRaw,
         ReqNodes,ReqCPUS,ReqTRES,ReqMem,Constraints,Partition,Account,User,JobName,State
 
 Times without a zone are taken as one clock; times with an offset (``+0100``) are moved to
@@ -21,7 +22,7 @@ from typing import TYPE_CHECKING
 
 from simsched.errors import WorkloadError
 from simsched.workload import gather as why
-from simsched.workload.gather import Gather, Row, whole
+from simsched.workload.gather import Gather, Row, eligible_at, whole
 from simsched.workload.mapping import Flat, Reading
 from simsched.workload.slurm_values import RESULTS, UNFINISHED, Asked, clock, whole_number
 
@@ -39,6 +40,7 @@ NO_TIME = frozenset(("", "0", "Unknown", "None", "N/A", "INVALID", "NONE"))
 COLUMNS = {
     "id": ("JobIDRaw", "JobID"),
     "submit": ("Submit",),
+    "eligible": ("Eligible",),
     "start": ("Start",),
     "end": ("End",),
     "elapsed_raw": ("ElapsedRaw",),
@@ -146,8 +148,10 @@ class _Reader:
             self._job(str(number), row, line)
 
     def _job(self, number: str, row: tuple[str, ...], line: str) -> None:
-        (id_text, submit_text, start_text, end_text, elapsed_raw, elapsed, limit_raw, limit) = row[:8]
-        asked, (features, partition, account, user, group, name, state) = row[8:15], row[15:]
+        (id_text, submit_text, eligible, start_text, end_text, elapsed_raw, elapsed, limit_raw, limit) = row[
+            :9
+        ]
+        asked, (features, partition, account, user, group, name, state) = row[9:16], row[16:]
         at = self.clock.read
         submit, start = at(submit_text, number), at(start_text, number)
         base = state.split(" ", 1)[0]
@@ -163,12 +167,13 @@ class _Reader:
             self.gather.skip(number, reason, line, id_)
             return
         flat, jobspec = self._request(asked, features, partition)
+        later = at(eligible, number) if eligible != submit_text else None
         self.gather.add(
             number,
             Row(
                 id_, submit, jobspec, start, run, self._limit(limit_raw, limit), _text(user), _text(group),
                 _text(partition), _text(account), _text(name), _text(partition), flat.procs, flat.nodes,
-                flat.memory, RESULTS.get(base),
+                flat.memory, RESULTS.get(base), 16, eligible_at(later, submit, start),
             ),
         )  # fmt: skip
 

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from simsched.workload.job import Job, Workload
 
 HEAD = (
-    "JobIDRaw", "Submit", "Start", "End", "ElapsedRaw", "Timelimit", "ReqNodes", "ReqCPUS", "ReqTRES",
-    "ReqMem", "Partition", "Account", "User", "Group", "JobName", "State",
+    "JobIDRaw", "Submit", "Eligible", "Start", "End", "ElapsedRaw", "Timelimit", "ReqNodes", "ReqCPUS",
+    "ReqTRES", "ReqMem", "Partition", "Account", "User", "Group", "JobName", "State",
 )  # fmt: skip
 _STATES = {"CANCELED": "CANCELLED", None: "COMPLETED"}
 #: Clusters did not exist earlier; a workload on a clock of its own is put here.
@@ -25,7 +25,7 @@ def write_sacct(workload: Workload) -> Iterator[str]:
     """Yield the lines of a dump, its header first.
 
     Second 0 is the header's ``UnixStartTime``, else the first day of 2024.  A job that
-    never waited in a trace starts when it is submitted.
+    never waited in a trace starts when it is submitted, or eligible (its begin-time).
     """
     said = workload.header.get("UnixStartTime", "")
     base = int(said) if said.isascii() and said.isdigit() and len(said) < 12 else _DEFAULT_START
@@ -36,7 +36,8 @@ def write_sacct(workload: Workload) -> Iterator[str]:
 
 def _cells(job: Job, base: int) -> tuple[str, ...]:
     submit = base + round(job.submit)
-    start = submit + round(job.wait or 0)
+    eligible = base + round(max([job.submit, *begin_times(job)]))
+    start = max(submit + round(job.wait or 0), eligible)
     run = round(job.runtime if job.runtime is not None else job.duration or 0)
     asked = demand(job.jobspec)
     procs, nodes = procs_of(job.procs, job.jobspec), job.nodes or asked.nodes
@@ -44,10 +45,15 @@ def _cells(job: Job, base: int) -> tuple[str, ...]:
     tres = ",".join(f"{name}={count}" for name, count in parts.items() if count)
     texts = (job.partition or job.queue, job.bank, job.user, job.group, job.name)
     return (
-        str(job.id), _clock(submit), _clock(start), _clock(start + run), str(run), _limit(job.duration),
+        str(job.id), *map(_clock, (submit, eligible, start, start + run)), str(run), _limit(job.duration),
         str(nodes or ""), str(procs), tres, "" if job.memory is None else f"{job.memory}Kc",
         *(_plain(text) for text in texts), _STATES.get(job.status, job.status) or "COMPLETED",
     )  # fmt: skip
+
+
+def begin_times(job: Job) -> list[float]:
+    """Return the times before which a job must not start."""
+    return [float(item.value) for item in job.dependencies if item.scheme == "begin-time"]
 
 
 def _clock(seconds: int) -> str:

@@ -110,6 +110,8 @@ def losses(workload: Workload, kind: str) -> list[str]:
                 _is_flat(job.jobspec) for job in workload.jobs
             )
             lost = not flat
+        elif name == "dependencies" and kind == "sacct":  # Eligible says begin times
+            lost = any(item.scheme != "begin-time" for job in workload.jobs for item in job.dependencies)
         else:
             lost = any(getattr(job, name) != plain.get(name) for job in workload.jobs)
         if lost:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from simsched.errors import WorkloadError
-from simsched.workload.gather import Gather, Row
+from simsched.workload.gather import Gather, Row, eligible_at
 from simsched.workload.mapping import Flat, Reading
 from simsched.workload.sacct import unfinished
 from simsched.workload.slurm_values import RESULTS
@@ -41,6 +41,7 @@ class _TresLists(msgspec.Struct, frozen=True):
 
 class _Time(msgspec.Struct, frozen=True, gc=False):
     submission: int | float | _Number | None = None
+    eligible: int | float | _Number | None = None
     start: int | float | _Number | None = None
     end: int | float | _Number | None = None
     elapsed: int | float | _Number | None = None
@@ -139,6 +140,7 @@ def _add(gather: Gather, where: str, job: _Job) -> None:
         flat.nodes,
         flat.memory,
         RESULTS.get(state),
+        dependencies=eligible_at(_positive(job.time.eligible), submit, start),
     )
     gather.add(where, row)
 

@@ -94,10 +94,7 @@ def scale_arrivals(workload: Workload, factor: float) -> Workload:
 
     def scaled(job: Job) -> Job:
         submit = start + (job.submit - start) / factor
-        moved = change(job, submit=_like(job.submit, submit))
-        return (
-            moved if job.cancel_at is None else change(moved, cancel_at=job.cancel_at + submit - job.submit)
-        )
+        return change(_moved(job, submit - job.submit), submit=_like(job.submit, submit))
 
     return workload.with_jobs(map(scaled, workload.jobs), f"arrivals {factor:g} times as dense")
 

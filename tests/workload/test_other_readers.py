@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 
 from simsched.errors import SimschedError, WorkloadError
 from simsched.formats.jobspec import Jobspec
+from simsched.graph.cluster import load_cluster
+from simsched.simulate.api import simulate
 from simsched.workload.batsim import read_batsim, write_batsim
 from simsched.workload.flat import demand
 from simsched.workload.flux_jobs import read_flux_folder, read_flux_jobs
@@ -19,6 +21,7 @@ from simsched.workload.mapping import Reading
 from simsched.workload.pbs import flat_of, read_pbs
 from simsched.workload.sacct import read_sacct
 from simsched.workload.sacct_writer import write_sacct
+from simsched.workload.slurm_json import read_sacct_json
 from simsched.workload.swf import read_swf
 from simsched.workload.swf_writer import write_swf
 from simsched.workload.transforms import rebase
@@ -386,3 +389,60 @@ def test_pbs_resources(resources, flat):
 )
 def test_pbs_exit_statuses(status, result):
     assert pbs(PBS_END.replace("Exit_status=0", f"Exit_status={status}")).jobs[0].status == result
+
+
+# ------------------------------------------------------------ what a job waited for
+
+
+def depends(folder, number, *dependencies):
+    """Make a job of the folder depend on others."""
+    path = folder / str(number) / "jobspec"
+    document = json.loads(path.read_text())
+    document["attributes"]["system"]["dependencies"] = [
+        {"scheme": scheme, "value": value} for scheme, value in dependencies
+    ]
+    path.write_text(json.dumps(document))
+
+
+def test_a_folder_of_jobs_carries_dependencies(tmp_path):
+    """Decimal, hexadecimal and F58 ids name the same job; what is not in the folder was met."""
+    for number in (41, 42, 43):
+        put(tmp_path, number, [SUBMIT, (110, "start", None), (150, "finish", {"status": 0})])
+    depends(tmp_path, 42, ("afterok", "41"), ("afterany", "7"), ("begin-time", "130.5"))
+    depends(tmp_path, 43, ("after", "ƒj"), ("afternotok", "0x29"), ("afterok", "41"))
+    workload = load_workload(tmp_path)
+    assert [list(map(str, job.dependencies)) for job in workload] == [
+        [],
+        ["afterok:41", "begin-time:30.5"],
+        ["after:42", "afterany:41", "afterok:41"],
+    ]
+    assert workload.jobs[0].jobspec is workload.jobs[1].jobspec
+    run = simulate(load_cluster("tiny"), workload)
+    start = dict(zip(run.jobs["id"], run.jobs["start"], strict=True))
+    assert start == {"41": 0, "42": 40, "43": 40}
+
+
+def test_jobs_of_a_folder_that_wait_for_each_other_are_refused(tmp_path):
+    for number in (1, 2):
+        put(tmp_path, number, [SUBMIT, (110, "start", None), (150, "finish", {"status": 0})])
+        depends(tmp_path, number, ("afterany", str(3 - number)))
+    with pytest.raises(WorkloadError, match=r"jobs wait for each other: . -> . -> ."):
+        load_workload(tmp_path)
+
+
+def test_the_eligible_time_of_pbs_and_slurm_json_is_a_begin_time():
+    record = (
+        "03/01/2024 10:10:00;E;7.srv;user=ann queue=q ctime=1709287200 qtime=1709287200 etime={} "
+        "start=1709287500 end=1709287800 Resource_List.ncpus=4"
+    )
+    held = read_pbs([record.format(1709287400)]).jobs[0]
+    assert list(map(str, held.dependencies)) == ["begin-time:200"]
+    assert read_pbs([record.format(1709287200)]).jobs[0].dependencies == ()
+    job = {
+        "job_id": 1,
+        "time": {"submission": 1000, "eligible": 1300, "start": 1400, "elapsed": 60, "limit": 10},
+        "state": {"current": ["COMPLETED"]},
+        "required": {"CPUs": 4},
+    }
+    (read,) = read_sacct_json(json.dumps({"jobs": [job]}))
+    assert (list(map(str, read.dependencies)), read.wait) == (["begin-time:300"], 400)

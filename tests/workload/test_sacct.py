@@ -13,6 +13,8 @@ from simsched.workload import slurm_values as sv
 from simsched.workload.load import detect, load_workload
 from simsched.workload.mapping import Reading
 from simsched.workload.sacct import read_sacct
+from simsched.workload.sacct_writer import write_sacct
+from simsched.workload.save import losses
 from simsched.workload.slurm_json import read_sacct_json
 
 HEAD = (
@@ -358,3 +360,25 @@ def test_what_is_no_sacct_document(text, message):
 def test_detection_of_json():
     assert detect(document()) == "sacct-json"
     assert detect(json.dumps(json.loads(document()), indent=1)) == "sacct-json"
+
+
+@pytest.mark.parametrize(
+    ("eligible", "found"),
+    [
+        ("2024-03-01T10:00:00", []),
+        ("2024-03-01T10:03:00", ["begin-time:180"]),
+        ("2024-03-01T09:00:00", []),  # before the submission
+        ("2024-03-01T10:06:00", []),  # after the start
+        ("Unknown", []),
+        ("", []),
+    ],
+)
+def test_a_job_does_not_start_before_it_is_eligible(eligible, found):
+    """Held, waiting for another or for its time: the dump does not say which, only until when."""
+    job = read(f"{line()}|{eligible}", head=f"{HEAD}|Eligible").jobs[0]
+    assert list(map(str, job.dependencies)) == found
+    assert job.wait == 300
+    workload = read(f"{line()}|{eligible}", head=f"{HEAD}|Eligible")
+    again = read_sacct(write_sacct(workload), Reading(source="again"))
+    assert again.jobs[0].dependencies == job.dependencies
+    assert "dependencies" not in losses(workload, "sacct")

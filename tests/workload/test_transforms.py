@@ -292,3 +292,15 @@ def test_every_step_is_tried_above():
 def test_bad_steps_are_named(three, step, message):
     with pytest.raises(ConfigError, match=message):
         apply_steps(three, [step], np.random.default_rng(0))
+
+
+def test_begin_times_keep_their_distance_when_arrivals_are_scaled():
+    """A job that may start a minute after its submission may do so when the load is doubled, too."""
+    from simsched.formats.dependency import Dependency
+
+    spec = Jobspec.from_shape("slot=1/core")
+    waits = (Dependency("begin-time", "160"), Dependency("afterok", "1"))
+    jobs = [Job(id=1, submit=0, runtime=5, jobspec=spec)]
+    jobs.append(Job(id=2, submit=100, runtime=5, jobspec=spec, dependencies=waits))
+    scaled = tr.scale_arrivals(assemble(jobs, Skips(), source="s", name="n", kind="jobs"), 2).jobs[1]
+    assert (scaled.submit, list(map(str, scaled.dependencies))) == (50, ["begin-time:110", "afterok:1"])
