@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
 _STEPS = ((86400.0, "d"), (3600.0, "h"), (60.0, "min"))
 _BARS = "▁▂▃▄▅▆▇█"
@@ -17,6 +17,11 @@ MISSING = "-"
 #: resource types that are counted; of others (memory, power …) there is an amount
 COUNTED = frozenset({"node", "core", "gpu", "socket", "license", "slot"})
 _AXES = ((3 * 86400.0, 86400.0, "days"), (3 * 3600.0, 3600.0, "hours"), (180.0, 60.0, "min"))
+
+
+#: marks of a logarithmic axis of times: seconds and what is written there
+TIME_MARKS = ((1, "1 s"), (10, "10 s"), (60, "1 min"), (600, "10 min"), (3600, "1 h"), (6 * 3600, "6 h"),
+              (86400, "1 d"), (7 * 86400, "7 d"), (30 * 86400, "30 d"), (365 * 86400, "1 y"))  # fmt: skip
 
 
 def time_unit(length: float) -> tuple[float, str]:
@@ -53,12 +58,14 @@ def seconds(value: float) -> str:
 def share(value: float) -> str:
     """Write a share as per cent.
 
-    >>> share(0.6123), share(1.0), share(0.00012), share(float("nan"))
-    ('61.2 %', '100 %', '0.012 %', '-')
+    >>> share(0.6123), share(1.0), share(132.7), share(0.00012), share(float("nan"))
+    ('61.2 %', '100 %', '13,270 %', '0.012 %', '-')
     """
     if not math.isfinite(value):
         return MISSING
     percent = 100 * value
+    if abs(percent) >= 999.5:
+        return f"{percent:,.0f} %"
     return f"{percent:.3g} %" if abs(percent) < 99.95 else f"{percent:.4g} %"
 
 
@@ -87,6 +94,25 @@ def quantity(value: float, unit: str) -> str:
         return share(value)
     text = number(value)
     return text if unit in ("", "ratio") or text == MISSING else f"{text} {unit}"
+
+
+def order(kinds: Iterable[str]) -> list[str]:
+    """Return resource types in the order in which reports tell of them: cores, gpus, nodes, the others.
+
+    >>> order(["node", "storage", "gpu", "core", "memory"])
+    ['core', 'gpu', 'node', 'storage', 'memory']
+    """
+    first = ("core", "gpu", "node")
+    return sorted(kinds, key=lambda k: first.index(k) if k in first else len(first))
+
+
+def units(totals: Mapping[str, int]) -> list[str]:
+    """Write how many units of each type there are; types that have none are left out.
+
+    >>> units({"node": 1, "core": 4096, "gpu": 0, "memory": 512})
+    ['1 node', '4,096 cores', '512 memory']
+    """
+    return [f"{n:,} {plural(t) if n != 1 else t}" for t, n in totals.items() if n]
 
 
 def plural(kind: str) -> str:

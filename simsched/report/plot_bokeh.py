@@ -17,6 +17,7 @@ from bokeh.models import (
     BoxZoomTool,
     ColumnDataSource,
     CrosshairTool,
+    FixedTicker,
     HoverTool,
     LinearColorMapper,
     LogColorMapper,
@@ -32,7 +33,7 @@ from bokeh.models.annotations.legends import Legend
 from bokeh.plotting import figure
 from bokeh.resources import Resources
 
-from simsched.report import palette
+from simsched.report import human, palette
 
 if TYPE_CHECKING:
     from simsched.report.gantt import Chart
@@ -149,7 +150,7 @@ def _use(prefix: str, x_range: Range1d, unit: str, kinds: list[str]) -> Figure:
         colour = palette.TYPE.get(kind, palette.GREY)
         if kind == kinds[0]:
             chart.varea_step(x="x", y1=0, y2="y", source=source, color=colour, alpha=0.25, step_mode="after")
-        chart.step(x="x", y="y", source=source, color=colour, mode="after", legend_label=f"{kind}s")
+        chart.step(x="x", y="y", source=source, color=colour, mode="after", legend_label=human.plural(kind))
     _legend(chart)
     return chart
 
@@ -177,24 +178,31 @@ def _legend(chart: Figure) -> None:
 
 
 def cdf_chart(curves: dict[str, pd.DataFrame], label: str, colours: list[str], scale: str = "log") -> Figure:
-    """Share of jobs (%) up to each value, one line a run; the value's axis is logarithmic or linear.
+    """Share of jobs (%) up to each value, one line a run; the page says which colour is whose.
 
+    The values' axis is ``log``, ``linear``, or ``time``: seconds, logarithmic, marked in minutes, hours, days.
     A curve has the columns ``value`` and ``share`` (0 to 1).
     """
-    chart = _figure(label, "share of jobs (%)", x_axis_type=scale, y_range=Range1d(start=0, end=101))
+    kind = "linear" if scale == "linear" else "log"
+    chart = _figure(label, "share of jobs (%)", x_axis_type=kind, y_range=Range1d(start=0, end=101))
+    if scale == "time":
+        chart.xaxis.ticker = FixedTicker(ticks=[at for at, _ in human.TIME_MARKS])
+        chart.xaxis.major_label_overrides = dict(human.TIME_MARKS)
     for (name, curve), colour in zip(curves.items(), colours, strict=True):
         source = ColumnDataSource({"x": curve["value"], "y": 100 * curve["share"]})
-        chart.line("x", "y", source=source, color=colour, line_width=2, legend_label=name)
-    chart.add_tools(HoverTool(tooltips=[("up to", "@x{0,0.[0]}"), ("share", "@y{0.0} %")], mode="vline"))
-    if len(curves) == 1:
-        chart.legend.visible = False
-    else:
-        chart.legend.update(location="bottom_right", background_fill_alpha=0.6, border_line_alpha=0)
+        chart.line("x", "y", source=source, color=colour, line_width=2, name=name)
+    unit = " s" if scale == "time" else ""
+    chart.add_tools(
+        HoverTool(tooltips=[("up to", f"@x{{0,0.[0]}}{unit}"), ("share", "@y{0.0} %")], mode="vline")
+    )
     return chart
 
 
-def heat_chart(table: pd.DataFrame, x: str, y: str, value: str, *, log: bool = False) -> Figure:
-    """Cells of a table coloured by value; rows upwards, columns to the right; NaN is left out."""
+def heat_chart(table: pd.DataFrame, x: str, y: str, value: str, unit: str, *, log: bool = False) -> Figure:
+    """Cells of a table coloured by value; rows upwards, columns to the right; NaN is left out.
+
+    `unit` is written over the colour bar.
+    """
     columns, rows = [str(c) for c in table.columns], [str(r) for r in table.index]
     cells = table.set_axis(columns, axis=1).set_axis(rows, axis=0).stack().reset_index()
     cells.columns = pd.Index(["y", "x", "v"])
@@ -210,12 +218,49 @@ def heat_chart(table: pd.DataFrame, x: str, y: str, value: str, *, log: bool = F
     drawn = chart.rect(
         "x", "y", 1, 1, source=source, fill_color={"field": "v", "transform": mapper}, line_color=None
     )
-    bar = drawn.construct_color_bar(width=10, background_fill_alpha=0, title=None)
-    bar.formatter = NumeralTickFormatter(format="0,0")
-    chart.add_layout(bar, "right")
+    _colour_bar(chart, drawn, unit)
     chart.add_tools(HoverTool(tooltips=[(y, "@y"), (x, "@x"), (value, "@v{0,0.[0]}")]))
     longest = max(map(len, columns), default=0)
     chart.xaxis.major_label_orientation = 0.9 if longest > 4 else 1.57 if len(columns) > 12 else 0
+    if len(columns) > 12:
+        chart.xaxis.major_label_text_font_size = "9px"
+    chart.grid.grid_line_alpha = 0
+    return chart
+
+
+def _colour_bar(chart: Figure, drawn: Any, unit: str) -> None:
+    bar = drawn.construct_color_bar(
+        width=10, background_fill_alpha=0, title=unit, title_text_font_style="normal", title_standoff=6
+    )
+    bar.formatter = NumeralTickFormatter(format="0,0")
+    chart.add_layout(bar, "right")
+
+
+def map_chart(nodes: pd.DataFrame, width: int, value: str) -> Figure:
+    """A cell a node, `width` in a row from the top left, coloured by ``share`` (%): 0 dark, 100 light.
+
+    `nodes` has the columns rank, host, jobs and share; a node of no known share is grey.
+    """
+    at = np.arange(len(nodes))
+    rows = -(-len(nodes) // width)
+    chart = _figure(
+        "", f"first rank of the row, {width} in each", max(160, min(460, 24 * rows + 40)),
+        x_range=Range1d(start=-0.5, end=width - 0.5), y_range=Range1d(start=rows - 0.5, end=-0.5),
+    )  # fmt: skip
+    columns = {name: nodes[name].to_numpy() for name in ("rank", "host", "jobs", "share")}
+    source = ColumnDataSource({"x": at % width, "y": at // width, **columns})
+    mapper = LinearColorMapper(palette="Cividis256", low=0, high=100, nan_color=palette.GREY)
+    colour = {"field": "share", "transform": mapper}
+    drawn = chart.rect("x", "y", 0.92, 0.92, source=source, fill_color=colour, line_color=None)
+    _colour_bar(chart, drawn, "%")
+    chart.add_tools(
+        HoverTool(tooltips=[("node", "@host (rank @rank)"), (value, "@share{0.[0]} %"), ("jobs", "@jobs")])
+    )
+    chart.xaxis.visible = False
+    step = max(1, rows // 8)
+    chart.yaxis.ticker = FixedTicker(ticks=list(range(0, rows, step)))
+    firsts = nodes["rank"].to_numpy()[::width].tolist()
+    chart.yaxis.major_label_overrides = {row: f"{firsts[row]}" for row in range(0, rows, step)}
     chart.grid.grid_line_alpha = 0
     return chart
 

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from simsched.report import html, human, palette, plot_bokeh
+from simsched.report import html, human, palette, plot_bokeh, plot_machine
 from simsched.report import metrics as m
 from simsched.report.classes import has_dates, run_time_class, size_class, weekday_hour, weekdays
-from simsched.report.columns import RESULTS
+from simsched.report.columns import HELD, RESULTS
 from simsched.report.compare import Comparison, compare, paired
 from simsched.report.gantt import Chart, chart
 from simsched.report.packed import Packed, pack, tick_of, ticks
@@ -37,8 +37,12 @@ def run_section(run: Run, prefix: str, charts: list[dict[str, Any]]) -> str:
     if len(done):
         drawn = plot_bokeh.Charts()
         parts += [_over_time(run, prefix, drawn, charts), _distributions(done, prefix, drawn)]
+        parts += [
+            plot_machine.section(run, prefix, drawn),
+            _groups(run, done, prefix),
+            _longest(done, prefix),
+        ]
         charts[-1].update(drawn.as_json(run.name))
-        parts += [_groups(run, done, prefix), _longest(done, prefix)]
     else:
         parts.append("<p>No job of this run started and ended, so there is nothing to chart.</p>")
     if len(run.reasons):
@@ -48,9 +52,8 @@ def run_section(run: Run, prefix: str, charts: list[dict[str, Any]]) -> str:
 
 
 def _title(run: Run, prefix: str) -> str:
-    units = [f"{n:,} {t}s" for t, n in run.totals.items() if n]
     policy = [str(run.config[k]) for k in ("queue_policy", "match_policy") if run.config.get(k)]
-    told = [run.cluster_name, ", ".join(units), " and ".join(policy)]
+    told = [run.cluster_name, ", ".join(human.units(run.totals)), " and ".join(policy)]
     lead = escape(" · ".join(filter(None, told)))
     return f'<h1 id="top-{prefix}">{escape(run.name)}</h1><p class="lead">{lead}</p>'
 
@@ -65,8 +68,7 @@ def _over_time(run: Run, prefix: str, drawn: plot_bokeh.Charts, charts: list[dic
     times = run.jobs[["submit", "start", "end"]].to_numpy() - origin
     tick = tick_of(np.concatenate([times.ravel(), run.timeline["time"].to_numpy() - origin]))
     seconds, unit = human.time_unit(last - origin)
-    kinds = [k for k in m.types(run.timeline) if run.totals.get(k)]
-    kinds.sort(key=lambda k: (k != "core", k))
+    kinds = human.order(k for k in m.types(run.timeline) if _shown(run, k))
     plot_bokeh.time_charts(drawn, prefix, (last - origin) / seconds, unit, gantt, kinds)
     spec = {
         "prefix": prefix,
@@ -90,6 +92,12 @@ def _over_time(run: Run, prefix: str, drawn: plot_bokeh.Charts, charts: list[dic
     return _time_panels(prefix, gantt) + "".join(islands)
 
 
+def _shown(run: Run, kind: str) -> bool:
+    """Whether a type has a line in the charts: the three main ones, and others that were used at all."""
+    used = kind in HELD or bool((run.timeline[f"used_{kind}"] > 0).any())
+    return bool(run.totals.get(kind)) and used
+
+
 def _time_panels(prefix: str, gantt: Chart) -> str:
     options = "".join(f'<option value="{k}">{k}</option>' for k in ("job", "user", "queue", "result", "size"))
     choose = f'<label>Colour by <select id="{prefix}-colour">{options}</select></label>'
@@ -103,6 +111,7 @@ def _time_panels(prefix: str, gantt: Chart) -> str:
             " This run was made without its allocations: jobs are packed from the bottom. How many"
             f" {gantt.row}s they held is true; on which nodes is not known."
         )
+    note += f' <span id="{prefix}-key"></span>'
     zoom, title = html.zoom_tools(), f"{gantt.title} (Gantt)"
     return (
         html.panel(title, f"{prefix}-gantt", note, html.zoom_tools(choose), keys=True)
@@ -122,6 +131,7 @@ def _names(run: Run) -> dict[str, Any]:
         "ids_first": first,
         "ids_count": len(ids) if counted else 0,
         "users": _categories(run.jobs["user"]),
+        "queues": _categories(run.jobs["queue"]),
         "results": list(RESULTS),
         "result_colours": [palette.RESULT[r] for r in RESULTS],
     }
@@ -208,14 +218,16 @@ def curve(values: pd.Series[float], least: float | None) -> pd.DataFrame:
 
 def _distributions(done: pd.DataFrame, prefix: str, drawn: plot_bokeh.Charts) -> str:
     blue = [palette.BLUE]
-    drawn.add(f"{prefix}-waits", plot_bokeh.cdf_chart({"wait": curve(done["wait"], 1.0)}, "wait (s)", blue))
+    drawn.add(
+        f"{prefix}-waits", plot_bokeh.cdf_chart({"wait": curve(done["wait"], 1.0)}, "wait", blue, "time")
+    )
     slow = {"bounded slowdown": curve(done["bounded_slowdown"], 1.0)}
     drawn.add(f"{prefix}-slow", plot_bokeh.cdf_chart(slow, "bounded slowdown", blue))
     classes = done.assign(size_class=size_class(done), length_class=run_time_class(done))
     mean = classes.pivot_table(
         index="size_class", columns="length_class", values="wait", aggfunc="mean", observed=True
     )
-    heat = plot_bokeh.heat_chart(mean, "run time", "cores", "mean wait (s)", log=True)
+    heat = plot_bokeh.heat_chart(mean, "run time", "cores", "mean wait (s)", "s", log=True)
     drawn.add(f"{prefix}-heat", heat)
     hours = weekday_hour(done["submit"]).assign(work=m.area(done) / 3600)
     load = hours.pivot_table(index="weekday", columns="hour", values="work", aggfunc="sum")
@@ -223,7 +235,7 @@ def _distributions(done: pd.DataFrame, prefix: str, drawn: plot_bokeh.Charts) ->
     load.index = pd.Index([weekdays(first)[int(d)] for d in load.index])
     load = load.iloc[::-1]
     hour = "hour of the day (UTC)" if has_dates(first) else "hour of the day, by the trace's clock"
-    drawn.add(f"{prefix}-load", plot_bokeh.heat_chart(load, hour, "", "core hours submitted"))
+    drawn.add(f"{prefix}-load", plot_bokeh.heat_chart(load, hour, "", "core hours submitted", "core h"))
     panels = (
         html.panel("Waits", f"{prefix}-waits", "Share of jobs that waited no longer; 1 s and less are one."),
         html.panel("Bounded slowdown", f"{prefix}-slow", "turnaround / max(run time, 10 s), at least 1."),
@@ -294,7 +306,7 @@ def comparison(runs: Sequence[Run], charts: list[dict[str, Any]]) -> str:
     drawn = plot_bokeh.Charts()
     done = {name: m.measured(run.jobs) for name, run in zip(distinct(runs), runs, strict=True)}
     waits = {name: curve(frame["wait"], 1.0) for name, frame in done.items()}
-    drawn.add("cmp-waits", plot_bokeh.cdf_chart(waits, "wait (s)", colours))
+    drawn.add("cmp-waits", plot_bokeh.cdf_chart(waits, "wait", colours, "time"))
     slow = {name: curve(frame["bounded_slowdown"], 1.0) for name, frame in done.items()}
     drawn.add("cmp-slow", plot_bokeh.cdf_chart(slow, "bounded slowdown", colours))
     means = [m.describe(frame["wait"])["mean"] for frame in done.values()]
@@ -306,20 +318,27 @@ def comparison(runs: Sequence[Run], charts: list[dict[str, Any]]) -> str:
     )
     charts.append(drawn.as_json("comparison"))
     note = "Left of 0: the job waits less than in the first run. 1 % at either end is left out."
+    key = _key(runs, colours)
     panels = (
-        html.panel("Waits", "cmp-waits", "Share of jobs that waited no longer."),
-        html.panel("Bounded slowdown", "cmp-slow", "turnaround / max(run time, 10 s), at least 1."),
+        html.panel("Waits", "cmp-waits", f"Share of jobs that waited no longer. {key}"),
+        html.panel("Bounded slowdown", "cmp-slow", f"turnaround / max(run time, 10 s), at least 1. {key}"),
         html.panel("Mean wait", "cmp-means", "Hours."),
-        html.panel(f"Job by job against {runs[0].name}", "cmp-moved", note),
-    )
-    key = "".join(
-        f'<span class="key"><i style="background:{c}"></i>{escape(r.name)}</span>'
-        for r, c in zip(runs, colours, strict=True)
+        html.panel(
+            f"Job by job against {runs[0].name}", "cmp-moved", f"{note} {_key(runs[1:], colours[1:])}"
+        ),
     )
     return (
         f'<section class="run" id="comparison"><h1>{len(runs)} runs compared</h1><p class="lead">{key}</p>'
         f"{_verdicts(runs, pairs)}{_figures(runs)}"
         f'<div class="pair">{"".join(panels)}</div></section>'
+    )
+
+
+def _key(runs: Sequence[Run], colours: Sequence[str]) -> str:
+    """Return which colour is which run."""
+    return "".join(
+        f'<span class="key"><i style="background:{c}"></i>{escape(r.name)}</span>'
+        for r, c in zip(runs, colours, strict=True)
     )
 
 

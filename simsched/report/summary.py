@@ -67,6 +67,10 @@ METRICS: tuple[Metric, ...] = (
 )
 
 
+#: a difference of shares below this is rounding
+ROUNDING = 1e-12
+
+
 def metric(name: str) -> Metric:
     """Return what is known of a figure; those of one resource type are described by their prefix."""
     for known in METRICS:
@@ -149,7 +153,7 @@ def _use(
     good = m.goodput(jobs, capacity, window)
     return {
         "goodput": good,
-        "badput": max(used.get(f"utilisation_{unit}", math.nan) - good, 0.0),
+        "badput": _rest(used.get(f"utilisation_{unit}", math.nan), good),
         "loss_of_capacity": m.loss_of_capacity(jobs, timeline, capacity, unit, window),
         "fragmentation_core": m.fragmentation(timeline, totals, "core", window),
         "fragmentation_gpu": m.fragmentation(timeline, totals, "gpu", window),
@@ -157,6 +161,12 @@ def _use(
         **used,
         **{name: share for name, share in down.items() if share},
     }
+
+
+def _rest(whole: float, part: float) -> float:
+    """Return what is left of a share; what rounding leaves of nothing is nothing."""
+    left = whole - part
+    return 0.0 if left < ROUNDING else left
 
 
 def write_summary(run_dir: str | Path) -> dict[str, float]:

@@ -83,7 +83,7 @@ def _clip(text: str, width: int) -> str:
 
 
 def _head(run: Run) -> str:
-    units = [f"{n:,} {t}{'' if n == 1 else 's'}" for t, n in run.totals.items() if n and t != "cluster"]
+    units = human.units(run.totals)
     config = run.config
     policies = [str(config[k]) for k in ("queue_policy", "match_policy") if config.get(k) is not None]
     inputs = [str(i.get("name")) for i in run.meta.get("inputs", []) if i.get("role") == "workload"]
@@ -138,7 +138,9 @@ def _curves(run: Run) -> str:
         total = run.totals.get(kind)
         if total and kind in ("node", "core", "gpu"):
             _, used = binned(run.timeline, f"used_{kind}", bins, window)
-            lines.append(f"{kind + 's in use':<17}{human.sparkline(used / total, 1.0)} of {total:,}")
+            lines.append(
+                f"{human.plural(kind) + ' in use':<17}{human.sparkline(used / total, 1.0)} of {total:,}"
+            )
     if len(run.timeline):
         _, queue = binned(run.timeline, "queued_jobs", bins, window)
         top = f"max {human.number(run.summary.get('max_queue_length', math.nan))}"

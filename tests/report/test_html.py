@@ -115,3 +115,37 @@ def test_long_tables_say_what_they_leave_out():
     made = html.table("t", "T", (("n", ""), ("v", "s")), rows)
     assert made.count("<tr>") == html.MAX_ROWS + 1
     assert "5 more rows" in made
+
+
+@pytest.fixture(scope="module")
+def racked(tmp_path_factory):
+    import simsched as ss
+
+    run = ss.simulate(ss.load_cluster("racked"), ss.load_workload("slurm-day"))
+    return run.save(tmp_path_factory.mktemp("runs") / "racked")
+
+
+def test_the_machine_has_a_map_and_tables_of_its_parts(racked):
+    page = html.page([load_run(racked)])
+    for part in ("r0-map", "r0-by-property", "r0-by-rack", "r0-by-chassis", "r0-locality"):
+        assert f'id="{part}"' in page
+    assert "Jain index of the nodes" in page
+    assert '<td class="text">bigmem</td><td data-v="32">32</td>' in page
+    assert "434,176 memory" in page
+
+
+def test_types_that_divide_the_machine_alike_are_told_of_once():
+    import pandas as pd
+
+    from simsched.report.plot_machine import distinct
+
+    nodes = pd.DataFrame({"in_rack": ["a", "a", "b"], "in_pdu": ["x", "x", "y"], "in_row": ["x", "y", "y"]})
+    assert distinct(nodes) == ["rack", "row"]
+
+
+def test_more_rows_than_can_be_held_leave_the_machine_out(racked, monkeypatch):
+    from simsched.report import allocations
+
+    monkeypatch.setattr(allocations, "MAX_ROWS", 3)
+    page = html.page([load_run(racked)])
+    assert "No tables of the machine" in page

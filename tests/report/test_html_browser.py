@@ -212,6 +212,8 @@ def test_colours_can_be_chosen(browser, report):
     by_result = set(browser.js(colours))
     assert by_result != by_job
     assert len(by_result) <= 3
+    told = "return [...document.querySelectorAll('#r0-key .key')].map(k => k.textContent)"
+    assert browser.js(told) == ["completed", "timeout", "failed"]
 
 
 def test_a_table_sorts_both_ways_by_number_and_by_word(browser, report):
@@ -299,7 +301,17 @@ def test_it_prints_light_whatever_the_theme(browser, report):
     browser.open(report)
     browser.js("setTheme('dark'); window.dispatchEvent(new Event('beforeprint'))")
     assert browser.js("return document.documentElement.dataset.theme") == "light"
+    # every chart has a picture of itself, which follows the width of the paper, with something on it
+    inked = """return [...document.querySelectorAll('.plot')].map((plot) => {
+      const pictures = plot.querySelectorAll(':scope > canvas.paper');
+      if (pictures.length !== 1) return `${plot.id}: ${pictures.length} pictures`;
+      const { width, height } = pictures[0];
+      const pixels = pictures[0].getContext("2d").getImageData(0, 0, width, height).data;
+      return pixels.some((value) => value) ? "" : `${plot.id}: nothing drawn`;
+    }).filter(Boolean)"""
+    assert browser.js(inked) == []
     browser.js("window.dispatchEvent(new Event('afterprint'))")
+    assert browser.js("return document.querySelectorAll('.paper').length") == 0
     assert browser.js("return document.documentElement.dataset.theme") == "dark"
     printed = browser.driver.execute_cdp_cmd("Page.printToPDF", {"printBackground": True})
     assert len(printed["data"]) > 20_000

@@ -35,7 +35,7 @@ function restyle() {
     grid: { grid_line_color: line },
     legend: { label_text_color: ink, background_fill_color: surface },
     title: { text_color: ink },
-    bar: { major_label_text_color: muted },
+    bar: { major_label_text_color: muted, title_text_color: muted },
   };
   for (const { doc, styled } of documents)
     for (const [id, kind] of styled) doc.get_model_by_id(id)?.setv(wear[kind]);
@@ -54,8 +54,20 @@ function themes() {
   dark.addEventListener("change", (e) => setTheme(e.matches ? "dark" : "light"));
   byId("theme").addEventListener("click", () => setTheme(now() === "dark" ? "light" : "dark"));
   let before = "light";
-  window.addEventListener("beforeprint", () => { before = now(); setTheme("light"); });
-  window.addEventListener("afterprint", () => setTheme(before));
+  window.addEventListener("beforeprint", () => { before = now(); setTheme("light"); drawForPaper(); });
+  window.addEventListener("afterprint", () => { document.querySelectorAll(".paper").forEach((p) => p.remove()); setTheme(before); });
+}
+
+// On paper a chart is a picture of itself: Bokeh's canvases do not follow the width of the page.
+function drawForPaper() {
+  const places = Object.assign({}, ...PAGE.charts.map((item) => item.places));
+  for (const view of Bokeh.index.roots) {
+    const place = Object.keys(places).find((name) => places[name] === view.model.id);
+    const picture = view.export("png", true).canvas;
+    picture.className = "paper";
+    picture.removeAttribute("style");
+    byId(place)?.append(picture);
+  }
 }
 
 // ---- charts over time -------------------------------------------------------------------------------------
@@ -145,6 +157,24 @@ class TimeCharts {
     this.coloured = this.colourBy;
     return this.lookup;
   }
+  // What the colours stand for, where they stand for few things.
+  drawKey() {
+    if (this.keyed === this.colourBy) return;
+    this.keyed = this.colourBy;
+    const s = this.spec, hex = (i) => PAGE.cycle[i % PAGE.cycle.length], names = { queue: s.queues, user: s.users }[this.colourBy];
+    let entries = [];
+    if (this.colourBy === "result") {
+      const present = new Set(this.jobs.result);
+      entries = s.results.map((name, i) => [s.result_colours[i], name.toLowerCase(), present.has(i)]).filter((e) => e[2]);
+    } else if (names && names.length && names.length <= PAGE.cycle.length) entries = names.map((name, i) => [hex(i), name]);
+    byId(`${s.prefix}-key`).replaceChildren(...entries.map(([colour, name]) => {
+      const key = document.createElement("span"), mark = document.createElement("i");
+      key.className = "key";
+      mark.style.background = colour;
+      key.append(mark, name);
+      return key;
+    }));
+  }
   drawBoxes() {
     const [low, high] = this.view, b = this.boxes, colours = this.colours();
     const y0 = this.ranks.start, y1 = this.ranks.end;
@@ -174,6 +204,7 @@ class TimeCharts {
         }
       }
     }
+    this.drawKey();
     for (let at = 0; at < pixel.length; at++) {
       const alpha = Math.round(255 * Math.min(cover[at], 1));
       pixel[at] = (pixel[at] & 0xffffff) | (alpha << 24);
