@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import sys
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
@@ -166,6 +168,22 @@ def _constrained(jobspec: Jobspec, text: str | None) -> Jobspec:
 
 def run_feasible(args: argparse.Namespace) -> int:
     """Answer each request on each cluster; 0 if each is feasible somewhere, else 1."""
+    with _seldom_collected():
+        return _answer_each(args)
+
+
+@contextmanager
+def _seldom_collected() -> Iterator[None]:
+    """Let the garbage collector run seldom: 100,000 answers stay, and it would walk them again and again."""
+    before = gc.get_threshold()
+    gc.set_threshold(50_000, 20, 20)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+
+
+def _answer_each(args: argparse.Namespace) -> int:
     clusters, words = (args.clusters, args.words) if args.clusters else _split(args.words)
     answers: dict[str, list[tuple[Asked, Outcome]]] = {}
     requests = list(read_requests(words, args.constraint))

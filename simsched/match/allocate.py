@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from simsched.graph.kinds import ABOVE, TARGET
+from simsched.match.masks import everything, give, listed, mask_at, take
 
 if TYPE_CHECKING:
     from simsched.graph.index import Index
     from simsched.graph.kinds import Bools, Ints, PoolType
     from simsched.match.capacity import Capacity
+    from simsched.match.masks import Store
     from simsched.match.request import Content, Need
     from simsched.match.selection import Draw, Hold, Selection
 
@@ -68,8 +70,8 @@ class Availability:
             name: p.size.copy() if ignore_status else np.where(p.up, p.size, 0) for name, p in pools.items()
         }
         self.total: dict[str, int] = {name: int(free.sum()) for name, free in self.free.items()}
-        self.partial: dict[str, dict[int, int]] | None = {name: {} for name, p in pools.items() if p.named}
-        """Free-unit masks of the banks that are neither full nor empty; None: units are only counted."""
+        self.partial: dict[str, Store] | None = {n: everything(p) for n, p in pools.items() if p.named}
+        """Which units are free of the banks that are not taken whole; None: units are only counted."""
         self.use: Ints = np.zeros(len(index), dtype=np.int64)
         self.up: Bools = np.ones(len(index), dtype=np.bool_) if ignore_status else index.up.copy()
         self.held: dict[str, Bools] = {n: np.zeros(len(v), np.bool_) for n, v in index.vertex_types.items()}
@@ -118,10 +120,7 @@ class Availability:
     def free_mask(self, pool: PoolType, bank: int) -> int:
         """Return which units of a bank are free, as a bit mask over its unit ordinals."""
         assert self.partial is not None, "this state only counts units"
-        mask = self.partial[pool.name].get(bank)
-        if mask is not None:
-            return mask
-        return pool.full[bank] if self.free[pool.name][bank] else 0
+        return mask_at(self.partial[pool.name], pool, bank) if self.free[pool.name][bank] else 0
 
     def is_up(self, kind: str, ordinals: Ints | None = None) -> Bools:
         """Return which vertices of a type (None: all) are up, each with the target it is or lies in."""
@@ -211,7 +210,7 @@ class Availability:
                 free[draw.banks] -= units
             self.total[draw.type] -= draw.amount
             if draw.masks is not None and self.partial is not None:
-                self._take_units(draw, self.partial[draw.type])
+                take(self.partial[draw.type], pools[draw.type], draw.banks, draw.masks)
         for draw in selection.shared:
             self._share_units(draw)
         for hold in selection.holds:
@@ -240,7 +239,7 @@ class Availability:
                 free[draw.banks] += units
             self.total[draw.type] += draw.amount
             if draw.masks is not None and self.partial is not None:
-                self._give_units(draw, self.partial[draw.type])
+                give(self.partial[draw.type], pools[draw.type], draw.banks, draw.masks)
         for draw in selection.shared:
             self._unshare_units(draw)
         for hold in selection.holds:
@@ -289,20 +288,6 @@ class Availability:
             banks = draw.banks[np.isin(pool.target[draw.banks], down)]
             self._move(draw.type, banks, -self.free[draw.type][banks], self._hidden[draw.type])
 
-    def _take_units(self, draw: Draw, partial: dict[int, int]) -> None:
-        full = self.index.pool_types[draw.type].full
-        for bank, mask in zip(draw.banks.tolist(), draw.masks or (), strict=True):
-            rest = partial.pop(bank, full[bank]) & ~mask
-            if rest:
-                partial[bank] = rest
-
-    def _give_units(self, draw: Draw, partial: dict[int, int]) -> None:
-        full = self.index.pool_types[draw.type].full
-        for bank, mask in zip(draw.banks.tolist(), draw.masks or (), strict=True):
-            now = partial.pop(bank, 0) | mask
-            if now != full[bank]:
-                partial[bank] = now
-
     def _share_units(self, draw: Draw) -> None:
         """Claim units shared: the first to share a unit takes it from exclusive use.
 
@@ -310,7 +295,7 @@ class Availability:
         """
         if draw.masks is None:
             return
-        for bank, mask in zip(draw.banks.tolist(), draw.masks or (), strict=True):
+        for bank, mask in zip(draw.banks.tolist(), listed(draw.masks), strict=True):
             for unit in _bits(mask):
                 key = (draw.type, bank, unit)
                 self.sharers[key] = self.sharers.get(key, 0) + 1
@@ -320,7 +305,7 @@ class Availability:
     def _unshare_units(self, draw: Draw) -> None:
         if draw.masks is None:
             return
-        for bank, mask in zip(draw.banks.tolist(), draw.masks or (), strict=True):
+        for bank, mask in zip(draw.banks.tolist(), listed(draw.masks), strict=True):
             for unit in _bits(mask):
                 key = (draw.type, bank, unit)
                 self.sharers[key] -= 1
@@ -331,15 +316,10 @@ class Availability:
     def _shift(self, name: str, bank: int, mask: int, sign: int) -> None:
         """Move one unit in or out of exclusive use."""
         pool = self.index.pool_types[name]
+        assert self.partial is not None, "this state only counts units"
+        (give if sign > 0 else take)(self.partial[name], pool, np.array([bank]), [mask])
         self.free[name][bank] += sign
         self.total[name] += sign
-        full = pool.full[bank]
-        assert self.partial is not None, "this state only counts units"
-        partial = self.partial[name]
-        now = partial.pop(bank, full if sign < 0 else 0)
-        now = now | mask if sign > 0 else now & ~mask
-        if now and now != full:
-            partial[bank] = now
 
     def _hold(self, hold: Hold, sign: int) -> None:
         if hold.exclusive:
@@ -375,10 +355,11 @@ class Availability:
             assert (free <= pool.size).all(), name
             assert self.total[name] == int(free.sum()), name
             hidden = self._hidden.get(name)
-            for bank, mask in (self.partial or {}).get(name, {}).items():
-                visible = int(free[bank]) + (int(hidden[bank]) if hidden is not None else 0)
-                assert 0 < mask < (1 << int(pool.size[bank])) - 1, (name, bank)
-                assert mask.bit_count() == visible, (name, bank)
+            visible = free if hidden is None else free + hidden
+            store = self.partial.get(name) if self.partial is not None else None
+            if store is not None:
+                for bank, units in enumerate(visible.tolist()):
+                    assert not units or mask_at(store, pool, bank).bit_count() == units, (name, bank)
         assert (self.use >= 0).all()
         if self._idle is not None:
             free = (self.use == 0) & self.up & ~self.held[self.index.target_type]

@@ -30,8 +30,10 @@ class Classes(NamedTuple):
     of: Ints
 
     def spread(self, counts: Ints) -> Ints:
-        """Return for each target the count of its kind."""
-        return np.broadcast_to(counts[0], len(self.of)) if len(counts) == 1 else counts[self.of]
+        """Return for each target the count of its kind; do not write to it."""
+        if len(counts) > 1:
+            return counts[self.of]
+        return np.ndarray(len(self.of), np.int64, counts.astype(np.int64), 0, (0,))  # one number, n times
 
 
 def target_classes(index: Index, content: Content) -> Classes | None:

@@ -37,6 +37,8 @@ def _separable(needs: tuple[Need, ...], index: Index, *, within: bool) -> bool:
     """Say whether counting each sibling by itself is exact, here and beneath."""
     if within and flat_demand(needs) is not None:
         return True
+    if len(needs) == 1:
+        return _alone(needs[0], index, within=within)
     blocked = [_blocked(need, index) for need in needs]
     touched = [{n.type for n in need.walk()} for need in needs]
     for i, left in enumerate(blocked):

@@ -12,7 +12,8 @@ import numpy as np
 
 from simsched.graph.kinds import ABOVE, TARGET, Ints
 from simsched.match.capacity import EVERYWHERE, MANY, beneath, capacity, hosts, usable_units
-from simsched.match.draws import finished, lowest_bits, spelled
+from simsched.match.draws import finished, spelled
+from simsched.match.masks import lowest_bits
 from simsched.match.policy import (
     Candidates,
     MatchPolicy,

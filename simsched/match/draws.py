@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from simsched.match.masks import Pick, chosen, highest_bits, listed, lowest_bits
 from simsched.match.selection import Draw, Selection, changed
 
 if TYPE_CHECKING:
     from simsched.graph.kinds import Ints, PoolType
     from simsched.match.allocate import Availability
-
-
-Pick: TypeAlias = Callable[[int, int], int]
-"""Free units as a mask, how many → those that are taken."""
 
 
 def finished(draws: list[Draw], avail: Availability, *, highest: bool = False) -> tuple[Draw, ...]:
@@ -62,12 +58,13 @@ def _merge_masks(parts: list[Draw], avail: Availability, pick: Pick) -> Draw:
     for part in parts:
         if part.masks is None:
             part = _chosen(part, avail, pick, always=True)  # noqa: PLW2901 - the same draw, its units chosen
-        for bank, mask in zip(part.banks.tolist(), part.masks or (), strict=True):
+        assert part.masks is not None
+        for bank, mask in zip(part.banks.tolist(), listed(part.masks), strict=True):
             masks[bank] = masks.get(bank, 0) | mask
     banks = sorted(masks)
-    chosen = [masks[bank] for bank in banks]
-    numbers = np.array([mask.bit_count() for mask in chosen], dtype=np.int64)
-    return Draw(parts[0].type, np.array(banks, dtype=np.int64), numbers, int(numbers.sum()), chosen)
+    units = [masks[bank] for bank in banks]
+    numbers = np.array([mask.bit_count() for mask in units], dtype=np.int64)
+    return Draw(parts[0].type, np.array(banks, dtype=np.int64), numbers, int(numbers.sum()), units)
 
 
 def _chosen(draw: Draw, avail: Availability, pick: Pick, *, always: bool = False) -> Draw:
@@ -76,10 +73,7 @@ def _chosen(draw: Draw, avail: Availability, pick: Pick, *, always: bool = False
     if not pool.named or (not always and _takes_whole_banks(draw, pool)):
         return draw
     assert avail.partial is not None, "this state only counts units"
-    partial, full = avail.partial[draw.type], pool.full
-    banks = draw.banks.tolist()
-    free = [partial.get(bank) or full[bank] for bank in banks]
-    masks = [pick(mask, units) for mask, units in zip(free, spelled(draw.units, len(banks)), strict=True)]
+    masks = chosen(avail.partial[draw.type], pool, (draw.banks, draw.units), avail.free[draw.type], pick)
     return Draw(draw.type, draw.banks, draw.units, draw.amount, masks)
 
 
@@ -87,35 +81,6 @@ def _takes_whole_banks(draw: Draw, pool: PoolType) -> bool:
     if pool.uniform is not None and isinstance(draw.units, int):
         return draw.units == pool.uniform
     return bool((pool.size[draw.banks] == draw.units).all())
-
-
-def lowest_bits(mask: int, count: int) -> int:
-    """Return the `count` lowest set bits of a mask that has at least as many.
-
-    >>> bin(lowest_bits(0b1011010, 3))
-    '0b11010'
-    """
-    run = ((1 << count) - 1) * (mask & -mask)
-    if run & mask == run:
-        return run
-    low, high = count, mask.bit_length()
-    while low < high:
-        middle = (low + high) // 2
-        if (mask & ((1 << middle) - 1)).bit_count() >= count:
-            high = middle
-        else:
-            low = middle + 1
-    return mask & ((1 << low) - 1)
-
-
-def highest_bits(mask: int, count: int) -> int:
-    """Return the `count` highest set bits of a mask that has at least as many.
-
-    >>> bin(highest_bits(0b1011010, 3))
-    '0b1011000'
-    """
-    spare = mask.bit_count() - count
-    return mask & ~lowest_bits(mask, spare) if spare else mask
 
 
 def spelled(numbers: Ints | int, length: int) -> list[int]:

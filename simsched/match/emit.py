@@ -15,6 +15,7 @@ from simsched.formats.hostlist import encode_hosts
 from simsched.formats.idset import Idset, encode_ids
 from simsched.formats.rset import ResourceSet
 from simsched.graph.resource_graph import parents, pool_of
+from simsched.match.masks import listed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -121,7 +122,7 @@ def _one_entry(named: list[Draw], selection: Selection, index: Index) -> dict[st
 def _ids_by_target(draw: Draw, pool: PoolType) -> dict[int, str]:
     """Return target → ids of the units drawn there, for the banks that lie on targets."""
     banks = draw.banks.tolist()
-    masks = draw.masks or [-1] * len(banks)
+    masks = [-1] * len(banks) if draw.masks is None else listed(draw.masks)
     if pool.aligned and pool.uniform_ids is not None:
         texts = pool.texts
         return {
@@ -167,7 +168,7 @@ def _loose(selection: Selection, index: Index) -> dict[str, str | int]:
         units = np.broadcast_to(draw.units, len(draw.banks)).tolist()
         for i, bank in enumerate(draw.banks.tolist()):
             if pool.target[bank] < 0 or not pool.named:
-                mask = draw.masks[i] if draw.masks is not None else -1
+                mask = int(draw.masks[i]) if draw.masks is not None else -1
                 path = _path(index, pool.keys[bank][0])
                 found[path] = str(ids_of(pool, bank, mask)) if pool.named else units[i]
     return found

@@ -66,7 +66,7 @@ def _drawn(draw: Draw, index: Index) -> Iterator[tuple[str, tuple[int, Pool]]]:
     pool = index.pool_types[draw.type]
     units = np.broadcast_to(draw.units, len(draw.banks)).tolist()
     for at, bank in enumerate(draw.banks.tolist()):
-        mask = draw.masks[at] if draw.masks is not None else (1 << units[at]) - 1
+        mask = int(draw.masks[at]) if draw.masks is not None else (1 << units[at]) - 1
         place = int(pool.pos[bank])
         keys = pool.keys[bank]
         if len(keys) == 1:

@@ -14,7 +14,8 @@ import numpy as np
 
 from simsched.graph.kinds import ABOVE, TARGET
 from simsched.match.capacity import beneath, is_idle
-from simsched.match.draws import finished, lowest_bits
+from simsched.match.draws import finished
+from simsched.match.masks import lowest_bits
 from simsched.match.selection import Draw, Hold, Selection
 
 if TYPE_CHECKING:

@@ -423,7 +423,7 @@ class Matcher:
         assert (fresh.use == now.use).all()
         for name in self.index.pool_types:
             assert (fresh.free[name] == now.free[name]).all(), name
-            assert (fresh.partial or {}).get(name) == (now.partial or {}).get(name), name
+            assert np.array_equal((fresh.partial or {}).get(name), (now.partial or {}).get(name)), name
         for name in self.index.vertex_types:
             assert (fresh.held[name] == now.held[name]).all(), name
             assert (fresh.shared[name] == now.shared[name]).all(), name

@@ -124,7 +124,9 @@ class _Trial:
         """Return the largest count up to `high` that works; 0: none."""
         if high and self.works(_counted(jobspec, need.number, high)):
             return high
-        low, high = 0, high - 1
+        if high < 2 or not self.works(_counted(jobspec, need.number, 1)):
+            return 0
+        low, high = 1, high - 1
         while low < high:
             middle = (low + high + 1) // 2
             if self.works(_counted(jobspec, need.number, middle)):

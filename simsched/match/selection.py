@@ -10,6 +10,7 @@ import numpy as np
 if TYPE_CHECKING:
     from simsched.graph.index import Index
     from simsched.graph.kinds import Bools, Ints
+    from simsched.match.masks import Masks
     from simsched.match.request import Request
 
 
@@ -22,15 +23,15 @@ class Draw(msgspec.Struct, frozen=True, eq=False, gc=False):
     banks : bank ordinals, each once.
     units : units of each, an array like `banks` or one number for all.
     amount : their sum.
-    masks : which units of each bank, as a bit mask over its unit ordinals; None: whole banks,
-        or a pool whose units bear no ids.
+    masks : which units of each bank, as a bit mask over its unit ordinals (see `masks`); None:
+        whole banks, or a pool whose units bear no ids.
     """
 
     type: str
     banks: Ints
     units: Ints | int
     amount: int
-    masks: list[int] | None = None
+    masks: Masks | None = None
 
 
 class Hold(msgspec.Struct, frozen=True, eq=False, gc=False):
@@ -126,7 +127,7 @@ def _draws_on(draws: tuple[Draw, ...], stays: Bools, index: Index, *, loose: boo
             amount = units * int(row.sum()) if isinstance(units, int) else int(units.sum())
             masks = draw.masks
             if masks is not None:
-                masks = [mask for mask, here in zip(masks, row.tolist(), strict=True) if here]
+                masks = [masks[at] for at in row.nonzero()[0]] if isinstance(masks, list) else masks[row]
             found.append(Draw(draw.type, draw.banks[row], units, amount, masks))
     return tuple(found)
 

@@ -14,6 +14,7 @@ from simsched.errors import FormatError, SimschedError
 from simsched.formats.constraint import to_json
 from simsched.formats.idset import Idset, encode_ids
 from simsched.formats.jobspec import Jobspec
+from simsched.match.masks import listed
 from simsched.match.request import compile_request
 from simsched.match.selection import Draw, Hold, Selection
 
@@ -98,7 +99,7 @@ def _draw_to_dict(draw: Draw) -> dict[str, Any]:
         "units": draw.units if isinstance(draw.units, int) else draw.units.tolist(),
     }
     if draw.masks is not None:
-        found["masks"] = [f"{mask:x}" for mask in draw.masks]
+        found["masks"] = [f"{mask:x}" for mask in listed(draw.masks)]
     return found
 
 
