@@ -47,6 +47,8 @@ if TYPE_CHECKING:
     from simsched.study.study_file import load_study as load_study
     from simsched.study.study_file import study_from_dict as study_from_dict
     from simsched.study.sweep import sweep as sweep
+    from simsched.study.headroom import headroom as headroom
+    from simsched.study.size import size as size
     from simsched.workload.job import Job as Job
     from simsched.workload.job import Workload as Workload
     from simsched.workload.load import load_workload as load_workload
@@ -85,6 +87,8 @@ _HOME = {
     "load_study_result": "simsched.study.result",
     "study_from_dict": "simsched.study.study_file",
     "sweep": "simsched.study.sweep",
+    "headroom": "simsched.study.headroom",
+    "size": "simsched.study.size",
     "Job": "simsched.workload.job",
     "Workload": "simsched.workload.job",
     "load_workload": "simsched.workload.load",

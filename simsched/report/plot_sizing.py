@@ -76,48 +76,63 @@ def save(picture: Picture, target: str | Path, *, dpi: int = 144, dark: bool = F
 
 def _draw(axes: Any, panel: Panel, picture: Picture) -> None:
     points = sorted(panel.points, key=lambda point: point.number)
-    scale, unit = _scale(panel, points)
-    for point in points:
-        colour = palette.BLUE if point.meets else palette.VERMILION
-        held = [scale * value for value in point.values]
-        axes.plot([point.number] * len(held), held, "o", color=colour, ms=3.5, alpha=0.55, mew=0)
-        if np.isfinite(point.low):
-            axes.vlines(point.number, scale * point.low, scale * point.high, color=colour, lw=2.2, alpha=0.9)
-    numbers, means = [p.number for p in points], [scale * p.mean for p in points]
-    label = "mean of the seeds" if any(len(p.values) > 1 for p in points) else None
-    axes.plot(numbers, means, "-", color=palette.GREY, lw=1, zorder=1, label=label)
+    scale, unit = _scale(panel)
+    floor = _value_axis(axes, panel, points, scale)
+    for meets, colour, label in ((True, palette.BLUE, "meets"), (False, palette.VERMILION, "does not meet")):
+        for mark, low in (("o", False), ("v", True)):
+            seen = [
+                (p.number, max(scale * v, floor))
+                for p in points
+                for v in p.values
+                if p.meets == meets and np.isfinite(v) and (scale * v < floor) == low
+            ]
+            if seen:
+                named = label if mark == "o" else "_nolegend_"
+                axes.plot(*zip(*seen, strict=True), mark, color=colour, ms=4, alpha=0.6, mew=0, label=named)
+        for p in points:
+            if p.meets == meets and np.isfinite(p.low):
+                axes.vlines(
+                    p.number, max(scale * p.low, floor), max(scale * p.high, floor), color=colour, lw=2
+                )
+    if any(len(p.values) > 1 for p in points):
+        means = [max(scale * p.mean, floor) for p in points]
+        axes.plot([p.number for p in points], means, "-", color=palette.GREY, lw=1, zorder=1,
+                  label="mean of the seeds")  # fmt: skip
     said = {"<": "at most", ">": "at least"}[panel.relation[0]]
     axes.axhline(scale * panel.bound, color=palette.ORANGE, ls="--", lw=1.2,
                  label=f"target: {said} {human.quantity(panel.bound, panel.unit)}")  # fmt: skip
     if picture.answer is not None:
         axes.axvline(picture.answer, color=palette.GREEN, ls=":", lw=1.5,
                      label=f"answer: {human.number(picture.answer)} {picture.axis}")  # fmt: skip
-    for number in picture.refused:
-        axes.axvspan(number, number, color=palette.GREY, alpha=0.5, lw=1)
+    for place, number in enumerate(picture.refused):
+        axes.axvline(number, color=palette.GREY, lw=1,
+                     label="_nolegend_" if place else "some job never fits")  # fmt: skip
     axes.set_ylabel(f"{panel.name} ({unit})" if unit else panel.name)
-    _value_axis(axes, panel, points, scale)
     axes.legend(loc="best", fontsize=8)
 
 
-def _scale(panel: Panel, points: Sequence[Point]) -> tuple[float, str]:
-    """Return the factor and the unit in which values are drawn."""
+def _scale(panel: Panel) -> tuple[float, str]:
+    """Return the factor and the unit in which values are drawn: times in the unit of the bound."""
     if panel.unit == "share":
         return 100.0, "%"
     if panel.unit != "s":
         return 1.0, panel.unit if panel.unit != "ratio" else ""
-    middle = float(np.median([panel.bound, *(v for p in points for v in p.values if np.isfinite(v))]))
-    seconds, name = human.time_unit(middle)
-    return 1 / seconds, name
+    units = ((86400.0, 2 * 86400.0, "days"), (3600.0, 3600.0, "hours"), (60.0, 60.0, "min"))
+    return next(((1 / seconds, name) for seconds, least, name in units if panel.bound >= least), (1.0, "s"))
 
 
-def _value_axis(axes: Any, panel: Panel, points: Sequence[Point], scale: float) -> None:
-    values = [scale * v for p in points for v in p.values if np.isfinite(v)] + [scale * panel.bound]
-    above = [value for value in values if value > 0]
-    if panel.unit != "share" and len(above) == len(values) and max(above) > WIDE * min(above):
-        axes.set_yscale("log")
-        _plain_ticks(axes.yaxis)
-    else:
-        axes.set_ylim(bottom=0)
+def _value_axis(axes: Any, panel: Panel, points: Sequence[Point], scale: float) -> float:
+    """Choose the axis of the values; return the least that it shows, where smaller ones are marked."""
+    values = [scale * v for p in points for v in p.values if np.isfinite(v)]
+    above = [value for value in [*values, scale * panel.bound] if value > 0]
+    if panel.unit == "share" or not above or max(above) <= WIDE * min([scale * panel.bound, *values]):
+        axes.set_ylim(0, 1.1 * max([*above, 1e-9]))
+        return 0.0
+    axes.set_yscale("log")
+    _plain_ticks(axes.yaxis)
+    floor = max(min(above), scale * panel.bound / 100)
+    axes.set_ylim(floor / 1.2, 1.5 * max(above))
+    return floor
 
 
 def _number_axis(axes: Any, picture: Picture) -> None:

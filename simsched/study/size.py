@@ -256,6 +256,6 @@ def _model(name: str) -> dict[str, Any] | None:
     document = load_document(read_text(path), name)
     if not isinstance(document, dict):
         return None
-    if "parts" in document and "jobs" not in document:
+    if isinstance(document.get("parts"), list):
         return {"mix": document}
     return document if set(document) <= {"lublin", "mix", "map"} and document else None

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from simsched.formats.duration import format_duration
 from simsched.report import human
 from simsched.report.text import table as as_table
 from simsched.study.stats import prediction
@@ -202,7 +201,7 @@ def _seeds(answer: Answer) -> list[str]:
     met = CRITERIA[answer.rule.criterion]
     if seeds.block is None:
         return [f"a target is met {met}: {seeds.count} draws of the model"]
-    blocks = format_duration(round(seeds.block))
+    blocks = human.seconds(seeds.block)
     one = "1 resample" if seeds.count == 2 else f"{seeds.count - 1} resamples"
     return [f"a target is met {met}: the workload as it is and {one} in blocks of {blocks}"]
 
@@ -255,7 +254,8 @@ def picture(answer: Answer) -> Picture:
     """Return what `report.plot_sizing` draws of an answer."""
     from simsched.report.plot_sizing import Panel, Picture, Point
 
-    number, trials = answer.axis.number, [t for t in answer.trials.values() if t.figures]
+    number, phrase = answer.axis.number, answer.axis.phrase
+    trials = [t for t in answer.trials.values() if t.figures]
     panels = []
     for target in answer.rule.targets:
         points = []
@@ -268,11 +268,9 @@ def picture(answer: Answer) -> Picture:
             Panel(str(target.figure), target.figure.unit, target.relation, target.bound, tuple(points))
         )
     refused = tuple(number(t.value) for t in answer.trials.values() if t.refused)
-    title = (
-        sentence(answer).partition(": ")[0]
-        if answer.value is not None
-        else sentence(answer).partition(";")[0]
-    )
+    named = ", ".join(map(str, answer.rule.targets))
+    none = f"nothing from {phrase(answer.search.low)} to {phrase(answer.search.high)}"
+    title = f"{named}: {none if answer.value is None else phrase(answer.value)}"
     return Picture(title, answer.axis.noun, tuple(panels), answer.number, number(answer.today), refused)
 
 
@@ -280,8 +278,7 @@ def _shown(target: Target, value: float) -> str:
     """Write a value with its unit, in full where it could be taken for the bound that it breaks."""
     unit, text = target.figure.unit, human.quantity(value, target.figure.unit)
     if value != target.bound and text == human.quantity(target.bound, unit):
-        exact = value if unit != "share" else 100 * value
-        return f"{exact:,.10g}{ {'s': ' s', 'share': ' %'}.get(unit, '') }"
+        return f"{text} ({value:,.10g}{' s' if unit == 's' else ''})"
     return text
 
 
