@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import weakref
 from copy import deepcopy
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -423,7 +423,8 @@ class Matcher:
         assert (fresh.use == now.use).all()
         for name in self.index.pool_types:
             assert (fresh.free[name] == now.free[name]).all(), name
-            assert np.array_equal((fresh.partial or {}).get(name), (now.partial or {}).get(name)), name
+            if now.partial is not None and fresh.partial is not None:
+                assert np.array_equal(cast(Any, fresh.partial.get(name)), cast(Any, now.partial.get(name)))
         for name in self.index.vertex_types:
             assert (fresh.held[name] == now.held[name]).all(), name
             assert (fresh.shared[name] == now.shared[name]).all(), name
