@@ -82,7 +82,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _run(arguments: list[str]) -> int:
     parser = build_parser(_verb_of(arguments))
     try:
-        args = parser.parse_args(arguments)
+        args, unknown = parser.parse_known_args(arguments)
+        if unknown:
+            _innermost(parser, args).error(f"unrecognized arguments: {' '.join(unknown)}")
     except SystemExit as stop:  # argparse has printed its message or the help
         return stop.code if isinstance(stop.code, int) else EXIT_BAD_INPUT
     function: Callable[[argparse.Namespace], int | None] | None = getattr(args, "run", None)
@@ -90,6 +92,14 @@ def _run(arguments: list[str]) -> int:
         parser.print_help(sys.stderr)
         return EXIT_BAD_INPUT
     return function(args) or 0
+
+
+def _innermost(parser: argparse.ArgumentParser, args: argparse.Namespace) -> argparse.ArgumentParser:
+    """Return the parser of the verb, action or model that the arguments chose: its usage is of use."""
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction) and getattr(args, action.dest, None):
+            return _innermost(action.choices[getattr(args, action.dest)], args)
+    return parser
 
 
 def build_parser(*verbs: str | None) -> argparse.ArgumentParser:

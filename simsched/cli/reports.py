@@ -61,7 +61,7 @@ def register(subparsers: Subparsers) -> None:
 
 def run_report(args: argparse.Namespace) -> int:
     """Print or write the report of the runs."""
-    kind = args.format or ENDINGS.get(Path(args.output).suffix.lower() if args.output else "", "text")
+    kind = args.format or _kind_of(args.output)
     if kind == "html" and not args.output:
         raise ConfigError(
             "a page of HTML is no text for a terminal", where="--format html", expected="-o FILE"
@@ -74,6 +74,18 @@ def run_report(args: argparse.Namespace) -> int:
     else:
         print(text, end="")
     return 0
+
+
+def _kind_of(output: str | None) -> str:
+    """Return the format that a file's ending asks for; text where there is none."""
+    ending = Path(output).suffix.lower() if output else ""
+    if ending and ending not in ENDINGS:
+        raise ConfigError(
+            f"the ending {ending} tells no format",
+            where=output,
+            expected=f"{', '.join(ENDINGS)}, or --format",
+        )
+    return ENDINGS.get(ending, "text")
 
 
 def _steady(runs: list[Run], args: argparse.Namespace) -> list[Run]:

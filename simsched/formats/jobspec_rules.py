@@ -33,6 +33,11 @@ NUMBERS = ("duration", "preemptible-after")
 _POSITIVE = "an integer, at least 1"
 
 
+def _positive(value: Any) -> str:
+    """Return what was expected in place of this count."""
+    return f"at most {MAX_COUNT}" if type(value) is int and value > MAX_COUNT else _POSITIVE
+
+
 def faults_of(document: Any, *, v1: bool = False) -> list[Fault]:
     """Return every fault of a document against RFC 14, or against RFC 25 (`v1`); empty if valid."""
     check = _V1Check() if v1 else _Check()
@@ -195,7 +200,7 @@ class _Check:
     def count(self, value: Any, path: Path) -> None:
         if type(value) is int:
             if not 1 <= value <= MAX_COUNT:
-                self.wrong(path, value, _POSITIVE)
+                self.wrong(path, value, _positive(value))
         elif isinstance(value, dict):
             for key, message, expected in dict_faults(value):
                 unknown = message.startswith("unknown key")
@@ -281,7 +286,7 @@ class _Check:
 
     def number(self, value: Any, path: Path) -> None:
         if type(value) is not int or not 1 <= value <= MAX_COUNT:
-            self.wrong(path, value, _POSITIVE)
+            self.wrong(path, value, _positive(value))
 
     # ------------------------------------------------------------ attributes
 
@@ -407,7 +412,7 @@ class _V1Check(_Check):
 
     def count(self, value: Any, path: Path) -> None:
         if type(value) is not int or not 1 <= value <= MAX_COUNT:
-            self.wrong(path, value, _POSITIVE)
+            self.wrong(path, value, _positive(value))
 
     def tasks(self, value: Any) -> None:
         super().tasks(value)

@@ -129,7 +129,9 @@ def _unpacked(file: BinaryIO, where: str, limit: int) -> bytes:
     if data[:2] != b"\x1f\x8b":
         for magic, name in _COMPRESSED.items():
             if data.startswith(magic):
-                raise FormatError(f"this is {name} data", where=where, expected="plain text or gzip")
+                raise FormatError(
+                    f"this is {name} data", where=where, expected="plain text or gzip: unpack it first"
+                )
         _refuse_binary(data, where)
         return _capped(file, where, limit, data)
     import gzip
@@ -274,7 +276,8 @@ def _number_fault(text: str, found: str, where: str | None) -> FormatError:
     long = re.search(r"(?<![\w\".])-?\d{4000,}", text) if "digits" in found or "Exceeds" in found else None
     if long:
         line, column = line_and_column(text, long.start())
-        return LimitError("a number of too many digits", where=place(where, line, column))
+        spot = place(where, line, column)
+        return LimitError("a number of too many digits", where=spot, expected="at most 4000")
     for match in re.finditer(rf"{_STRINGS.pattern}|({re.escape(found)})", text, re.DOTALL):
         if match.group(1):
             line, column = line_and_column(text, match.start())

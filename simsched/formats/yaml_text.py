@@ -298,7 +298,9 @@ class _Builder:
             return _WORDS.get(text, text)
         if _INT.match(text):
             if len(text) > _MAX_DIGITS:
-                raise self._fault("a number of too many digits", event, kind=LimitError)
+                raise self._fault(
+                    "a number of too many digits", event, f"at most {_MAX_DIGITS}", kind=LimitError
+                )
             return int(text)
         if _FLOAT.match(text):
             value = float(text)

@@ -256,7 +256,7 @@ def _add_folder(gather: Gather, requests: _Requests, folder: Path, spec: Path, l
 
     jobspec, request = requests.read(spec)
     with closing(Source.of(log).lines()) as lines:
-        life = _Life.of(iter_eventlog(lines, f"{folder.name}/{log.name}"))
+        life = _Life.of(iter_eventlog(lines, str(log)))
     number = folder.name
     id_: int | str = int(number) if number.isascii() and number.isdigit() and len(number) < 20 else number
     reason = _unfinished(life.start, life.finish, life.result, active=False)
@@ -297,7 +297,7 @@ def _granted(folder: Path) -> tuple[int | None, int | None]:
     text = Source.of(path).text()
     if not text.strip():
         return None, None
-    where = f"{folder.name}/{path.name}"
+    where = str(path)
     granted = ResourceSet.from_dict(load_json(text, where), where)
     return granted.count("core") or None, len(granted.ranks) or None
 

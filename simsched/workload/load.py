@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from simsched.errors import ConfigError
+from simsched.errors import ConfigError, SimschedError
 from simsched.workload.mapping import JobMap, Reading
 from simsched.workload.source import Source
 
@@ -91,6 +91,7 @@ def load_workload(
     path = _resolve(path_or_bundled)
     folder = path.is_dir()
     source = Source(path, path.name) if folder else Source.of(path)
+    given = "standard input" if str(path_or_bundled) == "-" else str(path_or_bundled)
     chosen = map if map is None or isinstance(map, str | JobMap) else tuple(map)
     reading = Reading(
         source=source.name,
@@ -104,12 +105,23 @@ def load_workload(
         names=names,
     )
     reading.job_map()  # a bad map is refused before anything is read
-    if folder:
-        from simsched.workload.flux_jobs import read_flux_folder
+    try:
+        if folder:
+            from simsched.workload.flux_jobs import read_flux_folder
 
-        return read_flux_folder(path, reading)
-    kind = _insisted(as_) if as_ else detect(source.head(), source.name)
-    return READERS[kind].read(source, reading)
+            return read_flux_folder(path, reading)
+        kind = _insisted(as_) if as_ else detect(source.head(), source.name)
+        return READERS[kind].read(source, reading)
+    except SimschedError as error:
+        raise _as_given(error, source.name, given) from error.__cause__
+
+
+def _as_given(error: SimschedError, name: str, given: str) -> SimschedError:
+    """Return an error that calls the file as the user did; readers know its name alone."""
+    where = error.where or ""
+    if where.startswith(given) or not re.match(rf"{re.escape(name)}(?=[:/ ]|\Z)", where):
+        return error
+    return type(error)(error.message, where=given + where[len(name) :], expected=error.expected)
 
 
 def _resolve(path: str | Path) -> Path:
@@ -151,11 +163,10 @@ def detect(head: str, name: str = "") -> str:
     """
     lines = [line for line in head.splitlines() if line.strip()]
     first = lines[0].strip() if lines else ""
-    if not first:
-        return "swf" if ".swf" in name else "jobs"
-    if first[0] in "{[":
+    otherwise = "swf" if ".swf" in name else "jobs"
+    if first[:1] in ("{", "["):
         return _detect_json(head, lines)
-    return next((kind for kind, shows in _FIRST_LINES if shows(first)), "jobs")
+    return next((kind for kind, shows in _FIRST_LINES if first and shows(first)), otherwise)
 
 
 def _is_swf(line: str) -> bool:

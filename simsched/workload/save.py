@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -57,7 +58,7 @@ def save_workload(workload: Workload, path: str | Path, *, to: str | None = None
     Raises
     ------
     ConfigError
-        On a format that cannot be written, or an ending that tells none.
+        On a format that cannot be written, an ending that tells none, or a place that cannot be written to.
     """
     place = Path(path)
     kind = to or kind_of(place.name)
@@ -66,8 +67,11 @@ def save_workload(workload: Workload, path: str | Path, *, to: str | None = None
     try:
         _write(lines, partial, compress=place.suffix == ".gz")
         partial.replace(place)
+    except OSError as error:
+        raise ConfigError(f"cannot be written: {error.strerror or error}", where=str(path)) from None
     finally:
-        partial.unlink(missing_ok=True)
+        with suppress(OSError):
+            partial.unlink(missing_ok=True)
     return kind
 
 

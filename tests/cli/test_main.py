@@ -153,3 +153,19 @@ def test_what_the_output_cannot_hold_is_one_error():
     assert done.returncode == 2
     assert done.stderr.startswith("simsched: error: the character '\\u")
     assert "cannot be written in ascii" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "who"),
+    [
+        (["workload", "show", "tiny", "--bogus"], "simsched workload show"),
+        (["workload", "make", "lublin", "--machine", "3", "--bogus"], "simsched workload make lublin"),
+        (["convert", "--to", "shape", "x", "--bogus"], "simsched convert"),
+        (["--bogus"], "simsched"),
+    ],
+)
+def test_unknown_arguments_show_the_usage_of_their_verb(capsys, words, who):
+    assert cli.main(words) == 2
+    err = capsys.readouterr().err
+    assert err.startswith(f"usage: {who} [")
+    assert err.endswith(f"{who}: error: unrecognized arguments: --bogus\n")

@@ -123,3 +123,12 @@ def test_the_html_page_is_written(run_dir, tmp_path, capsys):
     pytest.importorskip("bokeh")
     assert main(["report", str(run_dir), "-o", str(tmp_path / "r.html")]) == 0
     assert (tmp_path / "r.html").read_text().startswith("<!DOCTYPE html>")
+
+
+def test_an_ending_that_tells_no_format_is_refused(capsys, tmp_path):
+    from simsched.cli import main
+
+    target = tmp_path / "x.zzz"
+    assert main(["report", "nowhere", "-o", str(target)]) == 2
+    assert f"{target}: the ending .zzz tells no format (expected .txt, .json" in capsys.readouterr().err
+    assert not target.exists()

@@ -274,3 +274,11 @@ def test_what_only_the_schema_refuses_is_reported(monkeypatch):
     document["resources"][0]["count"] = "x"
     (fault,) = validate_document(document)
     assert (fault.path, fault.expected) == (("resources", 0, "count"), "what the JSON Schema allows")
+
+
+def test_a_count_that_is_too_large_is_told_the_limit():
+    task = {"command": ["a"], "slot": "a", "count": {"total": 2**60}}
+    slot = {"type": "slot", "label": "a", "count": 2**60, "with": [{"type": "core", "count": 1}]}
+    document = {"version": 1, "resources": [slot], "tasks": [task], "attributes": {"system": {"duration": 1}}}
+    expected = [fault.expected for fault in validate_document(document)]
+    assert expected == ["at most 9007199254740992"] * 2

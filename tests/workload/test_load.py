@@ -177,7 +177,7 @@ def test_zstd_says_what_it_needs(tmp_path):
 
 def test_a_binary_file_is_refused(tmp_path):
     (tmp_path / "a").write_bytes(bytes(range(256)) * 10)
-    with pytest.raises(SimschedError, match=r"^a"):
+    with pytest.raises(SimschedError, match=r"/a:1:1: not YAML"):
         load_workload(tmp_path / "a")
 
 
@@ -186,3 +186,31 @@ def test_names_that_are_not_there_say_which_are():
         load_workload("mnth")
     with pytest.raises(ConfigError, match="cannot constrain by 'colour'"):
         load_workload("month", constrain=["colour"])
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "fault"),
+    [
+        ("x.swf", b"1 2 3\n", ": no line of this file holds 18 numbers"),
+        ("x.json", b'{"jobs": 3}', ": not a list of jobs"),
+        ("x.xml", b"<Job>", ":1:6: not XML"),
+        ("x.gz", b"\x1f\x8bxxx", ": damaged gzip data"),
+        ("x.yaml", b'- {shape: "slot=1/core", runtime: x}', ": jobs[0].runtime: 'x' is not a duration"),
+        ("x.sacct", b"JobID|Submit\n", ":1: columns are missing"),
+    ],
+)
+def test_errors_call_the_file_as_the_user_did(tmp_path, monkeypatch, name, data, fault):
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / name).write_bytes(data)
+    monkeypatch.chdir(tmp_path)
+    for path in (f"in/{name}", f"./in/{name}", str(tmp_path / "in" / name)):
+        with pytest.raises(SimschedError) as caught:
+            load_workload(path)
+        assert str(caught.value).startswith(f"{path}{fault}")
+
+
+def test_a_place_that_cannot_be_written_to_is_called_as_the_user_did(tmp_path):
+    workload = load_workload("first-steps")
+    place = tmp_path / "no" / "x.yaml"
+    with pytest.raises(SimschedError, match=f"^{place}: cannot be written: No such file or directory$"):
+        save_workload(workload, place)
