@@ -424,7 +424,9 @@ class Matcher:
         for name in self.index.pool_types:
             assert (fresh.free[name] == now.free[name]).all(), name
             if now.partial is not None and fresh.partial is not None:
-                assert np.array_equal(cast(Any, fresh.partial.get(name)), cast(Any, now.partial.get(name)))
+                assert np.array_equal(
+                    cast("Any", fresh.partial.get(name)), cast("Any", now.partial.get(name))
+                )
         for name in self.index.vertex_types:
             assert (fresh.held[name] == now.held[name]).all(), name
             assert (fresh.shared[name] == now.shared[name]).all(), name

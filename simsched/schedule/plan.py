@@ -10,6 +10,7 @@ import numpy as np
 from numpy import count_nonzero
 
 from simsched.match.choose import select
+from simsched.match.masks import highest_bits
 from simsched.match.selection import Draw, changed, split
 
 if TYPE_CHECKING:
@@ -290,18 +291,7 @@ def _over(available: Availability, type_: str, keep: Ints) -> Draw:
     masks = None
     if pool.named and available.partial is not None:
         masks = [
-            _highest_bits(available.free_mask(pool, bank), number)
+            highest_bits(available.free_mask(pool, bank), number)
             for bank, number in zip(banks.tolist(), numbers.tolist(), strict=True)
         ]
     return Draw(type_, banks, numbers, int(numbers.sum()), masks)
-
-
-def _highest_bits(mask: int, count: int) -> int:
-    """Return the `count` highest set bits of a mask.
-
-    >>> bin(_highest_bits(0b1011010, 2))
-    '0b1010000'
-    """
-    for _ in range(mask.bit_count() - count):
-        mask &= mask - 1
-    return mask

@@ -38,7 +38,7 @@ OBJECTS: dict[type, frozenset[str]] = {
     NoReservation: frozenset(),
 }
 _NAMED = {kind.__name__: kind for kind in OBJECTS}
-_KINDS = {"i": "ints", "u": "ints", "f": "floats", "b": "bools"}
+_KINDS = {"i": "ints", "u": "words", "f": "floats", "b": "bools"}
 
 
 class Codec:
@@ -186,6 +186,7 @@ _IN: dict[str, Callable[[Any], Any]] = {
     "text": str.encode,
     "numbers": lambda pair: array(*pair),
     "ints": lambda values: np.array(values, dtype=np.int64),
+    "words": lambda values: np.array(values, dtype=np.uint64),
     "floats": lambda values: np.array(values, dtype=np.float64),
     "bools": _bools,
     "generator": _generator,
