@@ -118,16 +118,17 @@ class Inputs:
         """
         from simsched.bundled import bundled
 
-        data = source.text.encode() if source.text is not None else self._sent.get(source.sha256)
-        if data is not None:
-            return self._written(source, data)
+        if source.text is not None:
+            return self._written(source, source.text.encode())
         known = [bundled(room).get(source.name) for room in ("clusters", "workloads")]
         places = [Path(source.path)] if source.path else []
         places += [path for path in known if path is not None]
         here = [path for path in places if path.is_file()]
         for path in here:
-            if digest_of(path) == source.sha256:
+            if _is_same(source, path):
                 return path
+        if source.sha256 in self._sent:
+            return self._written(source, self._sent[source.sha256])
         why = "has changed since the study was planned" if here else "is not on this machine"
         raise RunError(f"the input {why}", where=source.name)
 
@@ -137,10 +138,14 @@ class Inputs:
         if self._folder is None:
             self._folder = Path(tempfile.mkdtemp(prefix="simsched-inputs-"))
             atexit.register(shutil.rmtree, self._folder, ignore_errors=True)
-        path = self._folder / source.sha256[:20] / (Path(source.path or source.name).name or "input")
-        if not path.is_file():
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(data)
+        name = Path(source.path or source.name).name or "input"
+        path = self._folder / _key(source.sha256, dict(source.parts))[:20] / name
+        files = {path: data}
+        files.update((path.parent / part, self._sent[digest]) for part, digest in source.parts.items())
+        for file, content in files.items():
+            if not file.is_file():
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_bytes(content)
         return path
 
     # --- clusters
@@ -241,6 +246,13 @@ class Inputs:
         with self.lock:
             self.clusters.clear()
             self.workloads.clear()
+
+
+def _is_same(source: Source, path: Path) -> bool:
+    """Whether a file and those that it names are what the task means."""
+    files = {path: source.sha256}
+    files.update((path.parent / part, digest) for part, digest in source.parts.items())
+    return all(file.is_file() and digest_of(file) == digest for file, digest in files.items())
 
 
 def _named(error: SimschedError, source: Source) -> SimschedError:

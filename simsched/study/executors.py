@@ -198,5 +198,10 @@ def contents_of(sources: Sequence[Source]) -> Mapping[str, bytes]:
     """Return the contents of files by digest, once each."""
     from simsched.study.cache import INPUTS
 
-    wanted = {source.sha256: source for source in sources if source.text is None}
-    return {digest: INPUTS.path_of(source).read_bytes() for digest, source in wanted.items()}
+    found: dict[str, bytes] = {}
+    for source in sources:
+        if source.text is None:
+            path = INPUTS.path_of(source)
+            found[source.sha256] = path.read_bytes()
+            found.update((digest, (path.parent / part).read_bytes()) for part, digest in source.parts.items())
+    return found

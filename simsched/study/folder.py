@@ -131,10 +131,15 @@ class StudyFolder:
         with lock:
             if not _locked(lock):
                 raise RunError("another sweep is writing here", where=str(self.path))
-            for place in (self.path, self.runs):
-                for left in place.glob(".*.writing*"):
-                    shutil.rmtree(left, ignore_errors=True) if left.is_dir() else left.unlink()
+            self._clear()
             yield
+            self._clear()
+
+    def _clear(self) -> None:
+        """Take away what died while it was written."""
+        for place in (self.path, self.runs):
+            for left in place.glob(".*.writing*"):
+                shutil.rmtree(left, ignore_errors=True) if left.is_dir() else left.unlink()
 
     def begin(self) -> None:
         """Take away what is written at the end: from now on the study is not finished."""

@@ -67,6 +67,7 @@ class DaskWorkers(Workers):
             )
         self.address = address
         self._sources: dict[str, Source] = {}
+        self._plugins: set[str] = set()
         self._quiet = _Quiet()
         self._client: Any = None
         self._connect(CONNECT)
@@ -74,10 +75,11 @@ class DaskWorkers(Workers):
     @property
     def size(self) -> int:  # type: ignore[override]
         """Workers that the scheduler knows now; one at least, since more may come."""
-        try:
-            return max(1, len(self._client.scheduler_info(n_workers=-1)["workers"]))
-        except (KeyError, TypeError):
-            return 1
+        return max(1, len(self.addresses()))
+
+    def addresses(self) -> list[str]:
+        """Return the workers' addresses."""
+        return list(self._client.scheduler_info(n_workers=-1).get("workers", ()))
 
     def _connect(self, patience: float) -> None:
         try:
@@ -101,8 +103,8 @@ class DaskWorkers(Workers):
 
     def _register(self, sources: Sequence[Source]) -> None:
         for digest, content in contents_of(sources).items():
-            plugin = SendInputs({digest: content})
-            self._client.register_plugin(plugin, name=f"{self._client.id}-{digest[:20]}")
+            self._plugins.add(name := f"{self._client.id}-{digest[:20]}")
+            self._client.register_plugin(SendInputs({digest: content}), name=name)
 
     def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
         """Submit."""
@@ -124,6 +126,7 @@ class DaskWorkers(Workers):
             If it does not.
         """
         self._leave()
+        self._plugins.clear()
         end = time.monotonic() + PATIENCE
         while True:
             try:
@@ -146,8 +149,8 @@ class DaskWorkers(Workers):
         try:
             if self._client is not None and self._client.status == "running":
                 self._executor.shutdown(wait=False)
-                for digest in self._sources:
-                    self._client.unregister_worker_plugin(f"{self._client.id}-{digest[:20]}")
+                for name in self._plugins:
+                    self._client.unregister_worker_plugin(name)
         except Exception:  # noqa: BLE001, S110 - whoever is gone keeps nothing; the study is over
             pass
         finally:

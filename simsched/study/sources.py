@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -100,7 +100,7 @@ class Folder:
             found = Source.find(room, str(self.find(name)), reading)
         except SimschedError as error:
             raise error.at(place) from None
-        return Source(found.kind, name, found.sha256, found.path, None, found.reading)
+        return replace(found, name=name)
 
     # --- checks that cost nothing
 

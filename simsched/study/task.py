@@ -64,6 +64,7 @@ class Source:
     path : where the file is on the machine that made the task; no part of what the task is.
     text : the content, of a ``text`` or ``model``.
     reading : how a workload is read, keyword arguments of `load_workload`.
+    parts : name → digest of the files beside it that it names.
     """
 
     kind: str
@@ -72,6 +73,7 @@ class Source:
     path: str | None = None
     text: str | None = None
     reading: Mapping[str, Any] = field(default_factory=dict)
+    parts: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def find(cls, room: str, name: str, reading: Mapping[str, Any] | None = None) -> Source:
@@ -83,10 +85,14 @@ class Source:
             If there is no such file and no such name, or it cannot be read.
         """
         from simsched.bundled import bundled, resolve
+        from simsched.study.parts import parts_of
 
         path = resolve(room, name)
         kind = BUNDLED if bundled(room).get(str(name)) == path else FILE
-        return cls(kind, str(name), digest_of(path), str(path.resolve()), None, dict(reading or {}))
+        given = dict(reading or {})
+        named = parts_of(path, given.get("as_")) if room == "workloads" else {}
+        parts = {part: digest_of(file) for part, file in named.items()}
+        return cls(kind, str(name), digest_of(path), str(path.resolve()), None, given, parts)
 
     @classmethod
     def of_text(
@@ -99,11 +105,13 @@ class Source:
     def identity(self) -> dict[str, Any]:
         """Return what has a say in the result."""
         kind = self.kind if self.kind == MODEL else "content"
-        return {"kind": kind, "sha256": self.sha256, **({"reading": self.reading} if self.reading else {})}
+        more = {"reading": dict(self.reading), "parts": dict(self.parts)}
+        return {"kind": kind, "sha256": self.sha256, **{key: said for key, said in more.items() if said}}
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything, as plain data."""
-        found = {"kind": self.kind, "name": self.name, "sha256": self.sha256, "reading": dict(self.reading)}
+        found: dict[str, Any] = {"kind": self.kind, "name": self.name, "sha256": self.sha256}
+        found.update(reading=dict(self.reading), parts=dict(self.parts))
         found.update((key, value) for key in ("path", "text") if (value := getattr(self, key)) is not None)
         return found
 
