@@ -43,12 +43,14 @@ class Axis(Protocol):
 class Seeds:
     """The seeds of a search: how many, the first, and how long the blocks of resampled traces are.
 
-    `block` is None where nothing is resampled: one seed, a model, or a burst.
+    `block` is None where nothing is resampled: one seed, a model, or a burst (all jobs are
+    submitted at one instant, so that there is nothing to draw and one seed is all there is).
     """
 
     count: int
     first: int
     block: float | None = None
+    burst: bool = False
 
 
 @dataclass(frozen=True)

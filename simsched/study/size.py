@@ -119,9 +119,9 @@ def size(
 def _range(least: int | None, most: int | None, today: int) -> tuple[int, int]:
     low = 1 if least is None else least
     high = max(REACH * today, low, 1) if most is None else most
-    for name, value in (("least", low), ("most", high)):
+    for name, value in (("--min", low), ("--max", high)):
         if not 0 <= value <= MAX_SIZE:
-            raise ConfigError(f"a size of {value:,}", where=f"--{name[:3]}", expected=f"0 to {MAX_SIZE:,}")
+            raise ConfigError(f"a size of {value:,}", where=name, expected=f"0 to {MAX_SIZE:,}")
     return low, high
 
 
@@ -189,7 +189,7 @@ def _seeds(wish: Ask, base: Task) -> Seeds:
         return Seeds(wish.seeds, wish.seed)
     block = block_of(workload) if wish.block is None else parse_duration(wish.block, where="--block")
     if block is None:
-        return Seeds(1, wish.seed)
+        return Seeds(1, wish.seed, burst=True)
     INPUTS.workload(seeded(base, 1, wish.block))  # a block that does not fit is refused at once
     return Seeds(wish.seeds, wish.seed, block)
 

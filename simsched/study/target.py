@@ -254,7 +254,7 @@ def _known(given: str, text: str, at: int) -> tuple[str, str]:
     found = _STATISTIC.fullmatch(name)
     if found and found[3] in MEASURES and (found[2] is None or 0 < float(found[2]) < 100):
         return name, MEASURES[found[3]]
-    raise MarkedError(f"unknown figure {given!r}", text=text, position=at, expected=", ".join(figure_names()))
+    raise MarkedError(f"unknown figure {given!r}", text=text, position=at, expected=_expected())
 
 
 def figure_names() -> list[str]:
@@ -264,6 +264,12 @@ def figure_names() -> list[str]:
     free = [f"mean|median|min|max|pNN_{measure}" for measure in MEASURES]
     plain = [m.name for m in METRICS if not _STATISTIC.fullmatch(m.name)]
     return [*free, "utilisation", "utilisation_TYPE", "down_TYPE", *plain]
+
+
+def _expected() -> str:
+    """Return the names in an error, those of statistics in one."""
+    rest = [name for name in figure_names() if not name.startswith("mean|")]
+    return ", ".join([f"(mean|median|min|max|pNN)_({'|'.join(MEASURES)})", *rest])
 
 
 def _bound(text: str, at: int, figure: Figure) -> float:

@@ -49,7 +49,7 @@ def _no_size(answer: Answer) -> str:
             f"No size meets every target ({named}): {answer.axis.phrase(eased)} is the smallest that meets "
             f"those that a larger machine helps with, and there {_broken(answer, there)}."
         )
-    reason = f"; there {_broken(answer, last)}" if last is not None else ""
+    reason = f"; there {_broken(answer, last)}{_hint(last)}" if last is not None else ""
     return f"No size up to {answer.axis.phrase(answer.search.high)} meets {named}{reason}."
 
 
@@ -80,8 +80,12 @@ def _no_load(answer: Answer) -> str:
             f"No load meets every target ({named}): {answer.axis.phrase(place)} is the most that meets "
             f"those that less load helps with, and there {_broken(answer, there)}."
         )
-    reason = f"; there {_broken(answer, first)}" if first is not None else ""
+    reason = f"; there {_broken(answer, first)}{_hint(first)}" if first is not None else ""
     return f"Not even {answer.axis.phrase(answer.search.low)} meets {named}{reason}."
+
+
+def _hint(trial: Trial) -> str:
+    return "; --allow-infeasible leaves them out" if trial.refused else ""
 
 
 def _came_to(answer: Answer, trial: Trial) -> str:
@@ -196,6 +200,8 @@ def _jobs(answer: Answer) -> list[str]:
 
 def _seeds(answer: Answer) -> list[str]:
     seeds = answer.seeds
+    if seeds.burst:
+        return ["all jobs are submitted at one instant: there is nothing to resample, and one seed is all"]
     if seeds.count == 1:
         return ["one seed: nothing is known of chance"]
     met = CRITERIA[answer.rule.criterion]

@@ -340,6 +340,7 @@ def noisy() -> Workload:
 def test_a_burst_has_nothing_to_resample():
     answer = sized(machine(3), burst(12), "max_wait<=10m", seeds=5)
     assert (answer.seeds.count, answer.seeds.block) == (1, None)
+    assert "nothing to resample" in answer.notes[0]
 
 
 def test_the_first_seed_is_the_workload_as_it_is():

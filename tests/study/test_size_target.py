@@ -86,7 +86,7 @@ def test_an_unknown_figure_lists_the_known_ones(name):
     with pytest.raises(MarkedError) as caught:
         parse_target(f"{name}<=1")
     text = str(caught.value)
-    for known in ("mean|median|min|max|pNN_wait", "utilisation_TYPE", "throughput", "goodput"):
+    for known in ("(mean|median|min|max|pNN)_(wait|turn", "utilisation_TYPE", "throughput", "goodput"):
         assert known in text
 
 

@@ -1,0 +1,136 @@
+"""``simsched size`` and ``simsched headroom`` as their users meet them."""
+
+from __future__ import annotations
+
+import csv
+import json
+
+import pytest
+
+from simsched.cli import main
+
+LINE = '{{"id": {id}, "submit": 0, "runtime": 600, "duration": 600, "shape": "slot=1/core"}}\n'
+MACHINE = "groups:\n  - {name: n, count: 3, cores: 1}\n"
+
+
+@pytest.fixture
+def inputs(tmp_path, monkeypatch):
+    """A machine of three nodes and twelve jobs of ten minutes, all at once."""
+    (tmp_path / "machine.yaml").write_text(MACHINE)
+    (tmp_path / "jobs.jsonl").write_text("".join(LINE.format(id=n) for n in range(1, 13)))
+    (tmp_path / "empty.swf").write_text("")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def size(*arguments, cluster="machine.yaml", workload="jobs.jsonl", verb="size"):
+    return main([verb, cluster, workload, "--workers", "0", *arguments])
+
+
+def test_the_answer_is_printed_and_the_status_is_0(inputs, capsys):
+    assert size("--target", "max_wait<=10m") == 0
+    out, err = capsys.readouterr()
+    assert out.startswith("6 nodes: max_wait is 10 min (target at most 10 min). 5 nodes: max_wait is 20 min ")
+    assert out.splitlines()[3] == "nodes  max_wait  meets      why"
+    assert err == ""
+
+
+def test_none_in_the_range_is_status_1(inputs, capsys):
+    assert size("--target", "max_wait<=0", "--max", "11") == 1
+    assert capsys.readouterr().out.startswith("No size up to 11 nodes meets max_wait<=0d; ")
+
+
+def test_headroom_is_status_0_and_none_is_status_1(inputs, capsys):
+    assert size("--target", "max_wait<=1h", "--by", "runtime", verb="headroom") == 0
+    assert capsys.readouterr().out.startswith("The machine takes 2 times the load: max_wait is 1 h ")
+    assert size("--target", "max_wait<=15m", "--by", "runtime", "--step", "0.1", verb="headroom") == 1
+    assert capsys.readouterr().out.startswith("No headroom: today's load does not meet max_wait<=15m. ")
+
+
+def test_formats_and_the_directory(inputs, capsys):
+    assert size("--target", "max_wait<=10m", "-o", "out", "--runs", "--format", "json") == 0
+    out, err = capsys.readouterr()
+    assert json.loads(out)["answer"] == 6
+    assert (inputs / "out" / "answer.json").read_text() == out
+    assert err.splitlines() == [
+        "written: out/answer.png",
+        "written: out/trials.csv",
+        "written: out/answer.json",
+    ]
+    rows = list(csv.DictReader((inputs / "out" / "trials.csv").read_text().splitlines()))
+    assert {int(row["nodes"]): float(row["max_wait"]) for row in rows} == {
+        3: 1800,
+        4: 1200,
+        5: 1200,
+        6: 600,
+        7: 600,
+    }
+    for row in rows:
+        assert (inputs / "out" / "runs" / row["run"] / "run.json").is_file()
+    assert size("--target", "max_wait<=10m", "-o", "out", "--format", "csv") == 0
+    assert capsys.readouterr().out == (inputs / "out" / "trials.csv").read_text()
+
+
+def test_the_rules_of_the_simulation_count(inputs, capsys):
+    """Under `sjf` a short job goes first: its wait needs no larger machine."""
+    (inputs / "jobs.jsonl").write_text(
+        "".join(LINE.format(id=n) for n in range(1, 7)) + LINE.format(id=7).replace("600", "60")
+    )
+    assert size("--target", "p1_wait[runtime < 2m]<=0", "--min", "1") == 0
+    assert capsys.readouterr().out.startswith("7 nodes: ")
+    (inputs / "rules.toml").write_text('order = "sjf"\n')
+    assert size("--target", "p1_wait[runtime < 2m]<=0", "--config", "rules.toml") == 0
+    assert capsys.readouterr().out.startswith("1 node: ")
+    assert size("--target", "p1_wait[runtime < 2m]<=0", "--order", "sjf", "-t", "where(id != 3)") == 0
+    assert capsys.readouterr().out.startswith("1 node: ")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((), "required: --target"),
+        (("--target", "p95_weight<=1h"), "unknown figure 'p95_weight'"),
+        (("--target", "p95_wait<=1x"), "  p95_wait<=1x\n            ^"),
+        (("--target", "max_wait<=0", "--seeds", "0"), "0 seeds"),
+        (("--target", "max_wait<=0", "--seeds", "many"), "not a whole number"),
+        (("--target", "max_wait<=0", "--load", "nan"), "nan times the load"),
+        (("--target", "max_wait<=0", "--min", "9", "--max", "3"), "a search from 9 to 3"),
+        (("--target", "max_wait<=0", "--max", "99999999"), "--max: a size of 99,999,999"),
+        (("--target", "max_wait<=0", "--grow", "racks"), "nothing to grow is called 'racks'"),
+        (("--target", "max_wait<=0", "--queue-policy", "lifo"), "unknown queue policy 'lifo'"),
+        (("--target", "max_wait<=0", "--option", "extra"), "'extra' is no option"),
+        (("--target", "max_wait<=0", "--config", "nowhere.toml"), "nowhere.toml"),
+        (("--target", "max_wait<=0", "--warm-up", "soon"), "--warm-up"),
+        (("--target", "max_wait<=0", "--runs"), "--runs: it is not said where the runs go"),
+        (("--target", "max_wait<=0", "-o", "."), "this directory holds something else"),
+        (("--target", "max_wait<=0", "-o", "jobs.jsonl"), "this is a file"),
+        (("--target", "max_wait<=0", "-t", "turn(1)"), "unknown transform"),
+        (("--target", "max_wait<=0", "--scheduler", "here", "--workers", "1"), "more than one place to run"),
+    ],
+)
+def test_wrong_input_is_status_2(inputs, capsys, arguments, message):
+    assert size(*arguments) == 2
+    out, err = capsys.readouterr()
+    assert message in err
+    assert "Traceback" not in err
+    assert out == ""
+
+
+def test_empty_input_is_status_2(inputs, capsys):
+    assert size("--target", "max_wait<=0", workload="empty.swf") == 2
+    assert "empty.swf" in capsys.readouterr().err
+    assert size("--target", "max_wait<=0", cluster="empty.swf") == 2
+    assert size("--target", "max_wait<=0", "--step", "0", verb="headroom") == 2
+    assert size("--target", "max_wait<=0", "--min", "2", verb="headroom") == 2
+
+
+def test_standard_input_is_read(inputs, capsys, monkeypatch):
+    import io
+    import sys
+
+    class Stdin:
+        buffer = io.BytesIO((inputs / "jobs.jsonl").read_bytes())
+
+    monkeypatch.setattr(sys, "stdin", Stdin())
+    assert size("--target", "max_wait<=10m", workload="-") == 0
+    assert capsys.readouterr().out.startswith("6 nodes: ")
