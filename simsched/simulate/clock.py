@@ -41,8 +41,3 @@ class Clock(Environment):
         """Whether no further event waits at the present time."""
         queue = self._queue
         return not queue or queue[0][0] > self._now
-
-    def next_is(self, order: int) -> bool:
-        """Whether the next event is one of a class, at the present time."""
-        queue = self._queue
-        return bool(queue) and queue[0][0] == self._now and queue[0][1] == order

@@ -298,9 +298,12 @@ class Engine:
     def _on_end(self, event: Event) -> None:
         now = self.clock._now
         job: int = event._value
+        due = False
         if self._ends[job] == now and job in self.plan.held:  # else it ended or was interrupted before
+            due = self._early_last and self.plan.expected_end(job) <= now
             self._finish(job, now, TIMEOUT if self.prepared.timeouts[job] else COMPLETED)
-        self._settle(now)
+        if not due:  # else its pass comes after the submissions
+            self._settle(now)
 
     def _finish(self, job: int, now: float, result: int) -> None:
         recorder = self.recorder
@@ -425,11 +428,7 @@ class Engine:
         self._settle(self.clock._now)
 
     def _settle(self, now: float) -> None:
-        if self._each_event:
-            wait = self._early_last and self.clock.next_is(END)
-        else:
-            wait = not self.clock.last_of_instant()
-        if not wait:
+        if self._each_event or self.clock.last_of_instant():
             self._pass(now)
 
     def _pass(self, now: float) -> None:
@@ -463,8 +462,10 @@ class Engine:
             recorder.begin(job, now, selection, backfilled)
             self._queued_cores -= prepared.sizes[job]
             end = ends[job] = now + prepared.runtimes[job]
-            early = self._early_last and end < self.plan.expected_end(job)
-            at(end, EARLY_END if early else END, self._on_end, job)
+            if not self._early_last or end >= self.plan.expected_end(job):
+                at(end, END, self._on_end, job)
+            if self._early_last:
+                at(end, EARLY_END, self._on_end, job)  # for its pass, if it ended when it was due
             if recorder.events is not None:
                 recorder.events.note(job, now, "alloc", "start")
             if self.conditions is not None:
