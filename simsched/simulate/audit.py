@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any
 from simsched.errors import RunError
 from simsched.formats.hostlist import Hostlist
 from simsched.simulate.inventory import Inventory, ids_of, mask_of
+from simsched.simulate.regions import touches
 from simsched.simulate.satisfied import SLOT, shortfall
 
 if TYPE_CHECKING:
@@ -39,6 +40,8 @@ if TYPE_CHECKING:
 NAMED = 20
 #: Results of jobs that never held anything.
 NEVER_RAN = ("INFEASIBLE", "DROPPED", "PENDING")
+#: Match policies that give whole targets.
+WHOLE = ("firstnodex", "lonodex", "hinodex")
 SLACK = 1e-6
 """Seconds by which sums of floating-point times may differ."""
 
@@ -96,16 +99,17 @@ def audit_run(directory: str | Path, cluster: Cluster, workload: Workload) -> Au
             raise RunError(f"there is no {name} to audit", where=str(path))
     table = read_jobs(path / "jobs.parquet")
     with (path / "allocations.jsonl").open("rb") as lines:
-        return audit(Inventory.of(cluster), workload.jobs, lines, table, epilog=_epilog(path))
+        return audit(Inventory.of(cluster), workload.jobs, lines, table, **_told(path))
 
 
-def _epilog(path: Path) -> float:
-    """Return the longest epilog that the run was told to have."""
+def _told(path: Path) -> dict[str, Any]:
+    """Return what matters here of what the run was told: the longest epilog, whole targets or not."""
     import json
 
     meta = path / "run.json"
     config = json.loads(meta.read_text(encoding="utf-8")).get("config", {}) if meta.is_file() else {}
-    return float(config.get("epilog", (0, 0))[1])
+    whole = str(config.get("match_policy", "first")) in WHOLE
+    return {"epilog": float(config.get("epilog", (0, 0))[1]), "whole_targets": whole}
 
 
 def read_jobs(path: Path) -> list[dict[str, Any]]:
@@ -125,12 +129,14 @@ def audit(
     table: Sequence[Mapping[str, Any]],
     *,
     epilog: float = 0,
+    whole_targets: bool = False,
 ) -> AuditReport:
     """Check the lines of ``allocations.jsonl`` and the rows of the table of jobs.
 
-    `epilog` is how many seconds after its end a job may hold resources at the most.
+    `epilog` is how many seconds after its end a job may hold resources at the most;
+    `whole_targets` says that jobs were given whole targets whatever they asked for.
     """
-    auditor = _Auditor(inventory, jobs, epilog)
+    auditor = _Auditor(inventory, jobs, epilog, whole_targets=whole_targets)
     for number, line in enumerate(lines, start=1):
         auditor.take(number, line)
     auditor.finish(table)
@@ -139,17 +145,18 @@ def audit(
 
 @dataclass(slots=True)
 class _Held:
-    """What a job holds: rank → type → mask; `whole` while nothing was given back."""
+    """What a job holds, rank → type → mask: what R names, and what is kept from others."""
 
     start: float
     text: Any
     units: dict[int, dict[str, int]]
+    kept: dict[int, dict[str, int]]
 
 
 class _Law:
     """What one jobspec says that the audit needs, worked out once."""
 
-    __slots__ = ("allowed", "alone", "shared", "spec")
+    __slots__ = ("allowed", "alone", "closed", "shared", "spec", "vague")
 
     def __init__(self, spec: Jobspec, inventory: Inventory) -> None:
         self.spec = spec
@@ -160,7 +167,11 @@ class _Law:
             for vertex in spec.resources
             for kind in _exclusive_types(vertex, in_slot=False, inside=False)
         }
-        self.shared = inventory.unit_types - exclusive if not self.alone else frozenset()
+        self.closed = exclusive & inventory.regions.keys()
+        """Types of racks, sockets and the like that are held exclusively, with all that is in them."""
+        self.vague = bool(self.closed) and not _is_chain(spec.resources)
+        """Whether R does not say what lies in those and what beside them."""
+        self.shared = inventory.unit_types - exclusive if not (self.alone or self.closed) else frozenset()
 
 
 def _is_alone(vertex: ResourceVertex, target: str, *, in_slot: bool) -> bool:
@@ -170,6 +181,13 @@ def _is_alone(vertex: ResourceVertex, target: str, *, in_slot: bool) -> bool:
         return True
     inner = in_slot or vertex.type == SLOT
     return any(_is_alone(child, target, in_slot=inner) for child in vertex.with_)
+
+
+def _is_chain(resources: Sequence[ResourceVertex]) -> bool:
+    """Whether a request is one thing in another, down to what R names, with nothing beside."""
+    while len(resources) == 1:
+        resources = resources[0].with_
+    return not any(vertex.with_ for vertex in resources)
 
 
 def _exclusive_types(vertex: ResourceVertex, *, in_slot: bool, inside: bool) -> Iterator[str]:
@@ -186,7 +204,10 @@ def _exclusive_types(vertex: ResourceVertex, *, in_slot: bool, inside: bool) -> 
 class _Auditor:
     """One audit in progress."""
 
-    def __init__(self, inventory: Inventory, jobs: Sequence[Job], epilog: float) -> None:
+    def __init__(
+        self, inventory: Inventory, jobs: Sequence[Job], epilog: float, *, whole_targets: bool
+    ) -> None:
+        self.whole_targets = whole_targets
         self.inventory = inventory
         self.report = AuditReport(jobs=len(jobs))
         self.jobs = {str(job.id): job for job in jobs}
@@ -243,8 +264,9 @@ class _Auditor:
                     self.report.add("A2", name, f"rank {rank} does not exist")
                     continue
                 for type_, mask in children.items():
-                    if mask & ~target.units.get(type_, 0):
-                        self.report.add("A2", name, f"rank {rank} has no such {type_}: ids beyond its own")
+                    if mask & ~target.usable.get(type_, 0):
+                        why = "ids beyond its own" if mask & ~target.units.get(type_, 0) else "it is down"
+                        self.report.add("A2", name, f"rank {rank} has no such {type_}: {why}")
                 units[rank] = children
         hosts = list(Hostlist.parse(execution["nodelist"]))
         if hosts != [targets[rank].host for rank in sorted(units)]:
@@ -256,12 +278,30 @@ class _Auditor:
             self.report.add("A3", name, "allocated while it holds something")
         units = self._units(name, execution)
         law = self._law(job)
-        self._claim(name, law, units)
+        kept = self._kept(law, units)
+        self._claim(name, law, kept)
         self._judge(name, law, units)
         self._expiration(name, job, time, execution)
-        self.held[name] = _Held(time, execution, units)
-        self.sizes[name] = [self._holds(law, units, whole=law.alone), self._holds(law, units, whole=True)]
+        self.held[name] = _Held(time, execution, units, kept)
+        self.sizes[name] = [
+            self._holds(law, units, whole=law.alone),
+            self._holds(law, units, whole=True),
+            self._holds(law, kept, whole=law.alone),
+        ]
         self.spans[name] = (time, float("nan"), float("nan"))
+
+    def _kept(self, law: _Law, units: dict[int, dict[str, int]]) -> dict[int, dict[str, int]]:
+        """Return what R names, with all that lies in the racks, sockets … that are held exclusively."""
+        if not law.closed or law.vague:
+            return units
+        kept = {rank: dict(masks) for rank, masks in units.items()}
+        for type_ in law.closed:
+            for region in self.inventory.regions[type_]:
+                if touches(units, region):
+                    for rank, masks in region.items():
+                        mine = kept.setdefault(rank, {})
+                        mine.update({kind: mine.get(kind, 0) | mask for kind, mask in masks.items()})
+        return kept
 
     def _holds(
         self, law: _Law, units: Mapping[int, Mapping[str, int]], *, whole: bool
@@ -314,8 +354,7 @@ class _Auditor:
         if law.allowed is not None and not law.allowed.issuperset(units):
             wrong = sorted(set(units) - law.allowed)[:5]
             self.report.add("A6", name, f"ranks {wrong} do not satisfy {law.spec.constraint}")
-        counts = {r: {t: mask.bit_count() for t, mask in masks.items()} for r, masks in units.items()}
-        fault = shortfall(law.spec.resources, counts, self.inventory)
+        fault = shortfall(law.spec.resources, units, self.inventory, whole_targets=self.whole_targets)
         if fault is not None:
             self.report.add("A5", name, fault)
 
@@ -339,17 +378,23 @@ class _Auditor:
             if mine is None or any(mask & ~mine.get(type_, 0) for type_, mask in masks.items()):
                 self.report.add("A4", name, f"releases on rank {rank} what it does not hold")
                 continue
-            self._give_back(name, law, rank, masks)
             rest = {t: m & ~masks.get(t, 0) for t, m in mine.items() if m & ~masks.get(t, 0)}
+            self._give_back(name, law, rank, masks if rest else held.kept.pop(rank))
             if not rest:
-                self._on[rank].discard(name)
-                if self._alone.get(rank) == name:
-                    del self._alone[rank]
+                self._leave(name, rank)
         held.units = {} if same else _without(held.units, shard)
         first = self.spans[name][1]
         self.spans[name] = (held.start, time if isnan(first) else first, time)
         if not held.units:
+            for rank, masks in held.kept.items():  # of a rack, say, that R did not name whole
+                self._give_back(name, law, rank, masks)
+                self._leave(name, rank)
             del self.held[name]
+
+    def _leave(self, name: str, rank: int) -> None:
+        self._on[rank].discard(name)
+        if self._alone.get(rank) == name:
+            del self._alone[rank]
 
     def _give_back(self, name: str, law: _Law, rank: int, masks: Mapping[str, int]) -> None:
         for type_, mask in masks.items():
@@ -395,7 +440,8 @@ class _Auditor:
             return
         self._times(name, job, row, span)
         said = (row["nodes"], row["cores"], row["gpus"])
-        if row["result"] != "RUNNING" and said not in self.sizes[name]:
+        vague = self._law(job).vague
+        if row["result"] != "RUNNING" and not vague and said not in self.sizes[name]:
             self.report.add("A7", name, f"table says nodes, cores, gpus {said}, R says {self.sizes[name][0]}")
 
     def _times(self, name: str, job: Job, row: Mapping[str, Any], span: tuple[float, float, float]) -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from simsched.formats.idset import Idset
 from simsched.graph.resource_graph import children_map, containment_root, execution_targets, pool_of
+from simsched.simulate.regions import leaves_of, regions_of, together
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -19,25 +20,35 @@ if TYPE_CHECKING:
     from simsched.formats.constraint import Constraint
     from simsched.graph.cluster import Cluster
     from simsched.graph.pool import Pool
-    from simsched.graph.resource_graph import ResourceGraph
+    from simsched.simulate.regions import Region
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """One execution target: its host, its properties, and the ids of its units by type, as bit masks."""
+    """One execution target: its host, its properties, and the ids of its units by type, as bit masks.
+
+    `usable` are those of its units that are not down from the beginning.
+    """
 
     host: str
     properties: frozenset[str]
     units: Mapping[str, int]
+    usable: Mapping[str, int]
 
 
 @dataclass(frozen=True, slots=True)
 class Inventory:
-    """All execution targets by rank; `type` is what they are called (mostly ``node``)."""
+    """All execution targets by rank; `type` is what they are called (mostly ``node``).
+
+    `regions` are the parts of the machine and of targets by type: racks, switches, sockets;
+    `above` says which of these types contain targets.
+    """
 
     targets: Mapping[int, Target]
     type: str
     unit_types: frozenset[str]
+    regions: Mapping[str, tuple[Region, ...]]
+    above: frozenset[str]
 
     @classmethod
     def of(cls, cluster: Cluster) -> Inventory:
@@ -46,14 +57,17 @@ class Inventory:
         below = children_map(graph)
         keys = execution_targets(graph, below)
         targets: dict[int, Target] = {}
+        ranks: dict[str, int] = {}
         for number, key in enumerate(keys):
             pool = pool_of(graph, key)
-            rank = number if pool.rank is None else pool.rank
-            names = frozenset(_spelled(pool))
-            targets[rank] = Target(pool.name, names, _units(graph, below, key))
+            rank = ranks[key] = number if pool.rank is None else pool.rank
+            leaves = leaves_of(graph, below, key)
+            units, usable = together(leaves), together(leaf for leaf in leaves if leaf.up)
+            targets[rank] = Target(pool.name, frozenset(_spelled(pool)), units, usable)
         kinds = {type_ for target in targets.values() for type_ in target.units}
         kind = pool_of(graph, keys[0]).type if keys else pool_of(graph, containment_root(graph)).type
-        return cls(targets, kind, frozenset(kinds))
+        regions, above = regions_of(graph, below, ranks, {r: t.usable for r, t in targets.items()})
+        return cls(targets, kind, frozenset(kinds), regions, above)
 
     def matching(self, constraint: Constraint) -> frozenset[int]:
         """Return the ranks that satisfy an RFC 31 constraint."""
@@ -68,39 +82,6 @@ def _spelled(pool: Pool) -> Iterator[str]:
         yield name.partition("@")[0]
         if value:
             yield f"{name}={value}"
-
-
-def _units(graph: ResourceGraph, below: Mapping[str, list[str]], target: str) -> dict[str, int]:
-    """Return the ids of the leaf units beneath a target, by type, as bit masks."""
-    leaves: dict[str, list[Pool]] = {}
-    stack = list(below.get(target, ()))
-    while stack:
-        key = stack.pop()
-        children = below.get(key, ())
-        if children:
-            stack.extend(children)
-        else:
-            pool = pool_of(graph, key)
-            leaves.setdefault(pool.type, []).append(pool)
-    return {type_: _mask(pools) for type_, pools in leaves.items()}
-
-
-def _mask(pools: list[Pool]) -> int:
-    """Return the unit ids of pools of one type; they count from 0 where ids do not tell them apart."""
-    total = sum(pool.size for pool in pools)
-    masks = [_own_mask(pool) for pool in pools]
-    together = 0
-    for mask in masks:
-        together |= mask
-    return together if together.bit_count() == total else (1 << total) - 1
-
-
-def _own_mask(pool: Pool) -> int:
-    if pool.ids is not None:
-        return pool.ids.to_mask()
-    if pool.size == 1:
-        return 1 << (pool.id or 0)
-    return (1 << pool.size) - 1
 
 
 @lru_cache(maxsize=65_536)
