@@ -54,9 +54,10 @@ def demo(args: argparse.Namespace) -> int:
 
 
 def _show(runs: list[Run], folder: Path) -> None:
+    from simsched.cli.reports import terminal
     from simsched.report import text
 
-    print(text.comparison(runs))
+    print(text.comparison(runs, terminal()[0]))
     seconds = sum(run.meta["wall_seconds"] for run in runs)
     print(f"Simulated in {seconds:.1f} s.  More of one run: simsched report {folder / POLICIES[-1]}")
     print(f"Results: {folder.resolve()}")

@@ -114,12 +114,25 @@ def _rendered(runs: Sequence[Run], kind: str) -> str:
     if kind == "text":
         from simsched.report import text
 
-        return text.page(runs[0]) if len(runs) == 1 else text.comparison(runs)
+        width, height = terminal()
+        return text.page(runs[0], width, height) if len(runs) == 1 else text.comparison(runs, width)
     from simsched.report import export
 
     writers: dict[str, Callable[[Sequence[Run]], str]]
     writers = {"json": export.as_json, "csv": export.as_csv, "markdown": export.as_markdown}
     return writers[kind](runs)
+
+
+def terminal() -> tuple[int, int | None]:
+    """Return how many columns and lines a page may have: the terminal's, or any number of lines in a pipe."""
+    import shutil
+
+    from simsched.report.text import WIDTH
+
+    if not sys.stdout.isatty():
+        return WIDTH, None
+    size = shutil.get_terminal_size()
+    return min(size.columns, 120), size.lines - 1
 
 
 def load_runs(arguments: Sequence[str]) -> list[Run]:

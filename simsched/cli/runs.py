@@ -322,10 +322,11 @@ def _summary(result: Result) -> str:
 
 
 def _report(path: str) -> None:
+    from simsched.cli.reports import terminal
     from simsched.report import text
     from simsched.report.tables import load_run
 
-    print(text.page(load_run(path)), end="")
+    print(text.page(load_run(path), *terminal()), end="")
     sys.stderr.write(f"written: {path}\n")
 
 

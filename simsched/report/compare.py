@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -19,8 +20,13 @@ import pandas as pd
 from simsched.report.classes import day
 from simsched.report.metrics import bounded_slowdown, ran, turnaround, wait
 
+if TYPE_CHECKING:
+    from simsched.report.tables import Run
+
 Floats = npt.NDArray[np.float64]
 Statistic = Callable[[Floats], float]
+#: the share of common ids that have to be submitted at one time for runs of different files to be paired
+SAME = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +162,29 @@ def compare(
     moved = np.sign(both["wait_difference"])
     sooner, same, later = (float((moved == s).mean()) for s in (-1, 0, 1))
     return Comparison(len(both), wait_, turnaround_, slowdown_, sooner, same, later)
+
+
+def same_jobs(a: Run, b: Run) -> bool:
+    """Whether jobs of one id are one job in both runs: one workload file, or most submitted at one time.
+
+    Numbers repeat between traces; jobs that merely have the same number are not to be paired.
+    """
+    files = [_workload_digest(run) for run in (a, b)]
+    if files[0] and files[0] == files[1]:
+        return True
+    left, right = (run.jobs[["id", "submit"]].drop_duplicates("id") for run in (a, b))
+    both = left.merge(right, on="id")
+    return bool((both["submit_x"] == both["submit_y"]).mean() >= SAME) if len(both) else False
+
+
+def _workload_digest(run: Run) -> str | None:
+    given = (item.get("sha256") for item in run.meta.get("inputs", []) if item.get("role") == "workload")
+    return next(given, None)
+
+
+def compare_runs(a: Run, b: Run) -> Comparison:
+    """Compare two runs job by job; runs of different workloads have no job in common."""
+    return compare(a.jobs, b.jobs if same_jobs(a, b) else b.jobs.iloc[:0])
 
 
 def side_by_side(summaries: Mapping[str, Mapping[str, float]]) -> pd.DataFrame:

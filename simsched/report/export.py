@@ -9,7 +9,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from simsched.report import human
-from simsched.report.compare import Interval, compare, side_by_side
+from simsched.report.compare import Interval, compare_runs, side_by_side
 from simsched.report.summary import metric
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def as_markdown(runs: Sequence[Run]) -> str:
     ]
     parts = [markdown_table(["", *(r.name for r in runs)], rows)]
     for run in runs[1:]:
-        found = compare(runs[0].jobs, run.jobs)
+        found = compare_runs(runs[0], run)
         low, high = human.seconds(found.wait.low), human.seconds(found.wait.high)
         parts.append(
             f"**{run.name}** against **{runs[0].name}** over {found.jobs:,} paired jobs: {found.verdict}; "
@@ -105,7 +105,7 @@ def _plain(value: Any) -> Any:
 
 
 def _comparison(first: Run, run: Run) -> dict[str, Any]:
-    found = compare(first.jobs, run.jobs)
+    found = compare_runs(first, run)
     intervals = {"wait": found.wait, "turnaround": found.turnaround, "bounded_slowdown": found.slowdown}
     return {
         "base": first.name,

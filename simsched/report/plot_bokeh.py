@@ -180,7 +180,7 @@ def _legend(chart: Figure) -> None:
 def cdf_chart(curves: dict[str, pd.DataFrame], label: str, colours: list[str], scale: str = "log") -> Figure:
     """Share of jobs (%) up to each value, one line a run; the page says which colour is whose.
 
-    The values' axis is ``log``, ``linear``, or ``time``: seconds, logarithmic, marked in minutes, hours, days.
+    The values' axis is ``log``, ``linear``, or ``time``: seconds on a logarithmic axis, marked in minutes ….
     A curve has the columns ``value`` and ``share`` (0 to 1).
     """
     kind = "linear" if scale == "linear" else "log"

@@ -14,7 +14,7 @@ from simsched.report import html, human, palette, plot_bokeh, plot_machine
 from simsched.report import metrics as m
 from simsched.report.classes import has_dates, run_time_class, size_class, weekday_hour, weekdays
 from simsched.report.columns import HELD, RESULTS
-from simsched.report.compare import Comparison, compare, paired
+from simsched.report.compare import Comparison, compare_runs, paired, same_jobs
 from simsched.report.gantt import Chart, chart
 from simsched.report.packed import Packed, pack, tick_of, ticks
 from simsched.report.summary import metric
@@ -302,7 +302,7 @@ def _configuration(run: Run, prefix: str) -> str:
 def comparison(runs: Sequence[Run], charts: list[dict[str, Any]]) -> str:
     """Return the section that sets the runs side by side and append its charts."""
     colours = palette.cycle(len(runs))
-    pairs = [compare(runs[0].jobs, run.jobs) for run in runs[1:]]
+    pairs = [compare_runs(runs[0], run) for run in runs[1:]]
     drawn = plot_bokeh.Charts()
     done = {name: m.measured(run.jobs) for name, run in zip(distinct(runs), runs, strict=True)}
     waits = {name: curve(frame["wait"], 1.0) for name, frame in done.items()}
@@ -354,7 +354,8 @@ def distinct(runs: Sequence[Run]) -> list[str]:
 def _moved(runs: Sequence[Run]) -> dict[str, pd.DataFrame]:
     found = {}
     for name, run in list(zip(distinct(runs), runs, strict=True))[1:]:
-        hours = paired(runs[0].jobs, run.jobs)["wait_difference"] / 3600
+        jobs = run.jobs if same_jobs(runs[0], run) else run.jobs.iloc[:0]
+        hours = paired(runs[0].jobs, jobs)["wait_difference"] / 3600
         low, high = (hours.quantile(0.01), hours.quantile(0.99)) if len(hours) else (0.0, 0.0)
         all_ = curve(hours, None)
         found[name] = all_[all_["value"].between(low, high)]

@@ -26,6 +26,7 @@ Axes = Any
 #: more rectangles than this are drawn as an image inside an SVG or PDF
 MAX_VECTORS = 4000
 WITHOUT = "this run was made without its allocations"
+UNKNOWN_SIZE = "nothing is known of the cluster's size"
 BINS = 600
 
 
@@ -90,6 +91,8 @@ def utilisation(figure: Figure, runs: Sequence[Run]) -> None:
                 baseline=None,
                 label=label,
             )
+    if not axes.patches:
+        raise RunError(UNKNOWN_SIZE, where=runs[0].name)
     axes.set_ylim(0, 102)
     axes.set_ylabel("in use (% of all)")
     axes.legend(loc="lower right", ncols=3)
@@ -121,7 +124,7 @@ def calendar(figure: Figure, runs: Sequence[Run]) -> None:
     low, high = _window(run)
     kind = next((k for k in ("core", *m.types(run.timeline)) if run.totals.get(k)), None)
     if kind is None:
-        raise RunError("nothing is known of the cluster's size", where=run.name)
+        raise RunError(UNKNOWN_SIZE, where=run.name)
     first = int(low // 86400)
     days = int(high // 86400) + 1 - first
     _, used = binned(run.timeline, f"used_{kind}", days, (first * 86400.0, (first + days) * 86400.0))

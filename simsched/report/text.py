@@ -9,18 +9,20 @@ from simsched.report import human
 from simsched.report import metrics as m
 from simsched.report.classes import size_class
 from simsched.report.columns import RESULTS
-from simsched.report.compare import Comparison, compare
+from simsched.report.compare import Comparison, compare_runs
 from simsched.report.series import binned
 from simsched.report.summary import metric
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     import pandas as pd
 
     from simsched.report.tables import Run
 
 WIDTH = 96
+#: columns and lines that a page has at least, however small the terminal
+LEAST = (60, 40)
 #: rows of a table on a page; the rest is counted
 MAX_ROWS = 12
 #: the figures of a comparison on a terminal
@@ -31,35 +33,79 @@ COMPARED = ("jobs_run", "jobs_infeasible", "makespan", "throughput", "mean_wait"
             "jain_users")  # fmt: skip
 
 
-def page(run: Run) -> str:
-    """Return the page of one run: jobs, use, waits, queues, sizes and reasons."""
-    parts = [_head(run), _overview(run)]
+def page(run: Run, width: int = WIDTH, height: int | None = None) -> str:
+    """Return the page of one run: jobs, use, waits, queues, sizes and reasons.
+
+    No line is longer than `width` (60 at least); with a `height` (40 at least) tables are cut to what fits.
+    """
+    width = max(width, LEAST[0])
+    parts = [_head(run, width), _overview(run, width)]
+    tables: list[tuple[Callable[..., str], str, pd.DataFrame]] = []
     if len(m.ran(run.jobs)):
-        parts += [_curves(run), _waits(run)]
+        parts += [_curves(run, width), _waits(run, width)]
         if run.jobs["queue"].nunique() > 1:
-            parts.append(_groups("queue", run.queues))
-        parts.append(_groups("cores", m.by(run.jobs, size_class(run.jobs))))
+            tables.append((_groups, "queue", run.queues))
+        tables.append((_groups, "cores", m.by(run.jobs, size_class(run.jobs))))
     if len(run.reasons):
-        parts.append(_reasons(run.reasons))
+        tables.append((_reasons, "why", run.reasons))
+    rows = _rows_each([len(frame) for _, _, frame in tables], "\n\n".join(parts).count("\n") + 1, height)
+    parts += [make(label, frame, width, n) for (make, label, frame), n in zip(tables, rows, strict=True)]
     return "\n\n".join(parts) + "\n"
 
 
-def comparison(runs: Sequence[Run]) -> str:
-    """Return the page of several runs: their figures in columns, then each against the first, job by job."""
-    names = [r.name for r in runs]
+def _rows_each(lengths: Sequence[int], above: int, height: int | None) -> list[int]:
+    """Return how many rows of each table are shown: what `height` leaves below `above` lines, shared out.
+
+    Each table has a blank line, a head, and a line that counts what is not shown; short ones leave their
+    share to the next.
+    """
+    if height is None:
+        return [MAX_ROWS] * len(lengths)
+    rows, spare = [], max(height, LEAST[1]) - above - 3 * len(lengths)
+    for at, length in enumerate(lengths):
+        rows.append(max(min(spare // (len(lengths) - at), MAX_ROWS), 2))
+        spare -= min(rows[-1], length)
+    return rows
+
+
+def comparison(runs: Sequence[Run], width: int = WIDTH) -> str:
+    """Return the page of several runs: their figures in columns, then each against the first, job by job.
+
+    More runs than fit beside one another are told of below one another.
+    """
     rows = []
     for name in COMPARED:
         values = [r.summary.get(name, math.nan) for r in runs]
         if any(math.isfinite(v) for v in values):
             known = metric(name)
             rows.append([name.replace("_", " "), *(human.quantity(v, known.unit) for v in values)])
-    parts = [table(["", *names], rows)]
-    pairs = [_pair(runs[0], run, compare(runs[0].jobs, run.jobs)) for run in runs[1:]]
+    parts = _in_blocks([_clip(r.name, 24) for r in runs], rows, width)
+    pairs = [_pair(runs[0], run, compare_runs(runs[0], run)) for run in runs[1:]]
     return "\n\n".join([*parts, *pairs]) + "\n"
 
 
-def table(head: Sequence[str], rows: Iterable[Sequence[str]], width: int = WIDTH) -> str:
+def _in_blocks(names: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> list[str]:
+    """Return tables of the same rows, each with as many of the named columns as fit in a line."""
+    label = max((len(row[0]) for row in rows), default=0)
+    widths = [max(len(line[i]) for line in [["", *names], *rows]) for i in range(1, len(names) + 1)]
+    blocks: list[list[int]] = [[]]
+    for at in range(len(names)):
+        used = sum(widths[i] + 2 for i in blocks[-1])
+        if blocks[-1] and label + used + widths[at] + 2 > width:
+            blocks.append([])
+        blocks[-1].append(at)
+    return [
+        table(["", *(names[i] for i in b)], [[row[0], *(row[i + 1] for i in b)] for row in rows], width)
+        for b in blocks
+    ]
+
+
+def table(
+    head: Sequence[str], rows: Iterable[Sequence[str]], width: int = WIDTH, spare: Sequence[str] = ()
+) -> str:
     """Return rows under a head, the first column to the left, the others to the right.
+
+    Where they are too wide, the columns whose heads are in `spare` are left out, one after another.
 
     >>> print(table(["", "easy", "fcfs"], [["mean wait", "2 h", "3 h 20 min"]]))
                easy        fcfs
@@ -68,6 +114,10 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]], width: int = WIDTH
     lines = [list(head), *map(list, rows)]
     widths = [max(len(line[i]) for line in lines) for i in range(len(head))]
     over = sum(widths) + 2 * (len(widths) - 1) - width
+    if over > 0 and spare:
+        kept = [i for i, title in enumerate(head) if title != spare[0]]
+        fewer = [[line[i] for i in kept] for line in lines]
+        return table(fewer[0], fewer[1:], width, spare[1:])
     if over > 0:
         widths[0] = max(widths[0] - over, 12)
     return "\n".join(_line(line, widths) for line in lines)
@@ -82,21 +132,21 @@ def _clip(text: str, width: int) -> str:
     return text if len(text) <= width else text[: max(width - 1, 0)] + "…"
 
 
-def _head(run: Run) -> str:
+def _head(run: Run, width: int) -> str:
     units = human.units(run.totals)
     config = run.config
     policies = [str(config[k]) for k in ("queue_policy", "match_policy") if config.get(k) is not None]
     inputs = [str(i.get("name")) for i in run.meta.get("inputs", []) if i.get("role") == "workload"]
     lines = [
-        _clip(" · ".join([run.name, *policies]), WIDTH),
-        _clip(f"{run.cluster_name}: {', '.join(units[:6]) or 'nothing known of its size'}", WIDTH),
+        _clip(" · ".join([run.name, *policies]), width),
+        _clip(f"{run.cluster_name}: {', '.join(units[:6]) or 'nothing known of its size'}", width),
     ]
     if inputs:
-        lines.append(_clip(f"workload {', '.join(inputs)}", WIDTH))
-    return "\n".join([*lines, "─" * min(WIDTH, max(map(len, lines)))])
+        lines.append(_clip(f"workload {', '.join(inputs)}", width))
+    return "\n".join([*lines, "─" * min(width, max(map(len, lines)))])
 
 
-def _overview(run: Run) -> str:
+def _overview(run: Run, width: int) -> str:
     s = run.summary
     counts = [(r.lower(), s.get(f"jobs_{r.lower()}", 0.0)) for r in RESULTS]
     told = " · ".join(f"{name} {human.number(n)}" for name, n in counts if n)
@@ -122,7 +172,7 @@ def _overview(run: Run) -> str:
         speed = run.meta.get("jobs_per_second", math.nan)
         rows.append(("simulated in", f"{human.seconds(float(wall))}, {human.number(float(speed))} jobs/s"))
     return "\n".join(
-        _clip(f"{label:<17}{text}", WIDTH) for label, text in rows if not text.startswith(human.MISSING)
+        _clip(f"{label:<17}{text}", width) for label, text in rows if not text.startswith(human.MISSING)
     )
 
 
@@ -130,9 +180,9 @@ def _of(summary: Mapping[str, float], name: str) -> str:
     return human.quantity(summary.get(name, math.nan), metric(name).unit)
 
 
-def _curves(run: Run) -> str:
+def _curves(run: Run, width: int) -> str:
     """Utilisation and queue over time as sparklines."""
-    window, bins = m.span(run.jobs), WIDTH - 34
+    window, bins = m.span(run.jobs), width - 34
     lines = []
     for kind in m.types(run.timeline):
         total = run.totals.get(kind)
@@ -148,7 +198,7 @@ def _curves(run: Run) -> str:
     return "\n".join(lines)
 
 
-def _waits(run: Run) -> str:
+def _waits(run: Run, width: int) -> str:
     done = m.measured(run.jobs)
     rows = []
     for label, column, unit in (
@@ -160,10 +210,12 @@ def _waits(run: Run) -> str:
         rows.append(
             [label, *(human.quantity(d[k], unit) for k in ("mean", "p50", "p90", "p95", "p99", "max"))]
         )
-    return table(["", "mean", "median", "p90", "p95", "p99", "max"], rows)
+    return table(["", "mean", "median", "p90", "p95", "p99", "max"], rows, width, ["p99", "p90", "median"])
 
 
-def _groups(label: str, frame: pd.DataFrame) -> str:
+def _groups(label: str, frame: pd.DataFrame, width: int, most: int) -> str:
+    """The groups of the largest shares, in their order."""
+    largest = frame["share"].rank(ascending=False, method="first") <= most
     rows = [
         [
             str(key),
@@ -174,20 +226,20 @@ def _groups(label: str, frame: pd.DataFrame) -> str:
             human.number(float(row["mean_bounded_slowdown"])),
             human.share(float(row["share"])),
         ]
-        for key, row in frame.head(MAX_ROWS).iterrows()
+        for key, row in frame[largest].iterrows()
     ]
     head = [f"by {label}", "jobs", "mean wait", "median wait", "p95 wait", "mean bsld", "of core hours"]
-    more = len(frame) - MAX_ROWS
-    return table(head, rows) + (f"\n… and {more:,} more" if more > 0 else "")
+    told = table(head, rows, width, ["median wait", "mean bsld"])
+    return told + (f"\n… and {len(frame) - most:,} smaller ones" if len(frame) > most else "")
 
 
-def _reasons(frame: pd.DataFrame) -> str:
+def _reasons(label: str, frame: pd.DataFrame, width: int, most: int) -> str:
     rows = [
-        [_clip(f"{str(result).lower()}: {reason}", WIDTH - 30), f"{jobs:,}", _clip(str(example), 14)]
-        for result, reason, jobs, example in frame.head(MAX_ROWS).to_numpy()
+        [_clip(f"{str(result).lower()}: {reason}", width - 30), f"{jobs:,}", _clip(str(example), 14)]
+        for result, reason, jobs, example in frame.head(most).to_numpy()
     ]
-    more = len(frame) - MAX_ROWS
-    return table(["why", "jobs", "e.g. job"], rows) + (f"\n… and {more:,} more reasons" if more > 0 else "")
+    told = table([label, "jobs", "e.g. job"], rows, width)
+    return told + (f"\n… and {len(frame) - most:,} more reasons" if len(frame) > most else "")
 
 
 def _pair(first: Run, run: Run, found: Comparison) -> str:

@@ -8,7 +8,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from simsched.report.compare import bootstrap, compare, paired, side_by_side
+from simsched.report import text
+from simsched.report.compare import bootstrap, compare, compare_runs, paired, side_by_side
+from simsched.report.tables import load_run
 
 
 def test_the_interval_of_a_mean_agrees_with_the_normal_one():
@@ -89,3 +91,17 @@ def test_side_by_side_keeps_every_figure():
     assert table.index.tolist() == ["x", "y", "z"]
     assert table.loc["y"].tolist() == [2, 3]
     assert math.isnan(table.loc["x", "b"])
+
+
+def test_equal_numbers_of_different_workloads_are_not_paired(write_run, story):
+    """Traces number their jobs from 1; only jobs of one workload are compared one by one."""
+    run = load_run(write_run("a", story))
+    same = load_run(write_run("b", story.assign(start=story["start"] + 5, end=story["end"] + 5)))
+    inputs = [{"role": "workload", "name": "other.swf", "sha256": "1" * 64}]
+    moved = story.assign(submit=story["submit"] + 7, start=story["start"] + 7, end=story["end"] + 7)
+    other = load_run(write_run("c", moved, inputs=inputs))
+    longer = load_run(write_run("d", story.assign(duration=500.0), inputs=inputs))
+    assert compare_runs(run, same).jobs == 3
+    assert compare_runs(run, other).jobs == 0
+    assert compare_runs(run, longer).jobs == 3  # another file, the same jobs
+    assert "c and a have no job in common" in text.comparison([run, other])

@@ -103,3 +103,9 @@ def test_a_run_in_which_nothing_ran_cannot_be_drawn(write_run, make_jobs, make_t
     run = load_run(write_run("never", make_jobs([{"result": "INFEASIBLE", "cores": 0}]), empty))
     with pytest.raises(RunError, match="no job ran"):
         plots.draw(kind, [run])
+
+
+def test_use_of_a_machine_of_unknown_size_cannot_be_drawn(write_run, story):
+    run = load_run(write_run("lost", story, cluster={"name": "lost"}))
+    with pytest.raises(RunError, match="nothing is known of the cluster's size"):
+        plots.draw("utilisation", [run])

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pandas as pd
+import pytest
+
 from simsched.report import export, text
 from simsched.report.tables import load_run
 
@@ -80,3 +83,32 @@ def test_a_run_in_which_nothing_ran(write_run, make_jobs, make_timeline):
     assert text.comparison([run, run])
     assert export.as_markdown([run, run])
     assert export.as_json([run, run])
+
+
+@pytest.mark.parametrize("width", [60, 80, 100])
+def test_a_page_fits_the_terminal(write_run, make_schedule, width):
+    jobs = make_schedule(1, count=300).assign(queue=[f"queue{i % 30}" for i in range(300)])
+    jobs["reason"] = [f"because of {i % 9}" for i in range(300)]
+    run = load_run(write_run("x", jobs))
+    lines = text.page(run, width, 40).splitlines()
+    assert max(map(len, lines)) <= width
+    assert len(lines) <= 40
+    assert any(line.endswith("smaller ones") for line in lines)
+    assert any(line.endswith("more reasons") for line in lines)
+    assert len(text.page(run, width).splitlines()) > 40
+
+
+def test_the_groups_that_are_shown_are_the_largest():
+    shares = [0.1, 0.3, 0.05, 0.2]
+    frame = pd.DataFrame({"jobs": 1, "mean_wait": 0, "median_wait": 0, "p95_wait": 0,
+                          "mean_bounded_slowdown": 1, "share": shares}, index=list("abcd"))  # fmt: skip
+    told = text._groups("queue", frame, 96, 2).splitlines()
+    assert [line.split()[0] for line in told[1:]] == ["b", "d", "…"]
+
+
+def test_runs_that_do_not_fit_beside_one_another_are_below_one_another(write_run, story):
+    runs = [load_run(write_run(f"run-number-{i}", story)) for i in range(9)]
+    lines = text.comparison(runs, 80).splitlines()
+    assert max(map(len, lines)) <= 80
+    assert sum(line.startswith("mean wait") for line in lines) == 3  # four beside one another
+    assert all(any(f"run-number-{i}" in line for line in lines[:70]) for i in range(9))
