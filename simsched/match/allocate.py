@@ -15,6 +15,8 @@ from simsched.graph.kinds import ABOVE, TARGET
 from simsched.match.masks import everything, give, listed, mask_at, take
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from simsched.graph.index import Index
     from simsched.graph.kinds import Bools, Ints, PoolType
     from simsched.match.capacity import Capacity
@@ -146,19 +148,24 @@ class Availability:
         free = self.free[name]
         if self.sharers:
             free = free.copy()
-            for kind, bank, _ in self.sharers:
-                if kind == name:
-                    free[bank] += 1
+            for bank, _ in self._sharers_up(name):
+                free[bank] += 1
         return free
+
+    def _sharers_up(self, name: str) -> Iterator[tuple[int, int]]:
+        """Yield bank and unit of what is claimed shared of a pool type, except on targets that are down."""
+        target = self.index.pool_types[name].target
+        for kind, bank, unit in self.sharers:
+            if kind == name and (target[bank] < 0 or self.up[target[bank]]):
+                yield bank, unit
 
     def usable_mask(self, need: Need, bank: int) -> int:
         """Return the units of a bank that may serve a pool need, as a mask over unit ordinals."""
         pool = self.index.pool_types[need.type]
         mask = self.free_mask(pool, bank)
         if not need.exclusive:
-            for kind, shared_bank, unit in self.sharers:
-                if (kind, shared_bank) == (need.type, bank):
-                    mask |= 1 << unit
+            for shared_bank, unit in self._sharers_up(need.type):
+                mask |= 1 << unit if shared_bank == bank else 0
         if need.ids is not None:
             mask &= sum(1 << i for i, unit in enumerate(pool.ids[bank]) if unit in need.ids)
         if need.names is not None:
