@@ -95,9 +95,13 @@ def _lines(graph: ResourceGraph, one: Fold) -> list[str]:
     """Return the words in a box: what and how many, then which, then properties and status."""
     found = [pool_of(graph, vertex) for vertex in one.vertices]
     first = found[0]
-    head = f"{len(found):,} × {first.type}" if len(found) > 1 else first.type
-    if first.size != 1 or first.ids is not None or first.unit:
-        head += f"  {first.size:,} {first.unit}".rstrip()
+    head = first.type
+    if first.unit:
+        head += f"  {first.size:,} {first.unit}"
+    elif first.size != 1 or first.ids is not None:
+        head = f"{first.size:,} {first.type}"
+    if len(found) > 1:
+        head = f"{len(found):,} × {head}"
     return [line for line in (head, which(found), _marks(first)) if line]
 
 

@@ -133,26 +133,37 @@ def tree_lines(
     """Yield the lines of a tree in which like subtrees are folded into one.
 
     ``3 × rack  rack[0-2]`` means: in each vertex above there are three; the names are those
-    of all vertices that look so.
+    of all vertices that look so.  Without `depth`, what lies deeper than `MAX_LEVELS` is one line
+    that says where it is.
     """
     classes = fold(graph, subsystem, how=APART if apart else ALIKE)
     inner = {child for one in classes for _, child in one.below}
     for number, one in enumerate(classes):
         if number not in inner:
             yield label(graph, one, len(one.vertices))
-            yield from _branches(graph, classes, one, "", depth)
+            yield from _branches(graph, classes, one, depth)
 
 
-def _branches(
-    graph: ResourceGraph, classes: Sequence[Fold], above: Fold, indent: str, depth: int | None
-) -> Iterator[str]:
-    if depth is not None and depth <= 0:
-        return
-    for turn, (count, number) in enumerate(above.below, start=1):
-        last = turn == len(above.below)
-        yield f"{indent}{'└─ ' if last else '├─ '}{label(graph, classes[number], count)}"
+MAX_LEVELS = 100
+"""How many levels of a tree are shown if no depth is asked for."""
+
+
+def _branches(graph: ResourceGraph, classes: Sequence[Fold], root: Fold, depth: int | None) -> Iterator[str]:
+    """Yield what is below a class, depth first."""
+    most = MAX_LEVELS if depth is None else depth
+    stack = [(root, turn, "", 1) for turn in reversed(range(len(root.below)))] if most > 0 else []
+    while stack:
+        above, turn, indent, level = stack.pop()
+        last = turn == len(above.below) - 1
+        count, number = above.below[turn]
+        one = classes[number]
+        yield f"{indent}{'└─ ' if last else '├─ '}{label(graph, one, count)}"
         inner = indent + ("   " if last else "│  ")
-        yield from _branches(graph, classes, classes[number], inner, None if depth is None else depth - 1)
+        if level < most:
+            stack.extend((one, turn, inner, level + 1) for turn in reversed(range(len(one.below))))
+        elif depth is None and one.below:
+            name = pool_of(graph, one.vertices[0]).name
+            yield f"{inner}└─ … more below {name} at level {level}: --depth N shows N levels"
 
 
 def label(graph: ResourceGraph, one: Fold, count: int) -> str:

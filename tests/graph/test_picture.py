@@ -28,7 +28,7 @@ def test_four_nodes_are_drawn_one_by_one():
 def test_a_large_machine_is_drawn_by_classes():
     words = texts(svg(load_cluster("gpu1152").graph))
     assert words == ["1,152×", "cluster", "cluster0", "1,152 × node", "gpu[0-1151]",
-                     "1,152 × core  64", "[0-63]", "1,152 × gpu  4", "[0-3]"]  # fmt: skip
+                     "1,152 × 64 core", "[0-63]", "1,152 × 4 gpu", "[0-3]"]  # fmt: skip
 
 
 def test_a_network_is_drawn_by_its_switches():

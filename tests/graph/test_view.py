@@ -6,9 +6,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simsched.errors import ConfigError, SimschedError
+from simsched.graph import resource_graph as rg
 from simsched.graph.cluster import load_cluster
 from simsched.graph.fold import APART, SIBLINGS, fold
 from simsched.graph.picture import svg
+from simsched.graph.pool import numbered
 from simsched.graph.read import graph_from_document
 from simsched.graph.resource_graph import children
 from simsched.graph.view import find, subsystem_view, summary, tree_lines
@@ -137,3 +139,19 @@ def test_an_unknown_subsystem_has_no_tree(small):
     assert list(tree_lines(small.graph, "power")) == []
     with pytest.raises(ConfigError, match="no subsystem 'power'"):
         svg(small.graph, "power")
+
+
+def test_containment_of_any_depth_is_shown_to_a_hundred_levels():
+    """A line says where it goes on; whoever asks for more levels gets them."""
+    graph = rg.new_graph("deep")
+    rg.add_vertices(graph, [("0", numbered("cluster", 0))])
+    levels = 3_000
+    rg.add_tree(graph, [(str(n), numbered("rack", n), str(n - 1)) for n in range(1, levels)])
+    rg.add_tree(graph, [("n", numbered("node", 0), str(levels - 1))])
+    deep = rg.finish(graph)
+    lines = list(tree_lines(deep))
+    assert (len(lines), lines[1], lines[100].strip()) == (102, "└─ rack  rack1", "└─ rack  rack100")
+    assert lines[101].strip() == "└─ … more below rack100 at level 100: --depth N shows N levels"
+    assert len(list(tree_lines(deep, depth=3))) == 4
+    assert list(tree_lines(deep, depth=5_000))[-1].strip() == "└─ node  node0"
+    assert summary(deep).vertices == {"cluster": 1, "rack": 2_999, "node": 1}
