@@ -188,6 +188,7 @@ class Answer:
             "value": _plain(self.axis.number(trial.value)),
             "meets": trial.met,
             "why": words.why(self, trial.value),
+            "offered_load": _plain(trial.offered),
             "infeasible": trial.infeasible,
             **({"example": trial.example} if trial.example else {}),
             "figures": figures,

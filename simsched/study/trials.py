@@ -52,6 +52,8 @@ class Trial:
     infeasible : jobs that can never run there (of the first seed); with any, nothing was simulated
         unless that is allowed.
     example : one of them, and why.
+    offered : what the jobs (of the first seed) take, in processors times seconds, over what the machine
+        has while they are submitted; above 1 the queue grows as long as jobs come.
     keys : the run directories' names, a seed each.
     seconds : CPU or wall seconds that the runs took in all.
     """
@@ -62,6 +64,7 @@ class Trial:
     infeasible: int = 0
     example: str = ""
     refused: bool = False
+    offered: float = math.nan
     keys: tuple[str, ...] = ()
     seconds: float = field(default=0.0, compare=False)
 
@@ -147,14 +150,15 @@ class Bench:
 
     def _tried(self, value: int) -> Trial:
         tasks = [self.make(value, seed) for seed in range(self.seeds)]
-        count, example = never(tasks[0])
+        count, example, offered = look(tasks[0])
         if count and not self.allow_infeasible:
-            return Trial(value, {}, (), count, example, refused=True)
+            return Trial(value, {}, (), count, example, refused=True, offered=offered)
         rows = self._rows(tasks)
         figures = {t: tuple(_value(t, rows[task.key]) for task in tasks) for t in self.rule.targets}
         fails = tuple(target for target, values in figures.items() if not self.rule.met(target, values))
         seconds = sum(row.seconds for row in rows.values())
-        return Trial(value, figures, fails, count, example, keys=tuple(t.key for t in tasks), seconds=seconds)
+        keys = tuple(task.key for task in tasks)
+        return Trial(value, figures, fails, count, example, offered=offered, keys=keys, seconds=seconds)
 
     def _rows(self, tasks: list[Task]) -> dict[str, Row]:
         """Perform the tasks; equal ones once."""
@@ -187,16 +191,20 @@ def wanted(targets: tuple[Target, ...]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def never(task: Task) -> tuple[int, str]:
-    """Return how many jobs of a task can never run on its cluster, and one of them with the reason.
+def look(task: Task) -> tuple[int, str, float]:
+    """Return how many jobs of a task can never run on its cluster, one and why, and the offered load.
+
+    The load is processor-seconds of work over processors times the time in which jobs are
+    submitted; NaN where all are submitted at once.
 
     Raises
     ------
     SimschedError
         for inputs that make no run.
     """
-    from simsched.simulate.api import engine_of, make_config
+    from simsched.simulate.api import engine_of, make_config, totals_of
     from simsched.simulate.record import INFEASIBLE
+    from simsched.workload.transforms import offered_work
 
     config = make_config(**options_of(task))
     with INPUTS.lock:
@@ -204,11 +212,14 @@ def never(task: Task) -> tuple[int, str]:
         if not len(workload):
             raise ConfigError("the workload has no job", where=task.workload.name, expected="some jobs")
         _, prepared, workload = engine_of(cluster, workload, config, allocations=False)
+    totals = totals_of(cluster)
+    room = (totals.get("core") or totals["node"]) * (workload.span[1] - workload.span[0])
+    offered = offered_work(workload.jobs) / room if room else math.nan
     found = {job: why for job, (result, why) in prepared.rejected.items() if result == INFEASIBLE}
     if not found:
-        return 0, ""
+        return 0, "", offered
     first = min(found)
-    return len(found), f"job {workload.jobs[first].id}: {found[first]}"
+    return len(found), f"job {workload.jobs[first].id}: {found[first]}", offered
 
 
 def seeded(base: Task, number: int, block: str | None, steps: tuple[str, ...] = ()) -> Task:

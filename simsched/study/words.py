@@ -46,8 +46,8 @@ def _no_size(answer: Answer) -> str:
     if eased is not None:
         there = answer.trials[eased]
         return (
-            f"No size meets every target ({named}): {answer.axis.phrase(eased)} is the smallest that meets "
-            f"those that a larger machine helps with, and there {_broken(answer, there)}."
+            f"No size meets every target ({named}): the smallest that meets those that a larger machine "
+            f"helps with is {answer.axis.phrase(eased)}, and there {_broken(answer, there)}."
         )
     reason = f"; there {_broken(answer, last)}{_hint(last)}" if last is not None else ""
     return f"No size up to {answer.axis.phrase(answer.search.high)} meets {named}{reason}."
@@ -77,8 +77,8 @@ def _no_load(answer: Answer) -> str:
         place = answer.search.high if answer.search.answer is None else answer.search.answer - 1
         there = answer.trials[place]
         return (
-            f"No load meets every target ({named}): {answer.axis.phrase(place)} is the most that meets "
-            f"those that less load helps with, and there {_broken(answer, there)}."
+            f"No load meets every target ({named}): the most that meets those that less load helps with "
+            f"is {answer.axis.phrase(place)}, and there {_broken(answer, there)}."
         )
     reason = f"; there {_broken(answer, first)}{_hint(first)}" if first is not None else ""
     return f"Not even {answer.axis.phrase(answer.search.low)} meets {named}{reason}."
@@ -133,7 +133,16 @@ def _broken(answer: Answer, trial: Trial) -> str:
 
 def notes(answer: Answer) -> list[str]:
     """Return what has to be known besides the sentence, most important first."""
-    return [*_noise(answer), *_exceptions(answer), *_jobs(answer), *_seeds(answer)]
+    return [*_overload(answer), *_noise(answer), *_exceptions(answer), *_jobs(answer), *_seeds(answer)]
+
+
+def _overload(answer: Answer) -> list[str]:
+    """Say where a queue grows as long as jobs come, so that waits depend on how long that is."""
+    trial = answer.chosen
+    if trial is None or not trial.offered > 1:
+        return []
+    times = f"{trial.offered:.3g} times what the machine can do"
+    return [f"overloaded: while jobs come they ask for {times}; the answer depends on how long they come"]
 
 
 def _noise(answer: Answer) -> list[str]:

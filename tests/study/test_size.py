@@ -140,8 +140,8 @@ def test_targets_that_exclude_each_other():
     answer = sized(machine(4), jobs, ["max_wait<=0", "utilisation>=0.9"])
     assert answer.value is None
     assert answer.sentence.startswith(
-        "No size meets every target (max_wait<=0d, utilisation>=0.9): 2 nodes is the smallest that meets "
-        "those that a larger machine helps with, and there utilisation is 7"
+        "No size meets every target (max_wait<=0d, utilisation>=0.9): the smallest that meets those "
+        "that a larger machine helps with is 2 nodes, and there utilisation is 7"
     )
 
 
@@ -194,6 +194,16 @@ def test_no_headroom():
     assert answer.sentence.startswith(
         "No headroom: today's load does not meet max_wait<=0d. The machine would take 0.83"
     )
+
+
+def test_an_overloaded_machine_is_said_to_be():
+    """A job of 240 s a minute takes 4 cores: 3 are overloaded, and the wait is that of the workload's end."""
+    answer = room(machine(3), stream(31, 60, 240), "max_wait<=1h")
+    assert answer.trials[0].offered == pytest.approx(31 * 240 / (3 * 30 * 60))
+    assert answer.notes[0].startswith("overloaded: while jobs come they ask for ")
+    easy = room(machine(8), stream(31, 60, 240), "max_wait<=0", most=1.5)
+    assert easy.chosen.offered < 1
+    assert "overloaded" not in " ".join(easy.notes)
 
 
 def test_more_headroom_than_was_asked_for():
