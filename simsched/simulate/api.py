@@ -235,6 +235,9 @@ def _log(
 def make_config(**options: Any) -> RunConfig:
     """Return the configuration of these options.
 
+    The variations of EASY that change the simulation (``pass``, ``candidates``) may stand among
+    the `queue_options`, and ``pass`` may be called ``passes``.
+
     Raises
     ------
     ConfigError
@@ -246,6 +249,7 @@ def make_config(**options: Any) -> RunConfig:
     from simsched.schedule.policies import queue_policy
 
     known = [field.name for field in fields(RunConfig)]
+    options = _lifted(options)
     for name in options:
         if name not in known:
             raise ConfigError(f"unknown option {name!r}", expected=", ".join(known))
@@ -254,6 +258,18 @@ def make_config(**options: Any) -> RunConfig:
     queue_policy(config.queue_policy, config.queue_options)
     job_order(config.order)
     return config
+
+
+def _lifted(options: dict[str, Any]) -> dict[str, Any]:
+    """Return the options with those of the simulation taken out of the policy's own."""
+    policy = options.get("queue_options") or {}
+    if not isinstance(policy, dict):
+        return options
+    names = {"pass": "passes", "passes": "passes", "candidates": "candidates"}
+    lifted = {names[key]: value for key, value in policy.items() if key in names}
+    plain = {names.get(key, key): value for key, value in options.items()}
+    own = {key: value for key, value in policy.items() if key not in names}
+    return {**lifted, **plain, **({"queue_options": own} if "queue_options" in options else {})}
 
 
 def _pools(cluster: Cluster) -> tuple[str, ...]:

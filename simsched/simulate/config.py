@@ -34,7 +34,8 @@ class RunConfig:
     seed : of every random choice.
     overrun : ``timeout`` ends a job at its requested duration; ``allow`` lets it run on.
     passes : ``instant``: one scheduling pass after all events of an instant; ``event``: one
-        after each event.
+        after each event; None: ``event`` if candidates are judged by their ``actual`` durations,
+        since CQSim, which does so, makes one after each, and ``instant`` otherwise.
     candidates : what backfill candidates are judged by: their ``requested`` durations, or the
         ``actual`` ones that no scheduler can know.
     think_times : ``honour`` lets a job become eligible only its think time after the end of the
@@ -52,7 +53,7 @@ class RunConfig:
     order: str = "fifo"
     seed: int = 0
     overrun: str = "timeout"
-    passes: str = "instant"
+    passes: str | None = None
     candidates: str = "requested"
     think_times: str = "ignore"
     epilog: tuple[float, float] = (0, 0)
@@ -63,6 +64,8 @@ class RunConfig:
     queue_options: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        if self.passes is None:
+            object.__setattr__(self, "passes", "event" if self.candidates == "actual" else "instant")
         for option, accepted in CHOICES.items():
             value = getattr(self, option)
             if value not in accepted:

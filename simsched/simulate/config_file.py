@@ -45,6 +45,7 @@ PLAIN = {
     "order": "order",
     "seed": "seed",
     "overrun": "overrun",
+    "pass": "passes",
     "passes": "passes",
     "candidates": "candidates",
     "think-times": "think_times",

@@ -11,6 +11,7 @@ from naive import Job
 from one_pass_an_event import CQSIM, PYSS, schedule
 
 import simsched as ss
+from simsched.simulate.api import make_config
 
 KINDS = {"requested": PYSS, "actual": CQSIM}
 rows = st.tuples(st.integers(0, 12), st.integers(1, 6), st.integers(0, 5), st.integers(1, 8))
@@ -41,6 +42,23 @@ def ours(jobs, processors, candidates):
 @given(jobs=queues)
 def test_small_queues(candidates, jobs):
     assert ours(jobs, 8, candidates) == schedule(jobs, 8, KINDS[candidates])
+
+
+@pytest.mark.parametrize(
+    ("options", "passes", "candidates"),
+    [
+        ({}, "instant", "requested"),
+        ({"candidates": "actual"}, "event", "actual"),
+        ({"candidates": "actual", "passes": "instant"}, "instant", "actual"),
+        ({"pass": "event"}, "event", "requested"),
+        ({"queue_options": {"pass": "event", "extra": False}}, "event", "requested"),
+        ({"queue_options": {"candidates": "actual"}}, "event", "actual"),
+    ],
+)
+def test_the_variations_may_stand_among_the_policys_options(options, passes, candidates):
+    config = make_config(**options)
+    assert (config.passes, config.candidates) == (passes, candidates)
+    assert set(config.queue_options) <= {"extra"}
 
 
 @pytest.mark.slow
