@@ -58,7 +58,7 @@ def page(runs: Sequence[Run]) -> str:
     parts += [plot_page.run_section(run, f"r{i}", charts) for i, run in enumerate(runs)]
     title = runs[0].name if len(runs) == 1 else f"{len(runs)} runs compared"
     data = plot_bokeh.dump({"charts": charts, "cycle": list(palette.CYCLE)})
-    return _frame(title, _links(runs), "\n".join(parts), data, plot_bokeh.bokeh_script())
+    return frame(title, _links(runs), "\n".join(parts), data, plot_bokeh.bokeh_script())
 
 
 def _asset(name: str) -> str:
@@ -71,7 +71,8 @@ def _links(runs: Sequence[Run]) -> str:
     return "".join(links)
 
 
-def _frame(title: str, links: str, body: str, data: str, bokeh: str) -> str:
+def frame(title: str, links: str, body: str, data: str, bokeh: str) -> str:
+    """Return a whole page around a body: its looks, its behaviour, BokehJS and the charts' data inside."""
     policy = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:"
     return f"""<!DOCTYPE html>
 <html lang="en" data-theme="light">

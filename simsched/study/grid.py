@@ -1,0 +1,180 @@
+"""The runs of a study by their settings: means and intervals over seeds, differences seed by seed."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from simsched.report import human
+from simsched.report.summary import metric
+from simsched.study.spec import SEED, column
+from simsched.study.stats import interval, paired_difference
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    import pandas as pd
+
+    from simsched.report.compare import Interval
+    from simsched.report.plot_study import Line
+    from simsched.study.result import StudyResult
+
+RESAMPLES = 2000
+#: combinations for which differences are taken
+MAX_COMBINATIONS = 400
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """One setting against the first: in how many combinations it is lower, higher, the same, within noise."""
+
+    label: str
+    base: str
+    counts: dict[str, int]
+
+
+class Grid:
+    """The runs of a study by their settings.
+
+    Attributes
+    ----------
+    axes : the axes that have more than one label.
+    x : the axis that figures are drawn over: the first of numbers, else the last; None without axes.
+    series : the axis of the lines of a chart, the first of the others; None if there is none.
+    """
+
+    def __init__(self, result: StudyResult) -> None:
+        self.frame = result.runs
+        labels = result.axes
+        self.axes = [name for name in labels if len(labels[name]) > 1]
+        numeric = [n for n in self.axes if all(isinstance(label, int | float) for label in labels[n])]
+        self.x: str | None = next(iter(numeric or self.axes[-1:]), None)
+        others = [name for name in self.axes if name != self.x]
+        words = [name for name in others if name not in numeric]
+        self.series: str | None = next(iter(words or others), None)
+        self.rest = [name for name in others if name != self.series]
+        self.labels = labels
+        self._means: dict[tuple[tuple[Any, ...], str], Interval] = {}
+        self.several = len(result.record["seeds"]) > 1
+
+    def has(self, name: str) -> bool:
+        """Whether a figure is known of any run."""
+        return name in self.frame and bool(self.frame[name].notna().any())
+
+    @cached_property
+    def _groups(self) -> dict[tuple[Any, ...], pd.DataFrame]:
+        """Combination of labels → its runs, one a seed, in the order of the plan."""
+        columns = [column(name) for name in self.axes]
+        if not columns:
+            return {(): self.frame}
+        found: dict[tuple[Any, ...], pd.DataFrame] = {}
+        for key, group in self.frame.groupby(columns, sort=False):
+            found[key if isinstance(key, tuple) else (key,)] = group
+        return found
+
+    def _at(self, combination: dict[str, Any]) -> pd.DataFrame | None:
+        return self._groups.get(tuple(combination[name] for name in self.axes))
+
+    def mean(self, key: tuple[Any, ...], name: str) -> Interval:
+        """Return the mean of a figure over the seeds of a combination, with its 95 % interval."""
+        if (key, name) not in self._means:
+            values = self._groups[key][name].to_numpy(dtype=float)
+            self._means[key, name] = interval(values, resamples=RESAMPLES)
+        return self._means[key, name]
+
+    def rows(self, names: Sequence[str], limit: int) -> list[list[Any]]:
+        """Return one row a combination: labels, number of runs, each figure and half its interval."""
+        made: list[list[Any]] = []
+        for number, (key, runs) in enumerate(self._groups.items()):
+            if number >= limit:  # the table tells how many are left out
+                made.append([*key, len(runs), *[math.nan] * (len(names) * (1 + self.several))])
+                continue
+            row: list[Any] = [*key, len(runs)]
+            for name in names:
+                found = self.mean(key, name)
+                row.append(found.estimate)
+                row += [(found.high - found.low) / 2] if self.several else []
+            made.append(row)
+        return made
+
+    def facets(self, name: str) -> list[tuple[str, list[Line], str]]:
+        """Return the charts of a figure: title, lines, unit; one for each combination of the rest."""
+        high = float(self.frame[name].max())
+        unit = metric(name).unit
+        seconds, scale = human.time_unit(high) if unit == "s" else (1.0, unit)
+        factor = 100.0 if unit == "share" else 1.0 / seconds
+        made = []
+        for rest in _products([(axis, self.labels[axis]) for axis in self.rest]):
+            title = ", ".join(f"{axis} {label}" for axis, label in rest.items())
+            series = self.labels[self.series] if self.series else [None]
+            lines = [self._line(name, rest, label, factor) for label in series]
+            made.append((title, [line for line in lines if line.at], scale))
+        return [facet for facet in made if facet[1]]
+
+    def _line(self, name: str, rest: dict[str, Any], label: Any, factor: float) -> Line:
+        from simsched.report.plot_study import Line
+
+        fixed = {**rest, **({self.series: label} if self.series else {})}
+        places = []
+        for at in self.labels[self.x] if self.x else []:
+            key = tuple({**fixed, self.x: at}[axis] for axis in self.axes)
+            if key in self._groups:
+                found = self.mean(key, name)
+                places.append((at, found.estimate * factor, found.low * factor, found.high * factor))
+        columns = list(zip(*places, strict=True)) or [(), (), (), ()]
+        title = f"{self.series} {label}" if isinstance(label, int | float) else str(label)
+        return Line(title if self.series else "all", *map(tuple, columns))
+
+    def verdicts(self, name: str) -> Iterator[Said]:
+        """Compare each setting of the axis of the lines with the first one, combination by combination."""
+        axis = self.series or (None if self._is_numeric(self.x) else self.x)
+        if axis is None or not self.has(name) or len(self._groups) > MAX_COMBINATIONS:
+            return
+        base, *others = self.labels[axis]
+        for label in others:
+            counts = {"lower": 0, "higher": 0, "the same": 0, "within noise": 0}
+            for key, runs in self._groups.items():
+                where: dict[str, Any] = dict(zip(self.axes, key, strict=True))
+                against = self._at({**where, axis: base})
+                if where[axis] == label and against is not None:
+                    counts[self._verdict(against, runs, name)] += 1
+            if sum(counts.values()):
+                yield Said(f"{axis} {label}", f"{axis} {base}", counts)
+
+    def _is_numeric(self, axis: str | None) -> bool:
+        return axis is None or all(isinstance(label, int | float) for label in self.labels[axis])
+
+    def _verdict(self, base: pd.DataFrame, runs: pd.DataFrame, name: str) -> str:
+        both = base[[SEED, name]].merge(runs[[SEED, name]], on=SEED)
+        left, right = (both[f"{name}_{side}"].to_numpy(dtype=float) for side in ("x", "y"))
+        if len(both) == 1:  # one run each: a difference, and nothing to tell noise by
+            gap = float(right[0] - left[0])
+            return "lower" if gap < 0 else "higher" if gap > 0 else "the same"
+        verdict = paired_difference(left, right, resamples=RESAMPLES).verdict
+        return "the same" if verdict == "same" else verdict
+
+    def handful(self, limit: int) -> list[int]:
+        """Return runs to compare job by job: the settings of one axis, the others in the middle, one seed."""
+        axis = self.series or self.x
+        if axis is None or self.frame.empty:
+            return []
+        others = {name: _middle(self.labels[name]) for name in self.axes if name != axis}
+        found = []
+        for label in self.labels[axis][:limit]:
+            runs = self._at({**others, axis: label})
+            if runs is not None:
+                found.append(int(runs["run"].iloc[0]))
+        return found
+
+
+def _middle(labels: Sequence[Any]) -> Any:
+    return labels[len(labels) // 2]
+
+
+def _products(axes: Sequence[tuple[str, Sequence[Any]]]) -> list[dict[str, Any]]:
+    from itertools import product
+
+    names = [name for name, _ in axes]
+    return [dict(zip(names, row, strict=True)) for row in product(*(labels for _, labels in axes))]
