@@ -13,10 +13,11 @@ import pandas as pd
 from simsched.report import html, human, palette, plot_bokeh, plot_machine
 from simsched.report import metrics as m
 from simsched.report.classes import has_dates, run_time_class, size_class, weekday_hour, weekdays
-from simsched.report.columns import HELD, RESULTS
+from simsched.report.columns import RESULTS
 from simsched.report.compare import Comparison, compare_runs, paired, same_jobs
 from simsched.report.gantt import Chart, chart
 from simsched.report.packed import Packed, pack, tick_of, ticks
+from simsched.report.series import types_in_use
 from simsched.report.summary import metric
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ def _over_time(run: Run, prefix: str, drawn: plot_bokeh.Charts, charts: list[dic
     times = run.jobs[["submit", "start", "end"]].to_numpy() - origin
     tick = tick_of(np.concatenate([times.ravel(), run.timeline["time"].to_numpy() - origin]))
     seconds, unit = human.time_unit(last - origin)
-    kinds = human.order(k for k in m.types(run.timeline) if _shown(run, k))
+    kinds = types_in_use(run)
     plot_bokeh.time_charts(drawn, prefix, (last - origin) / seconds, unit, gantt, kinds)
     spec = {
         "prefix": prefix,
@@ -90,12 +91,6 @@ def _over_time(run: Run, prefix: str, drawn: plot_bokeh.Charts, charts: list[dic
     text = plot_bokeh.dump(ids)
     islands.append(f'<script type="application/json" id="{prefix}-ids">{text}</script>')
     return _time_panels(prefix, gantt) + "".join(islands)
-
-
-def _shown(run: Run, kind: str) -> bool:
-    """Whether a type has a line in the charts: the three main ones, and others that were used at all."""
-    used = kind in HELD or bool((run.timeline[f"used_{kind}"] > 0).any())
-    return bool(run.totals.get(kind)) and used
 
 
 def _time_panels(prefix: str, gantt: Chart) -> str:

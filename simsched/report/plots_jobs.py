@@ -3,10 +3,19 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from matplotlib.colors import LogNorm
+from matplotlib.ticker import (
+    FixedFormatter,
+    FixedLocator,
+    MaxNLocator,
+    NullFormatter,
+    NullLocator,
+    StrMethodFormatter,
+)
 
 from simsched.errors import RunError
 from simsched.report import human, palette
@@ -24,6 +33,10 @@ if TYPE_CHECKING:
 Figure = Any
 #: users and reasons that a picture names
 MOST = 15
+#: an axis that ends before this is marked at round numbers instead of powers of ten
+TWO_DECADES = 100
+#: bars that a picture has room for at least, so that one bar is not a block
+LEAST_BARS = 5
 #: the figures by which runs are compared
 FIGURES = (
     "mean_wait",
@@ -53,22 +66,32 @@ def _distribution(figure: Figure, runs: Sequence[Run], column: str, least: float
             x[kept], share[kept], where="post", color=colour, label=run.name, rasterized=len(kept) > 20_000
         )
     axes.set_xscale("log")
+    axes.xaxis.set_major_formatter("{x:g}")
+    axes.xaxis.set_minor_formatter(NullFormatter())
+    if axes.get_xlim()[1] < TWO_DECADES:
+        axes.xaxis.set_major_locator(MaxNLocator(6))
     axes.set_ylim(0, 101)
     axes.set_xlabel(label)
     axes.set_ylabel("share of jobs (%)")
     if len(runs) > 1:
-        axes.legend(loc="lower right")
+        axes.legend(loc="best")
 
 
 def waits(figure: Figure, runs: Sequence[Run]) -> None:
     """Draw the share of jobs that waited no longer, over the wait; waits below 1 s are drawn at 1 s."""
-    _distribution(figure, runs, "wait", 1.0, "wait (s), 1 s and less as one")
-    figure.axes[0].set_title("Share of jobs that waited no longer")
+    _distribution(figure, runs, "wait", 1.0, "wait, logarithmic; 1 s and less as one")
+    axes = figure.axes[0]
+    ends = axes.get_xlim()
+    axes.xaxis.set_major_locator(FixedLocator([at for at, _ in human.TIME_MARKS]))
+    axes.xaxis.set_major_formatter(FixedFormatter([name for _, name in human.TIME_MARKS]))
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.set_xlim(ends)
+    axes.set_title("Share of jobs that waited no longer")
 
 
 def slowdowns(figure: Figure, runs: Sequence[Run]) -> None:
     """Draw the share of jobs up to each bounded slowdown."""
-    _distribution(figure, runs, "bounded_slowdown", 1.0, "bounded slowdown, 10 s")
+    _distribution(figure, runs, "bounded_slowdown", 1.0, "bounded slowdown (10 s), logarithmic")
     figure.axes[0].set_title("Share of jobs up to each bounded slowdown")
 
 
@@ -110,6 +133,8 @@ def users(figure: Figure, runs: Sequence[Run]) -> None:
     right.set_xlabel("mean bounded slowdown")
     for axes in (left, right):
         axes.grid(visible=False, axis="y")
+        axes.xaxis.set_major_locator(MaxNLocator(5))
+        axes.xaxis.set_major_formatter(StrMethodFormatter("{x:,.4g}" if axes is right else "{x:,.0f}"))
     left.set_title(f"{run.name}: the {len(table)} heaviest of {len(run.users)} users")
 
 
@@ -124,14 +149,22 @@ def reasons(figure: Figure, runs: Sequence[Run]) -> None:
         return
     shown = table.head(MOST).iloc[::-1]
     told = shown[["result", "reason"]].astype(str).to_numpy().tolist()
-    names = [_short(f"{result.lower()}: {reason}") for result, reason in told]
+    names = [_wrapped(f"{result.lower()}: {reason}") for result, reason in told]
     colours = [palette.RESULT.get(str(r), palette.GREY) for r in shown["result"]]
     bars = axes.barh(range(len(names)), shown["jobs"], color=colours)
     axes.set_yticks(range(len(names)), names)
+    axes.set_ylim(len(names) - max(len(names), LEAST_BARS) - 0.6, len(names) - 0.4)
     axes.bar_label(bars, fmt="{:,.0f}", padding=3)
+    axes.xaxis.set_major_locator(MaxNLocator(6, integer=True))
+    axes.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
     axes.set_xlabel("jobs")
     axes.grid(visible=False, axis="y")
     axes.set_title(f"{run.name}: why jobs did not run or not end well")
+
+
+def _wrapped(text: str, width: int = 56) -> str:
+    """Return a text on two lines at most."""
+    return "\n".join(textwrap.wrap(text, width, max_lines=2, placeholder=" …"))
 
 
 def _short(text: str, width: int = 60) -> str:

@@ -13,7 +13,7 @@ from simsched.report import human, palette
 from simsched.report import metrics as m
 from simsched.report.classes import has_dates, weekdays
 from simsched.report.gantt import chart
-from simsched.report.series import binned, busiest
+from simsched.report.series import binned, busiest, types_in_use
 from simsched.report.spread import node_seconds
 
 if TYPE_CHECKING:
@@ -78,11 +78,11 @@ def utilisation(figure: Figure, runs: Sequence[Run]) -> None:
     axes = figure.add_subplot()
     seconds = _time_axis(axes, max(w[1] - w[0] for w in map(_window, runs)))
     for run, colour in zip(runs, palette.cycle(len(runs)), strict=True):
-        kinds = [k for k in m.types(run.timeline) if run.totals.get(k)]
+        kinds = types_in_use(run)
         kinds = kinds if len(runs) == 1 else [k for k in ("core", *kinds) if k in kinds][:1]
         for kind in kinds:
             edges, used = binned(run.timeline, f"used_{kind}", BINS, _window(run))
-            label = f"{kind}s" if len(runs) == 1 else f"{run.name} ({kind}s)"
+            label = human.plural(kind) if len(runs) == 1 else f"{run.name} ({human.plural(kind)})"
             shown = palette.TYPE.get(kind, palette.GREY) if len(runs) == 1 else colour
             axes.stairs(
                 100 * used / run.totals[kind],
@@ -95,8 +95,8 @@ def utilisation(figure: Figure, runs: Sequence[Run]) -> None:
         raise RunError(UNKNOWN_SIZE, where=runs[0].name)
     axes.set_ylim(0, 102)
     axes.set_ylabel("in use (% of all)")
-    axes.legend(loc="lower right", ncols=3)
     axes.set_title("Use over time")
+    axes.legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=4, borderaxespad=0.2)
 
 
 def queue(figure: Figure, runs: Sequence[Run]) -> None:
@@ -136,7 +136,7 @@ def calendar(figure: Figure, runs: Sequence[Run]) -> None:
     axes.set_yticks(range(7), weekdays(low))
     axes.set_xlabel("week")
     axes.grid(visible=False)
-    axes.set_title(f"{run.name}: {kind}s in use by day")
+    axes.set_title(f"{run.name}: {human.plural(kind)} in use by day")
     figure.colorbar(image, ax=axes, label="% of all", fraction=0.03)
 
 
@@ -163,5 +163,7 @@ def cluster_map(figure: Figure, runs: Sequence[Run]) -> None:
     axes.set_yticklabels([f"{int(row) * width}" for row in axes.get_yticks()])
     axes.set_ylabel("first rank of the row")
     axes.grid(visible=False)
-    axes.set_title(f"{run.name}: {kind}s of each node in use, {human.seconds(high - low)} in all")
+    axes.set_title(
+        f"{run.name}: {human.plural(kind)} of each node in use, {human.seconds(high - low)} in all"
+    )
     figure.colorbar(image, ax=axes, label="% of the makespan", fraction=0.03)

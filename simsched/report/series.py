@@ -1,4 +1,4 @@
-"""The timeline thinned out: means over equal bins of time, for sparklines and charts."""
+"""The timeline for sparklines and charts: which types to show, means over equal bins of time."""
 
 from __future__ import annotations
 
@@ -7,8 +7,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from simsched.report import human
+from simsched.report.columns import HELD
+from simsched.report.metrics import types
+
 if TYPE_CHECKING:
     import pandas as pd
+
+    from simsched.report.tables import Run
 
 Floats = npt.NDArray[np.float64]
 
@@ -49,3 +55,9 @@ def busiest(timeline: pd.DataFrame, column: str, edges: Floats) -> Floats:
         if len(part):
             top[i] = part.max()
     return top
+
+
+def types_in_use(run: Run) -> list[str]:
+    """Return the types that have a curve: cores, gpus and nodes, and others that were used at all."""
+    known = [kind for kind in types(run.timeline) if run.totals.get(kind)]
+    return human.order(k for k in known if k in HELD or (run.timeline[f"used_{k}"] > 0).any())
