@@ -15,6 +15,18 @@ _PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*\Z")
 _PATH_STEP = re.compile(r"""\.?([^.\[\]"]+)|\[(\d+)\]|\["((?:[^"\\]|\\.)*)"\]""")
 
 
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+
+
+def has_control(text: str) -> bool:
+    r"""Whether a name holds characters that no name may: control characters and line ends.
+
+    >>> has_control("core"), has_control("co\x07re"), has_control("ñandú 2")
+    (False, True, False)
+    """
+    return not text.isprintable() and _CONTROL.search(text) is not None
+
+
 def clip(text: str, width: int = 60) -> str:
     """Return `text`, its middle left out if it is longer than `width` characters.
 

@@ -10,7 +10,7 @@ from simsched.errors import FormatError, LimitError
 from simsched.formats import rset_algebra as algebra
 from simsched.formats.hostlist import Hostlist
 from simsched.formats.idset import MAX_IDS, Idset
-from simsched.formats.lexical import Path, clip, format_path
+from simsched.formats.lexical import Path, clip, format_path, has_control
 from simsched.formats.rset import RankGroup, ResourceSet
 
 if TYPE_CHECKING:
@@ -126,8 +126,11 @@ class _Reader:
             self.fail((*path, "rank"), "names no rank", "an idset of ranks")
         children = {}
         for kind, ids in self.mapping((*path, "children"), entry["children"]).items():
-            if not isinstance(kind, str) or not kind:
-                self.fail((*path, "children"), f"{kind!r} is no resource type", "a name")
+            if not isinstance(kind, str) or not kind or has_control(kind):
+                shown = f"{str(kind)[:40]!r}"
+                self.fail(
+                    (*path, "children"), f"{shown} is no resource type", "a name of printable characters"
+                )
             units = Idset.parse(ids, where=self.at((*path, "children", kind)))
             if units:
                 children[kind] = units

@@ -6,6 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from simsched.errors import ClusterError, LimitError
+from simsched.formats.lexical import has_control
 from simsched.graph.pool import NOTHING, Pool, numbered, split_name
 from simsched.graph.resource_graph import (
     ResourceGraph,
@@ -70,6 +71,11 @@ class RsetFrame:
             raise ClusterError(
                 f"{len(self.group_of)} ranks and {len(self._hosts)} hosts",
                 expected="one host a rank in nodelist",
+            )
+        bad = next((host for host in self._hosts if has_control(host)), None)
+        if bad is not None:
+            raise ClusterError(
+                f"the host {bad[:40]!r} has control characters", expected="names of printable characters"
             )
         self.root = f"/{ROOT_KEY}" if ROOT_KEY in self._hosts else ROOT_KEY
         self._labels = _PropertiesByRank(rset.properties)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from simsched.errors import ClusterError
+from simsched.formats.lexical import has_control
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -113,10 +114,14 @@ def check_pool(pool: Pool, key: str) -> None:
     Raises
     ------
     ClusterError
-        for a negative or absurd size, id or rank, and for ids that do not add up to the size.
+        for names with control characters, a negative or absurd size, id or rank, and for ids
+        that do not add up to the size.
     """
     if not pool.type:
         raise _fault("an empty type", key, "a name")
+    if has_control(pool.type) or has_control(pool.name):
+        found = f"{pool.type[:40]!r} called {pool.name[:40]!r}"
+        raise _fault(f"control characters in {found}", key, "names of printable characters")
     if not 0 <= pool.size <= MAX_SIZE:
         raise _fault(f"size {pool.size}", key, f"0 to {MAX_SIZE:,} units")
     if pool.id is not None and not 0 <= pool.id <= MAX_SIZE:

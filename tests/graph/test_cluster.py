@@ -9,6 +9,7 @@ import pytest
 from simsched import bundled
 from simsched.errors import ConfigError, SimschedError
 from simsched.graph.cluster import Cluster, load_cluster
+from simsched.graph.read import graph_from_document
 
 R = {
     "version": 1,
@@ -127,3 +128,38 @@ def _of(ranks):
     from simsched.formats.rset import ResourceSet
 
     return ResourceSet.of([(ranks, {"core": "0"})], f"n[{ranks}]")
+
+
+def r_of(*, children=None, host="n0"):
+    """R of one node."""
+    lite = [{"rank": "0", "children": children or {"core": "0"}}]
+    return {"version": 1, "execution": {"R_lite": lite, "nodelist": [host]}}
+
+
+def jgf_of(**memory):
+    """JGF of one node with a pool."""
+    nodes = [("c", {"type": "cluster"}), ("n", {"type": "node"}), ("m", memory)]
+    return {
+        "graph": {
+            "nodes": [{"id": key, "metadata": metadata} for key, metadata in nodes],
+            "edges": [{"source": "c", "target": "n"}, {"source": "n", "target": "m"}],
+        }
+    }
+
+
+@pytest.mark.parametrize(
+    ("document", "fault"),
+    [
+        (r_of(children={"co\x07re": "0"}), r"children: 'co\\x07re' is no resource type"),
+        (r_of(children={"co\nre": "0"}), r"children: 'co\\nre' is no resource type"),
+        (r_of(host="n\x1bc"), r"the host 'n\\x1bc' has control characters"),
+        (jgf_of(type="me\x07m"), r"vertex 'm': control characters in 'me\\x07m' called 'me\\x07m'"),
+        (
+            jgf_of(type="memory", name="m\x000"),
+            r"vertex 'm': control characters in 'memory' called 'm\\x000'",
+        ),
+    ],
+)
+def test_names_with_control_characters_are_refused(document, fault):
+    with pytest.raises(SimschedError, match=fault):
+        graph_from_document(document)
