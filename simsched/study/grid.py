@@ -119,7 +119,8 @@ class Grid:
         fixed = {**rest, **({self.series: label} if self.series else {})}
         places = []
         for at in self.labels[self.x] if self.x else []:
-            key = tuple({**fixed, self.x: at}[axis] for axis in self.axes)
+            where = {**fixed, str(self.x): at}
+            key = tuple(where[axis] for axis in self.axes)
             if key in self._groups:
                 found = self.mean(key, name)
                 places.append((at, found.estimate * factor, found.low * factor, found.high * factor))

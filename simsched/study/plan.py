@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from simsched.study.task import Task
 
 #: jobs of the prefix that is measured
-PREFIX = 400
+PREFIX = 1000
 #: seconds after which no further prefix is measured
 BUDGET = 8.0
 #: workloads that are put together to count their jobs; of further ones the mean is taken
@@ -102,27 +102,29 @@ def plan(study: Study, *, measure: bool = True) -> Plan:
 
 def _rate(tasks: Sequence[Task]) -> tuple[float, float]:
     """Return seconds a job and seconds a run, by the prefixes of a few runs across the plan."""
-    from simsched.study.task import perform
-
     few = sorted({0, len(tasks) // 3, 2 * len(tasks) // 3, len(tasks) - 1})
     began = time.perf_counter()
-    spent, jobs, empty = 0.0, 0, 0.0
-    perform(tasks[0].changed(transforms=(*tasks[0].transforms, "first(10)"), settings={}))
+    _timed(tasks[0], 10)  # what is imported and compiled at first is not paid by every run
+    spent, jobs, bare = 0.0, 0, 0.0
     for number in few:
-        task = tasks[number]
-        for count in (10, PREFIX):
-            short = task.changed(transforms=(*task.transforms, f"first({count})"), settings={})
-            INPUTS.workload(short)
-            start = time.perf_counter()
-            done = perform(short).metrics["jobs"]
-            took = time.perf_counter() - start
-            if count == PREFIX:
-                spent, jobs = spent + took - empty, jobs + max(1, int(done))
-            else:
-                empty = took
+        least, _ = _timed(tasks[number], 10)
+        took, count = _timed(tasks[number], PREFIX)
+        spent, jobs, bare = spent + max(0.0, took - least), jobs + count, max(bare, least)
         if time.perf_counter() - began > BUDGET:
             break
-    return max(spent, 0.0) / max(1, jobs), empty
+    return spent / max(1, jobs), bare
+
+
+def _timed(task: Task, count: int) -> tuple[float, int]:
+    """Return the seconds that the first so many jobs of a task take to simulate, and how many there are."""
+    from simsched.study.task import Measure, perform
+
+    short = task.changed(transforms=(*task.transforms, f"first({count})"), measure=Measure())
+    INPUTS.workload(short)
+    INPUTS.cluster(short.cluster, short.edits)
+    start = time.perf_counter()
+    row = perform(short)
+    return time.perf_counter() - start, max(1, int(row.metrics["jobs"]))
 
 
 def _notes(study: Study, distinct: int) -> list[str]:
