@@ -233,6 +233,9 @@ class Availability:
         if self._idle is not None:
             self._idle[targets] = False
         self._note(targets)
+        beyond = self._held_beyond(selection)
+        if len(beyond):
+            self._move_banks(beyond, reveal=False)
         return untouched
 
     def release(self, selection: Selection, *, alone: bool = False) -> int:
@@ -264,6 +267,10 @@ class Availability:
         if self._hidden:
             self._hide(selection)
         self._note(targets)
+        beyond = self._held_beyond(selection)
+        if len(beyond):
+            self._move_banks(beyond[self.up[beyond]], reveal=True)
+            self._note(beyond)
         return untouched
 
     def set_status(self, targets: Ints, *, up: bool) -> None:
@@ -271,16 +278,29 @@ class Availability:
         changing = targets[self.up[targets] != up]
         self.up[changing] = up
         self._idle = None
+        held = self.held[self.index.target_type]
+        self._move_banks(changing[~held[changing] | (self.use[changing] > 0)] if up else changing, reveal=up)
+        self._note(changing)
+
+    def _move_banks(self, targets: Ints, *, reveal: bool) -> None:
+        """Hide all free units of some targets, or show again what is hidden."""
         for name, pool in self.index.pool_types.items():
             hidden = self._hidden.setdefault(name, np.zeros(len(pool), np.int64))
-            banks = np.flatnonzero(np.isin(pool.target, changing))
-            if up and not self.ignores_status:
+            banks = np.flatnonzero(np.isin(pool.target, targets))
+            if reveal and not self.ignores_status:
                 banks = banks[pool.sound[banks]]
-            if up:
-                self._move(name, banks, hidden[banks].copy(), hidden)
-            else:
-                self._move(name, banks, -self.free[name][banks], hidden)
-        self._note(changing)
+            self._move(name, banks, hidden[banks].copy() if reveal else -self.free[name][banks], hidden)
+
+    def _held_beyond(self, selection: Selection) -> Ints:
+        """Return the targets that are held with a vertex above them and that the selection does not touch.
+
+        They were down.  Once they are up, their units are free as soon as that vertex is.
+        """
+        types, kind = self.index.vertex_types, self.index.target_type
+        if not any(hold.exclusive and types[hold.type].level == ABOVE for hold in selection.holds):
+            return _NOTHING
+        held = [hold.ordinals for hold in selection.holds if hold.type == kind and hold.exclusive]
+        return np.setdiff1d(np.concatenate([_NOTHING, *held]), selection.targets)
 
     def _move(self, name: str, banks: Ints, units: Ints, hidden: Ints) -> None:
         self.free[name][banks] += units
