@@ -198,6 +198,32 @@ def scale_group(cluster: Cluster, where: Where, count: int) -> Cluster:
     return _with_copies(cluster, names, *group)
 
 
+def set_units(cluster: Cluster, where: Where, kind: str, count: int) -> Cluster:
+    """Return the cluster with exactly `count` units of a type in each of these targets.
+
+    The units have to be one vertex of the target, with ids (as an R document has them).  Other
+    properties of the vertex stay.
+
+    Raises
+    ------
+    ClusterError
+        if a target has no such vertex, or several.
+    """
+    if not 1 <= count <= MAX_ADDED:
+        raise ConfigError(f"{count:,} units of {kind}", expected=f"1 to {MAX_ADDED:,}")
+    graph = cluster.graph
+    ids = Idset.from_range(0, count - 1)
+    changes = []
+    for key in targets_where(cluster, where):
+        found = [(inner, pool_of(graph, inner)) for inner in _inside(graph, [key])]
+        mine = [(inner, pool) for inner, pool in found if pool.type == kind]
+        if len(mine) != 1 or mine[0][1].ids is None:
+            host = pool_of(graph, key).name
+            raise ClusterError(f"{host} has {len(mine)} vertices of type {kind}", expected="one, with ids")
+        changes.append((mine[0][0], mine[0][1].replace(ids=ids, size=count)))
+    return _with_pools(cluster, changes)
+
+
 def _next_names(graph: ResourceGraph, last: str, count: int) -> list[str]:
     """Return names on from the highest number of the last target's basename."""
     stem, _ = split_name(pool_of(graph, last).name)

@@ -7,6 +7,7 @@
 ``restrict(WHERE)``              with only these targets
 ``status(WHERE, STATUS)``        up, down or drained
 ``property(WHERE, NAME)``        with a property more; ``-NAME`` takes it away
+``units(WHERE, TYPE, COUNT)``    so many units of a type in each target: gpus, cores
 ``set(PATH, VALUE)``             a value of a recipe: ``set(groups[0].count, 64)``
 ===============================  ==================================================
 
@@ -139,6 +140,12 @@ def _property(cluster: Cluster, given: list[str]) -> Cluster:
     return add_properties(cluster, where, given[1])
 
 
+def _units(cluster: Cluster, given: list[str]) -> Cluster:
+    from simsched.graph.edit import set_units
+
+    return set_units(cluster, _where(given[0]), given[1], _count(given[2]))
+
+
 #: Name → (number of arguments, the edit).  ``set`` is made before there is a cluster.
 EDITS: dict[str, tuple[int, Edit]] = {
     "resize": (2, _resize),
@@ -147,6 +154,7 @@ EDITS: dict[str, tuple[int, Edit]] = {
     "restrict": (1, _restrict),
     "status": (2, _status),
     "property": (2, _property),
+    "units": (3, _units),
 }
 
 

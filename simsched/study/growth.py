@@ -143,28 +143,54 @@ def _choices(groups: list[Group]) -> list[str]:
 
 
 def _recipe(text: str, cluster: Source) -> Any:
-    from simsched.formats.recipe import is_recipe
-    from simsched.formats.text import load_document, read_text
-
-    document = load_document(read_text(INPUTS.path_of(cluster)), cluster.name)
-    if not is_recipe(document):
+    """Return the recipe that a cluster is; ConfigError if it is none."""
+    document = _document(cluster)
+    if document is None:
         raise ConfigError(f"{text} can be varied where the cluster is a recipe", where="--grow",
                           expected=f"a recipe in place of {cluster.name}, or nodes")  # fmt: skip
     return document
 
 
+def _document(cluster: Source) -> Any:
+    from simsched.formats.recipe import is_recipe
+    from simsched.formats.text import load_document, read_text
+
+    try:
+        document = load_document(read_text(INPUTS.path_of(cluster)), cluster.name)
+    except SimschedError:  # such as GRUG, which is XML
+        return None
+    return document if is_recipe(document) else None
+
+
 def _units(kind: str, cluster: Source) -> Growth:
-    """Return the gpus or cores of a node, of all groups of a recipe that have some."""
-    document = _recipe(kind, cluster)
+    """Return the gpus or cores of a node: of the groups of a recipe, or of the nodes, that have some."""
+    document = _document(cluster)
+    if document is None:
+        return _units_of_nodes(kind, cluster)
     having = [(place, g[kind]) for place, g in enumerate(document["groups"]) if g.get(kind)]
-    if not having:
-        raise ConfigError(f"no node of {cluster.name} has {kind}", where="--grow",
-                          expected=f"a path such as groups[0].{kind}")  # fmt: skip
-    if len({count for _, count in having}) > 1:
-        paths = ", ".join(f"groups[{place}].{kind}" for place, _ in having)
-        raise ConfigError(f"nodes differ in their {kind}", where="--grow", expected=f"one of {paths}")
-    edits = tuple(f"set(groups[{place}].{kind}, {{}})" for place, _ in having)
-    return Growth(kind, f"{kind} a node", having[0][1], edits)
+    paths = [f"groups[{place}].{kind}" for place, _ in having]
+    count = _alike(kind, cluster, [count for _, count in having], paths)
+    return Growth(kind, f"{kind} a node", count, tuple(f"set({path}, {{}})" for path in paths))
+
+
+def _units_of_nodes(kind: str, cluster: Source) -> Growth:
+    from simsched.graph.view import summary
+
+    unit = kind.removesuffix("s")
+    groups = [g for g in summary(INPUTS.cluster(cluster).graph).groups if unit in g.holds]
+    counts = [int(g.holds[unit].replace(",", "")) for g in groups]
+    count = _alike(kind, cluster, counts, ["a recipe, and one of its groups"])
+    return Growth(kind, f"{kind} a node", count, tuple(f"units({g.hosts}, {unit}, {{}})" for g in groups))
+
+
+def _alike(kind: str, cluster: Source, counts: list[int], places: list[str]) -> int:
+    if not counts:
+        raise ConfigError(
+            f"no node of {cluster.name} has {kind}", where="--grow", expected="some to begin with"
+        )
+    if len(set(counts)) > 1:
+        raise ConfigError(f"nodes differ in their {kind}", where="--grow", expected=", ".join(places))
+    return counts[0]
 
 
 def _value(path: str, cluster: Source) -> Growth:

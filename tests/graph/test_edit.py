@@ -148,3 +148,18 @@ def test_edits_share_what_does_not_change():
     edited = edit.set_status(cluster, "big7", "down")
     assert edited.graph._succ is cluster.graph._succ
     assert edited.graph.nodes["big8"] is cluster.graph.nodes["big8"]
+
+
+def test_units_of_targets_are_set():
+    small = Cluster.from_rset(ResourceSet.of([("0-2", {"core": "0-3", "gpu": "0"})], "n[0-2]"))
+    more = edit.set_units(small, "n[0-1]", "gpu", 4)
+    assert more.index.pool_types["gpu"].total == 9
+    assert more.index.pool_types["core"].total == 12
+    rows = more.to_dict("r")["execution"]["R_lite"]
+    assert [(row["rank"], row["children"]["gpu"]) for row in rows] == [("0-1", "0-3"), ("2", "0")]
+    assert small.index.pool_types["gpu"].total == 3
+    assert edit.set_units(more, "n[0-2]", "gpu", 1).to_dict("r") == small.to_dict("r")
+    with pytest.raises(ClusterError, match="n0 has 0 vertices of type ssd"):
+        edit.set_units(small, "n0", "ssd", 1)
+    with pytest.raises(ConfigError, match="0 units of gpu"):
+        edit.set_units(small, "n0", "gpu", 0)

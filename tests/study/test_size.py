@@ -276,8 +276,21 @@ def test_what_cannot_grow(recipe):
         with pytest.raises(ConfigError) as caught:
             sized(recipe, jobs, "max_wait<=0", grow=grow)
         assert text in str(caught.value), grow
-    with pytest.raises(ConfigError, match="gpus can be varied where the cluster is a recipe"):
+    with pytest.raises(ConfigError, match="has gpus"):
         sized(machine(3), jobs, "max_wait<=0", grow="gpus")
+    with pytest.raises(ConfigError, match=r"groups\[0\].count can be varied where the cluster is a recipe"):
+        sized(machine(3), jobs, "max_wait<=0", grow="groups[0].count")
+
+
+def test_cores_of_a_cluster_that_is_no_recipe_grow():
+    answer = sized(machine(3, cores=2), burst(12, shape="node/slot=1/core=3"), "max_wait<=10m", grow="cores")
+    assert (answer.value, answer.axis.noun) == (6, "cores a node")  # 3 nodes of 6 cores: six jobs at once
+    assert answer.trials[2].refused
+    cluster = ss.load_cluster("gpu1152")
+    found = sized(
+        cluster, burst(2400, shape="slot=1/[core;gpu]"), "max_wait<=10m", grow="gpus", least=1, most=8
+    )
+    assert (found.value, found.today) == (2, 4)  # 1,152 gpus take 1,152 of them, and 2,304 in two waves
 
 
 # ------------------------------------------------------------ faults
