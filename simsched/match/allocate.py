@@ -263,7 +263,10 @@ class Availability:
             untouched -= int(np.count_nonzero(after))
             self.use[targets] = after
         if self._idle is not None:
-            self._note_idle(selection)
+            if alone:
+                self._idle[targets] = self.up[targets]
+            else:
+                self._note_idle(selection)
         if self._hidden:
             self._hide(selection)
         self._note(targets)
@@ -297,7 +300,7 @@ class Availability:
         They were down.  Once they are up, their units are free as soon as that vertex is.
         """
         types, kind = self.index.vertex_types, self.index.target_type
-        if not any(hold.exclusive and types[hold.type].level == ABOVE for hold in selection.holds):
+        if len(selection.holds) < 2 or not any(hold.exclusive and types[hold.type].level == ABOVE for hold in selection.holds):
             return _NOTHING
         held = [hold.ordinals for hold in selection.holds if hold.type == kind and hold.exclusive]
         return np.setdiff1d(np.concatenate([_NOTHING, *held]), selection.targets)

@@ -14,6 +14,7 @@ import msgspec
 
 from simsched.errors import RunError
 from simsched.match.emit import document
+from simsched.simulate.record_text import PlainText
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -47,6 +48,9 @@ class AllocationLog:
         self._durations = durations
         self._index = index
         self._schedulers = schedulers
+        self._plain = PlainText(index)
+        known = {id(said): _encode(said).decode() for said in schedulers}
+        self._said = [known[id(said)] for said in schedulers]
         self._texts: dict[int, bytes] = {}
         self._lines: list[bytes] = []
         self.sink = sink
@@ -54,14 +58,13 @@ class AllocationLog:
     def alloc(self, job: int, now: float, selection: Selection) -> None:
         """Write that a job got `selection`."""
         duration = self._durations[job]
-        found = document(
-            selection,
-            self._index,
-            starttime=now,
-            expiration=0 if duration == float("inf") else now + duration,
-            scheduler=self._schedulers[job],
-        )
-        text = self._texts[job] = _encode(found)
+        until = 0 if duration == float("inf") else now + duration
+        text = self._plain.of(selection, _number(now), _number(until), self._said[job])
+        if text is None:
+            said = self._schedulers[job]
+            found = document(selection, self._index, starttime=now, expiration=until, scheduler=said)
+            text = _encode(found)
+        self._texts[job] = text
         self._write(b'{"id":%b,"event":"alloc","time":%b,"R":%b}\n', job, now, text)
 
     def release(self, job: int, now: float) -> None:
@@ -120,3 +123,8 @@ class AllocationLog:
         sink.write(b"".join(self._lines))
         if self.sink is not None:
             self._lines.clear()
+
+
+def _number(value: float) -> str:
+    """Return a number as JSON."""
+    return str(value) if isinstance(value, int) else _encode(value).decode()
