@@ -352,6 +352,7 @@ def _time(text: str, where: str) -> float:
 def run_forecast(args: argparse.Namespace) -> int:
     """Print when each waiting job would start."""
     from simsched.errors import ConfigError
+    from simsched.report.human import seconds
     from simsched.simulate.forecast import forecast_at
 
     options = _options(args)
@@ -370,13 +371,13 @@ def run_forecast(args: argparse.Namespace) -> int:
         print(json.dumps(plain, indent=1, ensure_ascii=False))
         return 0
     print(
-        f"{'JOB':>10} {'USER':>10} {'QUEUE':>10} {'PLACE':>5} {'SUBMIT':>12} {'START':>12} {'IN':>10} SHAPE"
+        f"{'JOB':>10} {'USER':>10} {'QUEUE':>10} {'PLACE':>5} {'SUBMIT':>12} {'START':>12} {'IN':>12} SHAPE"
     )
     for job in found:
         known = job.start != float("inf")
-        start, wait = (f"{job.start:g}", f"{job.start - at:g}s") if known else ("unknown", "")
+        start, wait = (f"{job.start:.12g}", seconds(job.start - at)) if known else ("unknown", "")
         print(
             f"{job.id:>10} {job.user or '-':>10} {job.queue or '-':>10} {job.place:>5} "
-            f"{job.submit:>12g} {start:>12} {wait:>10} {job.shape}"
+            f"{job.submit:>12.12g} {start:>12} {wait:>12} {job.shape}"
         )
     return 0
