@@ -175,7 +175,7 @@ EXAMPLES = Path(__file__).resolve().parent.parent / "formats"
 
 @pytest.mark.parametrize(
     ("example", "processors", "nodes"),
-    [("simple", ["16"], ["fr15n[01-02]"]), ("moderate", ["64"], ["fr15n[01-08]"]),
+    [("simple", ["16"], ["fr15n[01-02]"]), ("moderate", ["120"], ["fr15n[01-08],node[1-5],fat1"]),
      ("elaborate", ["2", "17"], ["fr15n[01-02]", "fr15n[01-04]"])],
 )  # fmt: skip
 def test_the_documents_examples_run_and_come_back_with_delivered(

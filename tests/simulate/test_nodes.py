@@ -34,7 +34,7 @@ def test_places_are_the_types_that_divide_the_machine():
 
 
 def test_a_pool_outside_the_targets_counts_on_none():
-    assert columns("colony")["total_License"] == [0] * 8
+    assert columns("colony")["total_License"] == [0] * 14
 
 
 @pytest.mark.parametrize("name", ["center", "dragonfly", "racked", "topo16"])

@@ -13,7 +13,7 @@ from simsched.formats.constraint import ANY, Constraint, Hosts
 from simsched.formats.idset import Idset
 from simsched.formats.lexical import clip, place
 from simsched.formats.sss import names
-from simsched.formats.sss.condition import Tree, by_topic, expression, leaves, number_set
+from simsched.formats.sss.condition import Junction, Tree, by_topic, expression, leaves, number_set
 from simsched.formats.sss.constraints import Names, UnexpandedError, constraint_of, joined
 from simsched.formats.sss.defaults import merged
 from simsched.formats.sss.document import report
@@ -73,11 +73,12 @@ class Requester:
 
     def topics(self, scope: Element) -> dict[str, Tree]:
         """What a job, task group or task asks for, by topic; what was delivered is left out."""
-        asked = [child for child in scope.children if _is_request(child)]
-        asked += [child for part in scope.all("Requested") for child in part.children if _is_request(child)]
-        for element in asked:
+        blocks = [[child for child in part.children if _is_request(child)] for part in _blocks(scope)]
+        for element in (element for block in blocks for element in block):
             self.refuse(element)
-        tree = expression(asked, self.where)
+        found = (expression(block, self.where) for block in blocks)
+        parts = tuple(tree for tree in found if tree is not None)
+        tree = Junction(True, parts) if len(parts) > 1 else parts[0] if parts else None
         return by_topic(
             tree,
             lambda e: self.unsupported(
@@ -371,6 +372,11 @@ class Draft:
     layout: Layout
     given: bool
     copies: int
+
+
+def _blocks(scope: Element) -> tuple[Element, ...]:
+    """Return what holds requested properties: the scope, and each Requested, whose conj is its own."""
+    return (scope, *scope.all("Requested"))
 
 
 def _is_request(child: Element) -> bool:
