@@ -263,10 +263,7 @@ class Availability:
             untouched -= int(np.count_nonzero(after))
             self.use[targets] = after
         if self._idle is not None:
-            if alone:
-                self._idle[targets] = self.up[targets]
-            else:
-                self._note_idle(selection)
+            self._note_idle(selection, alone=alone)
         if self._hidden:
             self._hide(selection)
         self._note(targets)
@@ -300,9 +297,10 @@ class Availability:
         They were down.  Once they are up, their units are free as soon as that vertex is.
         """
         types, kind = self.index.vertex_types, self.index.target_type
-        if len(selection.holds) < 2 or not any(hold.exclusive and types[hold.type].level == ABOVE for hold in selection.holds):
+        holds = selection.holds
+        if len(holds) < 2 or not any(h.exclusive and types[h.type].level == ABOVE for h in holds):
             return _NOTHING
-        held = [hold.ordinals for hold in selection.holds if hold.type == kind and hold.exclusive]
+        held = [hold.ordinals for hold in holds if hold.type == kind and hold.exclusive]
         return np.setdiff1d(np.concatenate([_NOTHING, *held]), selection.targets)
 
     def _move(self, name: str, banks: Ints, units: Ints, hidden: Ints) -> None:
@@ -357,10 +355,13 @@ class Availability:
         else:
             self.shared[hold.type][hold.ordinals] += sign
 
-    def _note_idle(self, selection: Selection) -> None:
+    def _note_idle(self, selection: Selection, *, alone: bool) -> None:
         """Note which targets are idle once a selection is given back."""
         assert self._idle is not None
         kind, targets = self.index.target_type, selection.targets
+        if alone:
+            self._idle[targets] = self.up[targets]
+            return
         self._idle[targets] = (self.use[targets] == 0) & self.up[targets] & ~self.held[kind][targets]
         if any(hold.type == kind and hold.ordinals is not targets for hold in selection.holds):
             self._idle = None  # targets that came up while a vertex above them was held
