@@ -352,7 +352,6 @@ def _time(text: str, where: str) -> float:
 def run_forecast(args: argparse.Namespace) -> int:
     """Print when each waiting job would start."""
     from simsched.errors import ConfigError
-    from simsched.report.human import seconds
     from simsched.simulate.forecast import forecast_at
 
     options = _options(args)
@@ -375,7 +374,7 @@ def run_forecast(args: argparse.Namespace) -> int:
     )
     for job in found:
         known = job.start != float("inf")
-        start, wait = (f"{job.start:.12g}", seconds(job.start - at)) if known else ("unknown", "")
+        start, wait = (f"{job.start:.12g}", f"{job.start - at:.12g}s") if known else ("unknown", "")
         print(
             f"{job.id:>10} {job.user or '-':>10} {job.queue or '-':>10} {job.place:>5} "
             f"{job.submit:>12.12g} {start:>12} {wait:>12} {job.shape}"
