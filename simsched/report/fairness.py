@@ -73,7 +73,7 @@ def fair_start_miss(jobs: pd.DataFrame, fair: pd.DataFrame) -> FairStart:
 def overtaken(jobs: pd.DataFrame) -> pd.Series[int]:
     """How many jobs that were submitted later started earlier, for each job that ran.
 
-    Overtaking counts jobs, not harm: a backfilled job overtakes and need not delay anyone.
+    Defined here.  Overtaking counts jobs, not harm: a backfilled job overtakes and need not delay anyone.
     O(n log n): an inversion count by merging.
     """
     done = ran(jobs)

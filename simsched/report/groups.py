@@ -111,7 +111,7 @@ def _cells(runs: Sequence[Run], key: str) -> tuple[list[str], list[list[str]]]:
     several = len(runs) > 1
     frame = grouped(runs, key)
     names = list(frame.columns[2:])
-    head = [*(["run"] if several else []), key, *(_heading(name) for name in names)]
+    head = [*(["run"] if several else []), key, *(heading(name) for name in names)]
     rows = []
     for row in frame.to_dict("records"):
         shown = [_shown(row[name], str(name)) for name in names]
@@ -119,7 +119,8 @@ def _cells(runs: Sequence[Run], key: str) -> tuple[list[str], list[list[str]]]:
     return head, rows
 
 
-def _heading(name: str) -> str:
+def heading(name: str) -> str:
+    """Return a column's name as people read it: ``utilisation_core`` is cores in use."""
     use = name.startswith(machine.USE)
     return f"{human.plural(name.removeprefix(machine.USE))} in use" if use else name.replace("_", " ")
 

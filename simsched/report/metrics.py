@@ -16,6 +16,10 @@ References
 .. [Mualem01] A. Mu'alem, D. Feitelson, "Utilization, predictability, workloads, and user runtime
    estimates in scheduling the IBM SP2 with backfilling", TPDS 12(6), 2001.
 .. [Jackson01] D. Jackson, Q. Snell, M. Clement, "Core algorithms of the Maui scheduler", JSSPP 2001.
+.. [Basney99] J. Basney, M. Livny, "Improving goodput by co-scheduling CPU and network capacity",
+   Int. J. of High Performance Computing Applications 13(3), 1999.
+.. [Schroeder06] B. Schroeder, G. Gibson, "A large-scale study of failures in high-performance
+   computing systems", DSN 2006.
 .. [Little61] J. Little, "A proof for the queuing formula L = λW", Operations Research 9(3), 1961.
 """
 
@@ -129,12 +133,12 @@ def makespan(jobs: pd.DataFrame) -> float:
 
 
 def throughput(jobs: pd.DataFrame) -> float:
-    """Jobs that ran per hour of makespan."""
+    """Jobs that ran per hour of makespan [Feitelson97]."""
     return _share(len(ran(jobs)) * 3600.0, makespan(jobs))
 
 
 def area(jobs: pd.DataFrame, kind: str | None = None) -> pd.Series[float]:
-    """Run time * units held: core-seconds (or the type `kind`'s) of each job."""
+    """Run time * units held: core-seconds (or the type `kind`'s) of each job [Feitelson97]."""
     held = size(jobs) if kind is None else jobs[HELD[kind]].astype("float64")
     return (run_time(jobs) * held).rename("area")
 
@@ -188,12 +192,12 @@ def types(timeline: pd.DataFrame) -> list[str]:
 
 
 def goodput(jobs: pd.DataFrame, capacity: float, window: tuple[float, float] | None = None) -> float:
-    """Utilisation by the jobs that ended well (COMPLETED) only; the rest of it is `badput`."""
+    """Utilisation by the jobs that ended well (COMPLETED) only [Basney99]; the rest of it is `badput`."""
     return utilisation(jobs[jobs["result"] == "COMPLETED"], capacity, window=window or span(jobs))
 
 
 def badput(jobs: pd.DataFrame, capacity: float, window: tuple[float, float] | None = None) -> float:
-    """Utilisation by jobs that timed out, failed or were cancelled: work that is lost.
+    """Utilisation by jobs that timed out, failed or were cancelled: work that is lost [Basney99].
 
     The frame has a job's last attempt only; what requeued jobs did before is the rest of the
     timeline's utilisation, and ``badput`` of a summary includes it.
@@ -209,7 +213,7 @@ def area_weighted_response(jobs: pd.DataFrame) -> float:
 
 
 def backfill_share(jobs: pd.DataFrame) -> float:
-    """Share of the jobs that ran which were backfilled, 0 to 1."""
+    """Share of the jobs that ran which were backfilled, 0 to 1 [Mualem01]."""
     done = ran(jobs)
     return _share(float(done["backfilled"].sum()), len(done))
 
@@ -267,6 +271,7 @@ def fragmentation(
 ) -> float:
     """Share of the free units that lie on nodes which are partly in use, averaged over time.
 
+    Defined here: external fragmentation as a job sees it that needs whole nodes.
     0 when what is free is whole nodes, 1 when no node is idle.  Exact on nodes of one size; on
     others a node counts with the mean units of a node.  Time at which nothing is free counts
     nothing.  NaN without nodes or without units of the type.
@@ -284,7 +289,7 @@ def fragmentation(
 def down_share(
     timeline: pd.DataFrame, kind: str, total: float, window: tuple[float, float] | None = None
 ) -> float:
-    """Time average of the units that are down or drained, over `total`: what failures take away."""
+    """Time average of the units that are down or drained, over `total` [Schroeder06]: 1 - availability."""
     column = f"down_{kind}"
     return _share(time_average(timeline, column, window), total) if column in timeline else float("nan")
 

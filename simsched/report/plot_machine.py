@@ -10,6 +10,7 @@ import numpy as np
 from simsched.errors import RunError
 from simsched.report import html, human, machine, plot_bokeh
 from simsched.report.columns import HELD
+from simsched.report.groups import heading
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -73,7 +74,7 @@ def _map(run: Run, held: pd.DataFrame, prefix: str, drawn: plot_bokeh.Charts) ->
 def _use(run: Run, held: pd.DataFrame, key: str, prefix: str) -> str:
     table = machine.use_by(run.nodes, held, run.window, key)
     shown = [c for c in table if _is_shown(str(c), table[c].to_numpy(dtype=np.float64))]
-    head = [(key, "text"), *((_heading(str(c)), _unit(str(c))) for c in shown)]
+    head = [(key, "text"), *((heading(str(c)), _unit(str(c))) for c in shown)]
     rows: list[list[Any]] = [
         [name, *row] for name, row in zip(table.index, table[shown].to_numpy().tolist(), strict=True)
     ]
@@ -84,11 +85,6 @@ def _use(run: Run, held: pd.DataFrame, key: str, prefix: str) -> str:
 def _is_shown(name: str, shares: np.ndarray) -> bool:
     kind = name.removeprefix(machine.USE)
     return not name.startswith(machine.USE) or kind in HELD or bool(np.nansum(shares) > 0)
-
-
-def _heading(name: str) -> str:
-    use = name.startswith(machine.USE)
-    return f"{human.plural(name.removeprefix(machine.USE))} in use" if use else name
 
 
 def _unit(name: str) -> str:
