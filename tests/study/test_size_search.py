@@ -88,7 +88,7 @@ def test_nothing_in_range():
 def test_everything_in_range():
     found = smallest(lambda n: True, 5, 100, start=40)
     assert (found.answer, found.below_fails) == (5, False)
-    assert [p.value for p in found.probes] == [40, 35, 25, 5, 6]
+    assert [p.value for p in found.probes] == [40, 35, 25, 12, 6, 5]
 
 
 def test_a_range_of_one_and_a_range_of_none():
