@@ -53,7 +53,7 @@ def room(cluster, workload, targets, **more):
 @cache
 def searched(seeds: int, meet: str = "every"):
     """One search that several tests look at."""
-    return sized(machine(14), noisy(), ("p95_wait<=3m", "utilisation>=10%"), seeds=seeds, meet=meet)
+    return sized(machine(20), noisy(), ("p95_wait<=3m", "utilisation>=10%"), seeds=seeds, meet=meet)
 
 
 # ------------------------------------------------------------ worked out by hand
@@ -371,9 +371,9 @@ def test_the_first_seed_is_the_workload_as_it_is():
     target = one.rule.targets[0]
     for value in set(one.trials) & set(many.trials):
         assert one.trials[value].figures[target][0] == many.trials[value].figures[target][0]
-    assert 14 in set(one.trials) & set(many.trials)
+    assert 20 in set(one.trials) & set(many.trials)
     assert many.value >= one.value
-    assert len(set(many.trials[14].figures[target])) == 3
+    assert len(set(many.trials[20].figures[target])) == 3
 
 
 def test_every_seed_meets_at_the_answer_and_not_one_step_below():
@@ -396,10 +396,9 @@ def test_what_it_is_to_meet():
 
 
 def test_equal_searches_give_equal_bytes_wherever_they_run():
-    again = sized(machine(14), noisy(), ("p95_wait<=3m", "utilisation>=10%"), seeds=3, workers=2)
+    again = sized(machine(20), noisy(), ("p95_wait<=3m", "utilisation>=10%"), seeds=3, workers=2)
     assert again.to_json() == searched(3).to_json()
     assert again.to_csv() == searched(3).to_csv()
-    assert sized(machine(14), noisy(), "p95_wait<=1h", seeds=2, seed=7).frame["seed"].tolist()[:2] == [7, 8]
 
 
 def test_the_answer_as_json():
@@ -453,7 +452,7 @@ def test_the_directory_of_an_answer(tmp_path):
 
 def test_kept_runs_say_the_same(tmp_path):
     """Law: figures of an answer are those of the runs' own directories, computed from their jobs alone."""
-    answer = sized(machine(14), noisy(), ["p80_wait<=3m", "max_wait[user == a]<=30m"], seeds=2, least=13,
+    answer = sized(machine(20), noisy(), ["p80_wait<=3m", "max_wait[user == a]<=30m"], seeds=2, least=19,
                    checks=0, runs=tmp_path)  # fmt: skip
     wide, own = answer.rule.targets
     for trial in answer.trials.values():
