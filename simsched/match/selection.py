@@ -68,6 +68,13 @@ class Selection(msgspec.Struct, frozen=True, eq=False, gc=False):
     counted: bool = False
 
     @property
+    def listed(self) -> Ints:
+        """The targets that R names (all, if it names none): with the last of them everything goes back."""
+        if self.unlisted is None or len(self.unlisted) == len(self.targets):
+            return self.targets
+        return np.setdiff1d(self.targets, self.unlisted)
+
+    @property
     def counts(self) -> dict[str, int]:
         """Units held of each pool type."""
         return {draw.type: draw.amount for draw in self.held}
@@ -91,14 +98,16 @@ class Parts(NamedTuple):
 def split(selection: Selection, targets: Ints, index: Index) -> Parts:
     """Split a selection into what lies on some targets and the rest.
 
-    What lies on no target (licences, a rack that is held) stays with the rest until the last
-    target goes.
+    What lies on no target (licences, a rack that is held with nodes that R does not name) stays
+    with the rest until the last target that R names goes.
     """
     leaving = np.zeros(len(index), dtype=np.bool_)
     leaving[targets] = True
-    going = leaving[selection.targets]
-    if going.all():
+    listed = selection.listed
+    if leaving[listed].all():
         return Parts(selection, None)
+    if selection.unlisted is not None and len(listed) < len(selection.targets):
+        leaving[selection.unlisted] = False
     given = _restricted(selection, leaving, index, loose=False)
     return Parts(given, _restricted(selection, ~leaving, index, loose=True))
 

@@ -347,7 +347,7 @@ class Engine:
         self.state[job] = step(self.state[job], "finish")
         if self.recorder.events is not None:
             self.recorder.events.note(job, now, "finish")
-        targets = np.sort(self.plan.held[job].targets)
+        targets = np.sort(self.plan.held[job].listed)
         least, most = self.config.epilog
         seconds = self._epilogs.integers(int(least), int(most), size=len(targets), endpoint=True)
         for wait in np.unique(seconds).tolist():
