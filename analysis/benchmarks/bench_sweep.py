@@ -101,18 +101,24 @@ def measured(study, folder: Path, what: str, **where) -> tuple[float, str]:
     return seconds, found
 
 
-def scaling(study, folder: Path) -> bool:
-    """Local and Dask, one worker and two; whether all datasets are the same."""
-    one, first = measured(study, folder / "local-1", "local, 1 worker", workers=1)
-    two, second = measured(study, folder / "local-2", "local, 2 workers", workers=2)
-    with dask(1) as address:
-        d_one, third = measured(study, folder / "dask-1", "Dask, 1 worker", scheduler=address)
-    with dask(2) as address:
-        d_two, fourth = measured(study, folder / "dask-2", "Dask, 2 workers", scheduler=address)
-    same = len({first, second, third, fourth}) == 1
-    print(f"two workers against one: local {one / two:.2f} times, Dask {d_one / d_two:.2f} times; "
-          f"datasets {'identical' if same else 'DIFFER'}")  # fmt: skip
-    return same
+def scaling(study, folder: Path, counts: list[int]) -> bool:
+    """Local and Dask, with each number of workers; whether all datasets are the same."""
+    seconds, found = {}, set()
+    for count in counts:
+        place = folder / f"local-{count}"
+        seconds["local", count], same = measured(study, place, f"local, {count} workers", workers=count)
+        found.add(same)
+    for count in counts:
+        with dask(count) as address:
+            place = folder / f"dask-{count}"
+            seconds["Dask", count], same = measured(study, place, f"Dask, {count} workers", scheduler=address)
+            found.add(same)
+    for where in ("local", "Dask"):
+        ratios = [f"{n}: {seconds[where, counts[0]] / seconds[where, n]:.2f}" for n in counts[1:]]
+        if ratios:
+            print(f"{where}: times as fast as with {counts[0]}: {', '.join(ratios)}")
+    print(f"datasets {'identical' if len(found) == 1 else 'DIFFER'}", flush=True)
+    return len(found) == 1
 
 
 def overhead(folder: Path, runs: int, jobs: int) -> None:
@@ -179,6 +185,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--jobs", type=int, default=5000)
     parser.add_argument("--runs", type=int, default=10, help="of the overhead")
+    parser.add_argument("--workers", type=int, nargs="+", default=[1, 2])
     parser.add_argument("--only", choices=("scaling", "overhead"))
     parser.add_argument("--how", choices=("plain", "swept"), help=argparse.SUPPRESS)
     parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
@@ -193,7 +200,7 @@ def main() -> None:
         if args.only != "overhead":
             study = study_of(args.seeds, args.jobs)
             print(f"{len(study.tasks)} runs of {args.jobs:,} jobs", flush=True)
-            if not scaling(study, folder):
+            if not scaling(study, folder, args.workers):
                 raise SystemExit(1)
     finally:
         shutil.rmtree(folder, ignore_errors=True)

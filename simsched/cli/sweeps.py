@@ -67,6 +67,7 @@ def run_sweep(args: argparse.Namespace) -> int:
 
 
 def _perform(study: Study, args: argparse.Namespace) -> int:
+    from simsched.study.cache import INPUTS
     from simsched.study.folder import StudyFolder
     from simsched.study.plan import plan
     from simsched.study.sweep import sweep
@@ -74,6 +75,7 @@ def _perform(study: Study, args: argparse.Namespace) -> int:
     StudyFolder(args.output).check(resume=args.resume)
     for note in plan(study, measure=False).notes:
         sys.stderr.write(f"note: {note}\n")
+    INPUTS.forget()  # runs are mostly performed elsewhere
     try:
         with _progress(quiet=args.quiet) as progress:
             result = sweep(

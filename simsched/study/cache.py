@@ -31,8 +31,9 @@ if TYPE_CHECKING:
     from simsched.workload.job import Workload
 
 T = TypeVar("T")
-MAX_VERTICES = 2_000_000
-MAX_JOBS = 2_000_000
+#: kept by each worker: about 300 MB of graphs and as much of jobs at most, or one that is larger
+MAX_VERTICES = 300_000
+MAX_JOBS = 1_000_000
 #: steps of a workload that draw nothing at random
 SURE_STEPS = frozenset(
     (

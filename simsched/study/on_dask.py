@@ -30,9 +30,11 @@ if TYPE_CHECKING:
 
 CONNECT = 5.0
 """Seconds within which a scheduler has to answer at first."""
-_ADDRESS = re.compile(r"(?:tcp|tls|ucx|ucxx|ws|wss)://[^\s/]+")
+RECOUNT = 1.0
+"""Seconds after which the workers are counted again."""
 PATIENCE = 120.0
 """Seconds for which a scheduler that went away is waited for."""
+_ADDRESS = re.compile(r"(?:tcp|tls|ucx|ucxx|ws|wss)://[^\s/]+")
 
 
 class SendInputs(WorkerPlugin):  # type: ignore[misc,unused-ignore]
@@ -68,6 +70,7 @@ class DaskWorkers(Workers):
         self.address = address
         self._sources: dict[str, Source] = {}
         self._plugins: set[str] = set()
+        self._count, self._counted = 1, -RECOUNT
         self._quiet = _Quiet()
         self._client: Any = None
         self._connect(CONNECT)
@@ -75,7 +78,9 @@ class DaskWorkers(Workers):
     @property
     def size(self) -> int:  # type: ignore[override]
         """Workers that the scheduler knows now; one at least, since more may come."""
-        return max(1, len(self.addresses()))
+        if time.monotonic() > self._counted + RECOUNT:
+            self._count, self._counted = max(1, len(self.addresses())), time.monotonic()
+        return self._count
 
     def addresses(self) -> list[str]:
         """Return the workers' addresses."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any
 
 from simsched.errors import ConfigError
@@ -25,6 +25,7 @@ KEEP = ("jobs", "allocations", "eventlog")
 TASK_FORMAT = 1
 
 
+@cache
 def version() -> str:
     """Return the version of simsched, which every worker has to have."""
     from importlib.metadata import PackageNotFoundError
