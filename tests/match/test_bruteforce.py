@@ -13,6 +13,7 @@ from itertools import islice
 import pytest
 from bruteforce import Claims, Graph, TooBigError, Vertex, is_feasible, match_exists, matches_naming
 from cases import CLUSTERS, describe, random_constraint, random_request, to_jgf, to_r, to_shape
+from rich import rich_cluster, rich_request
 
 import simsched as ss
 
@@ -32,7 +33,7 @@ def load(graph, kind, folder):
 
 def named_by(rset, graph):
     """R as {rank: {type: ids}}, of the types that the oracle's leaves have."""
-    types = {v.type for v in graph.values() if v.type in {"core", "gpu"}}
+    types = {v.type for v in graph.values() if v.type in {"core", "gpu", "memory"}}
     document = rset.to_dict()
     answer = {}
     for group in document["execution"]["R_lite"]:
@@ -49,7 +50,8 @@ class History:
 
     def __init__(self, seed, kind, folder):
         self.rng = random.Random(f"{kind} {seed}")
-        self.graph = CLUSTERS[kind](self.rng)
+        self.graph = (CLUSTERS | {"rich": rich_cluster})[kind](self.rng)
+        self.rich = kind == "rich"
         policy = POLICIES[seed // 2 % len(POLICIES)] if seed % 2 else "first"
         self.matcher = ss.Matcher(load(self.graph, kind, folder), policy=policy)
         self.jobs = {}
@@ -67,15 +69,47 @@ class History:
         for _ in range(JOBS):
             if self.jobs and self.rng.random() < 0.3:
                 gone = self.rng.choice(sorted(self.jobs))
-                self.story.append(f"release {gone}")
-                self.matcher.release(gone)
-                del self.jobs[gone]
+                self.release(gone)
+            elif self.rich and self.rng.random() < 0.2:
+                self.set_status()
             elif not self.ask():
                 break
         return self.asked
 
+    def release(self, gone):
+        """Give back a job, or in rich histories what it has on some of its ranks."""
+        ranks = sorted({self.rank_of(piece) for piece in self.jobs[gone]} - {None})
+        above = any(
+            self.rank_of(p) is None and p.exclusive and self.graph.below[p.vertex] for p in self.jobs[gone]
+        )
+        part = self.rng.sample(ranks, self.rng.randint(1, len(ranks))) if ranks and not above else ranks
+        if not self.rich or len(part) == len(ranks):
+            self.story.append(f"release {gone}")
+            self.matcher.release(gone)
+            del self.jobs[gone]
+            return
+        self.story.append(f"release {gone} on {part}")
+        kept = self.matcher.release(gone, part)
+        self.jobs[gone] = [piece for piece in self.jobs[gone] if self.rank_of(piece) not in part]
+        assert sorted(kept.ranks) == sorted(set(ranks) - set(part)), str(self)
+
+    def rank_of(self, piece):
+        """The rank of the target that a piece is or lies in."""
+        chain = self.graph.up_from[piece.vertex]
+        return next((self.graph[v].rank for v in chain if self.graph[v].rank is not None), None)
+
+    def set_status(self):
+        """Turn a node down or up, where nothing above it is down."""
+        node = self.rng.choice([v for v in self.graph if self.graph[v].type == "node"])
+        if all(self.graph[v].up for v in self.graph.up_from[node][1:]):
+            up = not self.graph[node].up
+            self.story.append(f"{node} {'up' if up else 'down'}")
+            self.graph[node] = self.graph[node]._replace(up=up)
+            assert self.matcher.set_status("up" if up else "down", ranks=str(self.graph[node].rank)) == 1
+
     def ask(self):
-        request, constraint = random_request(self.rng, self.graph), random_constraint(self.rng)
+        draw = rich_request if self.rich else random_request
+        request, constraint = draw(self.rng, self.graph), random_constraint(self.rng)
         self.story.append(f"{to_shape(request)} {constraint or ''}")
         try:
             possible = match_exists(self.graph, request, self.claims(), constraint)
@@ -123,7 +157,7 @@ def play(kind, seeds, folder):
     assert asked > 2 * len(seeds), "too many histories ended early to prove anything"
 
 
-@pytest.mark.parametrize("kind", ["flat", "tree", "network"])
+@pytest.mark.parametrize("kind", ["flat", "tree", "network", "rich"])
 def test_engine_is_sound_and_complete(kind, tmp_path):
     play(kind, range(250), tmp_path)
 
@@ -142,7 +176,7 @@ def test_switches_that_reach_the_same_nodes(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["flat", "tree", "network"])
+@pytest.mark.parametrize("kind", ["flat", "tree", "network", "rich"])
 @pytest.mark.parametrize("part", range(1, 4))
 def test_engine_is_sound_and_complete_for_long(kind, part, tmp_path):
     play(kind, range(part * 1000, part * 1000 + 1000), tmp_path)

@@ -37,6 +37,7 @@ class Vertex(NamedTuple):
     rank: int | None = None
     host: str | None = None
     over: tuple = ()  # what dominates it in another subsystem
+    unit: str = ""  # what its units are, if they are measured (GB)
 
 
 class Want(NamedTuple):
@@ -46,6 +47,13 @@ class Want(NamedTuple):
     counts: tuple
     children: tuple = ()
     exclusive: bool | None = None
+    unit: str = ""  # what is counted (MB); the pool's own unit if empty
+    ids: tuple | None = None  # ids of the vertices or units that may serve
+    names: tuple | None = None  # the same by name
+
+
+#: Bytes of each unit that requests and pools use.
+BYTES = {"MB": 10**6, "GB": 10**9, "GiB": 2**30}
 
 
 class Piece(NamedTuple):
@@ -86,6 +94,7 @@ class Graph(dict):
     def __init__(self, vertices):
         super().__init__(vertices)
         self.up_from = {name: tuple(self.climb(name)) for name in self}
+        self.number = {name: self.numbered(name) for name in self}
         self.below = {name: set() for name in self}
         for name, chain in self.up_from.items():
             for above in chain[1:]:
@@ -94,6 +103,10 @@ class Graph(dict):
         for name, vertex in self.items():
             for above in vertex.over:
                 self.reach[above] |= {name, *self.below[name]}
+
+    def numbered(self, name):
+        """The logical id of a vertex: its place among those of its type."""
+        return [v for v in self if self[v].type == self[name].type].index(name)
 
     def climb(self, name):
         while name is not None:
@@ -229,6 +242,7 @@ class Search:
         self.smallest = smallest
         self.above = types_above_targets(graph)
         self.far = types_outside_targets(graph)
+        self.unlike = False
         self.usable = [v for v in graph if self.is_usable(v)]
 
     def is_usable(self, name):
@@ -236,6 +250,7 @@ class Search:
         return up and passes(self.graph, name, self.constraint)
 
     def matches(self, request, claims):
+        self.unlike = any(names_units(want) for want in request)
         items = [Item(want, None, (), False) for want in request]
         yield from self.solve(items, claims, [])
 
@@ -288,7 +303,10 @@ class Search:
             for v in self.within(item.scope)
             if self.graph[v].type == want.type and reachable(self.graph, claims, v, item.path)
         ]
-        if want.children or any(has_subtree(self.graph, v) for v in candidates):
+        if want.unit:
+            count = in_pool_units(count, want.unit, self.graph, want.type)
+        alike = [v for v in self.graph if self.graph[v].type == want.type]
+        if want.children or any(reached(self.graph, v) for v in alike):
             yield from self.whole_vertices(item, count, claims, exclusive, candidates)
         else:
             yield from self.units(item, count, claims, exclusive, candidates)
@@ -296,6 +314,8 @@ class Search:
     def whole_vertices(self, item, count, claims, exclusive, candidates):
         def can(v):
             if is_whole(item.want, exclusive) and not self.all_pass(v):
+                return False
+            if not is_identified(self.graph, item.want, v):
                 return False
             return is_idle(self.graph, claims, v) if exclusive else free_units(self.graph, claims, v, False)
 
@@ -318,15 +338,41 @@ class Search:
         return all(satisfies(self.graph[t], self.constraint) for t in targets_of(self.graph, name))
 
     def units(self, item, count, claims, exclusive, candidates):
-        """Every way to draw `count` units from the pools, the units of a pool in like state being alike."""
+        """Every way to draw `count` units from the pools, the units of a pool in like state being alike.
+
+        Where the request asks for some of them by id, no two are alike.
+        """
         options = []
         for v in candidates:
             free = free_units(self.graph, claims, v, exclusive)
+            if item.want.ids is not None:
+                free = {u for u in free if u in item.want.ids}
             held = sorted(u for u in free if (v, u) in claims.shared)
-            options.append((v, held, sorted(free - set(held))))
+            fresh = sorted(free - set(held))
+            if self.unlike:
+                options += [(v, [u], []) for u in held] + [(v, [], [u]) for u in fresh]
+            else:
+                options.append((v, held, fresh))
         for drawn in draws(options, count):
             pieces = [Piece(item.want, v, frozenset(us), exclusive, item.path) for v, us in drawn]
             yield (lambda _: []), pieces
+
+
+def in_pool_units(count, unit, graph, type_):
+    """M2: a count in the pool's own unit, rounded up."""
+    own = next((v.unit for v in graph.values() if v.type == type_), unit)
+    return -(-count * BYTES[unit] // BYTES[own])
+
+
+def names_units(want):
+    """Whether a request asks for anything by id."""
+    return want.ids is not None or any(names_units(child) for child in want.children)
+
+
+def is_identified(graph, want, name):
+    """M2: whether a vertex is one of those that `id` names."""
+    by_number = want.ids is None or graph.number[name] in want.ids
+    return by_number and (want.names is None or graph[name].host in want.names)
 
 
 def mentions(wants, types):

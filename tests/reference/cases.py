@@ -94,20 +94,18 @@ def to_jgf(graph):
     nodes, edges, numbers = [], [], {}
     counters = {}
     for name, vertex in graph.items():
-        leaf = not any(v.parent == name for v in graph.values()) and vertex.type not in {
-            "node",
-            "rack",
-            "socket",
-        }
+        leaf = not any(v.parent == name for v in graph.values()) and vertex.type not in FOLDERS
         parent_path = numbers[vertex.parent][1] if vertex.parent else ""
         rank = next((graph[a].rank for a in graph.up_from[name] if graph[a].rank is not None), -1)
         first = counters.get(vertex.type, 0)
         counters[vertex.type] = first + 1
-        for unit in vertex.units if leaf else (first,):
+        for unit in vertex.units if leaf and not vertex.unit else (0 if vertex.unit else first,):
             short = vertex.host or f"{vertex.type}{unit}"
             key, path = str(len(nodes)), f"{parent_path}/{short}"
             metadata = {"type": vertex.type, "basename": vertex.type, "name": short, "id": unit, "rank": rank}
             metadata["paths"] = {"containment": path}
+            if vertex.unit:
+                metadata |= {"size": len(vertex.units), "unit": vertex.unit}
             if not vertex.up:
                 metadata["status"] = 1
             if vertex.properties:
@@ -231,13 +229,25 @@ def shapes_of(wants, labels):
 
 
 def shape_of(want, labels):
-    flag = {None: "", True: "{x}", False: "{-x}"}[want.exclusive]
-    flag = "{" + next(labels) + "}" if want.type == "slot" else flag
+    words = [{True: "x", False: "-x"}[want.exclusive]] if want.exclusive is not None else []
+    words = [next(labels)] if want.type == "slot" else words
+    words += [f"unit:{want.unit}"] if want.unit else []
+    words += [f'id:"{ids(want.ids)}"'] if want.ids is not None else []
+    words += [f'id:"{",".join(want.names)}"'] if want.names is not None else []
+    flag = "{" + ",".join(words) + "}" if words else ""
     inner = f"/{shapes_of(want.children, labels)}" if want.children else ""
     return f"{want.type}={count_text(want.counts)}{flag}{inner}"
 
 
 def count_text(values):
-    if len(values) > 1 and list(values) == list(range(values[0], values[-1] + 1)):
-        return f"{values[0]}-{values[-1]}"
+    """A number, a range (RFC 45) where the values are one, else an idset."""
+    low, high = values[0], values[-1]
+    if len(values) > 1 and list(values) == list(range(low, high + 1)):
+        return f"{low}-{high}"
+    if len(values) > 2:
+        step, factor = values[1] - low, values[1] // low
+        if list(values) == list(range(low, high + 1, step)):
+            return f"{low}-{high}:{step}"
+        if list(values) == [low * factor**n for n in range(len(values))]:
+            return f"{low}-{high}:{factor}:*"
     return ",".join(map(str, values))
