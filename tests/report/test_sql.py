@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import duckdb
 import pytest
 
+import simsched as ss
 from simsched.errors import ConfigError, RunError
 from simsched.report.sql import query
 from simsched.report.tables import Run, load_run
@@ -35,3 +37,47 @@ def test_wrong_sql_and_no_runs(runs):
         query("select 1", [])
     with pytest.raises(RunError, match="never saved"):
         query("select 1", [Run.from_columns({}, {}, {})])
+
+
+def test_nodes_and_options_of_the_runs(tmp_path, write_run, story):
+    cluster, workload = ss.load_cluster("tiny"), ss.load_workload("first-steps")
+    made = [
+        load_run(ss.simulate(cluster, workload, queue_policy=p).save(tmp_path / p)) for p in ("easy", "fcfs")
+    ]
+    old = load_run(write_run("old", story))
+    found = query("select run, sum(total_core) n from nodes group by run order by run", [*made, old])
+    assert found.values.tolist() == [["easy", 16], ["fcfs", 16]]
+    told = query("select run, cluster, queue_policy from runs order by run", [*made, old])
+    assert told.values.tolist() == [
+        ["easy", "tiny", "easy"],
+        ["fcfs", "tiny", "fcfs"],
+        ["old", "toy", "old"],
+    ]
+    one = query("select count(*) n from nodes where list_contains(properties, 'debug')", made)
+    assert one["n"].tolist() == [2]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", " ;\n", "-- nothing", "selec 1", "select nope from jobs", "select '\ud800'", "insert into jobs"],
+)
+def test_whatever_is_no_query_is_one_error(runs, text):
+    with pytest.raises(ConfigError, match="SQL: "):
+        query(text, runs)
+
+
+def test_tables_that_cannot_be_read(runs):
+    (runs[0].path / "jobs.parquet").write_bytes(b"PAR1 and nothing else")
+    with pytest.raises(RunError, match=r"jobs\.parquet: cannot be read: .*"):
+        query("select 1", runs)
+
+
+def test_the_files_are_plain_parquet(tmp_path):
+    """Whatever reads Parquet reads a run: no enums, no extensions, lists of texts at most."""
+    path = ss.simulate(ss.load_cluster("tiny"), ss.load_workload("first-steps")).save(tmp_path / "run")
+    for name in ("jobs", "timeline", "nodes"):
+        schema = duckdb.sql(f"select * from parquet_schema('{path / name}.parquet')").df()
+        kinds = set(schema["type"].dropna()) - {"None"}
+        assert kinds <= {"BYTE_ARRAY", "DOUBLE", "INT32", "INT64", "BOOLEAN"}
+        logical = {str(v).split("(")[0] for v in schema["converted_type"].dropna()} - {"None"}
+        assert logical <= {"UTF8", "INT_32", "INT_64", "LIST"}
