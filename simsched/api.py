@@ -52,8 +52,8 @@ class SimulatedRun(Run):
 
 
 def simulate(
-    cluster: Cluster,
-    workload: Workload,
+    cluster: Cluster | str | Path,
+    workload: Workload | str | Path,
     queue_policy: str = "easy",
     match_policy: str = "first",
     seed: int = 0,
@@ -63,6 +63,7 @@ def simulate(
 
     Parameters
     ----------
+    cluster, workload : as loaded, or a file, or the name of a bundled one.
     queue_policy, match_policy : names; ``simsched run --help`` lists them.
     seed : of every random choice; the same seed gives the same run.
     options : what else `simsched.simulate.api.simulate` takes: `allocations`, `overrun`, `order` …
@@ -78,8 +79,11 @@ def simulate(
     ConfigError
         for a policy or option that does not exist.
     """
+    from simsched.graph.cluster import as_cluster
     from simsched.simulate.api import simulate as run_workload
+    from simsched.workload.load import as_workload
 
+    cluster, workload = as_cluster(cluster), as_workload(workload)
     result = run_workload(cluster, workload, queue_policy, match_policy, seed, **options)
     tables = Run.from_columns(result.jobs, result.timeline, result.meta)
     run = SimulatedRun(result, result.meta, name=f"{queue_policy} on {cluster.name}")

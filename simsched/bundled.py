@@ -46,6 +46,8 @@ def resolve(kind: str, path_or_name: str | Path) -> Path:
     ConfigError
         if there is neither such a file nor such a name; it says which names exist.
     """
+    if not isinstance(path_or_name, str | Path):
+        raise ConfigError(f"{path_or_name!r} names none of the {kind}", expected="a file, or a bundled name")
     if not str(path_or_name):
         raise ConfigError(f"the name of one of the {kind} is empty", expected="a file, or a bundled name")
     path = Path(path_or_name)

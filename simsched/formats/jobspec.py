@@ -80,6 +80,10 @@ class Jobspec:
         """
         if isinstance(command, str):
             raise FormatError("a command is a list of words", where="command", expected=repr(command.split()))
+        if not isinstance(text, str):
+            raise FormatError(f"{text!r} is no shape", expected="text such as slot=2/core")
+        if queue is not None and (not isinstance(queue, str) or not queue):
+            raise FormatError(f"{queue!r} is no name of a queue", where="queue", expected="text")
         words = DEFAULT_COMMAND if command is None else tuple(command)
         resources, tasks, version = _from_shape(text, words or DEFAULT_COMMAND)
         system: dict[str, Any] = {"duration": _seconds(duration)}
@@ -178,6 +182,22 @@ class Jobspec:
         return _dependencies(self.attributes.get("system", EMPTY).get("dependencies", ()))
 
 
+def as_jobspec(value: Jobspec | str | Mapping[str, Any]) -> Jobspec:
+    """Return a jobspec as it is, that of a shape, or that of a document.
+
+    Raises
+    ------
+    FormatError
+        if it is none of these.
+
+    >>> as_jobspec("slot=2/core").to_shape()
+    'slot=2/core'
+    """
+    if isinstance(value, Jobspec):
+        return value
+    return Jobspec.from_shape(value) if isinstance(value, str) else Jobspec.from_dict(value)
+
+
 @lru_cache(maxsize=4096)
 def _constraint(value: FrozenDict) -> Constraint:
     from simsched.formats.constraint import from_json
@@ -227,13 +247,15 @@ def _constraint_text_json(text: str) -> FrozenDict:
 
 
 def _constraint_json(constraint: str | Constraint | Mapping[str, Any]) -> FrozenDict:
-    from simsched.formats.constraint import from_json, to_json
+    from simsched.formats.constraint import Constraint, from_json, to_json
 
     if isinstance(constraint, str):
         return _constraint_text_json(constraint)
     if isinstance(constraint, Mapping):
         from_json(constraint)
         return freeze(dict(constraint))  # type: ignore[no-any-return]
+    if not isinstance(constraint, Constraint):
+        raise FormatError(f"{constraint!r} is no constraint", expected="text, RFC 31 JSON or a constraint")
     return freeze(to_json(constraint))  # type: ignore[no-any-return]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from simsched.errors import FormatError
 from simsched.formats.count import Count
 from simsched.formats.faults import joined
 from simsched.formats.frozen import freeze
@@ -20,6 +21,9 @@ def build(document: Mapping[str, Any], where: str | None = None) -> Jobspec:
     Raises `FormatError` that tells the first fault and how many more there are.
     """
     plain = dict(document) if isinstance(document, Mapping) else document
+    odd = next((key for key in plain if not isinstance(key, str)), None) if isinstance(plain, dict) else None
+    if odd is not None:
+        raise FormatError(f"the key {odd!r} is no text", where=where, expected="a jobspec document")
     faults = faults_of(plain)
     if faults and not _is_v1(plain):
         raise joined(faults, where)

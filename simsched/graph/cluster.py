@@ -74,6 +74,11 @@ class Cluster:
         return f"<Cluster {self.name!r}: {len(self.graph)} vertices>"
 
 
+def as_cluster(value: Cluster | str | Path) -> Cluster:
+    """Return a cluster as it is, or the one of this file or bundled name; errors as `load_cluster`."""
+    return value if isinstance(value, Cluster) else load_cluster(value)
+
+
 def load_cluster(path_or_name: str | Path) -> Cluster:
     """Read a cluster from a file, or a bundled one by name; ``-`` is standard input.
 

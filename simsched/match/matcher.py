@@ -11,7 +11,9 @@ import numpy as np
 from simsched.errors import ConfigError, FormatError, SimschedError
 from simsched.formats.hostlist import Hostlist
 from simsched.formats.idset import Idset
+from simsched.formats.jobspec import as_jobspec
 from simsched.formats.rset import ResourceSet
+from simsched.graph.cluster import as_cluster
 from simsched.match import state
 from simsched.match.allocate import Availability, idle_cluster
 from simsched.match.choose import can_match, could_fit, select
@@ -73,8 +75,8 @@ class Matcher:
     def __init__(
         self, cluster: Cluster, policy: str | MatchPolicy = "first", rules: str = "rfc14", *, seed: int = 0
     ) -> None:
-        self.cluster = cluster
-        self.index = cluster.index
+        self.cluster = as_cluster(cluster)
+        self.index = self.cluster.index
         self.policy = find_policy(policy)
         self.rules = find_rules(rules)
         self.available = Availability(self.index)
@@ -98,6 +100,7 @@ class Matcher:
         RequestError
             if the jobspec cannot mean anything on this cluster.
         """
+        jobspec = as_jobspec(jobspec)
         request = self._compile(jobspec)
         idle = self._idle_but_down() if status else idle_cluster(self.index)
         try:
@@ -110,6 +113,7 @@ class Matcher:
 
     def feasible_now(self, jobspec: Jobspec) -> Outcome:
         """Say whether the jobspec would match in this state, without claiming anything."""
+        jobspec = as_jobspec(jobspec)
         request = self._compile(jobspec)
         found = self._answer(request, self.available, jobspec)
         return found if found is not None else self._refused(request, jobspec)
@@ -127,6 +131,7 @@ class Matcher:
         RequestError
             if the jobspec cannot mean anything on this cluster.
         """
+        jobspec = as_jobspec(jobspec)
         request = self._compile(jobspec)
         try:
             selection = select(request, self.available, self.policy, self._rng)
@@ -146,6 +151,7 @@ class Matcher:
         the earliest `start` and the R of that time; nothing is kept for it.  (Keeping it against
         other jobs is what queue policies do.)
         """
+        jobspec = as_jobspec(jobspec)
         found = self.match(jobspec, starttime=now)
         if not isinstance(found, Busy):
             return found

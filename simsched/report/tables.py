@@ -225,6 +225,8 @@ def load_run(directory: str | Path, *, name: str | None = None) -> Run:
     RunError : there is no such directory, it is not a run's, the run did not finish, or
         it was written by a newer layout than this version reads.
     """
+    if not isinstance(directory, str | Path):
+        raise RunError(f"{directory!r} is no path", expected="a run directory")
     path = Path(directory)
     if not path.exists():
         raise RunError("there is no such run directory", where=str(path))

@@ -87,8 +87,7 @@ def simulate(
         cluster, workload, config, allocations=allocations, eventlog=eventlog, sink=sink
     )
     engine.progress, engine.stop = progress, stop
-    if measure_from is not None and not any(job.submit >= measure_from for job in workload.jobs[-1:]):
-        raise ConfigError(f"no job is submitted from {measure_from:g} s on", where="from")
+    _refuse_times(workload, until, measure_from)
     files = [_input("cluster", cluster, inputs), _input("workload", workload, inputs)]
     if snapshots or resume is not None:
         _enter(engine, workload, identity_of(cluster, workload, config, files), snapshots, resume, until)
@@ -195,8 +194,19 @@ def _enter(
         refuse_time(until, begin, None, "the end of the run")
 
 
+def _refuse_times(workload: Workload, until: float | None, measure_from: float | None) -> None:
+    if until is not None:
+        refuse_time(until, 0, None, "the end of the run")
+    if measure_from is not None:
+        refuse_time(measure_from, 0, None, "measured")
+        if not any(job.submit >= measure_from for job in workload.jobs[-1:]):
+            raise ConfigError(f"no job is submitted from {measure_from:g} s on", where="from")
+
+
 def refuse_time(time: float, begin: float, end: float | None, what: str) -> None:
-    """Raise a `ConfigError` if a time lies outside what is played."""
+    """Raise a `ConfigError` if a time is none, or lies outside what is played."""
+    if not isinstance(time, int | float) or not 0 <= time < float("inf"):
+        raise ConfigError(f"{what} at {time!r}", expected="seconds from 0 on")
     if time < begin:
         raise ConfigError(f"{what} at {time:g} s", expected=f"a time from {begin:g} s on")
     if end is not None and time > end:
@@ -247,13 +257,14 @@ def make_config(**options: Any) -> RunConfig:
 
     from simsched.schedule.order import job_order
     from simsched.schedule.policies import queue_policy
+    from simsched.simulate.config_file import read_option
 
     known = [field.name for field in fields(RunConfig)]
     options = _lifted(options)
     for name in options:
         if name not in known:
             raise ConfigError(f"unknown option {name!r}", expected=", ".join(known))
-    config = RunConfig(**options)
+    config = RunConfig(**{name: read_option(name, value) for name, value in options.items()})
     find_policy(config.match_policy)
     queue_policy(config.queue_policy, config.queue_options)
     job_order(config.order)

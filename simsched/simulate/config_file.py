@@ -27,11 +27,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from simsched.errors import ConfigError
 from simsched.formats.text import load_document, read_text
-from simsched.simulate.outages import Failures, read_outages
+from simsched.simulate.outages import Failures, Outage, read_outages
 from simsched.simulate.queues import Queues
 
 if TYPE_CHECKING:
@@ -111,6 +112,36 @@ def _checked(name: str, value: Any, where: str) -> Any:
     if not isinstance(value, kind) or isinstance(value, bool):
         raise ConfigError(f"{value!r} is no value of {name}", where=where, expected=kind.__name__)
     return {k.replace("-", "_"): v for k, v in value.items()} if isinstance(value, dict) else value
+
+
+def read_option(name: str, value: Any) -> Any:
+    """Return the field of `RunConfig` that a value stands for, as Python callers may give it.
+
+    Queues, outages and failures may be given as a file has them, an epilog as a number or text.
+
+    Raises
+    ------
+    ConfigError, FormatError
+        For what is no such field's value.
+    """
+    if name == "queues" and not isinstance(value, Queues | None):
+        return Queues.from_dict(value)
+    if name == "failures" and not isinstance(value, Failures | None):
+        return _failures({"failures": value}, "simulate")
+    if name == "outages":
+        return _given_outages(value)
+    if name == "epilog" and not (isinstance(value, tuple) and len(value) == 2):
+        return parse_epilog(value, "epilog")
+    if name == "queue_options" and not isinstance(value, Mapping):
+        raise ConfigError(f"{value!r} are no options of a queue policy", expected="name → value")
+    return value
+
+
+def _given_outages(value: Any) -> tuple[Outage, ...]:
+    given = list(value) if isinstance(value, list | tuple) else value
+    if isinstance(given, list) and all(isinstance(outage, Outage) for outage in given):
+        return tuple(given)
+    return read_outages(given)
 
 
 def _failures(rest: dict[str, Any], where: str) -> Failures:

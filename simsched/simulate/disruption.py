@@ -86,13 +86,18 @@ class Disruption:
     def _on_failure(self, event: Event) -> None:
         """Let one target fail, and draw when it will be repaired."""
         assert self._failures is not None
-        if self._engine.is_over:
+        if self._engine.is_over or self._is_hopeless():
             return
         targets: Ints = event._value
         now = self._engine.now
         self._engine.clock.at(now + self._failures.repair(self._rng), DISRUPTION, self._on_repair, targets)
         self._take_down(FAILURE, targets, "node failure")
         self._engine.settle()
+
+    def _is_hopeless(self) -> bool:
+        """Whether jobs wait that nothing to come can start: all that is left are further failures."""
+        left = self._engine.clock._queue
+        return not self._engine.plan.held and all(call.callbacks == [self._on_failure] for *_, call in left)
 
     def _on_repair(self, event: Event) -> None:
         targets: Ints = event._value

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from simsched.errors import ConfigError, SimschedError
+from simsched.workload.job import Workload
 from simsched.workload.mapping import JobMap, Reading
 from simsched.workload.source import Source
 
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from simsched.formats.sss import Names
-    from simsched.workload.job import Workload
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +54,11 @@ READERS = {
     "sss": Format("sss_jobs", "read_sss", "text", "SSS Job Objects 3.1.0 (XML)"),
     "pbs": Format("pbs", "read_pbs", "lines", "PBS and Torque accounting logs"),
 }
+
+
+def as_workload(value: Workload | str | Path) -> Workload:
+    """Return a workload as it is, or the one of this file or bundled name; errors as `load_workload`."""
+    return value if isinstance(value, Workload) else load_workload(value)
 
 
 def load_workload(
@@ -104,6 +109,8 @@ def load_workload(
         constrain=_constrain(constrain),
         names=names,
     )
+    if limit is not None and (not isinstance(limit, int) or limit < 0):
+        raise ConfigError(f"the limit is {limit!r}", expected="a whole number of records from 0 on")
     reading.job_map()  # a bad map is refused before anything is read
     try:
         if folder:
@@ -125,7 +132,7 @@ def _as_given(error: SimschedError, name: str, given: str) -> SimschedError:
 
 
 def _resolve(path: str | Path) -> Path:
-    if str(path) != "-" and Path(path).is_dir():
+    if isinstance(path, str | Path) and str(path) not in ("", "-") and Path(path).is_dir():
         return Path(path)
     from simsched.bundled import resolve
 

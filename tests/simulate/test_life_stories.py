@@ -426,3 +426,15 @@ def test_runs_with_epilogs_and_failures_are_clean(tmp_path, policy):
     report = audit_run(found.save(tmp_path / "run"), cluster, workload(*jobs))
     assert report, str(report)
     assert set(found.jobs["result"]) <= {"COMPLETED", "TIMEOUT"}
+
+
+def test_jobs_that_only_failures_lie_before_end_the_run():
+    """n0 is out for good and B needs both nodes: no failure to come can help it, so the run is over."""
+    found = run(
+        machine(2),
+        job("A", 0, "slot=1/core", 3),
+        job("B", 1, "slot=2/core", 3),
+        outages=[{"ranks": "0", "start": 2}],
+        failures="mtbf=30d,mttr=4h",
+    )
+    assert results(found) == {"A": "COMPLETED", "B": "PENDING"}
