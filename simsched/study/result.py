@@ -101,6 +101,7 @@ class StudyResult:
         """
         import duckdb
 
+        from simsched.report.sql import answer
         from simsched.report.tables import glob_free
 
         with duckdb.connect() as con:
@@ -116,10 +117,9 @@ class StudyResult:
                             f"{name}_of_runs"
                         )
                         con.execute(f"create view {name} as {axes.format(name=f'{name}_of_runs')}")
-                answer: pd.DataFrame = con.execute(text).df()
             except duckdb.Error as error:
                 raise ConfigError(str(error), where="SQL") from None
-            return answer
+            return answer(con, text)
 
     def _axes_query(self) -> str:
         """Return the query that puts the axes before the columns of a table of all runs."""
