@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from simsched.report import human
 from simsched.report.summary import metric
 from simsched.study.spec import SEED, column
+from simsched.study.stats import interval
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -59,8 +60,16 @@ def plan_table(study: Study, limit: int) -> str:
     return "".join([*lines[: limit - 9], gap, *lines[limit - 9 :]])
 
 
+def _mean(values: Any, unit: str) -> str:
+    """Return the mean of a figure over the seeds, with half of its 95 % interval if there are several."""
+    found = interval(values, resamples=2000)
+    half = (found.high - found.low) / 2
+    mean = human.quantity(found.estimate, unit)
+    return f"{mean} ± {human.quantity(half, unit)}" if half > 0 else mean
+
+
 def summary(result: StudyResult) -> str:
-    """Return the mean of a few figures over the seeds, one line for each combination of the axes."""
+    """Return the means of a few figures over the seeds, one line for each combination of the axes."""
     frame = result.runs
     counts = result.record["counts"]
     if frame.empty:
@@ -71,13 +80,13 @@ def summary(result: StudyResult) -> str:
     groups: Any = frame.groupby(axes, sort=False) if axes else [((), frame)]
     for key, group in groups:
         labels = list(key) if isinstance(key, tuple) else [key]
-        figures = [human.quantity(float(group[name].mean()), metric(name).unit) for name in shown]
+        figures = [_mean(group[name].to_numpy(dtype=float), metric(name).unit) for name in shown]
         rows.append([*map(str, labels), *figures])
     more = len(rows) - MAX_GROUPS
     head = [*result.axes, *(name.replace("_", " ") for name in shown)]
     text = aligned(head, rows[:MAX_GROUPS])
     text += f"… {more} more combinations are in the report\n" if more > 0 else ""
     seeds = len(result.record["seeds"])
-    over = f", means of {seeds} seeds" if seeds > 1 and SEED in frame else ""
+    over = f", means of {seeds} seeds (± half the 95 % interval)" if seeds > 1 and SEED in frame else ""
     failed = f", {counts['failed']} failed" if counts["failed"] else ""
     return f"{text}{result.name}: {len(frame):,} of {counts['runs']:,} runs{failed}{over}\n"

@@ -57,7 +57,7 @@ def test_a_sweep_prints_means_and_is_silent_in_a_pipe(study, capsys):
     assert main(["sweep", "study.yaml", "-o", "out", "--workers", "0", "--no-report"]) == 0
     out, err = capsys.readouterr()
     assert out.splitlines()[0].startswith("queue-policy")
-    assert out.splitlines()[-1] == "waits: 4 of 4 runs, means of 2 seeds"
+    assert out.splitlines()[-1] == "waits: 4 of 4 runs, means of 2 seeds (± half the 95 % interval)"
     assert err == "written: out\n"
     assert json.loads((study / "out" / "study.json").read_text())["complete"] is True
     assert main(["sweep", "study.yaml", "-o", "out", "--workers", "0"]) == 2

@@ -48,6 +48,7 @@ def as_pattern(expected):
     return "".join(lines)
 
 
+@pytest.mark.slow
 def test_the_commands(tmp_path, monkeypatch, capsys):
     shutil.copy(REPOSITORY / "analysis" / "sweeps" / "first.yaml", tmp_path)
     monkeypatch.chdir(tmp_path)

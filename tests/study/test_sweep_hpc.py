@@ -15,6 +15,7 @@ from simsched.study.task import perform
 pytest.importorskip("executorlib")
 
 
+@pytest.mark.slow
 def test_runs_of_executorlib_are_the_same(tmp_path):
     tasks = small().tasks[:3]
     with open_executor(1, hpc="local") as workers:

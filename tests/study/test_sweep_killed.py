@@ -20,11 +20,11 @@ from simsched.study.sweep import sweep
 CONTENT = {
     "name": "killed",
     "cluster": {"recipe": RECIPE},
-    "workload": {"lublin": {"machine": 16, "jobs": 120, "load": 0.9}},
+    "workload": {"lublin": {"machine": 16, "jobs": 100, "load": 0.9}},
     "axes": {"queue-policy": ["fcfs", "easy", "conservative"], "load": [0.8, 1.0, 1.2]},
-    "seeds": 4,
+    "seeds": 3,
 }
-RUNS = 36
+RUNS = 27
 
 
 @pytest.fixture(scope="module")
@@ -140,5 +140,28 @@ def test_ctrl_c_keeps_what_is_done(tmp_path, reference):
     ]
     again = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert again.returncode == 0, again.stderr
-    assert again.stdout.endswith(f"killed: {RUNS} of {RUNS} runs, means of 4 seeds\n")
+    assert again.stdout.endswith(
+        f"killed: {RUNS} of {RUNS} runs, means of 3 seeds (± half the 95 % interval)\n"
+    )
     assert dataset(tmp_path / "out") == reference
+
+
+SCRIPT = """\
+import simsched as ss
+print("once")
+study = ss.study_from_dict({"cluster": "tiny", "workload": "first-steps"})
+print(ss.sweep(study, "out", workers=1, report=False))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("how", ["file", "stdin"])
+def test_a_script_needs_no_guard(tmp_path, how):
+    """Workers do not import the script that started them, so it runs once, wherever it comes from."""
+    (tmp_path / "script.py").write_text(SCRIPT)
+    command = [sys.executable, "script.py" if how == "file" else "-"]
+    done = subprocess.run(
+        command, cwd=tmp_path, input=SCRIPT, capture_output=True, text=True, check=False, timeout=120
+    )
+    assert done.stderr == ""
+    assert done.stdout == "once\n<Study study: 1 of 1 runs>\n"

@@ -219,6 +219,7 @@ def test_a_worker_that_is_killed_from_outside(tmp_path, reference):
         assert there == (reference[0] / "runs" / task.key / "row.json").read_bytes()
 
 
+@pytest.mark.slow
 def test_a_run_that_kills_its_worker_once_is_tried_again(tmp_path, reference, monkeypatch):
     key = small().tasks[3].key
     bent(monkeypatch, breaking.dying, str(tmp_path), key, 1)
