@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,7 @@ from simsched.cli.runs import _add_rules, _value
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from simsched.cli import Subparsers
     from simsched.study.answer import Answer
@@ -158,11 +159,8 @@ def _answered(args: argparse.Namespace, search: Callable[[dict[str, Any]], Answe
     if args.runs and not args.output:
         raise ConfigError("it is not said where the runs go", where="--runs", expected="-o DIR")
     target = Path(args.output) if args.output else None
-    if target is not None:
-        from simsched.study.keep import refuse_other
-
-        refuse_other(target)
-    answer = search(_ask(args))
+    with _place(target):
+        answer = search(_ask(args))
     print(_rendered(answer, args.format), end="")
     if target is not None:
         from simsched.study.keep import keep
@@ -170,6 +168,24 @@ def _answered(args: argparse.Namespace, search: Callable[[dict[str, Any]], Answe
         for path in keep(answer, target):
             sys.stderr.write(f"written: {path}\n")
     return 0 if answer else EXIT_NONE
+
+
+@contextmanager
+def _place(target: Path | None) -> Iterator[None]:
+    """Make the directory of the answer before the search; it goes again if nothing comes of it."""
+    if target is None:
+        yield
+        return
+    from simsched.study.keep import refuse_other
+
+    refuse_other(target)
+    target.mkdir(parents=True, exist_ok=True)
+    try:
+        yield
+    except BaseException:
+        with suppress(OSError):  # it may hold something
+            target.rmdir()
+        raise
 
 
 def _rendered(answer: Answer, kind: str) -> str:

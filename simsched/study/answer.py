@@ -44,7 +44,7 @@ class Seeds:
     """The seeds of a search: how many, the first, and how long the blocks of resampled traces are.
 
     `block` is None where nothing is resampled: one seed, a model, or a burst (all jobs are
-    submitted at one instant, so that there is nothing to draw and one seed is all there is).
+    submitted at one instant, so that there is nothing to draw).
     """
 
     count: int
@@ -129,7 +129,7 @@ class Answer:
         rows = []
         for trial in self.trials.values():
             for place in range(self.seeds.count):
-                figures = {str(t.figure): v[place] for t, v in trial.figures.items()}
+                figures = {str(t.figure): _finite(v[place]) for t, v in trial.figures.items()}
                 rows.append({
                     self.noun_column: self.axis.number(trial.value), "seed": self.seeds.first + place,
                     **figures, "infeasible": trial.infeasible, "meets": trial.met,
@@ -237,6 +237,10 @@ def _difference(found: Difference) -> dict[str, Any]:
         "equal": found.equal,
         "higher": found.higher,
     }
+
+
+def _finite(value: float) -> float:
+    return value if math.isfinite(value) else math.nan
 
 
 def _plain(value: float | None) -> float | int | None:

@@ -185,13 +185,35 @@ def _seeds(wish: Ask, base: Task) -> Seeds:
     workload = INPUTS.workload(base)
     if not len(workload):
         raise ConfigError("the workload has no job", where=base.workload.name, expected="some jobs")
+    if not model and "queues" not in base.options:
+        _check_queries(wish, workload)
     if wish.seeds == 1 or model:
         return Seeds(wish.seeds, wish.seed)
     block = block_of(workload) if wish.block is None else parse_duration(wish.block, where="--block")
     if block is None:
-        return Seeds(1, wish.seed, burst=True)
+        return Seeds(wish.seeds if _chance(base) else 1, wish.seed, burst=True)
     INPUTS.workload(seeded(base, 1, wish.block))  # a block that does not fit is refused at once
     return Seeds(wish.seeds, wish.seed, block)
+
+
+def _check_queries(wish: Ask, workload: Workload) -> None:
+    """Refuse a target of jobs that the workload does not have."""
+    from simsched.workload.query import parse_query
+
+    for target in parse_targets(wish.targets):
+        if target.figure.query and not any(map(parse_query(target.figure.query), workload.jobs)):
+            raise ConfigError(
+                "the workload has no such job", where=str(target), expected="a query that some meet"
+            )
+
+
+def _chance(base: Task) -> bool:
+    """Whether a run draws at random even if its demand is given."""
+    from simsched.study.run_task import options_of
+
+    options = options_of(base)
+    epilog = options.get("epilog", (0, 0))
+    return bool(options.get("failures")) or options.get("match_policy") == "random" or epilog[0] != epilog[1]
 
 
 def load_steps(by: str, load: float) -> tuple[str, ...]:

@@ -47,7 +47,8 @@ class Trial:
     Attributes
     ----------
     value : the number that was tried.
-    figures : target → the value of its figure with each seed, in the order of the seeds.
+    figures : target → the value of its figure with each seed, in the order of the seeds; NaN if it
+        cannot be computed, infinite if no job of that seed is of the target's query.
     fails : the targets that it does not meet.
     infeasible : jobs that can never run there (of the first seed); with any, nothing was simulated
         unless that is allowed.
@@ -172,10 +173,10 @@ class Bench:
 
 
 def _value(target: Target, row: Row) -> float:
-    """Return the figure of a target; where no job is of its query nothing breaks the bound."""
+    """Return the figure of a target; where no job is of its query, the infinity that breaks no bound."""
     value = row.metrics[str(target.figure)]
     if target.figure.query and math.isnan(value) and not row.metrics[str(count_of(target))]:
-        return target.bound if target.relation.endswith("=") else math.nan
+        return -math.inf if target.relation[0] == "<" else math.inf
     return value
 
 

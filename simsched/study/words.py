@@ -210,7 +210,8 @@ def _jobs(answer: Answer) -> list[str]:
 def _seeds(answer: Answer) -> list[str]:
     seeds = answer.seeds
     if seeds.burst:
-        return ["all jobs are submitted at one instant: there is nothing to resample, and one seed is all"]
+        same = "all jobs are submitted at one instant: there is nothing to resample"
+        return [f"{same}, and seeds differ in failures and choices alone" if seeds.count > 1 else same]
     if seeds.count == 1:
         return ["one seed: nothing is known of chance"]
     met = CRITERIA[answer.rule.criterion]

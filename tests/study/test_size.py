@@ -6,6 +6,7 @@ import json
 import math
 from functools import cache
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -174,7 +175,27 @@ def test_targets_of_some_jobs():
     assert sized(machine(2), jobs, "max_wait[user == ann]<=0").value == 4
     assert sized(machine(2), jobs, "max_wait[queue=debug]<=0").value == 8
     assert sized(machine(2), jobs, "max_wait[queue=debug]<=3m").value == 5
-    assert sized(machine(2), jobs, "max_wait[user == nobody]<=0").value == 1
+    with pytest.raises(ConfigError, match="the workload has no such job"):
+        sized(machine(2), jobs, "max_wait[user == nobody]<=0")
+
+
+def test_a_resample_without_such_jobs_breaks_no_bound():
+    """One job of `rare` in a hundred: with some seed there is none."""
+    jobs = stream(100, 60, 240)
+    rare = Workload((*jobs.jobs[:50], msgspec.structs.replace(jobs.jobs[50], user="rare"), *jobs.jobs[51:]))
+    answer = sized(machine(2), rare, "max_wait[user == rare]<=1m", seeds=6, least=2, checks=0)
+    values = answer.chosen.figures[answer.rule.targets[0]]
+    assert -math.inf in values
+    assert values[0] >= 0
+    assert "Infinity" not in answer.to_json()
+    assert not answer.frame.isin([math.inf, -math.inf]).any(axis=None)
+
+
+def test_seeds_of_a_burst_differ_where_the_run_draws():
+    answer = sized(machine(3), burst(12), "max_wait<=2h", seeds=3, options={"failures": "mtbf=1h,mttr=30m"})
+    assert answer.seeds.count == 3
+    assert "seeds differ in failures and choices alone" in answer.notes[-1]
+    assert len({row for trial in answer.trials.values() for row in trial.figures.values()}) > 1
 
 
 def test_headroom_of_a_stream():

@@ -102,6 +102,8 @@ def test_the_rules_of_the_simulation_count(inputs, capsys):
         (("--target", "max_wait<=0", "--config", "nowhere.toml"), "nowhere.toml"),
         (("--target", "max_wait<=0", "--warm-up", "soon"), "--warm-up"),
         (("--target", "max_wait<=0", "--runs"), "--runs: it is not said where the runs go"),
+        (("--target", "max_wait[user=zed]<=0"), "max_wait[user == zed]<=0d: the workload has no such job"),
+        (("--target", "max_wait<=0", "-o", "jobs.jsonl/x"), "jobs.jsonl/x: Not a directory"),
         (("--target", "max_wait<=0", "-o", "."), "this directory holds something else"),
         (("--target", "max_wait<=0", "-o", "jobs.jsonl"), "this is a file"),
         (("--target", "max_wait<=0", "-t", "turn(1)"), "unknown transform"),
@@ -114,6 +116,11 @@ def test_wrong_input_is_status_2(inputs, capsys, arguments, message):
     assert message in err
     assert "Traceback" not in err
     assert out == ""
+
+
+def test_a_search_that_fails_leaves_no_directory(inputs, capsys):
+    assert size("--target", "max_wait<=0", "-o", "new", workload="empty.swf") == 2
+    assert not (inputs / "new").exists()
 
 
 def test_empty_input_is_status_2(inputs, capsys):
