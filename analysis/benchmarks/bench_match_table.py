@@ -10,7 +10,7 @@ is filled by one large request of the same content (and one more match that is n
 
 Every figure is the median in microseconds of CPU time of one `Matcher.match` with its claim.  *full* is the
 no (`Busy`) on the full machine, *never* the no (`Infeasible`) to more copies than the machine ever holds,
-*too large* the no to copies that no node can host; each asked as it was never asked before (policy `first`).
+*too large* the no to copies that no node can host; each asked for the first time (first policy).
 *bare* is the baseline of the same process: first fit in NumPy, one array of free units a resource over all
 nodes, which are read to the end every time; no unit ids, no claims of vertices, nothing but whole numbers.
 
@@ -221,7 +221,7 @@ def measure(nodes, kind, policies):
             row = {"nodes": nodes, "kind": kind, "request": case.name, "bare": bare(nodes, case)}
             for policy in policies:
                 row[policy], matcher = with_policy(cluster, case, policy)
-                if policy == "first":
+                if policy == policies[0]:
                     row["full"], row["never"], row["too large"] = negatives(matcher, case)
                 del matcher
                 gc.collect()

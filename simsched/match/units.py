@@ -55,18 +55,50 @@ class _Rows(NamedTuple):
 def _free_rows(pool: PoolType, targets: Ints, avail: Availability, *, highest: bool) -> tuple[_Rows, int]:
     """Return the free unit ids of each target, in the order they are taken, and the longest's length."""
     low, high = avail.index.interval(avail.index.target_type, pool.name)
+    some, place = _alike(pool, targets, avail)
     lists: dict[tuple[int, ...], int] = {}
-    known: dict[object, int] = {}
     which = []
-    for target in targets.tolist():
+    for target in some.tolist():
         banks = (target,) if pool.aligned else range(int(low[target]), int(high[target]))
-        key = tuple((pool.ids[bank], avail.free_mask(pool, bank)) for bank in banks)
-        number = known.get(key)
-        if number is None:
-            ids = tuple(sorted((unit for k in key for unit in _free_ids(*k)), reverse=highest))
-            number = known[key] = lists.setdefault(ids, len(lists))
-        which.append(number)
-    return _Rows(list(lists), np.array(which, dtype=np.int64)), max(map(len, lists), default=0) or 1
+        free = [unit for bank in banks for unit in _free_ids(pool.ids[bank], avail.free_mask(pool, bank))]
+        which.append(lists.setdefault(tuple(sorted(free, reverse=highest)), len(lists)))
+    longest = max(map(len, lists), default=0) or 1
+    return _Rows(list(lists), np.array(which, dtype=np.int64)[place]), longest
+
+
+def _alike(pool: PoolType, targets: Ints, avail: Availability) -> tuple[Ints, Ints]:
+    """Return targets that stand for all of equal free units, and which of them stands for each target."""
+    index = avail.index
+    assert avail.partial is not None
+    store = avail.partial[pool.name]
+    view = index.beneath(index.target_type, pool.name, targets)
+    if isinstance(store, dict) or not (pool.aligned or view.fan):
+        return targets, np.arange(len(targets))
+    banks = (
+        targets[:, None]
+        if pool.aligned or view.ordinals is None
+        else view.ordinals.reshape(-1, view.fan or 1)
+    )
+    number = np.zeros(len(targets), dtype=np.int64)
+    for column in banks.T:
+        free = np.where(avail.free[pool.name][column] > 0, store[column], np.uint64(0))
+        state = np.unique(free, return_inverse=True)[1]
+        kinds = _id_kinds(pool, index)
+        state = state * (int(kinds.max()) + 1) + kinds[column]
+        number = np.unique(number * (int(state.max()) + 1) + state, return_inverse=True)[1]
+    _, first, place = np.unique(number, return_index=True, return_inverse=True)
+    return targets[first], place
+
+
+def _id_kinds(pool: PoolType, index: Index) -> Ints:
+    """Return a number for each bank, equal where the unit ids are."""
+    key = f"kinds of ids of {pool.name}"
+    found: Ints | None = index.memo.get(key)
+    if found is None:
+        known: dict[Idset, int] = {}
+        kinds = [known.setdefault(ids, len(known)) for ids in pool.ids]
+        found = index.memo[key] = np.array(kinds, dtype=np.int64)
+    return found
 
 
 def _free_ids(ids: Idset, mask: int) -> Iterator[int]:
