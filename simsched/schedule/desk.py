@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import numpy as np
 
@@ -25,12 +25,8 @@ if TYPE_CHECKING:
     Integers = npt.NDArray[np.int64]
 
 
-class Start(NamedTuple):
-    """One job that the pass started, on what, and whether it passed a waiting job."""
-
-    job: int
-    selection: Selection
-    backfilled: bool
+Start: TypeAlias = "tuple[int, Selection, bool]"
+"""One job that the pass started, on what, and whether it passed a waiting job."""
 
 
 class QueuePolicy(Protocol):
@@ -49,7 +45,7 @@ class Desk:
     """
 
     __slots__ = (
-        *("_failed", "_policy", "_rng", "_single", "_total"),
+        *("_closes", "_failed", "_policy", "_rng", "_single", "_total"),
         *("book", "calendar", "moved", "now", "plan", "released", "started", "waiting"),
     )
 
@@ -73,6 +69,7 @@ class Desk:
         self._single = book.single or ""
         self._total = plan.available.total
         self.calendar = calendar or Calendar()
+        self._closes = bool(self.calendar)
         self._policy = find_policy(match_policy)
         asked = {id(request): request for request in book.requests if request is not None}.values()
         plan.counts_only = not self._policy.each_copy and not any(r.names_units for r in asked)
@@ -90,13 +87,13 @@ class Desk:
         if kind in self._failed:
             return None
         selection = self.match(job)
-        if selection is None and not self.calendar:
+        if selection is None and not self._closes:
             self._failed.add(kind)
         return selection
 
     def match(self, job: int) -> Selection | None:
         """Match the job on what is available now, without a look at what failed before."""
-        if self.calendar:
+        if self._closes:
             return self.seek_at(job, self.plan.available, self.now)
         return self.seek(self.request(job), self.plan.available)
 
@@ -146,7 +143,7 @@ class Desk:
 
     def seek_at(self, job: int, available: Availability, time: float) -> Selection | None:
         """Match a job that would start at `time` on what is available then, closures considered."""
-        if self.calendar:
+        if self._closes:
             available = self.calendar.within(available, time, time + self.book.durations[job])
         return self.seek(self.request(job), available)
 
@@ -156,7 +153,7 @@ class Desk:
             selection = with_units(selection, self.plan.available, highest=self._policy.highest)
         self.waiting.remove(job)
         self.plan.claim(job, selection, self.now + self.book.durations[job])
-        self.started.append(Start(job, selection, backfilled))
+        self.started.append((job, selection, backfilled))
 
     def open(self, now: float) -> None:
         """Begin a pass at `now`."""

@@ -8,10 +8,11 @@ has the ends that come before their time.)
 
 from __future__ import annotations
 
-from heapq import heappush
+from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Any
 
 from simpy import Environment
+from simpy.core import EmptySchedule
 from simpy.events import Event
 
 if TYPE_CHECKING:
@@ -36,6 +37,14 @@ class Clock(Environment):
     def at(self, time: float, order: int, callback: Callable[[Event], None], value: Any = None) -> None:
         """Call `callback(event)` at `time` (seconds), with `event.value` = `value`."""
         heappush(self._queue, (time, order, next(self._eid), Call(callback, value)))  # type: ignore[misc]
+
+    def step(self) -> None:
+        """Process the next event; each is one call, and none fails."""
+        try:
+            self._now, _, _, event = heappop(self._queue)
+        except IndexError:
+            raise EmptySchedule from None
+        event.callbacks[0](event)
 
     def last_of_instant(self) -> bool:
         """Whether no further event waits at the present time."""

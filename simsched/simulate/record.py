@@ -59,19 +59,20 @@ class Recorder:
         self._pools = tuple(pools)
         self._rows = array("d")  # the timeline, row after row: eight bytes a number
         self._width = 5 + len(self._pools)
+        self._noted = NEVER  # the time of the last row
         self.down: list[tuple[float, dict[str, int]]] = []
 
     def begin(self, job: int, now: float, selection: Selection, backfilled: bool) -> None:
         """Note that a job started on `selection`."""
         self.start[job] = now
         self.result[job] = RUNNING
-        counts = selection.counts
-        self.counts[job] = (
-            len(selection.targets),
-            counts.get("core", 0),
-            counts.get("gpu", 0),
-            selection.slots,
-        )
+        cores = gpus = 0
+        for draw in selection.held:
+            if draw.type == "core":
+                cores = draw.amount
+            elif draw.type == "gpu":
+                gpus = draw.amount
+        self.counts[job] = (len(selection.targets), cores, gpus, selection.slots)
         if backfilled:
             self.backfilled[job] = 1
         if self.log is not None:
@@ -110,12 +111,13 @@ class Recorder:
     def tick(self, now: float, plan: Plan, queued: int, demand: int) -> None:
         """Note the state after the pass at `now`; a second pass at one instant replaces the first."""
         rows = self._rows
-        if rows and rows[-self._width] == now:
+        if now == self._noted:
             del rows[-self._width :]
+        self._noted = now
         if not plan.all_up or self.down:
             self._note_down(now, plan)
-        free = map(plan.available.total.__getitem__, self._pools)
-        rows.extend((now, queued, demand, len(plan.held), plan.idle, *free))
+        rows.extend((now, queued, demand, len(plan.held), plan.idle))
+        rows.extend(map(plan.available.total.__getitem__, self._pools))
 
     def _note_down(self, now: float, plan: Plan) -> None:
         """Note what is neither free nor in use: units on targets that are down."""
