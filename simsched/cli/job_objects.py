@@ -98,6 +98,7 @@ def workload_lines(args: argparse.Namespace, text: str, where: str, kind: str) -
     from pathlib import Path
 
     from simsched.bundled import plain_name
+    from simsched.cli.reading import tell_warnings
     from simsched.formats.requests import is_xml
     from simsched.workload.mapping import Reading
     from simsched.workload.save import lines_of
@@ -109,8 +110,7 @@ def workload_lines(args: argparse.Namespace, text: str, where: str, kind: str) -
         )
     name = "" if args.file == "-" else plain_name(Path(args.file))
     workload = read_sss(text, Reading(source=where, name=name, names=_names(args.cluster)))
-    for note in filter(None, workload.header.get("Note", "").split("\n")):
-        sys.stderr.write(f"simsched: warning: {note}\n")
+    tell_warnings(workload)
     return lines_of(workload, kind)
 
 

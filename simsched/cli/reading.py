@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -74,8 +75,17 @@ def read_workloads(
         )
         for name in names
     ]
+    for part in parts:
+        tell_warnings(part)
     workload = parts[0] if len(parts) == 1 else merge(parts)
     return apply_steps(workload, args.transform, generator(args)) if args.transform else workload
+
+
+def tell_warnings(workload: Workload) -> None:
+    """Print what Job Objects say under the awareness policy Warn and nobody here can do (R12)."""
+    notes = workload.header.get("Note", "") if workload.kind == "sss" else ""
+    for note in filter(None, notes.split("\n")):
+        sys.stderr.write(f"simsched: warning: {note}\n")
 
 
 def names_of(cluster: Cluster) -> Names:

@@ -165,3 +165,15 @@ def test_op_match_is_a_pattern_too(run, tmp_path):
     _, out, _ = run("convert", path, "--to", "jobspec", "--cluster", "colony")
     assert str(Jobspec.from_dict(load_yaml(out)).constraint) == "host:fr15n[01-02]"
     assert run("workload", "show", path, "--cluster", "colony")[0] == 0
+
+
+@pytest.mark.parametrize(
+    "words", ["run tiny {} --quiet -o {}.run", "workload show {}", "workload convert {}"]
+)
+def test_a_warning_reaches_whoever_reads_the_jobs(run, tmp_path, words):
+    """The document, section 9: under Warn the requestor must be told what is not understood."""
+    path = tmp_path / "jobs.xml"
+    path.write_text(JOB.format(policy=' awarenessPolicy="Warn"', own=""))
+    status, _, err = run(*words.replace("{}", str(path)).split())
+    assert status == 0
+    assert f"simsched: warning: {path.name}:5:3: Deadline: no policy here plans for deadlines\n" in err
