@@ -116,8 +116,8 @@ class Recorder:
         self._noted = now
         if not plan.all_up or self.down:
             self._note_down(now, plan)
-        rows.extend((now, queued, demand, len(plan.held), plan.idle))
-        rows.extend(map(plan.available.total.__getitem__, self._pools))
+        free = map(plan.available.total.__getitem__, self._pools)
+        rows.fromlist([now, queued, demand, len(plan.held), plan.idle, *free])
 
     def _note_down(self, now: float, plan: Plan) -> None:
         """Note what is neither free nor in use: units on targets that are down."""
