@@ -182,8 +182,8 @@ class _Trial:
             state.set_status(down, up=True)
             if self.works(self.jobspec, state):
                 kind = self.avail.index.target_type
-                names = f"{kind}s that are down" if len(down) > 1 else f"{kind} that is down"
-                yield Change(kind="status", text=f"with the {len(down)} {names} up")
+                names = f"{len(down)} {kind}s that are down" if len(down) > 1 else f"{kind} that is down"
+                yield Change(kind="status", text=f"with the {names} back up")
 
     def later(
         self, holders: Mapping[int | str, Selection], ends: Mapping[int | str, float]
@@ -199,7 +199,7 @@ class _Trial:
                 low = middle + 1
         if low < len(order):
             last = order[low]
-            yield Change(kind="time", text=f"at {clock(ends[last])}, when {last} ends", value=ends[last])
+            yield Change(kind="time", text=f"at {clock(ends[last])}, when job {last} ends", value=ends[last])
 
 
 def _after(avail: Availability, ended: list[Selection]) -> Availability:

@@ -174,7 +174,7 @@ class Funnel:
             parts.append(_SHORT[broke.name].format(holds=broke.holds, note=broke.note))
         elif self.held_by:
             parts.append("the rest is taken")
-        if self.binding and self.binding != self.path.rpartition("/")[2]:
+        if self._is_limited and self.binding != self.path.rpartition("/")[2]:
             parts.append(f"limited by {self.binding}")
         return ", ".join(parts)
 
@@ -184,11 +184,17 @@ class Funnel:
             lines.append(f"  {self.type}: {' → '.join(map(str, self._telling()))}")
         if self.note:
             lines.append(f"  {self.note}")
-        if self.binding and self.binding != self.type:
+        if self._is_limited and self.binding != self.type:
             lines.append(f"  limited by {self.binding}")
         if self.held_by:
             lines.append(f"  held by {self._holders()}")
         return "\n".join(lines)
+
+    @property
+    def _is_limited(self) -> bool:
+        """Whether a resource is to blame, and not a constraint or an id that nothing satisfies."""
+        broke = self.broke_at
+        return bool(self.binding) and not (broke and broke.name in (CONSTRAINT, ID) and not broke.left)
 
     def _telling(self) -> list[Step]:
         """Return the steps worth a word: the first, the last, and those that filter something."""
@@ -203,7 +209,7 @@ class Funnel:
         for holder in self.held_by[:SHOWN]:
             units = f" ({holder.units} {self.binding})" if self.binding and holder.units else ""
             until = f" until {clock(holder.until)}" if holder.until is not None else ""
-            words.append(f"{holder.id}{units}{until}")
+            words.append(f"job {holder.id}{units}{until}")
         more = len(self.held_by) - SHOWN
         return ", ".join(words) + (f" and {more} more" if more > 0 else "")
 

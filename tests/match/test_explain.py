@@ -133,7 +133,6 @@ NEVER = [
         no node has the property ssd; there are: amd-mi50, amd-mi50@gpu, batch, debug
         slot: 2 needed, 0 to be had
           node: 4 exist (hold 16) → 0 with ssd → 0 fit core
-          limited by core
         would do: without the constraint ssd
         """,
     ),
@@ -314,9 +313,9 @@ def test_busy_names_who_holds_it_and_when_it_ends(tiny):
         slot: 4 needed, 1 to be had
           node: 4 exist (hold 8) → 1 idle enough (hold 2) → 1 fit core=2
           limited by core
-          held by 1 (10 core) until 100 s, 2 (4 core) until 60 s
+          held by job 1 (10 core) until 100 s, job 2 (4 core) until 60 s
         would do: slot=1 instead of 4
-        would do: at 100 s, when 1 ends
+        would do: at 100 s, when job 1 ends
         """)
     assert answer.reasons.short() == "slot: 4 needed, 1 to be had, the rest is taken, limited by core"
     assert json.loads(json.dumps(answer.to_dict())) == {
@@ -344,7 +343,7 @@ def test_busy_names_who_holds_it_and_when_it_ends(tiny):
             ],
             "would_do": [
                 {"kind": "count", "text": "slot=1 instead of 4", "path": "slot", "value": 1},
-                {"kind": "time", "text": "at 100 s, when 1 ends", "value": 100},
+                {"kind": "time", "text": "at 100 s, when job 1 ends", "value": 100},
             ],
         },
     }
@@ -357,7 +356,7 @@ def test_whole_nodes_that_somebody_shares(tiny):
     assert str(answer.reasons) == story("""
         slot/node: 2 needed, 0 to be had
           node: 4 exist → 0 idle enough → 0 fit
-          held by 1
+          held by job 1
         """)
 
 
@@ -368,7 +367,7 @@ def test_what_is_down(tiny):
         slot/node: 3 needed, 2 to be had
           node: 4 exist → 2 up → 2 fit
         would do: slot=2 instead of 3
-        would do: with the 2 nodes that are down up
+        would do: with the 2 nodes that are down back up
         """)
     assert isinstance(matcher.satisfiable(JOBSPEC("slot=3/node"), status=True), ss.Infeasible)
     assert isinstance(matcher.satisfiable(JOBSPEC("slot=3/node")), ss.Matched)
@@ -381,7 +380,7 @@ def test_a_policy_of_whole_nodes(four):
         slot: 1 needed, 0 to be had
           node: 4 exist (hold 16) → 0 idle enough → 0 fit core
           limited by core
-          held by 1 (16 core)
+          held by job 1 (16 core)
         """)
     shared = ss.Matcher(four)
     shared.match(JOBSPEC("slot=13/core"))
