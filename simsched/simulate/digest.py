@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from simsched.graph.resource_graph import CONTAINMENT
+from simsched.workload.job import Job
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from simsched.graph.cluster import Cluster
     from simsched.simulate.config import RunConfig
-    from simsched.workload.job import Job
 
 _encode = JSONEncoder(sort_keys=True, separators=(",", ":"), default=str).encode
 
@@ -46,17 +46,18 @@ def _take(found: Any, values: Iterable[Any]) -> None:
         found.update(str(len(part)).encode() + b":" + part)
 
 
-def jobs_digest(jobs: Iterable[Job]) -> str:
+def jobs_digest(jobs: Sequence[Job]) -> str:
     """Return the SHA-256 of all jobs, their requests included."""
     found = sha256()
     requests: dict[int, int] = {}
-    for job in jobs:
-        number = requests.get(id(job.jobspec))
-        if number is None:
-            number = requests[id(job.jobspec)] = len(requests)
-            found.update(_encode(job.jobspec.to_dict()).encode())
-        fields = [getattr(job, name) for name in job.__struct_fields__ if name != "jobspec"]
-        found.update(_encode([number, *fields]).encode() + b"\n")
+    specs = {id(job.jobspec): job.jobspec for job in jobs}
+    for number, (key, spec) in enumerate(specs.items()):
+        requests[key] = number
+        _take(found, [spec.to_dict()])
+    _take(found, [[requests[id(job.jobspec)] for job in jobs]])
+    for name in Job.__struct_fields__:
+        if name != "jobspec":
+            _take(found, [name, [getattr(job, name) for job in jobs]])
     return found.hexdigest()
 
 

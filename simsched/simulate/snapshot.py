@@ -96,7 +96,7 @@ def write_snapshot(
     work = target.with_name(f".{target.name}.{os.getpid()}.writing")
     try:
         raw = work.open("wb")
-        packed = gzip.GzipFile("", "wb", fileobj=raw, mtime=0) if target.suffix == ".gz" else raw
+        packed = gzip.GzipFile("", "wb", 1, raw, mtime=0) if target.suffix == ".gz" else raw
         try:
             for piece in _pieces(engine, workload, time, identity):
                 packed.write(piece)

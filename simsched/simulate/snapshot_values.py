@@ -38,6 +38,7 @@ OBJECTS: dict[type, frozenset[str]] = {
     NoReservation: frozenset(),
 }
 _NAMED = {kind.__name__: kind for kind in OBJECTS}
+_SIMPLE = frozenset({int, str, bool, type(None)})
 _KINDS = {"i": "ints", "u": "words", "f": "floats", "b": "bools"}
 
 
@@ -87,8 +88,19 @@ class Codec:
         if isinstance(value, float):
             return value if isfinite(value) else {"float": str(value)}
         if isinstance(value, list):
-            return [self.plain(item) for item in value]
+            return self._listed(value)
         return self._tagged(value)
+
+    def _listed(self, values: list[Any]) -> Any:
+        """Return a list; a table of whole numbers as one row of them, since there may be very many."""
+        if values and set(map(type, values)) == {tuple}:
+            widths, kinds = set(map(len, values)), {type(item) for row in values for item in row}
+            if len(widths) == 1 and kinds == {int}:
+                return {"table": [widths.pop(), *(item for row in values for item in row)]}
+        return [
+            item if type(item) in _SIMPLE or (type(item) is float and isfinite(item)) else self.plain(item)
+            for item in values
+        ]
 
     def _tagged(self, value: Any) -> Any:
         kind = type(value)
@@ -117,7 +129,9 @@ class Codec:
             If it stands for none.
         """
         if isinstance(plain, list):
-            return [self.value(item) for item in plain]
+            return [
+                item if type(item) in _SIMPLE or type(item) is float else self.value(item) for item in plain
+            ]
         if not isinstance(plain, dict):
             return plain
         ((tag, content),) = plain.items()
@@ -167,6 +181,11 @@ def _bools(values: list[bool]) -> Any:
     return np.array(values, dtype=np.bool_)
 
 
+def _table(values: list[int]) -> list[tuple[int, ...]]:
+    width, *items = values
+    return list(zip(*[iter(items)] * width, strict=True))
+
+
 _OUT: tuple[tuple[type, str, Callable[[Any], Any]], ...] = (
     (tuple, "tuple", list),
     (dict, "map", lambda value: [[key, item] for key, item in value.items()]),
@@ -179,6 +198,7 @@ _OUT: tuple[tuple[type, str, Callable[[Any], Any]], ...] = (
 )
 _IN: dict[str, Callable[[Any], Any]] = {
     "float": float,
+    "table": _table,
     "tuple": tuple,
     "map": lambda pairs: {key: value for key, value in pairs},  # noqa: C416 (keys may be tuples)
     "set": set,
