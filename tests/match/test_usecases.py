@@ -53,7 +53,7 @@ GETS = {
     "2.9": (1, [("0", WHOLE)]),
 }
 
-#: (case, its shape with more of it where one copy would fit, a cluster) → why it never runs there.
+#: (case, its shape with more of it where one copy would fit, a cluster and a constraint) → why it never runs there.
 NEVER = {
     ("1.1", "slot=8/node", "jgf4"): "slot/node: 8 needed, 4 to be had, the whole cluster, idle, holds 4",
     ("1.2", "slot=6-30/node", "jgf4"): "slot/node: 6 needed, 4 to be had, the whole cluster, idle, holds 4",
@@ -75,6 +75,13 @@ NEVER = {
         "jgf4",
     ): "slot/node: 9 needed, 4 to be had, the whole cluster, idle, holds 4",
     ("2.1", "slot=5/node", "tiny"): "slot/node: 5 needed, 4 to be had, the whole cluster, idle, holds 4",
+    ("2.2", "slot=4/node", "tiny debug"): "slot/node: 4 needed, 1 to be had, what has debug holds 1",
+    ("2.8", "slot/node", "tiny nosuch"): "slot/node: 1 needed, 0 to be had, what has nosuch holds 0",
+    (
+        "2.9",
+        "slot/node/core=5",
+        "tiny",
+    ): "slot/node: 1 needed, 0 to be had, the whole cluster, idle, holds 0, limited by core",
     ("2.3", CASES["2.3"], "tiny"): "slot: 10 needed, 8 to be had, the whole cluster, idle, holds 8, "
     "limited by core",
     ("2.4", CASES["2.4"], "jgf4"): "node: 1 needed, 0 to be had, the whole cluster, idle, holds 0, "
@@ -103,7 +110,9 @@ def test_each_case_is_matched_on_the_cluster_that_holds_it(case, center):
 
 @pytest.mark.parametrize(("case", "shape", "cluster"), NEVER)
 def test_each_case_is_explained_on_a_cluster_that_cannot_hold_it(case, shape, cluster):
-    answer = ss.Matcher(ss.load_cluster(cluster)).satisfiable(ss.Jobspec.from_shape(shape))
+    name, _, constraint = cluster.partition(" ")
+    jobspec = ss.Jobspec.from_shape(shape, constraint=constraint or None)
+    answer = ss.Matcher(ss.load_cluster(name)).satisfiable(jobspec)
     assert isinstance(answer, ss.Infeasible)
     assert answer.reasons.short() == NEVER[case, shape, cluster]
 
