@@ -266,3 +266,15 @@ def test_a_record_left_out_may_bear_the_id_of_a_job(honest):
     dropped = {**rows[0], "result": "DROPPED", "start": None, "end": None, "reason": "job id occurs twice"}
     assert check(lines, [*rows, dropped]).faults == []
     assert check(lines, [dropped, *rows[1:]]).faults != []
+
+
+def test_a_job_that_never_ends_is_dropped_by_the_run_and_no_fault(tmp_path):
+    """Neither a run time nor a duration is known: its row says so, and it has no allocation."""
+    jobs = [job("A", 0, "slot=1/core", 5), job("X", 0, "slot=1/core", None, None)]
+    result = run(MACHINE, *jobs)
+    assert dict(zip(result.jobs["id"], result.jobs["result"], strict=True)) == {
+        "A": "COMPLETED",
+        "X": "DROPPED",
+    }
+    report = audit_run(result.save(tmp_path / "run"), MACHINE, workload(*jobs))
+    assert report, str(report)
