@@ -86,6 +86,11 @@ def new_figure(width: float = 8.0, height: float = 4.0):
     return Figure(figsize=(width, height), layout="constrained")
 
 
+def key(axes, columns: int = 4) -> None:
+    """Say above the axes what the lines are, where nothing can lie beneath."""
+    axes.legend(frameon=False, fontsize=8, ncols=columns, loc="lower left", bbox_to_anchor=(0, 1))
+
+
 def tidy(axes, x: str, y: str, title: str = "") -> None:
     """Label the axes with their units and take away what is not needed."""
     axes.set_xlabel(x)

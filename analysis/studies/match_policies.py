@@ -6,7 +6,7 @@ import msgspec
 import numpy as np
 
 import simsched as ss
-from analysis.studies.common import CYCLE, QUICK, Page, new_figure, scratch, simsched, tidy
+from analysis.studies.common import CYCLE, QUICK, Page, key, new_figure, scratch, simsched, tidy
 from simsched.report import human
 from simsched.report.compare import compare
 from simsched.report.metrics import measured
@@ -146,8 +146,13 @@ def over_time(runs):
         axes.stairs(GPUS * idle, (edges - edges[0]) / 86400, color=colour, label=name, baseline=None)
     tidy(axes, "time since the first submission (days)", "gpus on idle nodes")
     axes.set_ylim(bottom=0)
-    axes.legend(frameon=False, fontsize=8, ncols=5, loc="upper right")
+    key(axes, 5)
     return figure
+
+
+def in_hours(waits):
+    """Waits in hours."""
+    return {name: seconds / 3600 for name, seconds in waits.items()}
 
 
 def bars(broken, waits):
@@ -155,10 +160,11 @@ def bars(broken, waits):
     figure = new_figure(6, 3.8)
     axes = figure.add_subplot()
     for (name, x), colour in zip(broken.items(), CYCLE, strict=False):
-        axes.plot(100 * x, waits[name] / 3600, "o", color=colour, ms=9)
-        axes.annotate(
-            name, (100 * x, waits[name] / 3600), xytext=(7, 5), textcoords="offset points", fontsize=9
-        )
+        at = (100 * x, waits[name] / 3600)
+        axes.plot(*at, "o", color=colour, ms=9)
+        below = any(y < at[1] and abs(100 * broken[n] - at[0]) < 5 for n, y in in_hours(waits).items())
+        place = (7, 6) if below else (7, -13)
+        axes.annotate(name, at, xytext=place, textcoords="offset points", fontsize=9)
     tidy(axes, "free gpus on partly used nodes (%)", "mean wait of whole-node jobs (h)")
     axes.margins(0.2)
     return figure

@@ -14,6 +14,7 @@ from analysis.studies.common import (
     QUICK,
     VERMILION,
     Page,
+    key,
     new_figure,
     scratch,
     tidy,
@@ -215,7 +216,7 @@ def around(base, runs):
     axes.axvspan(0, LENGTH / 3600, color=GREY, alpha=0.2)
     tidy(axes, "time from the beginning of the maintenance (h)", "cores in use (%)")
     axes.set_ylim(0, 102)
-    axes.legend(frameon=False, ncols=4, fontsize=8, loc="lower right")
+    key(axes)
     return figure
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import simsched as ss
-from analysis.studies.common import CYCLE, QUICK, Page, new_figure, tidy
+from analysis.studies.common import CYCLE, QUICK, Page, key, new_figure, tidy
 from simsched.report import human
 from simsched.report.classes import size_class
 from simsched.report.compare import bootstrap, compare
@@ -126,7 +126,7 @@ def curves(runs):
         )
     axes.set_xscale("log")
     tidy(axes, "wait (s), 1 s and less as one", "share of jobs (%)")
-    axes.legend(frameon=False, fontsize=8)
+    key(axes)
     return figure
 
 
@@ -139,7 +139,7 @@ def classes(runs):
         axes.plot(table.index.astype(str), table["mean_wait"] / 3600, "o-", color=colour, label=name, ms=4)
     axes.set_yscale("log")
     tidy(axes, "cores of the job", "mean wait (h)")
-    axes.legend(frameon=False, fontsize=8)
+    key(axes)
     return figure
 
 
