@@ -112,13 +112,20 @@ class _Trial:
     def _counted_at_most(self, need: Need) -> int:
         """Return a smaller count that no more can be had of than, as far as it is counted by itself."""
         high = need.count.min - 1
-        if need in self.request.needs and need.amount == need.count.min:
+        if need.amount != need.count.min:
+            return high
+        if need in self.request.needs:
             low = 0
             while low < high:
                 middle = (low + high + 1) // 2
                 fits = copies_of(replace(need, amount=middle), EVERYWHERE, None, self.avail)[0] >= 1
                 low, high = (middle, high) if fits else (low, middle - 1)
-        return high
+            return high
+        times = _times_on_target(self.request.needs, need)
+        if not times:
+            return high
+        fits = copies_of(replace(need, amount=1), self.avail.index.target_type, None, self.avail)
+        return min(high, int(fits.max(initial=0)) // times)
 
     def _largest(self, jobspec: Jobspec, need: Need, high: int) -> int:
         """Return the largest count up to `high` that works; 0: none."""
@@ -207,6 +214,21 @@ def _after(avail: Availability, ended: list[Selection]) -> Availability:
     for selection in ended:
         state.release(selection)
     return state
+
+
+def _times_on_target(needs: tuple[Need, ...], wanted: Need, times: int = 0) -> int:
+    """Return how many of a need one execution target has to host at least; 0: none, or it is not there.
+
+    `times` are the copies that one target hosts of what contains `needs`; 0: it lies above the targets.
+    """
+    for need in needs:
+        if need is wanted:
+            return times
+        inner = times * need.amount if times else int(need.content is not None)
+        found = _times_on_target(need.children, wanted, inner)
+        if found:
+            return found
+    return 0
 
 
 def _countable(failing: list[Need]) -> list[Need]:

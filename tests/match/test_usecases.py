@@ -53,7 +53,7 @@ GETS = {
     "2.9": (1, [("0", WHOLE)]),
 }
 
-#: (case, its shape with more of it where one copy would fit, a cluster and a constraint) → why it never runs there.
+#: (case, its shape with more of it where one copy would fit, cluster and constraint) → why it never runs.
 NEVER = {
     ("1.1", "slot=8/node", "jgf4"): "slot/node: 8 needed, 4 to be had, the whole cluster, idle, holds 4",
     ("1.2", "slot=6-30/node", "jgf4"): "slot/node: 6 needed, 4 to be had, the whole cluster, idle, holds 4",
