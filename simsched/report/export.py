@@ -9,23 +9,36 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from simsched.report import human
+from simsched.report.classes import day, run_time_class, size_class
 from simsched.report.compare import Interval, compare_runs, side_by_side
+from simsched.report.metrics import by, ran
 from simsched.report.summary import metric
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     import pandas as pd
 
     from simsched.report.tables import Run
 
 
-def as_json(runs: Sequence[Run]) -> str:
-    """Return ``{"runs": [{name, cluster, config, summary, queues, reasons}], "comparisons": […]}``.
+#: classes that jobs are grouped by in JSON
+CLASSES: dict[str, Callable[[pd.DataFrame], pd.Series[Any]]] = {
+    "sizes": size_class,
+    "run_times": run_time_class,
+    "days": day,
+}
 
-    A figure that could not be computed is null.
+
+def as_json(runs: Sequence[Run]) -> str:
+    """Return ``{"figures": {name: {unit, meaning}}, "runs": […], "comparisons": […]}``.
+
+    A run has its name, version, date, seed, inputs, cluster, config, summary (the figures), reasons, and the
+    jobs by queue, user, size, run time and day.  A figure that could not be computed is null.
     """
+    names = dict.fromkeys(name for run in runs for name in run.summary)
     document = {
+        "figures": {n: {"unit": metric(n).unit, "meaning": metric(n).meaning} for n in names},
         "runs": [_record(run) for run in runs],
         "comparisons": [_comparison(runs[0], run) for run in runs[1:]],
     }
@@ -86,12 +99,22 @@ def _figures(runs: Sequence[Run]) -> pd.DataFrame:
 def _record(run: Run) -> dict[str, Any]:
     return {
         "name": run.name,
+        **{key: _deep(run.meta.get(key)) for key in ("simsched", "created", "seed", "inputs")},
         "cluster": {"name": run.cluster_name, "totals": run.totals},
-        "config": run.config,
+        "config": _deep(run.config),
         "summary": {name: _plain(value) for name, value in run.summary.items()},
         "queues": _rows(run.queues.reset_index()),
+        "users": _rows(run.users.reset_index()),
+        **{name: _rows(by(run.jobs, of(ran(run.jobs))).reset_index()) for name, of in CLASSES.items()},
         "reasons": _rows(run.reasons),
     }
+
+
+def _deep(value: Any) -> Any:
+    """Return what `run.json` holds with null for numbers that JSON does not have."""
+    if isinstance(value, dict):
+        return {str(key): _deep(item) for key, item in value.items()}
+    return [_deep(item) for item in value] if isinstance(value, list) else _plain(value)
 
 
 def _rows(frame: pd.DataFrame) -> list[dict[str, Any]]:

@@ -37,6 +37,12 @@ def test_json_is_strict_and_whole(runs):
         "share": pytest.approx(80 / 1840),
     }
     assert [r["example"] for r in first["reasons"]] == ["e", "d"]
+    assert [row["size"] for row in first["sizes"]] == ["3-4", "5-8", "9-16"]
+    assert sum(row["jobs"] for row in first["users"]) == 3
+    assert sum(row["jobs"] for row in first["run_times"]) == sum(row["jobs"] for row in first["days"]) == 3
+    assert first["inputs"][0]["name"] == "story.yaml"
+    assert document["figures"]["max_wait"] == {"unit": "s", "meaning": "longest wait"}
+    assert document["figures"].keys() == first["summary"].keys()
     assert document["comparisons"][0]["run"] == "fcfs"
 
 
@@ -57,3 +63,8 @@ def test_markdown_tells_figures_reasons_and_pairs(runs):
     assert "| max wait | 1 min 30 s |" in page
     assert "| INFEASIBLE | needs 5 nodes of 4 | 1 |" in page
     assert "**fcfs** against **easy**" in page
+
+
+def test_numbers_that_json_does_not_have_are_null(write_run, story):
+    run = load_run(write_run("odd", story, config={"until": float("inf"), "list": [float("nan"), 1]}))
+    assert json.loads(export.as_json([run]))["runs"][0]["config"] == {"until": None, "list": [None, 1]}
