@@ -9,7 +9,7 @@ import numpy as np
 from simsched.match.choose import select
 from simsched.match.draws import with_units
 from simsched.match.exact import SearchLimitError
-from simsched.match.policy import find_policy
+from simsched.match.policy import POLICIES, find_policy
 from simsched.schedule.calendar import Calendar
 
 if TYPE_CHECKING:
@@ -102,6 +102,12 @@ class Desk:
         selection = self.match(job)
         assert selection is not None, "the counts promised more than the matcher found"
         return selection
+
+    @property
+    def is_steady(self) -> bool:
+        """Whether equal requests get equal answers while nothing changes: no lots, no closures."""
+        policy = self._policy
+        return not self._closes and policy is POLICIES.get(policy.name) and policy.name != "random"
 
     def request(self, job: int) -> Request:
         """Return the compiled request of a job that waits (so it has one)."""

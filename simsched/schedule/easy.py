@@ -272,16 +272,24 @@ class GraphReservation:
         self._chosen = shadow.selection
         self._extra = extra
         self.unsettled = False
+        self._left: Availability | None = None  # what the reservation leaves
+        self._refused: set[int] = set()  # kinds of requests that are in the way
 
     def is_past(self, now: float) -> bool:
         """Whether the shadow time has passed."""
         return self.start < now
+
+    def _look_again(self) -> None:
+        """Forget what was found out: something was given back, or started."""
+        self._left = None
+        self._refused.clear()
 
     def candidates(self, desk: Desk) -> Sequence[int]:
         """Free now, and ended by the shadow time or, by the sums, small enough to stand beside."""
         book = desk.book
         jobs = desk.waiting.jobs(1)
         self.unsettled = False
+        self._look_again()
         allowed = book.judged_array[jobs] <= self.start - desk.now
         if self._extra:
             spare = np.array([units_in(self._then, type_) for type_ in book.types]) - book.demand[:, self.job]
@@ -295,18 +303,29 @@ class GraphReservation:
             if selection is not None:
                 self.unsettled = True
                 desk.start(job, selection, backfilled=True)
+                self._look_again()
 
     def _placed(self, desk: Desk, job: int) -> Selection | None:
-        selection = desk.fit(job)
-        if selection is None or desk.now + desk.book.judged[job] <= self.start:
-            return selection
-        if not self._extra:
+        """Return what a candidate may start on, or None.
+
+        Requests of one kind that would all run beyond the shadow time share one answer.
+        """
+        if desk.now + desk.book.judged[job] <= self.start:
+            return desk.fit(job)
+        kind = desk.book.kinds[job]
+        if not self._extra or kind in self._refused:
             return None
-        if self._stands_beside(desk, selection):
+        selection = desk.fit(job)
+        if selection is None or self._stands_beside(desk, selection):
             return selection
-        left = beside(desk.plan.available, self._then, self._chosen)
-        second = desk.seek_at(job, left, desk.now)
-        return second if second is not None and self._stands_beside(desk, second) else None
+        if self._left is None or desk.calendar:
+            self._left = beside(desk.plan.available, self._then, self._chosen)
+        second = desk.seek_at(job, self._left, desk.now)
+        if second is not None and self._stands_beside(desk, second):
+            return second
+        if desk.is_steady:
+            self._refused.add(kind)
+        return None
 
     def _stands_beside(self, desk: Desk, selection: Selection) -> bool:
         """Note the candidate's claim at the shadow time if the first job still fits then."""
