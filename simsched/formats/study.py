@@ -6,8 +6,8 @@ The JSON Schema ``schemas/study.json`` says what may be written; what it means i
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cache
+from dataclasses import dataclass, replace
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any
 
 from simsched.formats.faults import Fault, located, shown
@@ -19,9 +19,10 @@ if TYPE_CHECKING:
     from jsonschema import Draft202012Validator, ValidationError
 
     from simsched.formats.lexical import Path as Steps
+    from simsched.formats.positions import Positions
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class StudyDocument:
     """A study file that the schema allows, and the text that it was read from.
 
@@ -35,7 +36,17 @@ class StudyDocument:
     def place(self, path: Steps, *, key: bool = False) -> str:
         """Return where a value (or its key) is: ``study.yaml:7:5: axes.load[1]``."""
         fault = Fault(path, "", at_key=key, where=self.where)
-        return (located([fault], self.text, self.where)[0] if self.text else fault).place
+        if self.text:
+            line, column = self._spots.key(path) if key else self._spots.value(path)
+            fault = replace(fault, line=line, column=column)
+        return fault.place
+
+    @cached_property
+    def _spots(self) -> Positions:
+        """Where everything is in the text; found once, when the first place is asked for."""
+        from simsched.formats.positions import Positions
+
+        return Positions.of(self.text)
 
 
 def read_study_document(path: str | Path) -> StudyDocument:

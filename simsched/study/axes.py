@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from simsched.study.task import Task
 
 OPTION = "policy-options."
+MAX_LABEL = 2.0**63
 CUSTOM = ("cluster", "edits", "workload", "transforms", "config")
 
 
@@ -50,8 +51,12 @@ def axis_of(name: str, value: Any, base: Task, folder: Folder) -> Axis:
         settings = [maker.setting(item, (*path, number)) for number, item in enumerate(value)]
     seen: set[Any] = set()
     for number, setting in enumerate(settings):
+        place = folder.document.place((*path, number))
+        if not isinstance(setting.label, str) and not abs(setting.label) < MAX_LABEL:
+            raise ConfigError(
+                "a label that is no finite number", where=place, expected=f"below {MAX_LABEL:g}"
+            )
         if setting.label in seen:
-            place = folder.document.place((*path, number))
             raise ConfigError(f"the label {setting.label!r} occurs twice", where=place)
         seen.add(setting.label)
     return Axis(name, tuple(settings))
