@@ -67,6 +67,8 @@ def growth_of(text: str, cluster: Source) -> Growth:
     ConfigError
         if it is nothing of the kind, or nodes of the group differ.
     """
+    if not isinstance(text, str):
+        raise ConfigError(f"{text!r} cannot grow", expected="nodes, a group of nodes, gpus …")
     if text in ("gpus", "cores"):
         return _units(text, cluster)
     if _PATH.fullmatch(text):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from simsched.errors import ConfigError
 from simsched.study.answer import HEADROOM, Answer
 from simsched.study.search import smallest
-from simsched.study.size import Ask, about_of, load_steps, open_bench
+from simsched.study.size import about_of, check_number, load_steps, open_bench, wish_of
 from simsched.study.trials import seeded
 
 if TYPE_CHECKING:
@@ -87,7 +87,9 @@ def headroom(
     SimschedError
         for a target, an option or an input that is none.
     """
-    wish = Ask(cluster=cluster, workload=workload, targets=targets, **ask)
+    wish = wish_of(cluster, workload, targets, ask)
+    for name, given in (("step", step), ("least", least), ("most", most)):
+        check_number(name, given)
     load_steps(wish.by, wish.load)
     axis, low, high = _axis(wish.load, step, least, most)
     with open_bench(wish) as (base, bench, seeds):

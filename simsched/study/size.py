@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -86,9 +86,9 @@ def size(
     ask : `load` (times today's), `by` (``arrival``, ``runtime``), `seeds`, `seed`, `block` (of
         resampled traces, ``7d``), `meet` (``every`` seed, the ``mean``, ``confident``), `confidence`,
         `checks`, `warm_up` and `drain` (s), `allow_infeasible`, `transforms` (steps), `reading`
-        (keywords of `load_workload`), `options` (keys of a configuration file), `workers`,
-        `scheduler`, `hpc`, `executor` (see `open_executor`), `runs` (keeps the run directories)
-        and `progress`.
+        (keywords of `load_workload`), `options` (keys of a configuration file; ``queue_policy`` and the
+        like may also be said on their own), `workers`, `scheduler`, `hpc`, `executor` (see
+        `open_executor`), `runs` (keeps the run directories) and `progress`.
 
     Returns
     -------
@@ -100,7 +100,7 @@ def size(
     SimschedError
         for a target, an option or an input that is none.
     """
-    wish = Ask(cluster=cluster, workload=workload, targets=targets, **ask)
+    wish = wish_of(cluster, workload, targets, ask)
     with open_bench(wish) as (base, bench, seeds):
         growth = growth_of(grow, base.cluster)
         low, high = _range(least, most, growth.current)
@@ -117,6 +117,8 @@ def size(
 
 
 def _range(least: int | None, most: int | None, today: int) -> tuple[int, int]:
+    for name, given in (("least", least), ("most", most)):
+        check_number(name, today if given is None else given, whole=True)
     low = 1 if least is None else least
     high = max(REACH * today, low, 1) if most is None else most
     for name, value in (("--min", low), ("--max", high)):
@@ -137,6 +139,46 @@ def _within(bench: Bench, search: Search) -> tuple[int | None, int | None]:
 
 
 # ------------------------------------------------------------ what headroom shares
+
+
+def wish_of(
+    cluster: Cluster | str | Path,
+    workload: Workload | str | Path,
+    targets: str | Target | Iterable[str | Target],
+    ask: Mapping[str, Any],
+) -> Ask:
+    """Return the wish of a caller.
+
+    Raises
+    ------
+    ConfigError
+        for a keyword that does not exist, or a value of the wrong type.
+    """
+    from simsched.formats.duration import parse_duration
+    from simsched.simulate.config_file import OTHERS, PLAIN
+
+    known = {item.name for item in fields(Ask)}
+    given = {name: value for name, value in ask.items() if name in known}
+    rest = {name: value for name, value in ask.items() if name not in known}
+    for name in rest:
+        if name.replace("_", "-") not in (*PLAIN, *OTHERS):
+            raise ConfigError(f"unknown keyword {name!r}", expected=", ".join(sorted(known)))
+    for name in ("seeds", "seed", "checks"):
+        check_number(name, given.get(name, 0), whole=True)
+    for name in ("load", "confidence"):
+        check_number(name, given.get(name, 1.0))
+    for name in ("warm_up", "drain"):
+        given[name] = parse_duration(given.get(name, 0.0), where=name)
+    given["options"] = {**given.get("options", {}), **rest}
+    given["transforms"] = tuple(given.get("transforms", ()))
+    given["runs"] = Path(given["runs"]) if given.get("runs") is not None else None
+    return Ask(cluster=cluster, workload=workload, targets=targets, **given)
+
+
+def check_number(name: str, value: Any, *, whole: bool = False) -> None:
+    """Refuse what is no number, or no whole one; `ConfigError`."""
+    if isinstance(value, bool) or not isinstance(value, int if whole else int | float):
+        raise ConfigError(f"{name} is {value!r}", expected="a whole number" if whole else "a number")
 
 
 @contextmanager
@@ -241,8 +283,11 @@ def about_of(base: Task, **more: Any) -> dict[str, Any]:
 
 def cluster_source(cluster: Cluster | str | Path) -> Source:
     """Return the source of a cluster: a file, a bundled name, ``-``, or a value."""
+    from simsched.graph.cluster import as_cluster
+
     if isinstance(cluster, str | Path):
         return _source("clusters", str(cluster), {})
+    cluster = as_cluster(cluster)
     return Source.of_text(json.dumps(cluster.to_dict("jgf", dialect="as-read")), f"{cluster.name}.json")
 
 
@@ -251,8 +296,10 @@ def workload_source(workload: Workload | str | Path, reading: Mapping[str, Any])
     from simsched.study.task import canonical
 
     if not isinstance(workload, str | Path):
+        from simsched.workload.load import as_workload
         from simsched.workload.save import lines_of
 
+        workload = as_workload(workload)
         return Source.of_text("\n".join(lines_of(workload, "jsonl")) + "\n", f"{workload.name}.jsonl")
     model = _model(str(workload))
     if model is not None:

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import operator
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +27,7 @@ from simsched.formats.duration import format_duration, parse_duration
 from simsched.formats.marked import MarkedError, refuse_broken_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
 
 _RELATIONS: dict[str, Callable[[float, float], bool]] = {
     "<=": operator.le,
@@ -142,7 +143,12 @@ def parse_targets(texts: str | Target | Iterable[str | Target]) -> tuple[Target,
     ConfigError
         without any target.
     """
+    if not isinstance(texts, str | Target | Iterable):
+        raise ConfigError(f"{texts!r} is no target", expected="a text such as p95_wait<=1h, or several")
     given = [texts] if isinstance(texts, str | Target) else list(texts)
+    for item in given:
+        if not isinstance(item, str | Target):
+            raise ConfigError(f"{item!r} is no target", expected="a text such as p95_wait<=1h")
     found = [item if isinstance(item, Target) else parse_target(item) for item in given]
     if not found:
         raise ConfigError("no target", expected="one or more, such as p95_wait<=1h")

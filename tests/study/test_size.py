@@ -337,6 +337,17 @@ def test_cores_of_a_cluster_that_is_no_recipe_grow():
         ({"workload": "nowhere.swf"}, "no such file"),
         ({"cluster": "nowhere.json"}, "no such file"),
         ({"workers": -1}, "-1 workers"),
+        ({"cluster": None}, "None"),
+        ({"workload": 7}, "7"),
+        ({"targets": None}, "None is no target"),
+        ({"targets": [3]}, "3 is no target"),
+        ({"grow": 3}, "3 cannot grow"),
+        ({"seeds": 2.5}, "seeds is 2.5 (expected a whole number)"),
+        ({"load": "x"}, "load is 'x' (expected a number)"),
+        ({"least": "x"}, "least is 'x' (expected a whole number)"),
+        ({"warm_up": "soon"}, "not a duration"),
+        ({"colour": "red"}, "unknown keyword 'colour'"),
+        ({"queue_policy": "lifo"}, "unknown queue policy 'lifo'"),
     ],
 )
 def test_faults_are_named(more, text):
@@ -469,6 +480,12 @@ def test_the_directory_of_an_answer(tmp_path):
     (tmp_path / "c" / "thesis.tex").write_text("mine")
     with pytest.raises(RunError, match="holds something else"):
         keep(answer, tmp_path / "c")
+
+
+def test_rules_may_be_said_on_their_own():
+    one = sized(machine(3), burst(4), "max_wait<=0", queue_policy="fcfs")
+    assert one.about["options"] == {"queue_policy": "fcfs"}
+    assert one.value == sized(machine(3), burst(4), "max_wait<=0", options={"queue-policy": "fcfs"}).value
 
 
 def test_kept_runs_say_the_same(tmp_path):
