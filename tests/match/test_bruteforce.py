@@ -13,7 +13,7 @@ from itertools import islice
 import pytest
 from bruteforce import Claims, Graph, TooBigError, Vertex, is_feasible, match_exists, matches_naming
 from cases import CLUSTERS, describe, random_constraint, random_request, to_jgf, to_r, to_shape
-from rich import rich_cluster, rich_request
+from rich_cases import rich_cluster, rich_request
 
 import simsched as ss
 
