@@ -8,7 +8,7 @@ import sys
 from itertools import chain
 from typing import Any
 
-from analysis.benchmarks import bench_graph, bench_report, bench_workload
+from analysis.benchmarks import bench_feasible, bench_graph, bench_match_table, bench_report, bench_workload
 from analysis.benchmarks.bench_run import TRACES
 from analysis.benchmarks.measures import REPOSITORY, SHAPES
 
@@ -43,6 +43,8 @@ def main() -> None:
             match_text(measured("match", shape)),
             "100 µs",
         )
+    for line in chain(bench_match_table.rows(), bench_feasible.rows()):
+        row(*line)
     for line in chain(bench_graph.rows(), bench_workload.rows(), bench_report.rows()):
         row(*line)
     row("`simsched --help`, wall time", f"{measured('startup', '--help')['s']} s", "0.25 s")
