@@ -132,6 +132,9 @@ def _add_rest(parser: argparse.ArgumentParser) -> None:
     place.add_argument("--workers", metavar="N", type=whole,
                        help="processes of this machine (default one a core; 0: this process)")  # fmt: skip
     place.add_argument("--scheduler", metavar="ADDRESS", help="a Dask scheduler, tcp://host:8786")
+    place.add_argument(
+        "--hpc", choices=("flux", "slurm"), help="within an allocation of Flux or Slurm (executorlib)"
+    )
     _add_rules(parser)
     add_reading(parser)
 
@@ -224,6 +227,7 @@ def _ask(args: argparse.Namespace) -> dict[str, Any]:
         "options": options,
         "workers": args.workers,
         "scheduler": args.scheduler,
+        "hpc": args.hpc,
         "runs": Path(args.output) / "runs" if args.runs else None,
         "progress": None if args.quiet or not sys.stderr.isatty() else _show,
     }
