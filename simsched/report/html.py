@@ -128,7 +128,7 @@ def panel(title: str, place: str, note: str = "", tools: str = "", *, keys: bool
     focus = (
         f' tabindex="0" data-keys role="group" aria-label="{escape(title)}: arrows, + and -, 0"'
         if keys
-        else ""
+        else f' role="img" aria-label="{escape(title)}; its data is behind CSV"'
     )
     said = f'<p class="note">{note}</p>' if note else ""
     return (
