@@ -95,7 +95,8 @@ class Easy:
         if kept is not None and kept.job == job:
             if self.options.refresh == "when-blocked":
                 return kept
-            if not desk.moved and not kept.is_past(desk.now):
+            passed = bool(desk.started)  # by others that came later and stand before it
+            if not (desk.moved or passed or kept.is_past(desk.now)):
                 return kept
         if self.options.reservation == "none":
             return NoReservation(job)

@@ -64,11 +64,23 @@ def queue_policy(name: str, options: Mapping[str, Any] | None = None) -> QueuePo
     'Easy'
     """
     maker = POLICIES.get(name) or _installed(name)
-    _known_options(name, maker, options or {})
+    mine = dict(options or {})
+    depth = mine.pop("queue_depth", None)
+    _known_options(name, maker, mine)
     try:
-        return maker(**dict(options or {}))
+        policy = maker(**mine)
     except TypeError as error:
         raise ConfigError(f"queue policy {name!r}: {error}") from error
+    return policy if depth is None else _limited(policy, depth)
+
+
+def _limited(policy: QueuePolicy, depth: object) -> QueuePolicy:
+    """Return the policy, looking only so deep into the queue; any policy can be limited."""
+    from simsched.schedule.limited import Limited
+
+    if not isinstance(depth, int) or isinstance(depth, bool) or depth < 1:
+        raise ConfigError(f"queue-depth is {depth!r}", expected="a whole number from 1 on")
+    return Limited(policy, depth)
 
 
 def _known_options(name: str, maker: Callable[..., QueuePolicy], options: Mapping[str, Any]) -> None:
@@ -79,7 +91,7 @@ def _known_options(name: str, maker: Callable[..., QueuePolicy], options: Mappin
         return
     for option in options:
         if option not in parameters:
-            expected = ", ".join(parameters) or "none: this policy has no options"
+            expected = ", ".join([*parameters, "queue_depth"]) if parameters else "none but queue_depth"
             raise ConfigError(f"queue policy {name!r} has no option {option!r}", expected=expected)
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from simsched.errors import RunError
+from simsched.schedule.limited import Limited
 from simsched.schedule.order import Order, job_order
 from simsched.schedule.plan import idle_targets
 from simsched.schedule.policies import queue_policy
@@ -24,6 +25,7 @@ from simsched.simulate.snapshot_values import Codec, fields_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from simsched.schedule.desk import QueuePolicy
     from simsched.simulate.conditions import Conditions
     from simsched.simulate.engine import Engine, Lane
     from simsched.simulate.record import Recorder
@@ -126,8 +128,14 @@ def _lane_state(engine: Engine, lane: Lane, plain: Callable[[Any], Any]) -> dict
         "waiting": {name: plain(getattr(waiting, name)) for name in (*WAITING, *ranked)},
         "desk": {name: plain(getattr(lane.desk, name)) for name in DESK},
         "policy": _memory(lane.policy, fresh, plain),
+        "inner": _memory(_inner(lane.policy), _inner(fresh), plain),
         "order": {} if waiting.static else _memory(waiting.order, job_order(config.order), plain),
     }
+
+
+def _inner(policy: QueuePolicy) -> QueuePolicy | None:
+    """Return the policy that another one limits."""
+    return policy.inner if isinstance(policy, Limited) else None
 
 
 def _memory(value: Any, fresh: Any, plain: Callable[[Any], Any]) -> dict[str, Any]:
@@ -137,8 +145,10 @@ def _memory(value: Any, fresh: Any, plain: Callable[[Any], Any]) -> dict[str, An
     found = {}
     for name, item in fields_of(value):
         same = getattr(fresh, name, None)
-        if isinstance(item, Order) or (
-            not isinstance(item, np.ndarray) and type(same) is type(item) and same == item
+        if (
+            isinstance(item, Order)
+            or name == "inner"
+            or (not isinstance(item, np.ndarray) and type(same) is type(item) and same == item)
         ):
             continue
         try:
@@ -216,7 +226,9 @@ def _hold(engine: Engine, state: dict[str, Any], codec: Codec) -> None:
 
 
 def _restore_lane(lane: Lane, saved: dict[str, Any], value: Callable[[Any], Any]) -> None:
-    places = {"waiting": lane.waiting, "desk": lane.desk, "policy": lane.policy, "order": lane.waiting.order}
+    waiting, policy = lane.waiting, lane.policy
+    places = {"waiting": waiting, "desk": lane.desk, "policy": policy, "order": waiting.order}
+    places["inner"] = _inner(policy)
     for place, target in places.items():
         for name, item in saved[place].items():
             setattr(target, name, value(item))

@@ -27,6 +27,8 @@ POLICIES = [
     ("easy", {"extra": False}),
     ("conservative", {}),
     ("hybrid", {"depth": 2}),
+    ("easy", {"queue_depth": 3}),
+    ("conservative", {"queue_depth": 4}),
 ]
 SHAPES = [
     *("slot=1/core", "slot=3/core", "slot=2/core=2", "node=1{x}/slot=1/core", "slot=1/[core=1;gpu]"),

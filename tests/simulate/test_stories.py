@@ -160,6 +160,27 @@ def test_equal_keys_break_by_workload_order_and_urgency_goes_first_under_priorit
     assert starts(run(machine(1), *queue, order="priority")) == {"A": 0, "D": 5, "B": 7, "C": 9}
 
 
+@pytest.mark.parametrize("cores", [1, 2])
+def test_easy_the_reservation_moves_when_a_job_of_higher_priority_starts_before_it(cores):
+    """H could have had all nodes at 10.  U, which came later and goes first, runs until 22: C may run until 18."""
+    extra = (job("G", 0, "slot=1/[core=2;gpu]", 1),) if cores == 2 else ()
+    found = run(
+        machine(5, cores=cores, gpus=cores - 1),
+        *extra,
+        job("A", 0, "slot=3/node", 10),
+        job("H", 1, "slot=5/node", 4),
+        job("U", 2, "slot=1/node", 20, urgency=20),
+        job("C", 3, "slot=1/node", 15),
+        order="priority",
+    )
+    assert {name: start for name, start in starts(found).items() if name != "G"} == {
+        "A": 0,
+        "H": 22,
+        "U": 2,
+        "C": 3,
+    }
+
+
 @pytest.mark.parametrize(
     ("order", "expected"),
     [

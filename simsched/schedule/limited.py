@@ -1,0 +1,47 @@
+"""A queue policy that considers only the first so many waiting jobs: Flux's ``queue-depth``.
+
+A cycle sees the first `depth` jobs of the queue as if nobody else waited.  Where it started
+some and more wait, another cycle follows with those that have moved up, so that a pass ends
+when the first `depth` jobs cannot start (queue-params.queue-depth of Fluxion's queue manager).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from array import array
+
+    from simsched.schedule.desk import Desk, QueuePolicy
+
+
+class Limited:
+    """`inner`, looking at the first `depth` waiting jobs only."""
+
+    def __init__(self, inner: QueuePolicy, depth: int) -> None:
+        self.inner = inner
+        self.depth = depth
+        self._seen: set[int] = set()  # ranks that the last cycle looked at
+
+    def run_pass(self, desk: Desk) -> None:
+        """Run cycles until one starts nothing, or nobody is left out."""
+        waiting = desk.waiting
+        while True:
+            hidden = waiting.ranks[self.depth :]
+            started = len(desk.started)
+            self._cycle(desk, hidden)
+            if not hidden or len(desk.started) == started:
+                return
+
+    def _cycle(self, desk: Desk, hidden: array[int]) -> None:
+        """Run the policy on the window; what is in it for the first time is new to the policy."""
+        waiting = desk.waiting
+        if hidden:
+            del waiting.ranks[self.depth :]
+        fresh = set(waiting.fresh)
+        waiting.fresh = [rank for rank in waiting.ranks if rank in fresh or rank not in self._seen]
+        self._seen = set(waiting.ranks)
+        self.inner.run_pass(desk)
+        self._seen.intersection_update(waiting.ranks)
+        waiting.fresh = []
+        waiting.ranks.extend(hidden)
