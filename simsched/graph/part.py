@@ -28,12 +28,12 @@ def part_of(graph: ResourceGraph, wanted: Mapping[str, Pool]) -> ResourceGraph:
     """Return the containment graph of some vertices, and of the vertices that contain them.
 
     `wanted` maps keys, in containment order, to the pools that stand for them: a pool may be
-    smaller than the graph's own.  What serves another subsystem only is left out.
+    smaller than the graph's own.  What serves another subsystem only is left out; the root never is.
     O(vertices wanted × depth).
     """
     found = new_graph(str(graph.graph.get("name") or "part"), source="part")
-    above: dict[str, str | None] = {}
     root = containment_root(graph)
+    above: dict[str, str | None] = {root: None}
     for key in wanted:
         way = _way_up(graph, key)
         if way[-1][0] == root:

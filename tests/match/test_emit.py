@@ -174,6 +174,14 @@ def test_a_selection_as_a_tree(center):
     ]
 
 
+def test_what_lies_outside_containment_alone_leaves_the_root():
+    racked = ss.load_cluster("racked")
+    got = ss.Matcher(racked).match(JOBSPEC("power=2{unit:kW}"))
+    assert list(tree_of(got.selection, racked.index)) == ["cluster  cluster0"]
+    nodes = jgf_of(got.selection, racked.index)["graph"]["nodes"]
+    assert [node["metadata"]["type"] for node in nodes] == ["cluster"]
+
+
 @pytest.mark.parametrize("cluster", ["tiny", "center", "jgf4", "topo16", "racked"])
 @pytest.mark.parametrize("shape", ["slot=3/core=2", "slot=2/node", "node=2/slot=2/core", "core=5"])
 def test_a_selection_as_jgf_is_a_cluster_that_holds_it(cluster, shape):
