@@ -5,15 +5,14 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from simsched.errors import ConfigError, FormatError
+from simsched.errors import ConfigError, FormatError, SimschedError
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable, Iterator, Sequence
 
-    from simsched.errors import SimschedError
     from simsched.formats.jobspec import Jobspec
-    from simsched.formats.sss import JobRecord, Names
+    from simsched.formats.sss import Element, JobRecord, Names
     from simsched.formats.validate import Report
 
 
@@ -87,13 +86,25 @@ def tell_losses(records: Sequence[JobRecord]) -> None:
         sys.stderr.write(f"note: not in the jobspec: {', '.join(words)}\n")
 
 
+def _refuse_options(args: argparse.Namespace) -> None:
+    """Raise ConfigError for an option that changes requests, where Job Objects are taken whole."""
+    given = [name for name in ("duration", "constraint", "queue") if getattr(args, name) is not None]
+    given += ["command"] if args.command else []
+    if given:
+        raise ConfigError(
+            f"the {given[0]} is for requests: Job Objects become {args.to} as they are",
+            where="convert",
+            expected="--to jobspec, v1 or shape",
+        )
+
+
 def workload_lines(args: argparse.Namespace, text: str, where: str, kind: str) -> Iterator[str]:
     """Return the lines of the workload that Job Objects are, in a format that workloads are written in.
 
     Raises
     ------
     ConfigError
-        if the text holds requests without times.
+        if the text holds requests without times, or an option is for requests.
     """
     from pathlib import Path
 
@@ -108,6 +119,7 @@ def workload_lines(args: argparse.Namespace, text: str, where: str, kind: str) -
         raise ConfigError(
             f"only Job Objects become a workload ({kind}) here", where=where, expected="workload convert"
         )
+    _refuse_options(args)
     name = "" if args.file == "-" else plain_name(Path(args.file))
     workload = read_sss(text, Reading(source=where, name=name, names=_names(args.cluster)))
     tell_warnings(workload)
@@ -125,15 +137,41 @@ def as_objects(
     Raises
     ------
     RequestError
-        that names what a Job Object cannot say.
+        that names what a Job Object cannot say, and in which of several requests.
+    ConfigError
+        if the text is one and an option is for requests.
     """
     from simsched.formats.requests import is_xml
-    from simsched.formats.sss import Element, job_element, read_document, write_xml
+    from simsched.formats.sss import Element, read_document, write_xml
 
     if is_xml(text):
+        _refuse_options(args)
         document = read_document(text, where)
         for warning in document.warnings:
             tell(warning)
         return document.to_xml()
-    made = [job_element(job, str(number)) for number, job in enumerate(requests(args, text, where), 1)]
+    jobs = requests(args, text, where)
+    made = [_numbered(job, number, len(jobs)) for number, job in enumerate(jobs, 1)]
+    _tell_missing(jobs)
     return write_xml(made[0] if len(made) == 1 else Element("Data", (), "", tuple(made)))
+
+
+def _numbered(job: Jobspec, number: int, count: int) -> Element:
+    """Return a request as a Job with this number for an Id."""
+    from simsched.formats.sss import job_element
+
+    try:
+        return job_element(job, str(number))
+    except SimschedError as error:
+        raise (error.at(f"request {number} of {count}") if count > 1 else error) from None
+
+
+def _tell_missing(jobs: Sequence[Jobspec]) -> None:
+    """Say which jobs are waited for and not there: jobspecs have no ids, so the Jobs are numbered."""
+    from simsched.workload.dependencies import JOB_SCHEMES
+
+    there = {str(number) for number in range(1, len(jobs) + 1)}
+    waited = (item for job in jobs for item in job.dependencies if item.scheme in JOB_SCHEMES)
+    lost = dict.fromkeys(item.value for item in waited if item.value not in there)
+    if lost:
+        sys.stderr.write(f"note: the jobs are numbered; a dependency is on none of them: {', '.join(lost)}\n")

@@ -93,6 +93,26 @@ def test_job_objects_as_a_workload_keep_their_times(run, tmp_path):
     assert (status, "only Job Objects become a workload (jobs) here" in err) == (2, True)
 
 
+def test_options_for_requests_are_refused_where_job_objects_stay_as_they_are(run):
+    text = "<Job><Id>1</Id><Hold>User</Hold></Job>"
+    for target in ("jobs", "jsonl", "sss"):
+        status, out, err = run("convert", "-", "--to", target, "--queue", "fast", stdin=text)
+        assert (status, out) == (2, "")
+        assert f"the queue is for requests: Job Objects become {target} as they are" in err
+    assert run("convert", "-", "--to", "shape", stdin=text)[2] == "note: not in the jobspec: Hold\n"
+
+
+def test_jobspecs_become_numbered_jobs_and_what_they_wait_for_in_vain_is_told(run):
+    job = "<Job><Id>{}</Id><Dependency>{}</Dependency></Job>"
+    text = f"<Data><Job><Id>1</Id></Job>{job.format('b', 1)}{job.format('c', 'b')}</Data>"
+    specs = run("convert", "-", "--to", "jobspec", stdin=text)[1]
+    status, out, err = run("convert", "-", "--to", "sss", stdin=specs)
+    assert (status, out.count("<Id>")) == (0, 3)
+    assert err == "note: the jobs are numbered; a dependency is on none of them: b\n"
+    status, _, err = run("convert", "-", "--to", "sss", stdin="slot/core\ncore=4\n")
+    assert (status, "request 2 of 2: a Job Object cannot say" in err) == (2, True)
+
+
 SHAPES = ["slot=16/core", "slot=3/core=2", "node=2/slot=4/core", "slot=2/[core=3;memory=2{unit:GiB}]"]
 
 

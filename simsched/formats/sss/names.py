@@ -93,7 +93,7 @@ JOB_PROPERTIES = _table(
     ("Executable", "String", "tasks[].command"),
     ("ExitCode", "Integer", ""),
     ("GridJobId GlobalJobId", "String", ""),
-    ("Hold", "String", "held until released", "*"),
+    ("Hold", "String", "the record is held until released", "*"),
     ("InitialWorkingDirectory", "String", "attributes.system.cwd"),
     ("Interactive IsInteractive", "Boolean", ""),
     ("Id JobId", "String", "id of the record"),
