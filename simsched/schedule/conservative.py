@@ -1,7 +1,8 @@
 """Conservative backfilling, and hybrid: every waiting job, or the first few, get reservations.
 
 Mu'alem & Feitelson 2001 (conservative); the depth of the hybrid is what Flux's queue manager
-calls reservation-depth (for its queue-depth see `limited`).  Every job in order gets the earliest start that moves no earlier job's.
+calls reservation-depth (for its queue-depth see `limited`).  Every job in order gets the
+earliest start that moves no earlier job's.
 The plan is made anew in queue order at each pass, so that what ends early moves everybody up.
 """
 

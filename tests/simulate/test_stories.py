@@ -162,7 +162,7 @@ def test_equal_keys_break_by_workload_order_and_urgency_goes_first_under_priorit
 
 @pytest.mark.parametrize("cores", [1, 2])
 def test_easy_the_reservation_moves_when_a_job_of_higher_priority_starts_before_it(cores):
-    """H could have had all nodes at 10.  U, which came later and goes first, runs until 22: C may run until 18."""
+    """H could have had all nodes at 10.  U, which came later and goes first, runs until 22: so may C."""
     extra = (job("G", 0, "slot=1/[core=2;gpu]", 1),) if cores == 2 else ()
     found = run(
         machine(5, cores=cores, gpus=cores - 1),
