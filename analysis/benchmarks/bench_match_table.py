@@ -232,38 +232,64 @@ def measure(nodes, kind, policies):
 # --- where the time goes -------------------------------------------------------------------------------
 
 
+#: The modules of the engine by what they do; NumPy's time is its caller's.
+STAGES = {
+    "asking": ("matcher", "request", "outcome", "choose", "selection"),
+    "counting": ("capacity", "classes", "kinds"),
+    "choosing": ("descend", "policy", "locality", "reach", "index"),
+    "units": ("draws", "masks", "units"),
+    "claiming": ("allocate",),
+}
+STAGE_OF = {module: stage for stage, modules in STAGES.items() for module in modules}
+
+
 def profile(nodes, kinds):
-    """Print the shares of time by module for each request and policy."""
+    """Print the shares of time by stage for each request and policy."""
+    print(f"| machine | request | policy | {' | '.join(STAGES)} |\n|{'---|' * (len(STAGES) + 3)}")
     for kind in kinds:
         cluster = machine(nodes, kind)
         for case in CASES:
             for policy in POLICIES if kind in case.kinds else ():
-                print(f"{kind} `{case.name}` {policy}: {shares(cluster, case, policy)}", flush=True)
+                found = shares(cluster, case, policy)
+                figures = " | ".join(f"{found[stage]:.0f} %" for stage in STAGES)
+                print(f"| {nodes:,} {kind} | `{case.name}` | {policy} | {figures} |", flush=True)
 
 
 def shares(cluster, case, policy):
-    """Where the time of 512 matches on a half-full machine goes, in percent, by module or NumPy call."""
+    """Where the time of 512 matches on a half-full machine goes, in percent, by stage."""
     matcher = ss.Matcher(cluster, policy=policy)
     jobspec = case.of(1)
     half = len(cluster.index) * case.per_node // case.unit // 2
     matcher.match(case.of(half))
     matcher.match(jobspec)
-    profiler = cProfile.Profile()
+    profiler = cProfile.Profile(time.process_time)
     profiler.enable()
     for _ in range(512):
         matcher.match(jobspec)
     profiler.disable()
+    stats = pstats.Stats(profiler).stats
     spent = defaultdict(float)
-    for (file, _, name), (_, _, own, _, _) in pstats.Stats(profiler).stats.items():
-        spent[Path(file).stem if file.endswith(".py") and "numpy" not in file else numpy_name(name)] += own
+    for (file, _, _), (_, _, own, _, callers) in stats.items():
+        stage = STAGE_OF.get(Path(file).stem)
+        if stage is not None:
+            spent[stage] += own
+        for caller, (_, _, part, _) in callers.items() if stage is None else ():
+            spent[stage_of(caller, stats)] += part
     total = sum(spent.values())
-    parts = sorted(spent.items(), key=lambda part: -part[1])[:7]
-    return ", ".join(f"{name} {100 * own / total:.0f}" for name, own in parts)
+    return {stage: 100 * spent[stage] / total for stage in STAGES}
 
 
-def numpy_name(name):
-    words = name.strip("<>{}").replace("built-in method ", "").replace("method ", "").split("'")
-    return f"`{words[1] if len(words) > 1 else words[0].split('.')[-1]}`"
+def stage_of(function, stats):
+    """The stage of the engine's module that called this function, through whatever is in between."""
+    seen = set()
+    while function not in seen:
+        seen.add(function)
+        stage = STAGE_OF.get(Path(function[0]).stem)
+        if stage is not None:
+            return stage
+        callers = stats[function][4] if function in stats else {}
+        function = max(callers, key=lambda caller: callers[caller][2], default=function)
+    return "asking"
 
 
 # --- the table -----------------------------------------------------------------------------------------
