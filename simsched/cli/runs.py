@@ -7,7 +7,8 @@ import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from simsched.cli.reading import add_reading, read_workloads, whole
+from simsched.cli.reading import add_reading, read_workloads
+from simsched.cli.rules import add_rules, rules
 
 if TYPE_CHECKING:
     import argparse
@@ -38,7 +39,7 @@ def register(subparsers: Subparsers) -> None:
     run.add_argument("cluster", metavar="CLUSTER", help="a cluster file, or the name of a bundled one")
     run.add_argument("workload", metavar="WORKLOAD", help="a workload file, or the name of a bundled one")
     run.add_argument("-o", "--output", metavar="DIR", required=True, help="the run directory to write")
-    _add_rules(run)
+    add_rules(run)
     add_reading(run)
     run.add_argument("--audit", action="store_true", help="check the run with the independent auditor")
     run.add_argument("--no-allocations", action="store_true", help="do not write who got what (faster)")
@@ -91,50 +92,9 @@ def _register_forecast(subparsers: Subparsers) -> None:
     )
     forecast.add_argument("--resume", metavar="FILE", help="play from a snapshot instead of from the start")
     forecast.add_argument("--format", choices=("text", "json"), default="text")
-    _add_rules(forecast)
+    add_rules(forecast)
     add_reading(forecast)
     forecast.set_defaults(run=run_forecast, audit=False, no_allocations=True)
-
-
-def _add_rules(run: argparse.ArgumentParser) -> None:
-    rules = run.add_argument_group("rules of the simulation")
-    rules.add_argument(
-        "--config", metavar="FILE", help="TOML, YAML or JSON; what is said here goes before it"
-    )
-    rules.add_argument("--queue-policy", metavar="Q", help="fcfs, easy, conservative, hybrid (default easy)")
-    rules.add_argument("--match-policy", metavar="M", help="first, lonode, bestfit … (default first)")
-    rules.add_argument("--order", metavar="O", help="fifo, priority, sjf, wfp3 … (default fifo)")
-    rules.add_argument("--seed", metavar="S", type=whole, help="of every random choice (default 0)")
-    rules.add_argument(
-        "--overrun",
-        choices=("timeout", "allow"),
-        help="what happens to a job at the end of its requested time (default timeout)",
-    )
-    rules.add_argument(
-        "--think-times",
-        choices=("ignore", "honour"),
-        help="whether a job waits its think time after the job that precedes it (default ignore)",
-    )
-    rules.add_argument(
-        "--epilog", metavar="E", help="time that a node needs to clean up after a job: 30s, or 10s..2m"
-    )
-    rules.add_argument("--outages", metavar="FILE", help="a list of {ranks, start, end, kind}, JSON or YAML")
-    rules.add_argument(
-        "--failures", metavar="F", help="random failures of nodes: mtbf=30d,mttr=4h[,shape=0.7]"
-    )
-    rules.add_argument(
-        "--on-failure",
-        choices=("requeue", "fail"),
-        help="what becomes of jobs on a failed node (default requeue)",
-    )
-    rules.add_argument(
-        "--option",
-        metavar="KEY=VALUE",
-        action="append",
-        default=[],
-        help="a variation of the queue policy (extra=no, refresh=when-blocked, reservation=none) or of the "
-        "simulation (passes=event, candidates=actual); may be repeated",
-    )
 
 
 def run_run(args: argparse.Namespace) -> int:
@@ -208,60 +168,14 @@ def _options(args: argparse.Namespace) -> dict[str, Any]:
     """Return the fields of the configuration, checked before anything is read."""
     from simsched.errors import ConfigError
     from simsched.simulate.api import make_config
-    from simsched.simulate.config import CHOICES
 
     if args.audit and args.no_allocations:
         raise ConfigError("there would be no allocations to audit", where="--audit --no-allocations")
 
-    mine = _said(args)
-    policy: dict[str, Any] = dict(mine.pop("queue_options", {}))
-    for text in args.option:
-        key, equals, value = text.partition("=")
-        if not equals or not key:
-            raise ConfigError(f"{text!r} is no option", where="--option", expected="KEY=VALUE")
-        name = "passes" if key == "pass" else key
-        if name in CHOICES:
-            mine[name] = value
-        else:
-            policy[name.replace("-", "_")] = _value(value)
-    options = {**mine, "queue_options": policy}
+    options = rules(args)
     make_config(**options)
     args.seed = options.get("seed", 0)  # the transforms of the workload draw from it too
     return options
-
-
-def _said(args: argparse.Namespace) -> dict[str, Any]:
-    """Return what the configuration file says, and over it what the command line says."""
-    found: dict[str, Any] = {}
-    if args.config:
-        from simsched.simulate.config_file import read_config
-
-        found.update(read_config(args.config))
-    names = ("queue_policy", "match_policy", "order", "seed", "overrun", "think_times", "on_failure")
-    found.update((name, getattr(args, name)) for name in names if getattr(args, name) is not None)
-    if args.epilog:
-        from simsched.simulate.config_file import parse_epilog
-
-        found["epilog"] = parse_epilog(args.epilog, "--epilog")
-    if args.failures:
-        from simsched.simulate.outages import Failures
-
-        found["failures"] = Failures.parse(args.failures)
-    if args.outages:
-        from simsched.formats.text import load_document, read_text
-        from simsched.simulate.outages import read_outages
-
-        document = load_document(read_text(args.outages), args.outages)
-        found["outages"] = (*found.get("outages", ()), *read_outages(document, args.outages))
-    return found
-
-
-def _value(text: str) -> Any:
-    """Read yes, no and whole numbers; anything else stays text."""
-    words = {"yes": True, "true": True, "no": False, "false": False}
-    if text in words:
-        return words[text]
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 19 else text
 
 
 @contextmanager

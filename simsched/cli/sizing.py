@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from simsched.cli.reading import add_reading, whole
-from simsched.cli.runs import _add_rules, _value
+from simsched.cli.rules import add_rules, rules_document
 
 if TYPE_CHECKING:
     import argparse
@@ -135,7 +135,7 @@ def _add_rest(parser: argparse.ArgumentParser) -> None:
     place.add_argument(
         "--hpc", choices=("flux", "slurm"), help="within an allocation of Flux or Slurm (executorlib)"
     )
-    _add_rules(parser)
+    add_rules(parser)
     add_reading(parser)
 
 
@@ -201,7 +201,7 @@ def _ask(args: argparse.Namespace) -> dict[str, Any]:
     """Return what the command line says, as keywords of `size` and `headroom`."""
     from simsched.formats.duration import parse_duration
 
-    options = _options(args)
+    options = rules_document(args)
     seed = options.pop("seed", 0)
     return {
         "load": args.load,
@@ -231,61 +231,6 @@ def _ask(args: argparse.Namespace) -> dict[str, Any]:
         "runs": Path(args.output) / "runs" if args.runs else None,
         "progress": None if args.quiet or not sys.stderr.isatty() else _show,
     }
-
-
-def _options(args: argparse.Namespace) -> dict[str, Any]:
-    """Return what ``--config`` says, and over it what the command line says, as a configuration document."""
-    from simsched.errors import ConfigError
-    from simsched.simulate.api import make_config
-    from simsched.simulate.config import CHOICES
-    from simsched.simulate.config_file import from_document
-
-    found = _config(args.config) if args.config else {}
-    names = ("queue_policy", "match_policy", "order", "seed", "overrun", "think_times", "on_failure",
-             "epilog", "failures")  # fmt: skip
-    said = {name.replace("_", "-"): getattr(args, name) for name in names}
-    found.update((name, value) for name, value in said.items() if value is not None)
-    if args.outages:
-        found["outages"] = [*found.get("outages", ()), *_list(args.outages)]
-    for text in args.option:
-        key, equals, value = text.partition("=")
-        if not equals or not key:
-            raise ConfigError(f"{text!r} is no option", where="--option", expected="KEY=VALUE")
-        name = "passes" if key == "pass" else key
-        if name in CHOICES:
-            found[name] = value
-        else:
-            found["policy-options"] = {
-                **found.get("policy-options", {}),
-                name.replace("-", "_"): _value(value),
-            }
-    make_config(**from_document(dict(found), "the command line"))
-    return found
-
-
-def _config(path: str) -> dict[str, Any]:
-    """Return a configuration file as a document with keys spelt with ``-``; it is checked on the way."""
-    import tomllib
-
-    from simsched.formats.text import load_document, read_text
-    from simsched.simulate.config_file import read_config
-
-    read_config(path)
-    text = read_text(path)
-    document = tomllib.loads(text) if path.endswith(".toml") else load_document(text, path)
-    return {key.replace("_", "-"): value for key, value in document.items()}
-
-
-def _list(path: str) -> list[Any]:
-    from simsched.errors import ConfigError
-    from simsched.formats.text import load_document, read_text
-    from simsched.simulate.outages import read_outages
-
-    document = load_document(read_text(path), path)
-    read_outages(document, path)
-    if not isinstance(document, list):
-        raise ConfigError("no list of outages", where=path)
-    return document
 
 
 def _show(trial: Trial) -> None:

@@ -1,0 +1,157 @@
+"""The rules of a run on the command line: arguments, and what they and ``--config`` come to."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from simsched.cli.reading import whole
+
+if TYPE_CHECKING:
+    import argparse
+
+NAMES = ("queue_policy", "match_policy", "order", "seed", "overrun", "think_times", "on_failure")
+"""Arguments that are taken as they are."""
+
+
+def add_rules(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments that say by which rules a run goes."""
+    rules = parser.add_argument_group("rules of the simulation")
+    rules.add_argument(
+        "--config", metavar="FILE", help="TOML, YAML or JSON; what is said here goes before it"
+    )
+    rules.add_argument("--queue-policy", metavar="Q", help="fcfs, easy, conservative, hybrid (default easy)")
+    rules.add_argument("--match-policy", metavar="M", help="first, lonode, bestfit … (default first)")
+    rules.add_argument("--order", metavar="O", help="fifo, priority, sjf, wfp3 … (default fifo)")
+    rules.add_argument("--seed", metavar="S", type=whole, help="of every random choice (default 0)")
+    rules.add_argument(
+        "--overrun",
+        choices=("timeout", "allow"),
+        help="what happens to a job at the end of its requested time (default timeout)",
+    )
+    rules.add_argument(
+        "--think-times",
+        choices=("ignore", "honour"),
+        help="whether a job waits its think time after the job that precedes it (default ignore)",
+    )
+    rules.add_argument(
+        "--epilog", metavar="E", help="time that a node needs to clean up after a job: 30s, or 10s..2m"
+    )
+    rules.add_argument("--outages", metavar="FILE", help="a list of {ranks, start, end, kind}, JSON or YAML")
+    rules.add_argument(
+        "--failures", metavar="F", help="random failures of nodes: mtbf=30d,mttr=4h[,shape=0.7]"
+    )
+    rules.add_argument(
+        "--on-failure",
+        choices=("requeue", "fail"),
+        help="what becomes of jobs on a failed node (default requeue)",
+    )
+    rules.add_argument(
+        "--option",
+        metavar="KEY=VALUE",
+        action="append",
+        default=[],
+        help="a variation of the queue policy (extra=no, refresh=when-blocked, reservation=none) or of the "
+        "simulation (passes=event, candidates=actual); may be repeated",
+    )
+
+
+def rules(args: argparse.Namespace) -> dict[str, Any]:
+    """Return the fields of `RunConfig` that the configuration file and, over it, the command line give."""
+    simulation, policy = _options(args)
+    found = _said(args) | simulation
+    return {**found, "queue_options": {**found.get("queue_options", {}), **policy}}
+
+
+def rules_document(args: argparse.Namespace) -> dict[str, Any]:
+    """Return the same as a configuration document: plain data that a worker elsewhere can read."""
+    from simsched.simulate.api import make_config
+    from simsched.simulate.config_file import from_document
+
+    simulation, policy = _options(args)
+    found = _config(args.config) if args.config else {}
+    said = {name.replace("_", "-"): getattr(args, name) for name in (*NAMES, "epilog", "failures")}
+    found.update((name, value) for name, value in said.items() if value is not None)
+    if args.outages:
+        found["outages"] = [*found.get("outages", ()), *_list(args.outages)]
+    found.update((name.replace("_", "-"), value) for name, value in simulation.items())
+    if policy:
+        found["policy-options"] = {**found.get("policy-options", {}), **policy}
+    make_config(**from_document(dict(found), "the command line"))
+    return found
+
+
+def _options(args: argparse.Namespace) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return what each ``--option`` says: of the simulation, and of the queue policy."""
+    from simsched.errors import ConfigError
+    from simsched.simulate.config import CHOICES
+
+    simulation: dict[str, Any] = {}
+    policy: dict[str, Any] = {}
+    for text in args.option:
+        key, equals, value = text.partition("=")
+        if not equals or not key:
+            raise ConfigError(f"{text!r} is no option", where="--option", expected="KEY=VALUE")
+        name = "passes" if key == "pass" else key.replace("-", "_")
+        if name in CHOICES:
+            simulation[name] = value
+        else:
+            policy[name] = _value(value)
+    return simulation, policy
+
+
+def _said(args: argparse.Namespace) -> dict[str, Any]:
+    """Return what the configuration file says, and over it what the command line says."""
+    found: dict[str, Any] = {}
+    if args.config:
+        from simsched.simulate.config_file import read_config
+
+        found.update(read_config(args.config))
+    found.update((name, getattr(args, name)) for name in NAMES if getattr(args, name) is not None)
+    if args.epilog:
+        from simsched.simulate.config_file import parse_epilog
+
+        found["epilog"] = parse_epilog(args.epilog, "--epilog")
+    if args.failures:
+        from simsched.simulate.outages import Failures
+
+        found["failures"] = Failures.parse(args.failures)
+    if args.outages:
+        from simsched.formats.text import load_document, read_text
+        from simsched.simulate.outages import read_outages
+
+        document = load_document(read_text(args.outages), args.outages)
+        found["outages"] = (*found.get("outages", ()), *read_outages(document, args.outages))
+    return found
+
+
+def _value(text: str) -> Any:
+    """Read yes, no and whole numbers; anything else stays text."""
+    words = {"yes": True, "true": True, "no": False, "false": False}
+    if text in words:
+        return words[text]
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 19 else text
+
+
+def _config(path: str) -> dict[str, Any]:
+    """Return a configuration file as a document with keys spelt with ``-``; it is checked on the way."""
+    import tomllib
+
+    from simsched.formats.text import load_document, read_text
+    from simsched.simulate.config_file import read_config
+
+    read_config(path)
+    text = read_text(path)
+    document = tomllib.loads(text) if path.endswith(".toml") else load_document(text, path)
+    return {key.replace("_", "-"): value for key, value in document.items()}
+
+
+def _list(path: str) -> list[Any]:
+    from simsched.errors import ConfigError
+    from simsched.formats.text import load_document, read_text
+    from simsched.simulate.outages import read_outages
+
+    document = load_document(read_text(path), path)
+    read_outages(document, path)
+    if not isinstance(document, list):
+        raise ConfigError("no list of outages", where=path)
+    return document
