@@ -29,6 +29,8 @@ TOP_KEYS = ("version", "resources", "tasks", "attributes")
 STRINGS = ("cwd", "queue", "bank", "project")
 OBJECTS = ("environment", "shell", "files")
 NUMBERS = ("duration", "preemptible-after")
+SYSTEM_KEYS = (*NUMBERS, *STRINGS, *OBJECTS, "job", "dependencies", "constraints")
+"""The keys of `attributes.system` that RFC 14 knows."""
 
 _POSITIVE = "an integer, at least 1"
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from simsched.errors import ConfigError, FormatError, SimschedError
 from simsched.formats.faults import Fault, located, located_in_all
-from simsched.formats.jobspec_rules import faults_of
+from simsched.formats.jobspec_rules import SYSTEM_KEYS, faults_of
 from simsched.formats.marked import MarkedError
 from simsched.formats.requests import looks_like_shapes
 
@@ -29,6 +29,9 @@ if TYPE_CHECKING:
     from simsched.formats.lexical import Path
 
 RequestKind: TypeAlias = Literal["jobspec", "v1", "shape", "constraint", "auto"]
+
+MOST_NOTES = 5
+"""How many notes a report has at the most."""
 
 SCHEMAS = ("rfc14", "v1")
 """The JSON Schemas that the package carries."""
@@ -149,7 +152,21 @@ def _documents(text: str, where: str, kind: RequestKind) -> Report:
     faults = located_in_all(faulty, text, where)
     if not count:
         faults = [Fault((), "there is no document", "a jobspec", where=where)]
-    return Report(where, "jobspec", count, tuple(faults))
+    notes = (
+        [] if faults else [note for top in documents for _, item in _items(top) for note in _unknown(item)]
+    )
+    return Report(where, "jobspec", count, tuple(faults), tuple(dict.fromkeys(notes))[:MOST_NOTES])
+
+
+def _unknown(document: dict[str, Any]) -> Iterator[str]:
+    """Yield a note on each key of `attributes.system` that RFC 14 does not know, which is no fault."""
+    for key in (document.get("attributes") or {}).get("system") or {}:
+        if key not in SYSTEM_KEYS:
+            from difflib import get_close_matches
+
+            near = get_close_matches(key, SYSTEM_KEYS, 1)
+            meant = f", {near[0]} perhaps?" if near else ""
+            yield f"note: attributes.system has the unknown key {key!r}{meant}"
 
 
 def _items(document: Any) -> list[tuple[Path, Any]]:

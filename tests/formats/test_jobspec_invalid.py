@@ -12,7 +12,7 @@ from simsched.errors import FormatError
 from simsched.formats.bulk import Reader
 from simsched.formats.jobspec import Jobspec
 from simsched.formats.lexical import format_path, parse_path
-from simsched.formats.validate import schema_text, validate_document
+from simsched.formats.validate import schema_text, validate_document, validate_text
 
 GOOD = {
     "version": 999,
@@ -310,3 +310,15 @@ BEYOND_A_SCHEMA = {
 def test_the_schema_refuses_what_a_schema_can(path, value, where):
     schema = Draft202012Validator(json.loads(schema_text("rfc14")))
     assert schema.is_valid(changed(path, value)) == ((path, repr(value)) in BEYOND_A_SCHEMA)
+
+
+def test_an_unknown_key_of_the_system_is_a_note_and_no_fault():
+    document = Jobspec.from_shape("slot=1/core", duration=60).to_dict()
+    assert validate_text(json.dumps(document), "job.json").notes == ()
+    document["attributes"]["system"] |= {"durration": 60, "zzz": 1}
+    report = validate_text(json.dumps(document), "job.json")
+    assert report.is_valid
+    assert report.notes == (
+        "note: attributes.system has the unknown key 'durration', duration perhaps?",
+        "note: attributes.system has the unknown key 'zzz'",
+    )
