@@ -221,7 +221,49 @@ def fits_in_hole(booked, most, begin, end):
     return all(sum(n for b, e, n in booked if b <= moment < e) <= most for moment in moments)
 
 
-POLICIES = {"fcfs": fcfs, "easy": easy, "textbook-easy": textbook_easy, "conservative": conservative}
+def textbook_conservative(now, queue, running, free):
+    """Conservative as the textbook draws it: each job takes its part of a staircase."""
+    ((idle, _),) = free
+    stairs = [[now, idle]]
+    for end, copies in sorted((r.expected_end(now), r.job.copies) for r in running):
+        if end > stairs[-1][0]:
+            stairs.append([end, stairs[-1][1]])
+        stairs[-1][1] += copies
+    starts = []
+    for job in queue:
+        first = next(at for at in range(len(stairs)) if stays_free(stairs, at, job))
+        begin, end = stairs[first][0], stairs[first][0] + job.requested
+        last = first
+        while last < len(stairs) and stairs[last][0] < end:
+            last += 1
+        if last == len(stairs) or stairs[last][0] > end:
+            stairs.insert(last, [end, stairs[last - 1][1]])
+        for step in stairs[first:last]:
+            step[1] -= job.copies
+        # Overrunning jobs are expected to end now and hold their processors all the same.
+        if begin == now and job.copies <= idle:
+            idle -= job.copies
+            starts.append((job, [(0, job.copies, 0)]))
+    return starts
+
+
+def stays_free(stairs, at, job):
+    """Whether the job's processors are free for its time from a step on."""
+    end = stairs[at][0] + job.requested
+    while at < len(stairs) and stairs[at][0] < end:
+        if stairs[at][1] < job.copies:
+            return False
+        at += 1
+    return True
+
+
+POLICIES = {
+    "fcfs": fcfs,
+    "easy": easy,
+    "textbook-easy": textbook_easy,
+    "conservative": conservative,
+    "textbook-conservative": textbook_conservative,
+}
 
 
 # --- the loop ----------------------------------------------------------------------------------------

@@ -31,6 +31,7 @@ STORY = [
         ("easy", [0, 10, 20, 3]),
         ("textbook-easy", [0, 10, 20, 3]),
         ("conservative", [0, 10, 20, 3]),
+        ("textbook-conservative", [0, 10, 20, 3]),
     ],
 )
 def test_story(policy, expected):
@@ -80,7 +81,8 @@ flat_jobs = st.lists(
 ).map(lambda rows: [Job(number, *row) for number, row in enumerate(rows)])
 
 
-@given(flat_jobs)
-def test_the_definition_is_the_textbook_rule_on_a_flat_machine(jobs):
+@pytest.mark.parametrize("policy", ["easy", "conservative"])
+@given(jobs=flat_jobs)
+def test_the_definition_is_the_textbook_rule_on_a_flat_machine(policy, jobs):
     """DESIGN, "Time": on identical one-core nodes the definition gives exactly the classical rule."""
-    assert schedule(jobs, [(8, 0)], "easy") == schedule(jobs, [(8, 0)], "textbook-easy")
+    assert schedule(jobs, [(8, 0)], policy) == schedule(jobs, [(8, 0)], f"textbook-{policy}")

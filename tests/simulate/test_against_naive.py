@@ -69,35 +69,36 @@ def compare_trace(traces, name, policy, limit=None):
     cluster = cluster_of([(1, 0)] * processors)
     workload = ss.load_workload(traces / file, map="slot={procs}/core", limit=limit and limit + dropped)
     run = ss.simulate(cluster, workload, queue_policy=policy)
-    oracle = "textbook-easy" if policy == "easy" else policy
+    oracle = policy if policy == "fcfs" else f"textbook-{policy}"
     assert_same(run, schedule(jobs, [(processors, 0)], oracle), jobs)
     return len(jobs)
 
 
-@pytest.mark.parametrize("policy", ["fcfs", "easy"])
+@pytest.mark.parametrize("policy", ["fcfs", "easy", "conservative"])
 def test_the_first_5000_jobs_of_kth_sp2(traces, policy):
     assert compare_trace(traces, "KTH-SP2", policy, 5000) == 5000
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("policy", ["fcfs", "easy"])
+@pytest.mark.parametrize("policy", ["fcfs", "easy", "conservative"])
 def test_kth_sp2_whole(traces, policy):
     assert compare_trace(traces, "KTH-SP2", policy) == 27_992
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("policy", ["fcfs", "easy"])
+@pytest.mark.parametrize("policy", ["fcfs", "easy", "conservative"])
 @pytest.mark.parametrize("name", ["SDSC-SP2", "HPC2N"])
 def test_20000_jobs_of_the_others(traces, name, policy):
     assert compare_trace(traces, name, policy, 20_000) == 20_000
 
 
-def test_easy_by_definition_on_a_trace(traces):
+@pytest.mark.parametrize("policy", ["easy", "conservative"])
+def test_the_definition_on_a_trace(traces, policy):
     """The textbook rule and the definition agree on real jobs, too (not only on made ones)."""
     file, processors = TRACES["KTH-SP2"]
     jobs, _ = read_swf(traces / file, 1500)
     machine = [(processors, 0)]
-    assert schedule(jobs, machine, "easy") == schedule(jobs, machine, "textbook-easy")
+    assert schedule(jobs, machine, policy) == schedule(jobs, machine, f"textbook-{policy}")
 
 
 # --- made workloads --------------------------------------------------------------------------------------
