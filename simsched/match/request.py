@@ -457,6 +457,10 @@ def _signature(need: Need) -> tuple[object, ...]:
 
 def flat_demand(needs: tuple[Need, ...]) -> Flat | None:
     """Return units a pool type where needs within a target ask for nothing but exclusive units."""
+    if not needs:
+        return ()
+    if len(needs) == 1 and needs[0].level == BELOW and needs[0].takes_any_units:
+        return ((needs[0].type, needs[0].amount),)
     found: dict[str, int] = {}
     for need in needs:
         if need.kind == SLOT:
