@@ -403,7 +403,10 @@ def first_copies(fits: Ints, wanted: int, among: Ints | None, most: int = MANY) 
         parts.append(found)
         if high >= size or len(found) == left:
             break
-        left -= len(found) if most == 1 else int(np.minimum(fits[found], most).sum())
+        if most == 1:
+            left -= len(found)
+        else:
+            left -= int((fits[found] if most == MANY else np.minimum(fits[found], most)).sum())
         if left <= 0:
             break
         low, block = high, 2 * block
