@@ -15,7 +15,7 @@ from simsched.errors import ClusterError, FormatError, RequestError
 from simsched.formats.host import check_host
 from simsched.formats.hostlist import Hostlist
 from simsched.formats.rset_read import check_property
-from simsched.formats.units import unit_of
+from simsched.formats.units import same_dimension, unit_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -207,7 +207,9 @@ def _locality(row: Mapping[str, Any], where: str) -> tuple[Level, ...]:
     short = [Level(kind, row[key]) for key, kind in (("sockets", "socket"), ("numa", "numa")) if key in row]
     if short and "locality" in row:
         raise FormatError("both locality and sockets or numa", where=where, expected="one of them")
-    return tuple(short) or tuple(Level(level["type"], level["count"]) for level in row.get("locality", ()))
+    return tuple(short) or tuple(
+        Level(_kind(level["type"], where), level["count"]) for level in row.get("locality", ())
+    )
 
 
 def _levels(row: Mapping[str, Any], where: str | None) -> tuple[Level, ...]:
@@ -215,13 +217,13 @@ def _levels(row: Mapping[str, Any], where: str | None) -> tuple[Level, ...]:
         raise FormatError("both racks and levels", where=where, expected="one of them")
     if "racks" in row:
         return (Level("rack", row["racks"]),)
-    return tuple(Level(level["type"], level["count"]) for level in row.get("levels", ()))
+    return tuple(Level(_kind(level["type"], where), level["count"]) for level in row.get("levels", ()))
 
 
 def _pools_of(row: Mapping[str, Any], locality: tuple[Level, ...], where: str) -> tuple[PoolSpec, ...]:
     """Return memory, storage and other pools of a node, in this order."""
     found = (
-        [PoolSpec(type="memory", amount=_amount(row["memory"], f"{where}.memory"))] if "memory" in row else []
+        [PoolSpec(type="memory", amount=_memory(row["memory"], f"{where}.memory"))] if "memory" in row else []
     )
     found += [_pool(item, where) for item in row.get("storage", ())]
     found += [_pool(item, where) for item in row.get("pools", ())]
@@ -238,7 +240,7 @@ def _pool(row: Mapping[str, Any], where: str | None) -> PoolSpec:
     for name in row.get("properties", ()):
         check_property(name, where)
     return PoolSpec(
-        type=row["type"],
+        type=_kind(row["type"], where),
         name=row.get("name"),
         amount=_amount(row.get("size", 1), where),
         count=row.get("count", 1),
@@ -257,6 +259,20 @@ def _amount(value: int | str, where: str | None) -> Amount:
         except RequestError as error:
             raise FormatError(error.message, where=where, expected=error.expected) from None
     return Amount(int(found[1]), found[2])
+
+
+def _memory(value: int | str, where: str) -> Amount:
+    amount = _amount(value, where)
+    if amount.unit and not same_dimension(amount.unit, "B"):
+        raise FormatError(f"{amount.unit} is no unit of memory", where=where, expected="B, GB, GiB …")
+    return amount
+
+
+def _kind(name: str, where: str | None) -> str:
+    """Return the type of a level or pool, which is not that of the nodes or of the whole."""
+    if name in ("node", "cluster"):
+        raise FormatError(f"a level or pool of type {name}", where=where, expected="another type")
+    return name
 
 
 def _network(row: Mapping[str, Any] | None) -> FatTree | Dragonfly | None:
@@ -339,7 +355,7 @@ def _fault(rule: str, schema: Any, instance: Any) -> tuple[str | None, str | Non
     if rule == "required":
         return f"the key {next(key for key in schema['required'] if key not in instance)!r} is missing", None
     if rule == "pattern" and schema["pattern"].startswith("^[0-9]"):
-        return found, "a number and a unit, like 512 GB"
+        return found, "a whole number and a unit, like 512 GB"
     if rule == "oneOf":
         return found, " or ".join(sorted(_constants(schema["oneOf"])))
     words = {
