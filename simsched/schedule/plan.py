@@ -285,7 +285,7 @@ def set_aside(
 def _over(available: Availability, type_: str, keep: Ints) -> Draw:
     """Return a draw of what is free beyond `keep` units of each bank: the highest ids."""
     pool = available.index.pool_types[type_]
-    over = available.free[type_] - keep
+    over = available.free[type_] - np.maximum(keep, 0)  # more may be reserved than there is, after an overrun
     banks = np.flatnonzero(over > 0)
     numbers = over[banks]
     masks = None

@@ -335,3 +335,8 @@ def test_a_policy_of_others_that_remembers_plain_values_is_saved(tmp_path, monke
     monkeypatch.setitem(POLICIES_TABLE, "every", Every)
     jobs = [job(n, n // 2, "slot=1/core", 1 + n % 4) for n in range(30)]
     same_after_resuming(tmp_path, machine(3), workload(*jobs), {"queue_policy": "every"}, 8)
+
+
+def test_more_reserved_than_there_is_ends_no_run(tmp_path):
+    """Overruns under a plan of reservations: the windows of the plan once claimed more units than were free."""
+    check(tmp_path, 1078)
