@@ -333,17 +333,17 @@ class _Compiler:
             self.ranged.append((path.count("/"), number))
         if amount > MAX_UNITS:
             raise RequestError(f"a count of {amount} is beyond any cluster", where=path)
-        pool = self.index.pool_types.get(vertex.type)
-        if vertex.unit is None or pool is None or vertex.unit == pool.unit:
+        own = getattr(self.index.pool_types.get(vertex.type), "unit", "")  # vertices have none (M2)
+        if vertex.unit in (None, own) or self._place(vertex.type)[0] == ABSENT:
             return amount
-        if not pool.unit:
+        if not own:
             raise RequestError(
                 f"the cluster counts {vertex.type} without a unit, the request asks for {vertex.unit!r}",
                 where=path,
                 expected="no unit",
             )
         try:
-            return ceil(convert(amount, vertex.unit, pool.unit))
+            return ceil(convert(amount, vertex.unit, own))
         except RequestError as error:
             raise error.at(path) from None
 

@@ -516,6 +516,13 @@ def test_a_jobspec_that_means_nothing_here_is_an_error(center):
         ss.Matcher(center).satisfiable(JOBSPEC("slot/memory=2{unit:W}"))
 
 
+@pytest.mark.parametrize("shape", ["node=2{unit:GB}", "slot/node{unit:W}/core", "cluster{unit:B}"])
+def test_what_is_claimed_vertex_by_vertex_has_no_unit(center, shape):
+    """M2: a unit of another dimension is an error, and a count of vertices has no dimension."""
+    with pytest.raises(ss.errors.RequestError, match="without a unit, the request asks for"):
+        ss.Matcher(center).satisfiable(JOBSPEC(shape))
+
+
 def test_shapes_in_stories_parse():
     for case in (*NEVER, *NESTED):
         assert parse_shape(case[1])
