@@ -28,6 +28,9 @@ RUNS = {
     "EASY on HPC2N, everything written": "hpc2n-easy-written",
     "EASY on SDSC-SP2, tables in memory": "sdsc-easy",
     "EASY on SDSC-SP2, everything written": "sdsc-easy-written",
+    "conservative on 10,000 records of SDSC-SP2": "sdsc-conservative",
+    "EASY on CEA Curie as whole nodes, everything written": "curie-nodes-easy-written",
+    "EASY on CEA Curie as cores, everything written": "curie-cores-easy-written",
 }
 
 
