@@ -338,5 +338,5 @@ def test_a_policy_of_others_that_remembers_plain_values_is_saved(tmp_path, monke
 
 
 def test_more_reserved_than_there_is_ends_no_run(tmp_path):
-    """Overruns under a plan of reservations: the windows of the plan once claimed more units than were free."""
+    """Overruns under a plan of reservations: a window of the plan once claimed more than was free."""
     check(tmp_path, 1078)
