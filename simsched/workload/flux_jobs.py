@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from contextlib import closing
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from simsched.errors import SimschedError, WorkloadError
 from simsched.workload import gather as why
@@ -143,6 +143,8 @@ def _text(job: dict[str, Any], key: str) -> str | None:
 
 # ------------------------------------------------------------ a folder of jobs
 
+UNREADABLE = "a document that cannot be read"
+
 
 def read_flux_folder(path: Path, reading: Reading | None = None) -> Workload:
     """Read a folder that holds one folder per job, each with a jobspec and an eventlog.
@@ -151,8 +153,8 @@ def read_flux_folder(path: Path, reading: Reading | None = None) -> Workload:
     ------
     WorkloadError
         When no folder in it holds both.
-    FormatError
-        When one of the documents cannot be read; it names the file.
+        Or, under `strict`, a job is left out: it has not run, or one of its documents cannot be
+        read; the error (the text of the skip) names the file.
     """
     reading = reading or Reading(source=path.name)
     gather = Gather(reading, "flux-folder")
@@ -169,7 +171,7 @@ def read_flux_folder(path: Path, reading: Reading | None = None) -> Workload:
         if spec is None or log is None:
             gather.skip(folder.name, f"no {'jobspec' if spec is None else 'eventlog'}")
         else:
-            _add_folder(gather, requests, folder, spec, log)
+            _add_folder(gather, folder.name, _documents(requests, folder, spec, log))
     if not found:
         raise WorkloadError(
             "no job in this folder", where=str(path), expected="folders with jobspec and eventlog"
@@ -251,19 +253,39 @@ class _Requests:
         return jobspec, self.known.setdefault(request, request)
 
 
-def _add_folder(gather: Gather, requests: _Requests, folder: Path, spec: Path, log: Path) -> None:
+class _Documents(NamedTuple):
+    """What the files of one job say: all of its jobspec, its request alone, its log, its R."""
+
+    jobspec: Jobspec
+    request: Jobspec
+    life: _Life
+    procs: int | None
+    nodes: int | None
+
+
+def _documents(requests: _Requests, folder: Path, spec: Path, log: Path) -> _Documents | SimschedError:
+    """Read the files of one job; what is wrong with one of them comes back."""
     from simsched.formats.eventlog import iter_eventlog
 
-    jobspec, request = requests.read(spec)
-    with closing(Source.of(log).lines()) as lines:
-        life = _Life.of(iter_eventlog(lines, str(log)))
-    number = folder.name
+    try:
+        jobspec, request = requests.read(spec)
+        with closing(Source.of(log).lines()) as lines:
+            life = _Life.of(iter_eventlog(lines, str(log)))
+        return _Documents(jobspec, request, life, *_granted(folder))
+    except SimschedError as error:
+        return error
+
+
+def _add_folder(gather: Gather, number: str, found: _Documents | SimschedError) -> None:
     id_: int | str = int(number) if number.isascii() and number.isdigit() and len(number) < 20 else number
+    if isinstance(found, SimschedError):
+        gather.skip(number, UNREADABLE, str(found), id_)
+        return
+    jobspec, request, life, procs, nodes = found
     reason = _unfinished(life.start, life.finish, life.result, active=False)
     if reason is not None:
         gather.skip(number, reason, f"job {number}", id_)
         return
-    procs, nodes = _granted(folder)
     gather.add(
         number,
         Row(

@@ -176,14 +176,24 @@ def test_a_folder_of_jobs(tmp_path):
 def test_faults_in_a_folder_name_the_file(tmp_path):
     with pytest.raises(WorkloadError, match="no job in this folder"):
         read_flux_folder(tmp_path)
-    put(tmp_path, 1, [SUBMIT])
+    for number in range(1, 5):
+        put(tmp_path, number, [SUBMIT, (110, "start", None), (150, "finish", {"status": 0})])
     (tmp_path / "1" / "eventlog").write_text('{"timestamp": 1, "name": "submit"}\nnonsense\n')
-    with pytest.raises(SimschedError, match="1/eventlog:2"):
-        read_flux_folder(tmp_path)
-    (tmp_path / "1" / "eventlog").write_text("")
-    (tmp_path / "1" / "jobspec").write_text("{}")
-    with pytest.raises(SimschedError, match="jobspec"):
-        read_flux_folder(tmp_path)
+    (tmp_path / "2" / "jobspec").write_text("{}")
+    (tmp_path / "3" / "R").write_text("[]")
+    workload = load_workload(tmp_path)
+    assert [job.id for job in workload] == [4]
+    assert workload.skipped_counts == {"a document that cannot be read": 3}
+    assert [(s.id, file in s.text) for s, file in zip(workload.skipped, FILES, strict=True)] == [
+        (1, True),
+        (2, True),
+        (3, True),
+    ]
+    with pytest.raises(WorkloadError, match="a document that cannot be read"):
+        load_workload(tmp_path, strict=True)
+
+
+FILES = ("1/eventlog:2", "2/jobspec", "3/R")
 
 
 # ------------------------------------------------------------ Batsim
