@@ -145,11 +145,11 @@ def _simulate(
     stop: threading.Event,
     options: dict[str, Any],
 ) -> Result:
-    from simsched import bundled
+    from simsched.bundled import resolve
     from simsched.simulate.api import simulate
+    from simsched.workload.load import resolve_workload
 
-    files = {"cluster": args.cluster, "workload": args.workload}
-    inputs = {role: bundled.resolve(f"{role}s", name) for role, name in files.items()}
+    inputs = {"cluster": resolve("clusters", args.cluster), "workload": resolve_workload(args.workload)}
     with _progress(len(workload), quiet=args.quiet) as progress:
         return simulate(
             cluster,

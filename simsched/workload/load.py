@@ -93,7 +93,7 @@ def load_workload(
     FormatError, WorkloadError
         The content cannot be read, or is left out under `strict`.
     """
-    path = _resolve(path_or_bundled)
+    path = resolve_workload(path_or_bundled)
     folder = path.is_dir()
     source = Source(path, path.name) if folder else Source.of(path)
     given = "standard input" if str(path_or_bundled) == "-" else str(path_or_bundled)
@@ -131,7 +131,8 @@ def _as_given(error: SimschedError, name: str, given: str) -> SimschedError:
     return type(error)(error.message, where=given + where[len(name) :], expected=error.expected)
 
 
-def _resolve(path: str | Path) -> Path:
+def resolve_workload(path: str | Path) -> Path:
+    """Return the file or folder of jobs that a path or a bundled name stands for; errors as `resolve`."""
     if isinstance(path, str | Path) and str(path) not in ("", "-") and Path(path).is_dir():
         return Path(path)
     from simsched.bundled import resolve

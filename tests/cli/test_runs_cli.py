@@ -12,6 +12,7 @@ import time
 import pytest
 
 from simsched.cli import main
+from simsched.formats.jobspec import Jobspec
 
 CLUSTER = {
     "version": 1,
@@ -144,6 +145,19 @@ def test_an_empty_workload_is_a_run(inputs, capsys):
     (inputs / "jobs.swf").write_text("; nothing came in\n")
     assert run(inputs, "--audit") == 0
     assert "audit: clean (0 jobs" in capsys.readouterr().err
+
+
+def test_a_folder_of_flux_jobs_is_a_workload(inputs, capsys):
+    job = inputs / "jobs" / "7"
+    job.mkdir(parents=True)
+    (job / "jobspec").write_text(json.dumps(Jobspec.from_shape("slot=2/core", duration=60).to_dict()))
+    events = [(5, "submit"), (6, "start"), (16, "finish")]
+    lines = [json.dumps({"timestamp": at, "name": name, "context": {}}) for at, name in events]
+    (job / "eventlog").write_text("\n".join(lines) + "\n")
+    assert run(inputs, workload="jobs", out="folder") == 0
+    assert "completed 1" in capsys.readouterr().out
+    made = json.loads((inputs / "folder" / "run.json").read_text())["inputs"]
+    assert [(one["role"], one["sha256"] is None) for one in made] == [("cluster", False), ("workload", True)]
 
 
 def test_ctrl_c_stops_cleanly_and_marks_what_was_done(inputs):
