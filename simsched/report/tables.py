@@ -82,7 +82,8 @@ class Run:
         """One row a job; columns, units and dtypes are `columns.JOBS`."""
         file = self._file("jobs.parquet")
         frame = _read(file, JOBS, REQUIRED_JOBS)
-        if frame["submit"].isna().any() or np.isinf(frame[["submit", "start", "end"]].to_numpy()).any():
+        unknown = frame["submit"].isna() & (frame["result"] != "DROPPED")  # a bad record may tell no time
+        if unknown.any() or np.isinf(frame[["submit", "start", "end"]].to_numpy()).any():
             raise RunError("a job has no submit time, or an infinite time", where=str(file))
         return frame
 

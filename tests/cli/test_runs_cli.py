@@ -160,6 +160,13 @@ def test_a_folder_of_flux_jobs_is_a_workload(inputs, capsys):
     assert [(one["role"], one["sha256"] is None) for one in made] == [("cluster", False), ("workload", True)]
 
 
+def test_a_line_that_is_no_record_is_left_out_and_the_run_is_told(inputs, capsys):
+    (inputs / "odd.swf").write_text(SWF + "nonsense\n")
+    assert run(inputs, workload="odd.swf", out="odd") == 0
+    assert "dropped: not a record of 18 numbers" in capsys.readouterr().out
+    assert main(["report", str(inputs / "odd"), "-o", str(inputs / "odd.html")]) == 0
+
+
 def test_ctrl_c_stops_cleanly_and_marks_what_was_done(inputs):
     lines = [f"{n} {n} -1 5 4 -1 -1 4 20 -1 1 1 1 1 1 1 -1 -1" for n in range(1, 400_000)]
     (inputs / "long.swf").write_text("\n".join(lines))
@@ -222,3 +229,33 @@ def test_until(inputs):
     assert run(inputs, "--until", "5s", "--quiet", "--audit") == 0
     counts = json.loads((inputs / "out" / "run.json").read_text())["counts"]
     assert (counts["running"], counts["pending"]) == (2, 1)
+
+
+def test_forecast_of_a_run_plays_its_inputs_by_its_rules(inputs, capsys):
+    rules = ["--queue-policy", "easy", "--order", "sjf", "--limit", "3"]
+    assert run(inputs, *rules, "--quiet") == 0
+    files = [str(inputs / "cluster.json"), str(inputs / "jobs.swf")]
+    assert main(["forecast", *files, *rules, "--at", "2"]) == 0
+    expected = capsys.readouterr().out
+    assert main(["forecast", str(inputs / "out"), "--at", "2"]) == 0
+    assert capsys.readouterr().out == expected
+    assert expected.count("\n") > 1
+
+
+def test_forecast_of_a_run_whose_inputs_or_rules_are_not_its_own(inputs, capsys):
+    assert run(inputs, "--quiet") == 0
+    out = str(inputs / "out")
+    assert main(["forecast", out, "--at", "2", "--order", "sjf"]) == 2
+    assert "--order: the rules of a run are its own" in capsys.readouterr().err
+    assert main(["forecast", out]) == 2
+    assert main(["forecast", str(inputs), "--at", "2"]) == 2
+    assert "no workload was given" in capsys.readouterr().err
+    with (inputs / "jobs.swf").open("a") as stream:
+        stream.write("; one more line\n")
+    assert main(["forecast", out, "--at", "2"]) == 2
+    assert "has changed since" in capsys.readouterr().err
+    document = json.loads((inputs / "out" / "run.json").read_text())
+    del document["command"]
+    (inputs / "out" / "run.json").write_text(json.dumps(document))
+    assert main(["forecast", out, "--at", "2"]) == 2
+    assert "does not say how it was made" in capsys.readouterr().err

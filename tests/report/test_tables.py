@@ -162,6 +162,17 @@ def test_times_that_cannot_be(write_run, story, make_timeline, column, value):
     assert "a job has no submit time, or an infinite time" in fault(write_run("easy", jobs, timeline))
 
 
+def test_a_dropped_record_may_have_told_no_time(write_run, story, make_timeline):
+    """A bad line of a trace is a row of its own, and no reason to refuse all others."""
+    bad = story.head(1).assign(id="bad", submit=np.nan, start=np.nan, end=np.nan, result="DROPPED")
+    jobs = pd.concat([story, bad], ignore_index=True)
+    run = load_run(write_run("easy", jobs, make_timeline(story, {"core": 16})))
+    assert run.jobs["submit"].isna().sum() == 1
+    plain = load_run(write_run("plain", story, make_timeline(story, {"core": 16})))
+    same = ("jobs_run", "mean_wait", "makespan")
+    assert [run.summary[name] for name in same] == [plain.summary[name] for name in same]
+
+
 @pytest.mark.parametrize("times", [[0.0, 5.0, 4.0], [0.0, np.nan, 4.0], [0.0, 1.0, np.inf]])
 def test_a_timeline_that_goes_back(write_run, story, times):
     timeline = pd.DataFrame({"time": times, "used_core": 0, "free_core": 0, "queued_jobs": 0})
