@@ -35,7 +35,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "feasible": ("matching", "could this request ever run on this cluster, and if not, why"),
     "match": ("matching", "what would these requests get, one R each"),
     "run": ("runs", "simulate a workload on a cluster under a queue policy"),
-    "forecast": ("runs", "when would each waiting job start, as of a time"),
+    "forecast": ("forecasts", "when would each waiting job start, as of a time"),
     "report": ("reports", "tables and metrics of one run, or of several compared"),
     "plot": ("reports", "pictures of a run"),
     "sweep": ("sweeps", "perform the runs of a study: many machines, loads, policies, seeds"),

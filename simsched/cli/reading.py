@@ -22,6 +22,9 @@ transforms of the workload, in order, each with -t:
   release  shift(T)  rebase  repeat(TIMES, PERIOD)  resample(BLOCK)
 """
 
+READING = ("as_", "map", "procs_per_node", "constrain", "limit", "strict", "transform")
+"""The arguments of `add_reading`."""
+
 
 def add_reading(parser: argparse.ArgumentParser) -> None:
     """Add the options that say how a workload is read and transformed (all but ``--seed``)."""
@@ -79,6 +82,17 @@ def read_workloads(
         tell_warnings(part)
     workload = parts[0] if len(parts) == 1 else merge(parts)
     return apply_steps(workload, args.transform, generator(args)) if args.transform else workload
+
+
+def read_inputs(args: argparse.Namespace) -> tuple[Cluster, Workload]:
+    """Read the cluster and the workload of a run, and say what was left out."""
+    from simsched.graph.cluster import load_cluster
+
+    cluster = load_cluster(args.cluster)
+    workload = read_workloads(args, [args.workload], cluster)
+    for reason, count, places in workload.skip_table():
+        sys.stderr.write(f"left out: {count} records, {reason} ({places})\n")
+    return cluster, workload
 
 
 def tell_warnings(workload: Workload) -> None:

@@ -62,6 +62,16 @@ def rules(args: argparse.Namespace) -> dict[str, Any]:
     return {**found, "queue_options": {**found.get("queue_options", {}), **policy}}
 
 
+def checked_rules(args: argparse.Namespace) -> dict[str, Any]:
+    """Return the same, checked; the transforms of the workload draw from the seed too."""
+    from simsched.simulate.api import make_config
+
+    options = rules(args)
+    make_config(**options)
+    args.seed = options.get("seed", 0)
+    return options
+
+
 def rules_document(args: argparse.Namespace) -> dict[str, Any]:
     """Return the same as a configuration document: plain data that a worker elsewhere can read."""
     from simsched.simulate.api import make_config
@@ -155,3 +165,14 @@ def _list(path: str) -> list[Any]:
     if not isinstance(document, list):
         raise ConfigError("no list of outages", where=path)
     return document
+
+
+def time_of(text: str, where: str) -> float:
+    """Read a time from 0 on; whole seconds stay whole."""
+    from simsched.errors import ConfigError
+    from simsched.formats.duration import parse_duration
+
+    seconds = parse_duration(text, where=where)
+    if seconds == float("inf"):
+        raise ConfigError("the end of time never comes", where=where, expected="seconds, or a duration")
+    return int(seconds) if seconds == int(seconds) else seconds

@@ -7,8 +7,8 @@ import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from simsched.cli.reading import add_reading, read_workloads
-from simsched.cli.rules import add_rules, rules
+from simsched.cli.reading import add_reading, read_inputs
+from simsched.cli.rules import add_rules, checked_rules, time_of
 
 if TYPE_CHECKING:
     import argparse
@@ -47,7 +47,6 @@ def register(subparsers: Subparsers) -> None:
     run.add_argument("--quiet", action="store_true", help="no progress, no summary")
     _add_times(run)
     run.set_defaults(run=run_run)
-    _register_forecast(subparsers)
 
 
 def _add_times(run: argparse.ArgumentParser) -> None:
@@ -76,38 +75,21 @@ def _add_times(run: argparse.ArgumentParser) -> None:
     )
 
 
-def _register_forecast(subparsers: Subparsers) -> None:
-    forecast = subparsers.add_parser(
-        "forecast",
-        help="when would each waiting job start, as of a time",
-        description="Play a workload up to a time, and say when each job that waits then would start if what "
-        "runs and what waits before it took all the time that it asked for.",
-    )
-    forecast.add_argument("cluster", metavar="CLUSTER", help="a cluster file, or the name of a bundled one")
-    forecast.add_argument(
-        "workload", metavar="WORKLOAD", help="a workload file, or the name of a bundled one"
-    )
-    forecast.add_argument(
-        "--at", metavar="T", help="the time: seconds or a duration (3d) from 0; needed without a snapshot"
-    )
-    forecast.add_argument("--resume", metavar="FILE", help="play from a snapshot instead of from the start")
-    forecast.add_argument("--format", choices=("text", "json"), default="text")
-    add_rules(forecast)
-    add_reading(forecast)
-    forecast.set_defaults(run=run_forecast, audit=False, no_allocations=True)
-
-
 def run_run(args: argparse.Namespace) -> int:
     """Simulate, write, audit if asked to, and say what came of it."""
+    from dataclasses import replace
+
+    from simsched.cli.forecasts import command_of
     from simsched.simulate.directory import RunDirectory, refuse_foreign
 
     options = _options(args)
     options |= _times(args)
     refuse_foreign(args.output)
-    cluster, workload = _inputs(args)
+    cluster, workload = read_inputs(args)
     with _stopping() as stop, RunDirectory(args.output) as directory:
         sink = None if args.no_allocations else directory.allocations()
         result = _simulate(args, cluster, workload, sink, stop, options)
+        result = replace(result, meta={**result.meta, "command": command_of(args)})
         path = directory.finish(result, {"summary.json": _summary(result)})
     if not result.meta["complete"]:
         sys.stderr.write(f"interrupted; what was done until then: {path}\n")
@@ -120,21 +102,11 @@ def run_run(args: argparse.Namespace) -> int:
 def _times(args: argparse.Namespace) -> dict[str, Any]:
     """Return what the command line says of times."""
     return {
-        "until": None if args.until is None else _time(args.until, "--until"),
-        "measure_from": None if args.from_ is None else _time(args.from_, "--from"),
-        "snapshots": {_time(at, "--snapshot-at"): path for at, path in args.snapshot_at},
+        "until": None if args.until is None else time_of(args.until, "--until"),
+        "measure_from": None if args.from_ is None else time_of(args.from_, "--from"),
+        "snapshots": {time_of(at, "--snapshot-at"): path for at, path in args.snapshot_at},
         "resume": args.resume,
     }
-
-
-def _inputs(args: argparse.Namespace) -> tuple[Cluster, Workload]:
-    from simsched.graph.cluster import load_cluster
-
-    cluster = load_cluster(args.cluster)
-    workload = read_workloads(args, [args.workload], cluster)
-    for reason, count, places in workload.skip_table():
-        sys.stderr.write(f"left out: {count} records, {reason} ({places})\n")
-    return cluster, workload
 
 
 def _simulate(
@@ -167,15 +139,10 @@ def _simulate(
 def _options(args: argparse.Namespace) -> dict[str, Any]:
     """Return the fields of the configuration, checked before anything is read."""
     from simsched.errors import ConfigError
-    from simsched.simulate.api import make_config
 
     if args.audit and args.no_allocations:
         raise ConfigError("there would be no allocations to audit", where="--audit --no-allocations")
-
-    options = rules(args)
-    make_config(**options)
-    args.seed = options.get("seed", 0)  # the transforms of the workload draw from it too
-    return options
+    return checked_rules(args)
 
 
 @contextmanager
@@ -250,47 +217,3 @@ def _audit(cluster: Cluster, workload: Workload, path: str) -> int:
     found = audit_run(path, cluster, workload)
     sys.stderr.write(f"{found}\n")
     return 0 if found else EXIT_FAULTS
-
-
-def _time(text: str, where: str) -> float:
-    """Read a time from 0 on; whole seconds stay whole."""
-    from simsched.errors import ConfigError
-    from simsched.formats.duration import parse_duration
-
-    seconds = parse_duration(text, where=where)
-    if seconds == float("inf"):
-        raise ConfigError("the end of time never comes", where=where, expected="seconds, or a duration")
-    return int(seconds) if seconds == int(seconds) else seconds
-
-
-def run_forecast(args: argparse.Namespace) -> int:
-    """Print when each waiting job would start."""
-    from simsched.errors import ConfigError
-    from simsched.simulate.forecast import forecast_at
-
-    options = _options(args)
-    if args.at is None and args.resume is None:
-        raise ConfigError("no time was given", where="forecast", expected="--at T, or --resume FILE")
-    at = None if args.at is None else _time(args.at, "--at")
-    cluster, workload = _inputs(args)
-    at, found = forecast_at(cluster, workload, at, resume=args.resume, **options)
-    if args.format == "json":
-        import json
-        from dataclasses import asdict
-
-        rows = [asdict(job) for job in found]
-        never = float("inf")
-        plain = [{k: None if v == never else v for k, v in row.items()} for row in rows]
-        print(json.dumps(plain, indent=1, ensure_ascii=False))
-        return 0
-    print(
-        f"{'JOB':>10} {'USER':>10} {'QUEUE':>10} {'PLACE':>5} {'SUBMIT':>12} {'START':>12} {'IN':>12} SHAPE"
-    )
-    for job in found:
-        known = job.start != float("inf")
-        start, wait = (f"{job.start:.12g}", f"{job.start - at:.12g}s") if known else ("unknown", "")
-        print(
-            f"{job.id:>10} {job.user or '-':>10} {job.queue or '-':>10} {job.place:>5} "
-            f"{job.submit:>12.12g} {start:>12} {wait:>12} {job.shape}"
-        )
-    return 0
