@@ -53,8 +53,8 @@ class Trial:
     infeasible : jobs that can never run there (of the first seed); with any, nothing was simulated
         unless that is allowed.
     example : one of them, and why.
-    offered : what the jobs (of the first seed) take, in processors times seconds, over what the machine
-        has while they are submitted; above 1 the queue grows as long as jobs come.
+    offered : what the jobs (of the first seed) that can run take, in processors times seconds, over
+        what the machine has while they are submitted; above 1 the queue grows as long as jobs come.
     keys : the run directories' names, a seed each.
     seconds : CPU or wall seconds that the runs took in all.
     """
@@ -195,8 +195,8 @@ def wanted(targets: tuple[Target, ...]) -> tuple[str, ...]:
 def look(task: Task) -> tuple[int, str, float]:
     """Return how many jobs of a task can never run on its cluster, one and why, and the offered load.
 
-    The load is processor-seconds of work over processors times the time in which jobs are
-    submitted; NaN where all are submitted at once.
+    The load is processor-seconds of work, that of jobs which can run, over processors times the
+    time in which jobs are submitted; NaN where all are submitted at once.
 
     Raises
     ------
@@ -213,10 +213,11 @@ def look(task: Task) -> tuple[int, str, float]:
         if not len(workload):
             raise ConfigError("the workload has no job", where=task.workload.name, expected="some jobs")
         _, prepared, workload = engine_of(cluster, workload, config, allocations=False)
+    found = {job: why for job, (result, why) in prepared.rejected.items() if result == INFEASIBLE}
     totals = totals_of(cluster)
     room = (totals.get("core") or totals["node"]) * (workload.span[1] - workload.span[0])
-    offered = offered_work(workload.jobs) / room if room else math.nan
-    found = {job: why for job, (result, why) in prepared.rejected.items() if result == INFEASIBLE}
+    work = offered_work(job for number, job in enumerate(workload.jobs) if number not in found)
+    offered = work / room if room else math.nan
     if not found:
         return 0, "", offered
     first = min(found)

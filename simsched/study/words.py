@@ -154,7 +154,8 @@ def _noise(answer: Answer) -> list[str]:
         further = prediction(values, answer.rule.confidence)
         end = further.high if target.relation[0] == "<" else further.low
         if math.isfinite(end) and not target.met_by(end):
-            low, high = _shown(target, max(further.low, 0.0)), _shown(target, further.high)
+            most = 1.0 if target.figure.unit == "share" else math.inf
+            low, high = _shown(target, max(further.low, 0.0)), _shown(target, min(further.high, most))
             found.append(
                 f"{target.figure} is within noise of its target: a further seed is expected "
                 f"between {low} and {high} ({_percent(answer)})"

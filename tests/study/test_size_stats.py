@@ -20,7 +20,7 @@ from simsched.study.stats import (
 )
 
 numbers = st.floats(-1e6, 1e6)
-samples = st.lists(numbers, min_size=2, max_size=12)
+samples = st.lists(numbers, min_size=5, max_size=12)
 
 
 @given(samples)
@@ -48,7 +48,9 @@ def test_more_confidence_is_a_wider_interval():
     assert wide.low < narrow.low < narrow.high < wide.high
 
 
-@pytest.mark.parametrize(("count", "least"), [(5, 0.87), (10, 0.92), (20, 0.92)])
+@pytest.mark.parametrize(
+    ("count", "least"), [(2, 0.93), (3, 0.93), (4, 0.93), (5, 0.87), (10, 0.92), (20, 0.92)]
+)
 def test_intervals_of_small_samples_cover_the_mean_nearly_as_often_as_they_say(count, least):
     """[Hesterberg15]: 95 % intervals; the plain percentile interval of five values covers 84 %."""
     rng = np.random.default_rng(7)
@@ -106,6 +108,15 @@ def test_pairs_show_what_means_cannot():
     assert found.interval.estimate == pytest.approx(-60, abs=8)
     assert found.relative == pytest.approx(found.interval.estimate / a.mean())
     assert paired_difference(a, rng.permutation(b)).verdict == "within noise"
+
+
+def test_two_seeds_of_one_sign_are_no_verdict():
+    """By chance alone two pairs differ in the same sense in half of the cases; the paired t says so."""
+    found = paired_difference([100, 200], [90, 195])
+    assert found.verdict == "within noise"
+    assert found.interval.estimate == pytest.approx(-7.5)
+    assert found.interval.low == pytest.approx(-7.5 - 12.706 * 2.5, abs=0.01)  # s / sqrt(2) = 2.5
+    assert paired_difference([100, 200], [90, 190.2]).verdict == "lower"
 
 
 def test_verdicts():

@@ -80,18 +80,18 @@ def test_a_look_says_what_never_fits_and_how_much_is_asked_for():
     count, example, offered = look(task(wide, nodes=2))
     assert count == 1
     assert example.startswith("job 99: slot: 3 needed, 2 to be had")
-    assert offered == pytest.approx((11 * 90 + 3 * 60) / (2 * 600))
+    assert offered == pytest.approx(11 * 90 / (2 * 600))
     assert math.isnan(look(task(Workload(stream(1).jobs)))[2])
 
 
 @given(st.lists(st.floats(0, 7200), min_size=1, max_size=6), st.sampled_from(["<=", "<", ">=", ">"]))
 def test_the_criteria_are_ordered(values, relation):
-    """Law: a criterion that is met is met by every weaker one: every seed, the interval, the mean."""
+    """Law: what the interval or every seed meets, the mean meets; of five values an interval lies within."""
     (target,) = parse_targets(f"mean_wait{relation}1h")
     met = {name: Rule((target,), name).met(target, tuple(values)) for name in CRITERIA}
-    if len(values) > 1:
-        assert met["mean"] >= met["confident"] >= met["every"]
-    assert met["mean"] >= met["every"]
+    if len(values) >= 5:
+        assert met["confident"] >= met["every"]
+    assert met["mean"] >= max(met["confident"], met["every"])
 
 
 @given(st.integers(1, 25), st.integers(0, 4))
