@@ -47,7 +47,7 @@ class Grid:
 
     def __init__(self, result: StudyResult) -> None:
         self.frame = result.runs
-        labels = result.axes
+        labels = {name: _as_in(self.frame, name, given) for name, given in result.axes.items()}
         self.axes = [name for name in labels if len(labels[name]) > 1]
         numeric = [n for n in self.axes if all(isinstance(label, int | float) for label in labels[n])]
         self.x: str | None = next(iter(numeric or self.axes[-1:]), None)
@@ -168,6 +168,12 @@ class Grid:
             if runs is not None:
                 found.append(int(runs["run"].iloc[0]))
         return found
+
+
+def _as_in(frame: pd.DataFrame, name: str, labels: Sequence[Any]) -> list[Any]:
+    """Return an axis's labels as its column has them: all as texts if one of them is."""
+    texts = any(isinstance(label, str) for label in labels) and column(name) in frame
+    return [str(label) for label in labels] if texts else list(labels)
 
 
 def _middle(labels: Sequence[Any]) -> Any:

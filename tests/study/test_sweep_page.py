@@ -98,3 +98,15 @@ def _no_bokeh():
     from simsched.errors import ConfigError
 
     raise ConfigError("a report needs bokeh")
+
+
+def test_labels_of_both_kinds_are_found(tmp_path):
+    """A column holds texts if one label is a text; the charts and the verdicts look for those."""
+    axes = {"thin": [False, 0.5], "queue-policy": ["fcfs", "easy"]}
+    grid = Grid(sweep(small(axes=axes), tmp_path / "s", workers=0, report=False))
+    assert grid.labels["thin"] == ["no", "0.5"]
+    assert [[line.at for line in lines] for _, lines, _ in grid.facets("mean_wait")] == [
+        [("fcfs", "easy"), ("fcfs", "easy")]
+    ]
+    (said,) = grid.verdicts("mean_wait")
+    assert (said.label, sum(said.counts.values())) == ("thin 0.5", 2)
