@@ -38,7 +38,7 @@ class Folder:
         """Return the file of that name beside the study file, or as seen from here if there is none."""
         beside = self.home / Path(name).expanduser()
         try:
-            return beside if beside.exists() else Path(name)
+            return beside if beside.exists() and not beside.is_dir() else Path(name)
         except (OSError, ValueError):  # such as a name longer than the file system allows
             return Path(name)
 
@@ -94,8 +94,6 @@ class Folder:
         place = self.document.place(path)
         if name == "-":
             raise ConfigError("standard input can be read only once", where=place, expected="a file")
-        if self.find(name).is_dir():
-            raise ConfigError(f"{name} is a directory", where=place, expected="a file")
         try:
             found = Source.find(room, str(self.find(name)), reading)
         except SimschedError as error:

@@ -160,6 +160,13 @@ def test_paths_are_relative_to_the_study(tmp_path, monkeypatch):
     assert study.base.cluster.path == str(tmp_path / "inputs" / "small.json")
 
 
+def test_a_folder_does_not_hide_a_bundled_name(tmp_path, monkeypatch):
+    (tmp_path / "tiny").mkdir()  # such as the output of a study of that name
+    file = written(tmp_path, "cluster: tiny\nworkload: first-steps\n")
+    monkeypatch.chdir(tmp_path)
+    assert load_study(file).base.cluster.kind == "bundled"
+
+
 @pytest.mark.parametrize(
     ("word", "kept"),
     [("figures", ()), ("jobs", ("jobs",)), (["jobs", "eventlog"], ("jobs", "eventlog"))],
