@@ -94,7 +94,23 @@ from simsched.formats.sss.layout import geometry_of
         ),
         (
             "<TaskGroup><Id>a</Id><TaskCount>4</TaskCount><TaskDefaults><Memory>1</Memory></TaskDefaults><Task><Processors>2</Processors></Task><Task/><Task/></TaskGroup>",
-            "[slot{a}/[core=2;memory{unit:MiB}];slot=2{a.2}/[core;memory{unit:MiB}];slot{a.3}/core]",
+            "[slot{a}/[core=2;memory{unit:MiB}];slot=3{a.2}/[core;memory{unit:MiB}]]",
+        ),
+        (
+            "<TaskGroup><Id>a</Id><TaskCount>3</TaskCount><TaskDefaults><Processors>2</Processors></TaskDefaults></TaskGroup>",
+            "slot=3{a}/core=2",
+        ),
+        (
+            "<TaskGroup><Id>a</Id><TaskDefaults><Processors>2</Processors></TaskDefaults></TaskGroup>",
+            "slot{a}/core=2",
+        ),
+        (
+            "<TaskGroup><Id>a</Id><Processors>8</Processors><TaskDefaults><Memory>1</Memory></TaskDefaults></TaskGroup>",
+            "slot=8{a}/[core;memory{unit:MiB}]",
+        ),
+        (
+            "<TaskGroup><Id>a</Id><TaskCount>3</TaskCount><TaskDefaults><Processors>2</Processors></TaskDefaults><Task/></TaskGroup>",
+            "slot=3{a}/core=2",
         ),
         (
             "<TaskGroup><Id>a</Id><TaskCount>3</TaskCount><Resource name='lic'>2</Resource></TaskGroup>",
@@ -117,6 +133,12 @@ def test_counts_become_shapes(inner, shape):
             "<Processors>16</Processors><TaskDistribution type='ProcessorsPerTask'>3</TaskDistribution>",
             "Processors 16 and 3 for each task contradict",
         ),
+        (
+            "<TaskGroup><TaskCount>1</TaskCount><Task/><Task/></TaskGroup>",
+            "TaskCount 1 and 2 tasks contradict",
+        ),
+        ("<Resource name='slot'>2</Resource>", "a Resource called slot (expected another name)"),
+        ("<Processors>99999999999999999999</Processors>", "has more than 18 digits"),
         ("<NodeCount>4</NodeCount><Processors>2</Processors>", "NodeCount 4 contradicts 2 tasks"),
         (
             "<NodeCount>2</NodeCount><TaskCount>9</TaskCount><TaskDistribution type='TasksPerNode'>4</TaskDistribution>",

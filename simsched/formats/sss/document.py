@@ -305,8 +305,10 @@ def _misfit(text: str, kind: names.Kind) -> str | None:
         return None if text.lower() in ("true", "false", "1", "0") else f"{shown} is no truth value"
     if kind in ("Integer", "DateTime", "Duration"):
         digits = text[1:] if text[:1] in ("+", "-") else text
-        if not (digits.isascii() and digits.isdigit()) or len(digits) > 18:
+        if not (digits.isascii() and digits.isdigit()):
             return f"{shown} is no whole number"
+        if len(digits) > 18:
+            return f"{shown} has more than 18 digits"
         if kind != "Integer" and not 0 <= int(text) <= LATEST:
             return f"{shown} is no time"
     if kind == "Float":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
@@ -135,6 +136,8 @@ class Requester:
             found = number_set(tree, lambda e: Fraction(e.text.strip()) * copies)
             if found:
                 kind = element.attribute("name") or "Resource"
+                if kind == "slot":
+                    raise self.at(element, FormatError("a Resource called slot", expected="another name"))
                 result.append(ResourceVertex(kind, count_of(found), id=element.attribute("type")))
         return tuple(result)
 
@@ -208,27 +211,32 @@ class Requester:
         return Asked(tuple(resources), constraint, tuple(scopes), _processors(resources), topics)
 
     def group(self, group: Element, outer: dict[str, Tree]) -> list[Draft]:
-        """The parts of a task group: its tasks by what they ask for, most often one part."""
+        """The parts of a task group: its tasks by what they ask for, most often one part.
+
+        TaskDefaults are for all tasks (section 7.0), also for those that TaskCount alone tells of.
+        """
         own = self.topics(group)
         inherited = {name: tree for name, tree in outer.items() if name in names.SIZES}
         topics = inherited | own
-        tasks = [merged(t, group.first("TaskDefaults")) for t in group.all("Task") if not t.is_reference]
+        defaults = group.first("TaskDefaults")
+        tasks = [merged(t, defaults) for t in group.all("Task") if not t.is_reference]
         asked = [self.task_topics(task) for task in tasks]
         count = self.numbers(own, "TaskCount")
-        if count is None and tasks:
-            count = one(len(tasks))
-        if not any(asked):
-            return [self.draft(group, topics, count)]
-        parts: dict[tuple[str, ...], list[int]] = {}
-        for number, task in enumerate(asked):
+        if count is not None and count.last < len(tasks):
+            raise self.contradiction(group, f"TaskCount {count} and {len(tasks)} tasks")
+        more = max(0, count.first - len(tasks)) if count is not None else 0
+        rest = self.task_topics(defaults) if defaults is not None and (more or not tasks) else {}
+        if count is None and (tasks or "Processors" in rest):
+            count = one(len(tasks) or 1)
+        if not tasks or not any((*asked, rest)):
+            return [self.draft(group, topics | rest, count)]
+        sizes: Counter[tuple[str, ...]] = Counter()
+        wants: dict[tuple[str, ...], dict[str, Tree]] = {}
+        for task, number in (*((task, 1) for task in asked), *([(rest, more)] if more else [])):
             key = tuple(str(e) for name in sorted(task) for e in leaves(task[name]))
-            parts.setdefault(key, []).append(number)
-        drafts = [
-            self.draft(group, topics | asked[numbers[0]], one(len(numbers))) for numbers in parts.values()
-        ]
-        if count is not None and count.first > len(tasks):
-            drafts.append(self.draft(group, topics, one(count.first - len(tasks))))
-        return drafts
+            sizes[key] += number
+            wants.setdefault(key, task)
+        return [self.draft(group, topics | wants[key], one(size)) for key, size in sizes.items()]
 
     def task_topics(self, task: Element) -> dict[str, Tree]:
         """What a task asks for on its own; its node is where it ran and no request."""
