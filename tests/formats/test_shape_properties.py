@@ -173,7 +173,7 @@ def jobspecs(draw):
         constraint=draw(
             st.none() | st.sampled_from(["ssd", "a and not host:n[0-3]", {"ranks": ["0-3"]}, {}])
         ),
-        queue=draw(st.none() | words),
+        queue=draw(st.none() | words.filter(bool)),
         name=draw(st.none() | words),
     )
     more = draw(st.dictionaries(keys, values, max_size=2))
