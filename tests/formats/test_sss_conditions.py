@@ -183,6 +183,21 @@ def test_constraints(inner, constraint):
     assert one(requested(inner), FR15).jobspec.constraint == constraint
 
 
+@pytest.mark.parametrize(
+    ("inner", "hosts"),
+    [
+        ("<Node>a1</Node><Node>a2</Node><Node>a4</Node><Node>a1</Node>", "host:a[1-2,4]"),
+        ("<Node>a1</Node><Feature>ssd</Feature><Node>a2</Node>", "host:a[1-2] and ssd"),
+        ("<Node>a1</Node><Node aggregation='Range'>a[1-3]</Node>", "host:a1 and host:a[1-3]"),
+        ("<Node>a1</Node><Node op='NE'>a2</Node>", "host:a1 and not host:a2"),
+        ("<Node>a1</Node><Node conj='Or'>a2</Node>", "host:a1 or host:a2"),
+    ],
+)
+def test_nodes_named_one_by_one_are_those_that_may_serve(inner, hosts):
+    """No node is two: "node a1 and node a2" of a job is one of them for each of its nodes."""
+    assert str(one(requested(inner)).jobspec.constraint) == hosts
+
+
 def test_a_pattern_that_matches_nothing_matches_nothing():
     record = one(requested("<Node aggregation='Pattern'>x.*</Node>"), FR15)
     assert record.jobspec.system["constraints"] == {"not": ()}

@@ -10,10 +10,10 @@ from simsched.errors import FormatError
 from simsched.formats.constraint import ANY, NONE, And, Constraint, Hosts, Not, Or, Properties
 from simsched.formats.hostlist import Hostlist
 from simsched.formats.lexical import clip, place
-from simsched.formats.sss.condition import Junction, Negation, Tree
+from simsched.formats.sss.condition import Junction, Leaf, Negation, Tree
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from simsched.formats.sss.tree import Element
 
@@ -39,6 +39,8 @@ class UnexpandedError(FormatError):
 def constraint_of(tree: Tree, names: Names | None, where: str | None = None) -> Constraint:
     """The constraint of an expression on nodes.
 
+    Of nodes that are named one by one and joined by And, each may serve: no node is two.
+
     Raises FormatError for a bad pattern or host list, `UnexpandedError` for a pattern
     when `names` is None.
     """
@@ -46,11 +48,37 @@ def constraint_of(tree: Tree, names: Names | None, where: str | None = None) -> 
         inner = constraint_of(tree.part, names, where)
         return NONE if inner == ANY else ANY if inner == NONE else Not(inner)
     if isinstance(tree, Junction):
-        parts = tuple(constraint_of(part, names, where) for part in tree.parts)
-        return joined(parts, every=tree.every)
+        hosts, others = _hosts_apart(tree)
+        parts = [constraint_of(part, names, where) for part in others]
+        return joined([Hosts(Hostlist.from_hosts(hosts)), *parts] if hosts else parts, every=tree.every)
     element = tree.element
     found = _hosts(element, names, where) if element.name == "Node" else _properties(element, names, where)
     return (NONE if found == ANY else ANY if found == NONE else Not(found)) if _op(element) == "NE" else found
+
+
+def _hosts_apart(tree: Junction) -> tuple[list[str], list[Tree]]:
+    """The nodes that an And of several names one by one, and its other parts."""
+    if not tree.every:
+        return [], list(tree.parts)
+    parts = list(_flat(tree))
+    hosts = {part: part.element.text.strip() for part in parts if isinstance(part, Leaf) and _is_host(part)}
+    if len(hosts) < 2:
+        return [], parts
+    return list(dict.fromkeys(hosts.values())), [part for part in parts if part not in hosts]
+
+
+def _flat(tree: Tree) -> Iterator[Tree]:
+    if isinstance(tree, Junction) and tree.every:
+        for part in tree.parts:
+            yield from _flat(part)
+    else:
+        yield tree
+
+
+def _is_host(leaf: Leaf) -> bool:
+    element = leaf.element
+    plain = element.name == "Node" and _op(element) == "EQ" and element.attribute("aggregation") is None
+    return plain and bool(element.text.strip())
 
 
 def joined(parts: Iterable[Constraint], *, every: bool) -> Constraint:
