@@ -70,9 +70,12 @@ def _perform(study: Study, args: argparse.Namespace) -> int:
     from simsched.study.cache import INPUTS
     from simsched.study.folder import StudyFolder
     from simsched.study.plan import plan
-    from simsched.study.sweep import sweep
+    from simsched.study.sweep import changed_inputs, sweep
 
-    StudyFolder(args.output).check(resume=args.resume)
+    folder = StudyFolder(args.output)
+    folder.check(resume=args.resume)
+    for name in changed_inputs(folder.record() or {}, study):
+        sys.stderr.write(f"note: {name} is not what it was: its runs are performed anew\n")
     for note in plan(study, measure=False).notes:
         sys.stderr.write(f"note: {note}\n")
     INPUTS.forget()  # runs are mostly performed elsewhere

@@ -128,6 +128,11 @@ def write_tables(folder: Path, tables: Mapping[str, Mapping[str, Any]]) -> None:
     """Write ``NAME.parquet`` of each table, NumPy columns of one length.
 
     NaN becomes NULL, inf stays, a column of lists becomes lists of texts.
+
+    Raises
+    ------
+    OSError
+        If the disk is full, or the like: DuckDB has an exception of its own for that.
     """
     import duckdb
 
@@ -136,9 +141,11 @@ def write_tables(folder: Path, tables: Mapping[str, Mapping[str, Any]]) -> None:
             choices = ", ".join(_choice(column, values) for column, values in columns.items())
             connection.register("of_run", dict(columns))
             target = str(folder / f"{name}.parquet").replace("'", "''")
-            connection.execute(
-                f"COPY (SELECT {choices} FROM of_run) TO '{target}' (FORMAT parquet, COMPRESSION zstd)"  # noqa: S608
-            )
+            copy = f"COPY (SELECT {choices} FROM of_run) TO '{target}' (FORMAT parquet, COMPRESSION zstd)"  # noqa: S608
+            try:
+                connection.execute(copy)
+            except duckdb.IOException as error:
+                raise OSError(str(error).partition("\n")[0]) from None
             connection.unregister("of_run")
 
 

@@ -35,10 +35,12 @@ def _write(folder: StudyFolder, tables: Mapping[str, Mapping[str, Any]]) -> None
     """Write tables, each as a whole or not at all."""
     beside = folder.path / f".tables.{os.getpid()}.writing"
     beside.mkdir()
-    write_tables(beside, tables)
-    for name in tables:
-        (beside / f"{name}.parquet").replace(folder.path / f"{name}.parquet")
-    beside.rmdir()
+    try:
+        write_tables(beside, tables)
+        for name in tables:
+            (beside / f"{name}.parquet").replace(folder.path / f"{name}.parquet")
+    finally:
+        shutil.rmtree(beside, ignore_errors=True)
 
 
 def runs_table(rows: Sequence[tuple[int, Task, Row]]) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -47,10 +47,15 @@ _PARQUET = b"PAR1"
 
 
 def write_beside(path: Path, data: bytes) -> None:
-    """Write a file as a whole or not at all."""
+    """Write a file as a whole or not at all; RunError if the disk is full, or the like."""
     beside = path.with_name(f".{path.name}.{os.getpid()}.writing")
-    beside.write_bytes(data)
-    os.replace(beside, path)  # noqa: PTH105 - Path.replace is the same and hides that it is atomic
+    try:
+        beside.write_bytes(data)
+        os.replace(beside, path)  # noqa: PTH105 - Path.replace is the same and hides that it is atomic
+    except OSError as error:
+        with suppress(OSError):
+            beside.unlink()
+        raise RunError(f"cannot be written: {error.strerror}", where=str(path)) from None
 
 
 def write_json(path: Path, value: Any) -> None:

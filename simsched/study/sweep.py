@@ -10,16 +10,16 @@ from simsched.study.execute import Done, Failed, run_tasks
 from simsched.study.executors import open_executor
 from simsched.study.folder import FAILURES, RECORD, STUDY_FORMAT, StudyFolder, write_json
 from simsched.study.result import StudyResult
-from simsched.study.task import version
+from simsched.study.task import FILE, version
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from concurrent.futures import Executor
     from pathlib import Path
 
     from simsched.study.executors import Workers
     from simsched.study.spec import Study
-    from simsched.study.task import Task
+    from simsched.study.task import Source, Task
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ def sweep(
     each = {task.key: task for task in tasks}
     state = _State(len(each))
     missing = _missing(folder, list(each.values()), state)
-    if not missing and _is_finished(folder, study):
+    if not missing and _is_finished(folder, study, report=report):
         return StudyResult(folder.path)
     where = (workers, scheduler, hpc) if missing else (0, None, None)
     with open_executor(*where, executor=executor) as opened, folder.writing():
@@ -117,8 +117,7 @@ def _perform(
     retries: int,
     progress: Callable[[Progress], None] | None,
 ) -> None:
-    sources = {source.sha256: source for task in tasks for source in (task.cluster, task.workload)}
-    workers.send(list(sources.values()))
+    workers.send(_inputs(tasks))
     tell = progress or (lambda _: None)
     tell(state.progress(workers.size))
     for found in run_tasks(tasks, workers, folder=folder.runs, retries=retries):
@@ -129,27 +128,30 @@ def _perform(
         tell(state.progress(workers.size, found))
 
 
-def _is_finished(folder: StudyFolder, study: Study) -> bool:
+def _is_finished(folder: StudyFolder, study: Study, *, report: bool) -> bool:
     """Whether the directory is that of this very study, every part of it written."""
     record = folder.record()
     if record is None or record.get("complete") is not True:
         return False
     same = record.get("plan") == _plan(study.tasks) and record.get("name") == study.name
-    return same and (folder.path / "runs.parquet").is_file()
+    files = ["runs.parquet", *(["report.html"] if report else [])]
+    return same and all((folder.path / name).is_file() for name in files)
 
 
 def _finish(folder: StudyFolder, study: Study, state: _State, *, report: bool) -> None:
-    """Put together what the runs gave; the record that says complete comes last."""
+    """Put together what the runs gave; the page reads the record, and only then it says complete."""
     tasks = study.tasks
     rows = {key: done.row for key, done in state.done.items()}
     write_dataset(folder, tasks, rows)
     write_timings(folder, tasks, state.done)
     write_json(folder.path / FAILURES, _failures(tasks, state))
-    write_json(folder.path / RECORD, record_of(study, state, complete=not state.failed))
+    write_json(folder.path / RECORD, record_of(study, state, complete=False))
     if report and rows:
         from simsched.study.page import write_page
 
         write_page(StudyResult(folder.path))
+    if not state.failed:
+        write_json(folder.path / RECORD, record_of(study, state, complete=True))
 
 
 def _failures(tasks: Sequence[Task], state: _State) -> list[dict[str, Any]]:
@@ -167,10 +169,23 @@ def _plan(tasks: Sequence[Task]) -> list[dict[str, Any]]:
     ]
 
 
+def changed_inputs(record: Mapping[str, Any], study: Study) -> list[str]:
+    """Return the names of files that are not what they were when the study of a record was begun."""
+    before: dict[str, set[str]] = {}
+    for known in record.get("inputs", ()):
+        before.setdefault(known["name"], set()).add(known["sha256"])
+    files = [source for source in _inputs(study.tasks) if source.kind == FILE]
+    return sorted({s.name for s in files if s.sha256 not in before.get(s.name, {s.sha256})})
+
+
+def _inputs(tasks: Sequence[Task]) -> list[Source]:
+    """Return the clusters and workloads of tasks, each content once."""
+    return list({s.sha256: s for task in tasks for s in (task.cluster, task.workload)}.values())
+
+
 def record_of(study: Study, state: _State, *, complete: bool) -> dict[str, Any]:
     """Return ``study.json``."""
     tasks = study.tasks
-    sources = {s.sha256: s for task in tasks for s in (task.cluster, task.workload)}
     return {
         "simsched": version(),
         "format": STUDY_FORMAT,
@@ -181,6 +196,6 @@ def record_of(study: Study, state: _State, *, complete: bool) -> dict[str, Any]:
         "seeds": list(study.seeds),
         "measure": study.base.measure.to_dict(),
         "counts": {"runs": len(tasks), "done": len(state.done), "failed": len(state.failed)},
-        "inputs": [{"name": s.name, "kind": s.kind, "sha256": s.sha256} for s in sources.values()],
+        "inputs": [{"name": s.name, "kind": s.kind, "sha256": s.sha256} for s in _inputs(tasks)],
         "plan": _plan(tasks),
     }

@@ -11,15 +11,18 @@ from functools import partial
 
 import breaking
 import duckdb
+import numpy as np
 import pytest
 from studyworld import dataset, left_over, small
 
 import simsched as ss
+from simsched.cli import main
 from simsched.errors import ConfigError, RunError, SimschedError
+from simsched.simulate.directory import write_tables
 from simsched.study import execute
 from simsched.study.execute import Done, Failed, run_tasks
 from simsched.study.executors import Workers, open_executor
-from simsched.study.folder import StudyFolder
+from simsched.study.folder import StudyFolder, write_beside
 from simsched.study.result import load_study_result
 from simsched.study.sweep import sweep
 
@@ -97,8 +100,11 @@ def test_a_complete_study_is_left_alone(reference, tmp_path):
     before = {path: path.stat().st_mtime_ns for path in folder.rglob("*")}
     with pytest.raises(RunError, match="there is a study here already"):
         sweep(small(), folder, workers=0)
-    sweep(small(), folder, workers=0, resume=True)
+    sweep(small(), folder, workers=0, resume=True, report=False)
     assert {path: path.stat().st_mtime_ns for path in folder.rglob("*")} == before
+    sweep(small(), folder, workers=0, resume=True)  # now with the report, which was not there
+    assert (folder / "report.html").is_file()
+    assert dataset(folder) == reference[1]
 
 
 def _damage(path, how):
@@ -323,6 +329,57 @@ def test_nothing_half_written_looks_finished(reference, tmp_path):
     sweep(small(), folder, workers=0, resume=True, report=False)
     assert left_over(folder) == []
     assert dataset(folder) == reference[1]
+
+
+@pytest.mark.parametrize("place", ["simsched.study.dataset.write_tables", "simsched.study.page.page"])
+def test_a_disk_that_fills_up_at_the_end_leaves_an_unfinished_study(reference, tmp_path, monkeypatch, place):
+    """Tables and the page are the last to be written; without them nothing says complete."""
+    folder = tmp_path / "s"
+    shutil.copytree(reference[0], folder)
+    (folder / "runs.parquet").unlink()
+
+    def full(*_args):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(place, full)
+    with pytest.raises(OSError, match="No space left"):
+        sweep(small(), folder, workers=0, resume=True)
+    assert load_study_result(folder).complete is False
+    monkeypatch.undo()
+    assert sweep(small(), folder, workers=0, resume=True).complete
+    assert left_over(folder) == []
+    assert dataset(folder) == reference[1]
+
+
+def test_a_file_that_cannot_be_written_is_named_and_leaves_nothing(tmp_path, monkeypatch):
+    def full(self, _data):
+        self.touch()
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("pathlib.Path.write_bytes", full)
+    with pytest.raises(RunError, match=r"a\.json: cannot be written: No space left on device"):
+        write_beside(tmp_path / "a.json", b"{}")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_tables_that_cannot_be_written_are_an_error_of_the_system(tmp_path):
+    """DuckDB's own exception would pass for a fault of ours, and a run would not be tried again."""
+    with pytest.raises(OSError, match="IO Error"):
+        write_tables(tmp_path / "nowhere", {"runs": {"run": np.array([1])}})
+
+
+def test_inputs_that_changed_are_told(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    jobs, study = tmp_path / "jobs.yaml", tmp_path / "study.yaml"
+    jobs.write_text("- {shape: slot=1/core, runtime: 5}\n")
+    study.write_text("cluster: tiny\nworkload: jobs.yaml\n")
+    command = ["sweep", "study.yaml", "-o", "out", "--workers", "0", "--no-report", "--quiet"]
+    assert main(command) == 0
+    assert main([*command, "--resume"]) == 0
+    assert capsys.readouterr().err == ""
+    jobs.write_text("- {shape: slot=1/core, runtime: 6}\n")
+    assert main([*command, "--resume"]) == 0
+    assert capsys.readouterr().err == "note: jobs.yaml is not what it was: its runs are performed anew\n"
 
 
 def test_the_tables_of_an_unfinished_study_are_gone(reference, tmp_path, monkeypatch):
