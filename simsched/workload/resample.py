@@ -68,11 +68,15 @@ def resample(workload: Workload, rng: np.random.Generator, block: float | None =
     ConfigError
         if the block is not above 0, or the workload holds fewer than two of them.
     """
+    if block is not None and block <= 0:
+        raise ConfigError(f"blocks of {block:g} s", expected="a length above 0")
+    if not workload.jobs:  # as where the steps of a study are tried before its jobs are read
+        return workload
     length = block if block is not None else block_of(workload)
     if length is None:
         return workload.with_jobs(workload.jobs, "nothing to resample: all submitted at one instant")
     begin, end = workload.span
-    whole = int((end - begin) // length) if length > 0 else 0
+    whole = int((end - begin) // length)
     if whole < 2:
         raise ConfigError(
             f"a workload of {end - begin:g} s cut into blocks of {length:g} s",
