@@ -123,7 +123,10 @@ class Grid:
             key = tuple(where[axis] for axis in self.axes)
             if key in self._groups:
                 found = self.mean(key, name)
-                places.append((at, found.estimate * factor, found.low * factor, found.high * factor))
+                low = (
+                    0.0 if found.low < 0 else found.low
+                )  # of few seeds an interval may go below; no figure does
+                places.append((at, found.estimate * factor, low * factor, found.high * factor))
         columns = list(zip(*places, strict=True)) or [(), (), (), ()]
         title = f"{self.series} {label}" if isinstance(label, int | float) else str(label)
         return Line(title if self.series else "all", *map(tuple, columns))

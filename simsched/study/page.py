@@ -89,7 +89,11 @@ def _in_words(grid: Grid) -> str:
         )
     if not lines:
         return ""
-    note = "Seed by seed, so that chance that both share cancels; within noise: the 95 % interval holds 0."
+    note = "One seed: nothing is known of chance, and any of these may be noise."
+    if grid.several:
+        note = (
+            "Seed by seed, so that chance that both share cancels; within noise: the 95 % interval holds 0."
+        )
     return (
         f'<section class="panel"><h2>In words</h2><p class="note">{note}</p>'
         f'<ul class="verdicts">{"".join(lines)}</ul></section>'

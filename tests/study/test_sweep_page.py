@@ -64,6 +64,11 @@ def test_the_page_stands_alone_and_says_it(result):
     assert "default-src 'none'" in text  # whatever BokehJS mentions, nothing is loaded
 
 
+def test_one_seed_is_said_to_tell_nothing_of_chance(tmp_path):
+    sweep(small(seeds=None), tmp_path / "s", workers=0)
+    assert "One seed: nothing is known of chance" in (tmp_path / "s" / "report.html").read_text()
+
+
 @pytest.mark.parametrize(
     "changes",
     [
