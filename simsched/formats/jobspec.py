@@ -12,6 +12,7 @@ from simsched.errors import FormatError, RequestError
 from simsched.formats.count import Count
 from simsched.formats.duration import parse_duration
 from simsched.formats.frozen import EMPTY, FrozenDict, freeze, thaw
+from simsched.formats.lexical import clip
 from simsched.formats.shape import format_shape, parse_shape
 from simsched.formats.task import Task
 from simsched.formats.vertex import ResourceVertex, slots
@@ -80,6 +81,10 @@ class Jobspec:
         """
         if isinstance(command, str):
             raise FormatError("a command is a list of words", where="command", expected=repr(command.split()))
+        if command is not None and not _are_words(command):
+            raise FormatError(
+                f"{clip(repr(command))} is no command", where="command", expected="a list of words"
+            )
         if not isinstance(text, str):
             raise FormatError(f"{text!r} is no shape", expected="text such as slot=2/core")
         if queue is not None and (not isinstance(queue, str) or not queue):
@@ -180,6 +185,10 @@ class Jobspec:
     def dependencies(self) -> tuple[Dependency, ...]:
         """The RFC 26 dependencies."""
         return _dependencies(self.attributes.get("system", EMPTY).get("dependencies", ()))
+
+
+def _are_words(command: object) -> bool:
+    return isinstance(command, Sequence) and all(isinstance(word, str) for word in command)
 
 
 def as_jobspec(value: Jobspec | str | Mapping[str, Any]) -> Jobspec:
