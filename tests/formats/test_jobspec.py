@@ -321,5 +321,5 @@ def test_a_command_is_a_list_and_no_text():
     with pytest.raises(FormatError, match="a list of words"):
         Jobspec.from_shape("slot=1/core", command="sleep 5")
     for odd in (5, [1], ["sleep", None]):
-        with pytest.raises(FormatError, match="is no command .expected a list of words"):
+        with pytest.raises(FormatError, match=r"is no command .expected a list of words"):
             Jobspec.from_shape("slot=1/core", command=odd)
