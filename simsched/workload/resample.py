@@ -29,11 +29,13 @@ if TYPE_CHECKING:
 
 HOUR, DAY, WEEK = 3600, 86_400, 604_800
 #: a block, and how many of them are one turn of the cycle that it is part of
-CYCLES = {HOUR: 24, DAY: 7}
+CYCLES: dict[float, int] = {HOUR: 24, DAY: 7}
 #: blocks that a trace has to hold for a length to be chosen by itself
 ENOUGH = 8
 #: blocks of one season that a trace has to hold for blocks to be drawn from their own season
 TURNS = 3
+#: the most blocks that a workload is cut into
+MAX_BLOCKS = 1_000_000
 
 
 def block_of(workload: Workload) -> float | None:
@@ -66,7 +68,7 @@ def resample(workload: Workload, rng: np.random.Generator, block: float | None =
     Raises
     ------
     ConfigError
-        if the block is not above 0, or the workload holds fewer than two of them.
+        if the block is not above 0, or the workload holds fewer than two of them, or more than `MAX_BLOCKS`.
     """
     if block is not None and block <= 0:
         raise ConfigError(f"blocks of {block:g} s", expected="a length above 0")
@@ -82,11 +84,11 @@ def resample(workload: Workload, rng: np.random.Generator, block: float | None =
             f"a workload of {end - begin:g} s cut into blocks of {length:g} s",
             expected="at least two whole blocks",
         )
+    if whole > MAX_BLOCKS:
+        raise ConfigError(f"{whole:,} blocks of {length:g} s", expected=f"at most {MAX_BLOCKS:,}")
     starts = [job.submit for job in workload.jobs]
     parts = []
-    for slot, drawn in enumerate(
-        _drawn(whole, CYCLES.get(int(length), 1), end - begin > whole * length, rng)
-    ):
+    for slot, drawn in enumerate(_drawn(whole, CYCLES.get(length, 1), end - begin > whole * length, rng)):
         low = begin + drawn * length
         last = min(length, end - begin - slot * length)
         high = low + length if last == length else low + last
