@@ -50,8 +50,8 @@ class Trial:
     figures : target → the value of its figure with each seed, in the order of the seeds; NaN if it
         cannot be computed, infinite if no job of that seed is of the target's query.
     fails : the targets that it does not meet.
-    infeasible : jobs that can never run there (of the first seed); with any, nothing was simulated
-        unless that is allowed.
+    infeasible : jobs that can never run there (of the first seed that has some); with any, there are
+        no figures unless that is allowed.
     example : one of them, and why.
     offered : what the jobs (of the first seed) that can run take, in processors times seconds, over
         what the machine has while they are submitted; above 1 the queue grows as long as jobs come.
@@ -155,6 +155,10 @@ class Bench:
         if count and not self.allow_infeasible:
             return Trial(value, {}, (), count, example, refused=True, offered=offered)
         rows = self._rows(tasks)
+        unfit = next((task for task in tasks[1:] if rows[task.key].counts["infeasible"]), None)
+        if unfit is not None and not self.allow_infeasible:  # other draws of a model have other jobs
+            count, example, offered = look(unfit)
+            return Trial(value, {}, (), count, example, refused=True, offered=offered)
         figures = {t: tuple(_value(t, rows[task.key]) for task in tasks) for t in self.rule.targets}
         fails = tuple(target for target, values in figures.items() if not self.rule.met(target, values))
         seconds = sum(row.seconds for row in rows.values())

@@ -101,3 +101,19 @@ def test_waves_of_equal_jobs(count, waves):
     jobs = tuple(Job(id=n, submit=0, runtime=600, duration=600, jobspec=CORE) for n in range(count))
     answer = ss.size(machine(2), Workload(jobs), f"max_wait<={600 * waves}", workers=0, checks=0)
     assert answer.value == -(-count // (waves + 1))
+
+
+def test_a_job_that_never_fits_in_a_later_draw_of_a_model_counts(tmp_path):
+    """Law: no seed meets a target with jobs that can never run, whichever seed draws them."""
+    mix = tmp_path / "mix.yaml"
+    mix.write_text(
+        "gap: exp(1h)\njobs: 6\nparts:\n  - {weight: 9, shape: slot=1/core, runtime: exp(5m)}\n"
+        "  - {weight: 1, shape: slot=5/core, runtime: 1m}\n"
+    )
+    assert ss.size(machine(4), mix, "p95_wait<=1d", workers=0, seeds=1, seed=1).value == 1
+    answer = ss.size(
+        machine(4), mix, "p95_wait<=1d", workers=0, seeds=4, seed=1
+    )  # the draw of seed 4 has a wide job
+    assert answer.value == 5
+    assert answer.trials[4].refused
+    assert "slot: 5 needed" in answer.trials[4].example
