@@ -194,11 +194,15 @@ def _facts(cluster: Cluster) -> dict[str, Any]:
 
 
 def _text(cluster: Cluster, args: argparse.Namespace) -> list[str]:
+    from simsched.errors import ConfigError
     from simsched.graph.resource_graph import CONTAINMENT
     from simsched.graph.view import summary, tree_lines
 
     graph = cluster.graph
     found = summary(graph)
+    if args.subsystem not in (None, *found.subsystems):
+        known = ", ".join(found.subsystems)
+        raise ConfigError(f"no subsystem {args.subsystem!r} in this cluster", expected=known)
     lines = [f"{cluster.name}: {found.targets:,} execution targets, {len(graph):,} vertices"]
     others = [name for name in found.subsystems if name != CONTAINMENT]
     lines += [f"subsystems: {', '.join(found.subsystems)}"] if others else []

@@ -57,12 +57,12 @@ def load_resources(path: str | Path) -> list[tuple[ResourceVertex, ...]]:
 
 
 def _documents(text: str, where: str) -> list[Any]:
-    from simsched.formats.text import detect_kind, load_document, load_json, load_yaml_all
+    from simsched.formats.text import detect_kind, load_document, load_json_line, load_yaml_all
 
     kind = detect_kind(text)
     if kind == "jsonl":
         lines = enumerate(text.splitlines(), 1)
-        return [load_json(line, f"{where}:{i}") for i, line in lines if line.strip()]
+        return [load_json_line(line, where, i) for i, line in lines if line.strip()]
     return [load_document(text, where)] if kind == "json" else load_yaml_all(text, where)
 
 

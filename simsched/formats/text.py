@@ -35,6 +35,7 @@ __all__ = [
     "line_and_column",
     "load_document",
     "load_json",
+    "load_json_line",
     "load_yaml",
     "load_yaml_all",
     "locate",
@@ -199,6 +200,19 @@ def load_json(text: str, where: str | None = None) -> Any:
     if not text.isascii() or "\\ud" in text or "\\uD" in text:
         _check_surrogates(text, value, where)
     return value
+
+
+def load_json_line(text: str, where: str | None, number: int) -> Any:
+    """Read one line of JSON Lines; an error tells the number of the line and the column in it.
+
+    >>> load_json_line("[1,", "jobs.jsonl", 7)
+    Traceback (most recent call last):
+    simsched.errors.FormatError: jobs.jsonl:7:4: not JSON: found the end (expected value)
+    """
+    try:
+        return load_json(text)
+    except FormatError:
+        return load_json("\n" * (number - 1) + text.removeprefix("\ufeff"), where)
 
 
 def _check_surrogates(text: str, value: Any, where: str | None) -> None:

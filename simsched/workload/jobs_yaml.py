@@ -79,12 +79,11 @@ def read_jsonl(lines: Iterable[str], reading: Reading | None = None) -> Workload
 
 
 def _json_entries(lines: Iterable[str], source: str) -> Iterator[tuple[str, Any]]:
-    from simsched.formats.text import load_json
+    from simsched.formats.text import load_json_line
 
     for number, line in enumerate(lines, 1):
         if line.strip():
-            place = f"{source}:{number}"
-            yield place, load_json(line, place)
+            yield f"{source}:{number}", load_json_line(line, source, number)
 
 
 def _parts(document: Any, source: str) -> tuple[list[Any], dict[str, Any], str]:

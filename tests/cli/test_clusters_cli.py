@@ -133,6 +133,10 @@ def test_make_with_properties_of_some_hosts(capfd):
         ("cluster convert tiny --set asleep=node0", "unknown status 'asleep'"),
         ("cluster convert tiny --hosts node9", "no execution target is called 'node9'"),
         ("cluster show tiny --svg --subsystem power", "no subsystem 'power'"),
+        (
+            "cluster show tiny --subsystem power",
+            "no subsystem 'power' in this cluster (expected containment)",
+        ),
         ("cluster", "required"),
     ],
 )

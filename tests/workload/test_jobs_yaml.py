@@ -137,8 +137,8 @@ def test_faults_have_a_place(text, message):
 def test_json_lines_name_the_line():
     with pytest.raises(WorkloadError, match=r"jobs.jsonl:3: unknown key"):
         read_jsonl(['{"shape": "slot=1/core", "runtime": 1}', "", '{"nope": 1}'])
-    with pytest.raises(FormatError, match=r"jobs.jsonl:1"):
-        read_jsonl(['{"shape": '])
+    with pytest.raises(FormatError, match=r"jobs.jsonl:3:11: not JSON"):
+        read_jsonl(["", "", '{"shape": '])
 
 
 def test_files_beside_the_document(tmp_path):
