@@ -197,7 +197,7 @@ class Inputs:
 
     def _transformed(self, task: Task, steps: tuple[str, ...]) -> Workload:
         source = task.workload
-        chance = source.kind == MODEL or any(_draws(step) for step in steps)
+        chance = source.kind == MODEL or any(map(draws, steps))
         hosts = _key(task.cluster.identity(), task.edits) if self._has_patterns(source) else ""
         key = _key(source.identity(), steps, task.seed if chance else None, hosts)
 
@@ -267,7 +267,12 @@ def _key(*parts: Any) -> str:
     return sha256(canonical([list(p) if isinstance(p, tuple) else p for p in parts])).hexdigest()
 
 
-def _draws(step: str) -> bool:
+def draws(step: str) -> bool:
+    """Whether a step of a workload draws at random.
+
+    >>> draws("load(1.2)"), draws("thin(0.5)"), draws("estimates(tsafrir)")
+    (False, True, True)
+    """
     name, _, inside = step.strip().partition("(")
     return name.strip() not in SURE_STEPS or (name.strip() == "estimates" and "tsafrir" in inside)
 

@@ -7,6 +7,7 @@ so that the one that kills its worker is found and the others are not blamed for
 
 from __future__ import annotations
 
+import os
 import shutil
 import time
 from collections import Counter, deque
@@ -126,7 +127,7 @@ class _Loop:
 
     def _outcome(self, future: Future[Any], task: Task) -> Done | Failed | str:
         """Return what came of a future, or ``pool`` if it was lost, or ``again``."""
-        error = CancelledFuture if future.cancelled() else future.exception()
+        error = CancelledError() if future.cancelled() else future.exception()
         if error is not None:
             fate = self.workers.fate(error)
             if fate == "pool":
@@ -176,17 +177,8 @@ def _line(error: BaseException) -> str:
     return f"{type(error).__name__}: {' '.join(str(error).split())}"
 
 
-class CancelledFutureError(CancelledError):
-    """A future that was cancelled by its executor, not by us."""
-
-
-CancelledFuture = CancelledFutureError()
-
-
 def unpack(files: Any, target: Path) -> None:
     """Write the files of a run directory beside its name, and name it when it is whole."""
-    import os
-
     from simsched.simulate.directory import refuse_foreign
 
     refuse_foreign(target)

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from simsched.errors import SimschedError
-from simsched.study.cache import INPUTS, SURE_STEPS
+from simsched.study.cache import INPUTS, draws
 from simsched.study.run_task import options_of
 from simsched.study.task import MODEL
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from simsched.study.spec import Study
     from simsched.study.task import Task
@@ -139,16 +139,17 @@ def _notes(study: Study, distinct: int) -> list[str]:
 
 def is_random(task: Task) -> bool:
     """Whether a task's seed can make a difference."""
-    options = task.options
-    random_options = (
-        "failures" in options
-        or options.get("match-policy") == "random"
-        or ".." in str(options.get("epilog", ""))
-        or options.get("match-policy", "first") not in _SURE_POLICIES
+    return task.workload.kind == MODEL or any(map(draws, task.transforms)) or is_random_run(task.options)
+
+
+def is_random_run(options: Mapping[str, Any]) -> bool:
+    """Whether a run with these options draws at random even if its jobs are given."""
+    said = {key.replace("_", "-"): value for key, value in options.items()}
+    return (
+        bool(said.get("failures"))
+        or ".." in str(said.get("epilog", ""))
+        or said.get("match-policy", "first") not in _SURE_POLICIES
     )
-    names = [step.partition("(")[0].strip() for step in task.transforms]
-    drawn = any(name not in SURE_STEPS for name in names) or any("tsafrir" in s for s in task.transforms)
-    return task.workload.kind == MODEL or drawn or random_options
 
 
 _SURE_POLICIES = frozenset(

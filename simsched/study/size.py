@@ -13,6 +13,7 @@ from simsched.study.answer import SIZE, Answer, Seeds
 from simsched.study.cache import INPUTS
 from simsched.study.executors import open_executor
 from simsched.study.growth import NODES, growth_of
+from simsched.study.plan import is_random_run
 from simsched.study.search import CHECKS, Search, smallest
 from simsched.study.stats import CONFIDENCE, check_confidence
 from simsched.study.target import parse_targets
@@ -233,7 +234,7 @@ def _seeds(wish: Ask, base: Task) -> Seeds:
         return Seeds(wish.seeds, wish.seed)
     block = block_of(workload) if wish.block is None else parse_duration(wish.block, where="--block")
     if block is None:
-        return Seeds(wish.seeds if _chance(base) else 1, wish.seed, burst=True)
+        return Seeds(wish.seeds if is_random_run(base.options) else 1, wish.seed, burst=True)
     INPUTS.workload(seeded(base, 1, wish.block))  # a block that does not fit is refused at once
     return Seeds(wish.seeds, wish.seed, block)
 
@@ -247,15 +248,6 @@ def _check_queries(wish: Ask, workload: Workload) -> None:
             raise ConfigError(
                 "the workload has no such job", where=str(target), expected="a query that some meet"
             )
-
-
-def _chance(base: Task) -> bool:
-    """Whether a run draws at random even if its demand is given."""
-    from simsched.study.run_task import options_of
-
-    options = options_of(base)
-    epilog = options.get("epilog", (0, 0))
-    return bool(options.get("failures")) or options.get("match_policy") == "random" or epilog[0] != epilog[1]
 
 
 def load_steps(by: str, load: float) -> tuple[str, ...]:
