@@ -123,6 +123,8 @@ def workload_lines(args: argparse.Namespace, text: str, where: str, kind: str) -
     name = "" if args.file == "-" else plain_name(Path(args.file))
     workload = read_sss(text, Reading(source=where, name=name, names=_names(args.cluster)))
     tell_warnings(workload)
+    for reason, count, places in workload.skip_table():
+        sys.stderr.write(f"left out: {count} records, {reason} ({places})\n")
     return lines_of(workload, kind)
 
 

@@ -113,6 +113,13 @@ def test_jobspecs_become_numbered_jobs_and_what_they_wait_for_in_vain_is_told(ru
     assert (status, "request 2 of 2: a Job Object cannot say" in err) == (2, True)
 
 
+def test_a_job_that_is_left_out_of_a_workload_is_told(run):
+    early = "<Job><Id>1</Id><SubmitTime>9</SubmitTime><StartTime>3</StartTime></Job>"
+    status, out, err = run("convert", "-", "--to", "jobs", stdin=f"<Data>{early}<Job><Id>2</Id></Job></Data>")
+    assert (status, out.count('"id"')) == (0, 1)
+    assert err == "left out: 1 records, starts before it is submitted (standard input:1)\n"
+
+
 SHAPES = ["slot=16/core", "slot=3/core=2", "node=2/slot=4/core", "slot=2/[core=3;memory=2{unit:GiB}]"]
 
 

@@ -143,6 +143,15 @@ def test_holds(inner, held):
 # -- out ---------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize(
+    ("result", "state"), [("PENDING", "Hold"), ("COMPLETED", "Completed"), ("INFEASIBLE", "Hold")]
+)
+def test_who_was_held_and_never_ran_still_is(result, state):
+    held = read_document("<Job><Id>1</Id><State>Hold</State></Job>")
+    (record,), _ = job_records(with_results(held, {"1": Result(result)}))
+    assert (record.state, record.hold) == (state, state == "Hold")
+
+
 def test_results_come_back_into_the_same_document():
     document = read_document(ELABORATE)
     hosts = Hostlist.parse("fr15n[01-04]")

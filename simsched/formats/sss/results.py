@@ -68,8 +68,10 @@ def delivered(job: Element, result: Result) -> Element:
       <Duration>60</Duration>
     </Delivered>
     """
+    state = STATES.get(result.state, result.state)
+    held = result.state == "PENDING" and (job.value("State") or "").strip() == "Hold"
     said = {
-        "State": STATES.get(result.state, result.state),
+        "State": "Hold" if held else state,  # who was held still is
         "StartTime": _seconds(result.start),
         "EndTime": _seconds(result.end),
         "ExitCode": _whole(result.exit_code),
