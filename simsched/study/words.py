@@ -98,6 +98,8 @@ def _came_to(answer: Answer, trial: Trial) -> str:
 
 def _value(answer: Answer, target: Target, values: tuple[float, ...]) -> str:
     """Write what decides: the worst of the seeds, or their mean."""
+    if any(map(math.isnan, values)):
+        return "not known (nothing to take it of)"
     if answer.seeds.count == 1:
         return _shown(target, values[0])
     if answer.rule.criterion == EVERY:

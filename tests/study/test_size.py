@@ -482,12 +482,6 @@ def test_the_directory_of_an_answer(tmp_path):
         keep(answer, tmp_path / "c")
 
 
-def test_rules_may_be_said_on_their_own():
-    one = sized(machine(3), burst(4), "max_wait<=0", queue_policy="fcfs")
-    assert one.about["options"] == {"queue_policy": "fcfs"}
-    assert one.value == sized(machine(3), burst(4), "max_wait<=0", options={"queue-policy": "fcfs"}).value
-
-
 def test_kept_runs_say_the_same(tmp_path):
     """Law: figures of an answer are those of the runs' own directories, computed from their jobs alone."""
     answer = sized(machine(20), noisy(), ["p80_wait<=3m", "max_wait[user == a]<=30m"], seeds=2, least=19,
@@ -499,22 +493,3 @@ def test_kept_runs_say_the_same(tmp_path):
             wait = jobs["start"] - jobs["submit"]
             assert wait.quantile(0.8) == pytest.approx(trial.figures[wide][place])
             assert wait[jobs["user"] == "a"].max() == pytest.approx(trial.figures[own][place])
-
-
-def test_a_model_is_drawn_anew_with_each_seed(tmp_path):
-    mix = tmp_path / "mix.yaml"
-    mix.write_text(
-        "gap: exp(1m)\njobs: 200\nparts:\n  - {name: a, shape: slot=1/core, runtime: exp(5m), duration: x2}\n"
-    )
-    answer = sized(machine(4), str(mix), "p95_wait<=5m", seeds=3)
-    assert answer.found
-    assert "3 draws of the model" in answer.notes[-1]
-    target = answer.rule.targets[0]
-    assert len(set(answer.trials[4].figures[target])) == 3
-
-
-def test_figures_that_nothing_has_are_nan_and_meet_nothing():
-    answer = sized(machine(2), burst(3), "fragmentation_gpu<=0.5", most=4)
-    assert answer.value is None
-    target = answer.rule.targets[0]
-    assert math.isnan(answer.trials[4].figures[target][0])

@@ -117,3 +117,33 @@ def test_a_job_that_never_fits_in_a_later_draw_of_a_model_counts(tmp_path):
     assert answer.value == 5
     assert answer.trials[4].refused
     assert "slot: 5 needed" in answer.trials[4].example
+
+
+def test_a_model_is_drawn_anew_with_each_seed(tmp_path):
+    mix = tmp_path / "mix.yaml"
+    mix.write_text(
+        "gap: exp(1m)\njobs: 200\nparts:\n  - {name: a, shape: slot=1/core, runtime: exp(5m), duration: x2}\n"
+    )
+    answer = ss.size(machine(4), mix, "p95_wait<=5m", workers=0, seeds=3)
+    assert answer.found
+    assert "3 draws of the model" in answer.notes[-1]
+    target = answer.rule.targets[0]
+    assert len(set(answer.trials[4].figures[target])) == 3
+
+
+def test_figures_that_nothing_has_are_nan_and_meet_nothing():
+    answer = ss.size(machine(2), stream(3), "fragmentation_gpu<=0.5", workers=0, seeds=1, most=4)
+    assert answer.value is None
+    target = answer.rule.targets[0]
+    assert math.isnan(answer.trials[4].figures[target][0])
+    assert "there fragmentation_gpu is not known (nothing to take it of)" in answer.sentence
+
+
+def test_rules_may_be_said_on_their_own():
+    ask = {"workers": 0, "seeds": 1}
+    one = ss.size(machine(3), stream(4, 0), "max_wait<=0", queue_policy="fcfs", **ask)
+    assert one.about["options"] == {"queue_policy": "fcfs"}
+    assert (
+        one.value
+        == ss.size(machine(3), stream(4, 0), "max_wait<=0", options={"queue-policy": "fcfs"}, **ask).value
+    )
