@@ -41,14 +41,14 @@ if TYPE_CHECKING:
     from simsched.match.outcome import Matched as Matched
     from simsched.match.outcome import Outcome as Outcome
     from simsched.match.outcome import Undecided as Undecided
+    from simsched.study.headroom import headroom as headroom
     from simsched.study.result import StudyResult as StudyResult
     from simsched.study.result import load_study_result as load_study_result
+    from simsched.study.size import size as size
     from simsched.study.spec import Study as Study
     from simsched.study.study_file import load_study as load_study
     from simsched.study.study_file import study_from_dict as study_from_dict
     from simsched.study.sweep import sweep as sweep
-    from simsched.study.headroom import headroom as headroom
-    from simsched.study.size import size as size
     from simsched.workload.job import Job as Job
     from simsched.workload.job import Workload as Workload
     from simsched.workload.load import load_workload as load_workload
