@@ -83,19 +83,19 @@ def simulate(
     """
     config = make_config(queue_policy=queue_policy, match_policy=match_policy, seed=seed, **options)
     began = time.perf_counter()
-    engine, prepared, workload = engine_of(
-        cluster, workload, config, allocations=allocations, eventlog=eventlog, sink=sink
-    )
-    engine.progress, engine.stop = progress, stop
-    _refuse_times(workload, until, measure_from)
-    files = [_input("cluster", cluster, inputs), _input("workload", workload, inputs)]
-    if snapshots or resume is not None:
-        _enter(engine, workload, identity_of(cluster, workload, config, files), snapshots, resume, until)
-    with collector_paused():
+    with collector_paused():  # what a run makes, it keeps
+        engine, prepared, workload = engine_of(
+            cluster, workload, config, allocations=allocations, eventlog=eventlog, sink=sink
+        )
+        engine.progress, engine.stop = progress, stop
+        _refuse_times(workload, until, measure_from)
+        files = [_input("cluster", cluster, inputs), _input("workload", workload, inputs)]
+        if snapshots or resume is not None:
+            _enter(engine, workload, identity_of(cluster, workload, config, files), snapshots, resume, until)
         complete = engine.run(until)
-    times = {"complete": complete, "until": until, "from": measure_from}
-    said = {**_identity(), **times, **_said(config, files, cluster, workload)}
-    return _result(engine, prepared, workload, said, began)
+        times = {"complete": complete, "until": until, "from": measure_from}
+        said = {**_identity(), **times, **_said(config, files, cluster, workload)}
+        return _result(engine, prepared, workload, said, began)
 
 
 def _result(
