@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import signal
 import time
+import warnings
 
 import breaking
 import pytest
@@ -17,6 +19,17 @@ from simsched.study.sweep import sweep
 from simsched.study.task import Source
 
 pytest.importorskip("distributed")
+
+#: Dask leaves sockets to schedulers and workers that are gone to the garbage collector
+pytestmark = pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning")
+
+
+@pytest.fixture(autouse=True)
+def _dasks_sockets_are_collected_here():
+    yield
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)
+        gc.collect()
 
 
 @pytest.fixture(scope="module")
