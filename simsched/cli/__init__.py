@@ -18,7 +18,7 @@ import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, TypeAlias
 
-from simsched.errors import SimschedError
+from simsched.errors import ConfigError, SimschedError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -49,6 +49,23 @@ VERBS: dict[str, tuple[str, str]] = {
 
 DEBUG = "SIMSCHED_DEBUG"
 """The environment variable that lets an unforeseen exception out with its traceback."""
+
+#: Arguments of verbs that name what is read → what people call them.
+READ = {
+    "cluster": "CLUSTER",
+    "clusters": "--cluster",
+    "words": "CLUSTER REQUEST",
+    "running": "--running",
+    "workload": "WORKLOAD",
+    "config": "--config",
+    "outages": "--outages",
+    "resume": "--resume",
+    "left": "A",
+    "right": "B",
+    "file": "FILE",
+    "files": "FILE",
+}
+STDIN = ("-", "/dev/stdin")
 
 EXIT_BAD_INPUT = 2
 EXIT_INTERRUPTED = 130
@@ -91,7 +108,20 @@ def _run(arguments: list[str]) -> int:
     if function is None:
         parser.print_help(sys.stderr)
         return EXIT_BAD_INPUT
+    _refuse_two_stdins(args)
     return function(args) or 0
+
+
+def _refuse_two_stdins(args: argparse.Namespace) -> None:
+    """Raise ConfigError if several arguments are standard input: the second would find it empty."""
+    named: list[str] = []
+    for name, word in READ.items():
+        given = getattr(args, name, None)
+        named += [word for value in (given if isinstance(given, list) else [given]) if value in STDIN]
+    if len(named) > 1:
+        told = " and ".join(dict.fromkeys(named))
+        message = f"standard input is given {len(named)} times and can be read once"
+        raise ConfigError(message, where=told, expected="a file for all but one")
 
 
 def _innermost(parser: argparse.ArgumentParser, args: argparse.Namespace) -> argparse.ArgumentParser:

@@ -57,8 +57,7 @@ def register(subparsers: Subparsers) -> None:
         help="how much more load a machine takes before a target breaks",
         description="Search for the most load under which a workload still meets targets on a machine.",
         epilog=TARGETS
-        + "\nExit status: 0 the machine takes today's load or more, 1 it does not, 2 the input is "
-        "wrong.",
+        + "\nExit status: 0 today's load meets the targets, 1 it does not, 2 the input is wrong.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     _add_inputs(headroom)
@@ -148,7 +147,7 @@ def run_size(args: argparse.Namespace) -> int:
 
 
 def run_headroom(args: argparse.Namespace) -> int:
-    """Search, print, write; 1 if today's load is too much."""
+    """Search, print, write; 1 if today's load misses a target."""
     from simsched.study.headroom import headroom
 
     given = {"step": args.step, "least": args.min, "most": args.max}

@@ -87,8 +87,8 @@ class Answer:
 
     @property
     def found(self) -> bool:
-        """Whether there is an answer; of `headroom`: whether today's load is met."""
-        return self.value is not None and (self.question == SIZE or self.value >= self.today)
+        """Whether there is an answer; of `headroom`: whether today's load meets every target."""
+        return self.value is not None and (self.question == SIZE or self.trials[self.today].met)
 
     def __bool__(self) -> bool:
         return self.found

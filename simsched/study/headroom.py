@@ -80,7 +80,7 @@ def headroom(
     Returns
     -------
     Answer
-        true if the machine takes today's load; ``.number`` is the most that it takes.
+        true if today's load meets the targets; ``.number`` is the most load that does.
 
     Raises
     ------

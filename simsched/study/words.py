@@ -57,8 +57,13 @@ def _load(answer: Answer) -> str:
     assert answer.value is not None
     phrase, here = answer.axis.phrase, answer.trials[answer.value]
     came_to = _came_to(answer, here)
+    today = answer.trials[answer.today]
+    missed = (
+        "" if today.met or answer.value < answer.today else f" Too little today: {_broken(answer, today)}."
+    )
     if answer.value >= answer.search.high:
-        return f"The machine takes {phrase(answer.value)} and more: {came_to} there. No more was asked for."
+        most = f"The machine takes {phrase(answer.value)} and more: {came_to} there. No more was asked for."
+        return most + missed
     assert answer.beyond is not None
     breaks = f"{_capital(phrase(answer.beyond))}: {_broken(answer, answer.trials[answer.beyond])}."
     if answer.value < answer.today:
@@ -67,7 +72,7 @@ def _load(answer: Answer) -> str:
             f"No headroom: today's load does not meet {named}. "
             f"The machine would take {phrase(answer.value)}: {came_to}. {breaks}"
         )
-    return f"The machine takes {phrase(answer.value)}: {came_to}. {breaks}"
+    return f"The machine takes {phrase(answer.value)}: {came_to}. {breaks}{missed}"
 
 
 def _no_load(answer: Answer) -> str:

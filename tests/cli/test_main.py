@@ -169,3 +169,36 @@ def test_unknown_arguments_show_the_usage_of_their_verb(capsys, words, who):
     err = capsys.readouterr().err
     assert err.startswith(f"usage: {who} [")
     assert err.endswith(f"{who}: error: unrecognized arguments: --bogus\n")
+
+
+@pytest.mark.parametrize(
+    ("command", "where"),
+    [
+        ("size - - --target p95_wait<=1h", "CLUSTER and WORKLOAD"),
+        ("headroom - - --target p95_wait<=1h", "CLUSTER and WORKLOAD"),
+        ("run - - -o out", "CLUSTER and WORKLOAD"),
+        ("run tiny - -o out --config -", "WORKLOAD and --config"),
+        ("run - first-steps -o out --outages /dev/stdin", "CLUSTER and --outages"),
+        ("forecast - - --at 0", "CLUSTER and WORKLOAD"),
+        ("feasible - -", "CLUSTER REQUEST"),
+        ("feasible --cluster - --cluster - slot=1/core", "--cluster"),
+        ("feasible tiny - --running -", "CLUSTER REQUEST and --running"),
+        ("match tiny - -", "CLUSTER REQUEST"),
+        ("cluster diff - -", "A and B"),
+        ("workload convert - - --to swf", "WORKLOAD"),
+        ("workload show - --cluster -", "CLUSTER and WORKLOAD"),
+        ("validate - -", "FILE"),
+        ("validate - --cluster -", "CLUSTER and FILE"),
+        ("convert - --to shape --cluster -", "CLUSTER and FILE"),
+    ],
+)
+def test_standard_input_is_read_once(command, where, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(command.split()) == 2
+    out, err = capsys.readouterr()
+    assert err == (
+        f"simsched: error: {where}: standard input is given 2 times and can be read once "
+        "(expected a file for all but one)\n"
+    )
+    assert out == ""
+    assert not list(tmp_path.iterdir())

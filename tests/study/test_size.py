@@ -217,6 +217,19 @@ def test_no_headroom():
     )
 
 
+def test_headroom_where_today_is_too_little():
+    """A job a minute for 60 s on 4 cores uses a quarter of them; at four times the load all of them."""
+    targets = ("utilisation>=60%", "max_wait<=0")
+    answer = room(machine(4), stream(200, 60, 60), targets, by="runtime", step=0.5, checks=0)
+    assert answer.number == 4
+    assert not answer.found
+    assert not answer
+    assert answer.sentence.endswith(" Too little today: utilisation is 25 % (target at least 60 %).")
+    more = room(machine(4), stream(200, 60, 60), targets, by="runtime", step=0.5, checks=0, most=3)
+    assert (more.number, more.found) == (3, False)
+    assert "No more was asked for. Too little today: " in more.sentence
+
+
 def test_an_overloaded_machine_is_said_to_be():
     """A job of 240 s a minute takes 4 cores: 3 are overloaded, and the wait is that of the workload's end."""
     answer = room(machine(3), stream(31, 60, 240), "max_wait<=1h")

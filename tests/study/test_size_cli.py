@@ -47,6 +47,15 @@ def test_headroom_is_status_0_and_none_is_status_1(inputs, capsys):
     assert capsys.readouterr().out.startswith("No headroom: today's load does not meet max_wait<=15m. ")
 
 
+def test_headroom_is_status_1_where_today_misses_what_more_load_helps(inputs, capsys):
+    jobs = "".join(LINE.format(id=n).replace('"submit": 0', f'"submit": {n * 600}') for n in range(1, 30))
+    (inputs / "jobs.jsonl").write_text(jobs)
+    targets = ("--target", "utilisation>=60%", "--target", "max_wait<=0", "--by", "runtime", "--step", "0.5")
+    assert size(*targets, "--seeds", "1", verb="headroom") == 1
+    assert " Too little today: utilisation is 33." in capsys.readouterr().out
+    assert size(*targets, "--seeds", "1", "--load", "2", verb="headroom") == 0
+
+
 def test_formats_and_the_directory(inputs, capsys):
     assert size("--target", "max_wait<=10m", "-o", "out", "--runs", "--format", "json") == 0
     out, err = capsys.readouterr()
