@@ -58,9 +58,8 @@ def _load(answer: Answer) -> str:
     phrase, here = answer.axis.phrase, answer.trials[answer.value]
     came_to = _came_to(answer, here)
     today = answer.trials[answer.today]
-    missed = (
-        "" if today.met or answer.value < answer.today else f" Too little today: {_broken(answer, today)}."
-    )
+    too_little = answer.value >= answer.today and not today.met
+    missed = f" Too little today: {_broken(answer, today)}." if too_little else ""
     if answer.value >= answer.search.high:
         most = f"The machine takes {phrase(answer.value)} and more: {came_to} there. No more was asked for."
         return most + missed
