@@ -19,22 +19,12 @@ from simsched.formats import rset_algebra as algebra
 from simsched.formats.hostlist import Hostlist
 from simsched.formats.idset import Idset
 from simsched.formats.lexical import clip
+from simsched.formats.rset_read import read_rset
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from simsched.formats.rset_algebra import Children, Piece, Rule
-
-
-@dataclass(frozen=True, slots=True)
-class RankGroup:
-    """Ranks that hold the same: an idset of units by resource type."""
-
-    ranks: Idset
-    children: Mapping[str, Idset]
-
-    def __hash__(self) -> int:
-        return hash((self.ranks, frozenset(self.children.items())))
+    from simsched.formats.rset_algebra import Children, RankGroup, Rule
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,9 +74,7 @@ class ResourceSet:
         LimitError
             More than ten million ranks.
         """
-        from simsched.formats.rset_read import read_rset
-
-        return read_rset(doc, where)
+        return cls(**read_rset(doc, where))
 
     @classmethod
     def of(
@@ -108,7 +96,7 @@ class ResourceSet:
             if after.low <= before.high:
                 raise ClusterError(f"rank {after.low} occurs twice")
         names = Hostlist.parse(hosts) if isinstance(hosts, str) else hosts
-        result = cls(_groups(cut), names, **fields)
+        result = cls(algebra.grouped(cut), names, **fields)
         if len(names) != len(result.ranks):
             raise ClusterError(f"{len(names)} hosts for {len(result.ranks)} ranks")
         return result
@@ -118,9 +106,7 @@ class ResourceSet:
     @property
     def ranks(self) -> Idset:
         """All ranks of the set."""
-        if len(self.groups) == 1:
-            return self.groups[0].ranks
-        return Idset.from_ranges(span for group in self.groups for span in group.ranks.ranges)
+        return algebra.ranks_of(self.groups)
 
     @property
     def is_empty(self) -> bool:
@@ -207,8 +193,8 @@ class ResourceSet:
     def shard(self, ranks: Idset) -> ResourceSet:
         """The part of the set that is on `ranks`; ranks that the set does not have are left out."""
         cut = [(kept, group.children) for group in self.groups if (kept := group.ranks & ranks)]
-        groups = _groups(algebra.pieces(cut))
-        wanted = ResourceSet(groups).ranks
+        groups = algebra.grouped(algebra.pieces(cut))
+        wanted = algebra.ranks_of(groups)
         return replace(
             self,
             groups=groups,
@@ -228,7 +214,7 @@ class ResourceSet:
                 result.append(
                     replace(
                         self,
-                        groups=(RankGroup(one, children),),
+                        groups=(algebra.RankGroup(one, children),),
                         hosts=Hostlist.from_hosts((next(hosts),)),
                         properties={name: one for name, ranks in self.properties.items() if rank in ranks},
                         nslots=None,
@@ -242,7 +228,9 @@ class ResourceSet:
         ranks = self.ranks
         groups = [(self._renumbered(ranks, group.ranks, first), group.children) for group in self.groups]
         properties = {name: self._renumbered(ranks, r, first) for name, r in self.properties.items()}
-        return replace(self, groups=_groups(algebra.pieces(groups)), properties=properties, scheduling=None)
+        return replace(
+            self, groups=algebra.grouped(algebra.pieces(groups)), properties=properties, scheduling=None
+        )
 
     @staticmethod
     def _renumbered(ranks: Idset, part: Idset, first: int) -> Idset:
@@ -257,8 +245,8 @@ class ResourceSet:
         self._agree(other)
         mine = algebra.pieces((g.ranks, g.children) for g in self.groups)
         others = algebra.pieces((g.ranks, g.children) for g in other.groups)
-        groups = _groups(algebra.combine(mine, others, rule))
-        ranks = ResourceSet(groups).ranks
+        groups = algebra.grouped(algebra.combine(mine, others, rule))
+        ranks = algebra.ranks_of(groups)
         names = dict.fromkeys((*self.properties, *other.properties))
         properties = {
             name: having(self.properties.get(name, _EMPTY), other.properties.get(name, _EMPTY))
@@ -334,7 +322,7 @@ class ResourceSet:
         """Assert that the set is canonical and its parts agree."""
         cut = algebra.pieces((g.ranks, g.children) for g in self.groups)
         assert all(a.high < b.low for a, b in pairwise(cut))
-        assert self.groups == _groups(cut)
+        assert self.groups == algebra.grouped(cut)
         assert all(ids for g in self.groups for ids in g.children.values())
         assert len(self.hosts) == len(self.ranks)
         assert all(ranks and ranks <= self.ranks for ranks in self.properties.values())
@@ -350,10 +338,6 @@ _EMPTY = Idset()
 
 def _idset(value: Idset | str) -> Idset:
     return Idset.parse(value) if isinstance(value, str) else value
-
-
-def _groups(cut: list[Piece]) -> tuple[RankGroup, ...]:
-    return tuple(RankGroup(ranks, children) for ranks, children in algebra.grouped(cut))
 
 
 def _hosts_at(hosts: Hostlist, ranks: Idset, wanted: Idset) -> Hostlist:

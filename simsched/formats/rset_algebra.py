@@ -6,6 +6,7 @@ disjoint.  Two lists are swept side by side, so an operation costs the number of
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from simsched.formats.idset import Idset
@@ -27,6 +28,24 @@ class Piece(NamedTuple):
     low: int
     high: int
     children: Children
+
+
+@dataclass(frozen=True, slots=True)
+class RankGroup:
+    """Ranks that hold the same: an idset of units by resource type."""
+
+    ranks: Idset
+    children: Mapping[str, Idset]
+
+    def __hash__(self) -> int:
+        return hash((self.ranks, frozenset(self.children.items())))
+
+
+def ranks_of(groups: tuple[RankGroup, ...]) -> Idset:
+    """All ranks of groups that share none."""
+    if len(groups) == 1:
+        return groups[0].ranks
+    return Idset.from_ranges(span for group in groups for span in group.ranks.ranges)
 
 
 def pieces(groups: Iterable[tuple[Idset, Children]]) -> list[Piece]:
@@ -99,7 +118,7 @@ def remaining(a: Children | None, b: Children | None) -> Children | None:
     return {kind: ids for kind, ids in left.items() if ids} or None
 
 
-def grouped(cut: Iterable[Piece]) -> tuple[tuple[Idset, Children], ...]:
+def grouped(cut: Iterable[Piece]) -> tuple[RankGroup, ...]:
     """Groups of ranks with equal children, in order of their lowest rank; types in canonical order."""
     ranges: dict[tuple[tuple[str, Idset], ...], list[tuple[int, int]]] = {}
     keys: dict[int, tuple[tuple[str, Idset], ...]] = {}
@@ -114,7 +133,7 @@ def grouped(cut: Iterable[Piece]) -> tuple[tuple[Idset, Children], ...]:
             spans[-1] = (spans[-1][0], high)
         else:
             spans.append((low, high))
-    return tuple((Idset(tuple(spans)), dict(key)) for key, spans in ranges.items())
+    return tuple(RankGroup(Idset(tuple(spans)), dict(key)) for key, spans in ranges.items())
 
 
 def spans(ranks: Idset, wanted: Idset) -> Iterator[tuple[int, int]]:

@@ -11,12 +11,11 @@ from simsched.formats import rset_algebra as algebra
 from simsched.formats.hostlist import Hostlist
 from simsched.formats.idset import MAX_IDS, Idset
 from simsched.formats.lexical import Path, clip, format_path, has_control
-from simsched.formats.rset import RankGroup, ResourceSet
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from simsched.formats.rset_algebra import Children
+    from simsched.formats.rset_algebra import Children, RankGroup
 
 FORBIDDEN = "!&'\"^`|()"
 """Characters that a property name must not have (RFC 20)."""
@@ -25,8 +24,11 @@ _KEYS = ("version", "execution", "scheduling", "attributes")
 _NAMED = ("R_lite", "nodelist", "properties", "nslots", "starttime", "expiration")
 
 
-def read_rset(doc: Any, where: str | None = None) -> ResourceSet:
-    """Read an R document of either generation; `ResourceSet.from_dict` is its public name."""
+def read_rset(doc: Any, where: str | None = None) -> dict[str, Any]:
+    """The fields of a `ResourceSet`, from an R document of either generation.
+
+    Raises what `ResourceSet.from_dict` says, which is the public name of this.
+    """
     return _Reader(where).document(doc)
 
 
@@ -43,7 +45,7 @@ class _Reader:
         """The file and the path in it."""
         return ": ".join(part for part in (self.where, format_path(path)) if part) or None
 
-    def document(self, doc: Any) -> ResourceSet:
+    def document(self, doc: Any) -> dict[str, Any]:
         """The whole document."""
         if not isinstance(doc, dict) or "version" not in doc:
             found = "has no version" if isinstance(doc, dict) else f"is {_kind(doc)}"
@@ -60,14 +62,13 @@ class _Reader:
         if "execution" not in parts:
             if "scheduling" not in parts:
                 self.fail(("execution",), "is null", "an object")
-            return ResourceSet(**outer)
+            return outer
         return self.execution(parts["execution"], outer)
 
-    def execution(self, execution: Mapping[str, Any], outer: dict[str, Any]) -> ResourceSet:
+    def execution(self, execution: Mapping[str, Any], outer: dict[str, Any]) -> dict[str, Any]:
         """What ``execution`` says."""
         groups = self.groups(execution)
-        bare = ResourceSet(groups)
-        ranks = bare.ranks
+        ranks = algebra.ranks_of(groups)
         if len(ranks) > MAX_IDS:
             path = self.at(("execution", "R_lite"))
             raise LimitError(f"there are {len(ranks)} ranks", where=path, expected=f"at most {MAX_IDS}")
@@ -79,16 +80,16 @@ class _Reader:
                 "one host per rank",
             )
         starttime, expiration = self.times(execution)
-        return ResourceSet(
-            groups,
-            hosts,
-            self.properties(execution.get("properties"), ranks),
-            starttime=starttime,
-            expiration=expiration,
-            nslots=self.nslots(execution.get("nslots")),
-            extra={key: value for key, value in execution.items() if key not in _NAMED},
+        return {
+            "groups": groups,
+            "hosts": hosts,
+            "properties": self.properties(execution.get("properties"), ranks),
+            "starttime": starttime,
+            "expiration": expiration,
+            "nslots": self.nslots(execution.get("nslots")),
+            "extra": {key: value for key, value in execution.items() if key not in _NAMED},
             **outer,
-        )
+        }
 
     def groups(self, execution: Mapping[str, Any]) -> tuple[RankGroup, ...]:
         """The entries of ``R_lite``, canonical."""
@@ -107,7 +108,7 @@ class _Reader:
             if low <= high:
                 self.fail((*path, position, "rank"), f"rank {low} occurs twice", "each rank once")
         pieces = [algebra.Piece(low, high, children) for low, high, _, children in cut]
-        return tuple(RankGroup(ranks, children) for ranks, children in algebra.grouped(pieces))
+        return algebra.grouped(pieces)
 
     def entry(self, path: Path, entry: Any) -> tuple[Idset, Children]:
         """One entry of ``R_lite``."""

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from simsched.formats.idset import Idset
-    from simsched.formats.rset import RankGroup, ResourceSet
+    from simsched.formats.rset import ResourceSet
+    from simsched.formats.rset_algebra import RankGroup
 
 ROOT_KEY = "cluster0"
 MAX_TARGETS = 1_000_000

@@ -22,7 +22,8 @@ from simsched.graph.resource_graph import (
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from simsched.formats.rset import RankGroup, ResourceSet
+    from simsched.formats.rset import ResourceSet
+    from simsched.formats.rset_algebra import RankGroup
     from simsched.formats.treepool import Domain, TreePool
 
 
