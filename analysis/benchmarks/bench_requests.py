@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from simsched.formats.bulk import read_jobspecs
-from simsched.formats.constraint import parse_constraint
+from simsched.formats.constraint_text import parse_constraint
 from simsched.formats.jobspec import Jobspec
 from simsched.formats.shape import _parse, format_shape, parse_shape
 from simsched.formats.validate import validate_file

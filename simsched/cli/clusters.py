@@ -309,7 +309,7 @@ def run_convert(args: argparse.Namespace) -> int:
     if args.remove:
         cluster = edit.remove_nodes(cluster, args.remove)
     if args.constraint:
-        from simsched.formats.constraint import parse_constraint
+        from simsched.formats.constraint_text import parse_constraint
 
         cluster = edit.restrict(cluster, parse_constraint(args.constraint))
     return _write(_edited(cluster, args.statuses, args.properties).graph, args)

@@ -157,7 +157,8 @@ def _from_shape(argument: str) -> Asked:
 def _constrained(jobspec: Jobspec, text: str | None) -> Jobspec:
     if text is None:
         return jobspec
-    from simsched.formats.constraint import parse_constraint, to_json
+    from simsched.formats.constraint import to_json
+    from simsched.formats.constraint_text import parse_constraint
 
     more, own = to_json(parse_constraint(text)), jobspec.constraint
     return jobspec.with_system(constraints=more if own is None else {"and": [to_json(own), more]})

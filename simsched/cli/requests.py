@@ -469,7 +469,8 @@ def _requests(args: argparse.Namespace, text: str, where: str) -> list[Jobspec]:
 def _convert_constraint(args: argparse.Namespace) -> int:
     import json
 
-    from simsched.formats.constraint import from_json, parse_constraint, to_json
+    from simsched.formats.constraint import from_json, to_json
+    from simsched.formats.constraint_text import parse_constraint
     from simsched.formats.text import load_document, read_text
 
     text = read_text(args.file)

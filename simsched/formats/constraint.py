@@ -1,13 +1,15 @@
-"""RFC 31 job constraints and RFC 35, the text that people write them in.
+"""RFC 31 job constraints: the values, their JSON, and the RFC 35 text that they are shown as.
 
 A constraint is a tree of frozen values.  What RFC 31 leaves to readings (R4, R5) is settled when
 the tree is made: empty forms become `ANY` or `NONE`, a ``^property`` becomes `Not` of it, and
 `not` of several values is `not` of all of them, so whoever evaluates a tree meets none of these.
 An empty hostlist or idset as a *value* is refused: it is a variable that was not set.
+What people write is read by `constraint_text`.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -20,74 +22,62 @@ MAX_LEVELS = 100
 """Levels of operators that a constraint may nest."""
 
 
+class _Shown:
+    """A constraint is shown as people write it."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        return format_constraint(self)  # type: ignore[arg-type]  # every one of these is a Constraint
+
+
 @dataclass(frozen=True, slots=True)
-class Properties:
+class Properties(_Shown):
     """The target has every one of these properties; names carry no ``^``."""
 
     names: tuple[str, ...]
 
-    def __str__(self) -> str:
-        return format_constraint(self)
-
 
 @dataclass(frozen=True, slots=True)
-class Hosts:
+class Hosts(_Shown):
     """The target's host is one of these."""
 
     hostlist: Hostlist
 
-    def __str__(self) -> str:
-        return format_constraint(self)
-
 
 @dataclass(frozen=True, slots=True)
-class Ranks:
+class Ranks(_Shown):
     """The target's rank is one of these."""
 
     idset: Idset
 
-    def __str__(self) -> str:
-        return format_constraint(self)
-
 
 @dataclass(frozen=True, slots=True)
-class And:
+class And(_Shown):
     """Every argument holds."""
 
     args: tuple[Constraint, ...]
 
-    def __str__(self) -> str:
-        return format_constraint(self)
-
 
 @dataclass(frozen=True, slots=True)
-class Or:
+class Or(_Shown):
     """One argument at least holds; without arguments it matches everything, as `And` does (R4)."""
 
     args: tuple[Constraint, ...]
 
-    def __str__(self) -> str:
-        return format_constraint(self)
-
 
 @dataclass(frozen=True, slots=True)
-class Not:
+class Not(_Shown):
     """The argument does not hold."""
 
     arg: Constraint
 
-    def __str__(self) -> str:
-        return format_constraint(self)
-
 
 @dataclass(frozen=True, slots=True)
-class Always:
+class Always(_Shown):
     """Matches everything (`value` true: `ANY`) or nothing (`NONE`)."""
 
     value: bool
-
-    def __str__(self) -> str:
-        return format_constraint(self)
 
 
 Constraint: TypeAlias = Properties | Hosts | Ranks | And | Or | Not | Always
@@ -248,25 +238,66 @@ def to_json(constraint: Constraint) -> dict[str, Any]:
     return {} if constraint.value else {"not": []}
 
 
+# ---------------------------------------------------------------- text, RFC 35
+
+_OR, _AND, _NOT, _TERM = range(4)
+_PLAIN = re.compile(r"(?![-^])[^\s()&|'\":]+\Z")
+
+
 def format_constraint(constraint: Constraint) -> str:
-    """Return the RFC 35 text of a constraint, as short as people would write it.
+    """Return the RFC 35 text of a constraint with no more parentheses than it needs.
 
     >>> format_constraint(from_json({"and": [{"properties": ["ssd"]}, {"not": [{"ranks": ["0-3"]}]}]}))
     'ssd and not rank:0-3'
     """
-    from simsched.formats.constraint_text import format_text
-
-    return format_text(constraint)
+    return _format(constraint)[0]
 
 
-def parse_constraint(text: str, where: str | None = None) -> Constraint:
-    """Return the constraint that an RFC 35 text stands for.
+def _format(constraint: Constraint) -> tuple[str, int]:
+    """Return the text and how closely its outermost operator binds."""
+    match constraint:
+        case Properties(names):
+            return _chain([(_operand("properties", name), _TERM) for name in names], " and ", _AND)
+        case Hosts(hostlist):
+            return f"host:{_quote(str(hostlist))}", _TERM
+        case Ranks(idset):
+            return f"rank:{_quote(str(idset))}", _TERM
+        case And(args):
+            flat = [part for arg in args for part in _names_apart(arg)]
+            return _chain([_format(arg) for arg in flat], " and ", _AND)
+        case Or(args):
+            return _chain([_format(arg) for arg in args], " or ", _OR)
+        case Not(arg):
+            return f"not {_wrapped(_format(arg), _NOT)}", _NOT
+    return ("()", _TERM) if constraint.value else ("not ()", _NOT)
 
-    Raises `FormatError` with a caret under the fault.
 
-    >>> parse_constraint("ssd and not rank:0-3")
-    And(args=(Properties(names=('ssd',)), Not(arg=Ranks(idset=Idset('0-3')))))
-    """
-    from simsched.formats.constraint_text import parse_text
+def _names_apart(constraint: Constraint) -> list[Constraint]:
+    if isinstance(constraint, Properties):
+        return [Properties((name,)) for name in constraint.names] or [ANY]
+    return [constraint]
 
-    return parse_text(text, where)
+
+def _chain(parts: list[tuple[str, int]], joint: str, binding: int) -> tuple[str, int]:
+    if not parts:
+        return "()", _TERM
+    if len(parts) == 1:
+        return parts[0]
+    return joint.join(_wrapped(part, binding + 1) for part in parts), binding
+
+
+def _wrapped(part: tuple[str, int], binding: int) -> str:
+    return part[0] if part[1] >= binding else f"({part[0]})"
+
+
+def _operand(operator: str, name: str) -> str:
+    if _PLAIN.match(name) and name not in {"and", "or", "not"}:
+        return name
+    return f"{operator}:{_quote(name)}"
+
+
+def _quote(text: str) -> str:
+    if re.fullmatch(r"[^\s()&|'\"]+", text):
+        return text
+    quote = "'" if "'" not in text else '"'
+    return f"{quote}{text.replace(quote, quote * 2)}{quote}"

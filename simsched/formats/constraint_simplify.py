@@ -26,7 +26,7 @@ def simplify(constraint: Constraint) -> Constraint:
     term and its negation become nothing (in `and`) or everything (in `or`), and a term
     absorbs those that contain it.
 
-    >>> from simsched.formats.constraint import parse_constraint
+    >>> from simsched.formats.constraint_text import parse_constraint
     >>> str(simplify(parse_constraint("a and (b and () and a) and not not (rank:1 | rank:2)")))
     'a and b and rank:1-2'
     """

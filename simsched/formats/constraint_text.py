@@ -1,4 +1,4 @@
-"""RFC 35: constraints as people write and read them.
+"""RFC 35: constraints as people write them.
 
     expr : expr expr | expr and expr | expr or expr | not expr | '(' expr ')' | '-' term | term
     and  : '&' | '&&' | 'and'          or : '|' | '||' | 'or'
@@ -22,11 +22,8 @@ from simsched.formats.constraint import (
     MAX_LEVELS,
     And,
     Constraint,
-    Hosts,
     Not,
     Or,
-    Properties,
-    Ranks,
     from_json,
 )
 from simsched.formats.marked import MarkedError, MarkedLimitError, refuse_broken_text
@@ -70,8 +67,12 @@ class _Token(NamedTuple):
     operand: str = ""
 
 
-def parse_text(text: str, where: str | None = None) -> Constraint:
-    """Return the constraint of an RFC 35 text.  Raises `FormatError` with a caret."""
+def parse_constraint(text: str, where: str | None = None) -> Constraint:
+    """Return the constraint of an RFC 35 text.  Raises `FormatError` with a caret under the fault.
+
+    >>> parse_constraint("ssd and not rank:0-3")
+    And(args=(Properties(names=('ssd',)), Not(arg=Ranks(idset=Idset('0-3')))))
+    """
     try:
         return _parse(text)
     except MarkedError as error:
@@ -213,64 +214,3 @@ class _Parser:
             return from_json({operator: [token.operand]})
         except FormatError as error:
             raise self.fail(error.message, error.expected or _EXPECTED, token.at) from None
-
-
-# ---------------------------------------------------------------- writing
-
-_OR, _AND, _NOT, _TERM = range(4)
-_PLAIN = re.compile(r"(?![-^])[^\s()&|'\":]+\Z")
-
-
-def format_text(constraint: Constraint) -> str:
-    """Return the RFC 35 text of a constraint with no more parentheses than it needs."""
-    return _format(constraint)[0]
-
-
-def _format(constraint: Constraint) -> tuple[str, int]:
-    """Return the text and how closely its outermost operator binds."""
-    match constraint:
-        case Properties(names):
-            return _chain([(_operand("properties", name), _TERM) for name in names], " and ", _AND)
-        case Hosts(hostlist):
-            return f"host:{_quote(str(hostlist))}", _TERM
-        case Ranks(idset):
-            return f"rank:{_quote(str(idset))}", _TERM
-        case And(args):
-            flat = [part for arg in args for part in _names_apart(arg)]
-            return _chain([_format(arg) for arg in flat], " and ", _AND)
-        case Or(args):
-            return _chain([_format(arg) for arg in args], " or ", _OR)
-        case Not(arg):
-            return f"not {_wrapped(_format(arg), _NOT)}", _NOT
-    return ("()", _TERM) if constraint.value else ("not ()", _NOT)
-
-
-def _names_apart(constraint: Constraint) -> list[Constraint]:
-    if isinstance(constraint, Properties):
-        return [Properties((name,)) for name in constraint.names] or [ANY]
-    return [constraint]
-
-
-def _chain(parts: list[tuple[str, int]], joint: str, binding: int) -> tuple[str, int]:
-    if not parts:
-        return "()", _TERM
-    if len(parts) == 1:
-        return parts[0]
-    return joint.join(_wrapped(part, binding + 1) for part in parts), binding
-
-
-def _wrapped(part: tuple[str, int], binding: int) -> str:
-    return part[0] if part[1] >= binding else f"({part[0]})"
-
-
-def _operand(operator: str, name: str) -> str:
-    if _PLAIN.match(name) and name not in {"and", "or", "not"}:
-        return name
-    return f"{operator}:{_quote(name)}"
-
-
-def _quote(text: str) -> str:
-    if re.fullmatch(r"[^\s()&|'\"]+", text):
-        return text
-    quote = "'" if "'" not in text else '"'
-    return f"{quote}{text.replace(quote, quote * 2)}{quote}"

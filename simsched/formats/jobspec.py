@@ -250,7 +250,8 @@ def _seconds(duration: str | float | None) -> float:
 
 @lru_cache(maxsize=1024)
 def _constraint_text_json(text: str) -> FrozenDict:
-    from simsched.formats.constraint import parse_constraint, to_json
+    from simsched.formats.constraint import to_json
+    from simsched.formats.constraint_text import parse_constraint
 
     return freeze(to_json(parse_constraint(text)))  # type: ignore[no-any-return]
 

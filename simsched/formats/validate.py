@@ -241,7 +241,7 @@ def _marked(error: FormatError, where: str, number: int) -> Fault:
 
 def _constraint(text: str, where: str) -> Report:
     """Judge a constraint: an RFC 31 object in JSON or YAML, or the text of RFC 35."""
-    from simsched.formats.constraint import parse_constraint
+    from simsched.formats.constraint_text import parse_constraint
     from simsched.formats.jobspec_rules import constraint_faults
     from simsched.formats.text import load_document
 

@@ -85,14 +85,14 @@ def _split(text: str) -> list[str]:
 
 def _where(text: str) -> Where:
     from simsched.formats.constraint import ANY
-    from simsched.formats.constraint_text import parse_text
+    from simsched.formats.constraint_text import parse_constraint
     from simsched.formats.idset import Idset
 
     if text == "all":
         return ANY
     if text.startswith("ranks:") and " " not in text:
         return Idset.parse(text.removeprefix("ranks:"))
-    return parse_text(text) if ":" in text else text
+    return parse_constraint(text) if ":" in text else text
 
 
 def _count(text: str) -> int:

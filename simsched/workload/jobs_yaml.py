@@ -254,7 +254,8 @@ def _limit_of(jobspec: Jobspec) -> float | None:
 def _constraint(value: Any) -> Constraint | None:
     if value is None:
         return None
-    from simsched.formats.constraint import from_json, parse_constraint
+    from simsched.formats.constraint import from_json
+    from simsched.formats.constraint_text import parse_constraint
 
     return parse_constraint(value) if isinstance(value, str) else from_json(value, "constraint")
 

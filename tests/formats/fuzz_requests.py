@@ -20,8 +20,9 @@ import numpy as np
 
 from simsched.errors import SimschedError
 from simsched.formats.bulk import Reader
-from simsched.formats.constraint import from_json, parse_constraint
+from simsched.formats.constraint import from_json
 from simsched.formats.constraint_simplify import simplify
+from simsched.formats.constraint_text import parse_constraint
 from simsched.formats.count import Count
 from simsched.formats.dependency import Dependency
 from simsched.formats.duration import format_duration, parse_duration

@@ -17,10 +17,10 @@ from simsched.formats.constraint import (
     Properties,
     Ranks,
     from_json,
-    parse_constraint,
     to_json,
 )
 from simsched.formats.constraint_simplify import simplify
+from simsched.formats.constraint_text import parse_constraint
 from simsched.formats.hostlist import Hostlist
 from simsched.formats.idset import Idset
 from simsched.formats.marked import MarkedError

@@ -9,7 +9,8 @@ import pytest
 
 from simsched.errors import FormatError, LimitError, RequestError
 from simsched.formats.bulk import Reader
-from simsched.formats.constraint import Properties, parse_constraint
+from simsched.formats.constraint import Properties
+from simsched.formats.constraint_text import parse_constraint
 from simsched.formats.dependency import Dependency
 from simsched.formats.jobspec import Jobspec, load_jobspec, load_jobspecs
 from simsched.formats.text import load_yaml

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from simsched.formats.constraint import parse_constraint
 from simsched.formats.constraint_text import MAX_LENGTH as CONSTRAINT_LENGTH
+from simsched.formats.constraint_text import parse_constraint
 from simsched.formats.count import MAX_COUNT, Count
 from simsched.formats.dependency import Dependency
 from simsched.formats.duration import parse_duration
