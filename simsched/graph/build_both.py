@@ -16,6 +16,7 @@ from simsched.errors import ClusterError
 from simsched.formats.idset import Idset
 from simsched.graph.build_jgf import fill, keep_odd_paths
 from simsched.graph.build_rset import RsetFrame, suffix_properties
+from simsched.graph.holdings import own_ids
 from simsched.graph.pool import Pool, numbered
 from simsched.graph.resource_graph import (
     ResourceGraph,
@@ -63,6 +64,8 @@ def from_rset_with_jgf(
             _add_properties(graph, vertex, inside, frame.property_names(rank))
             if shorthand or not inside:
                 _complete(graph, vertex, inside, below, frame.group_of[rank].children)
+            else:
+                _refuse_lacking(graph, vertex, inside, rank, frame.group_of[rank].children)
         keep_odd_paths(graph)
         return nx.freeze(graph)  # type: ignore[no-any-return,unused-ignore]
 
@@ -117,6 +120,27 @@ def _label(graph: ResourceGraph, vertex: str, found: Mapping[str, str]) -> None:
     if not found.keys() <= pool.properties.keys():
         extra = {key: value for key, value in pool.extra.items() if key != "properties"}
         set_pool(graph, vertex, pool.replace(properties={**found, **pool.properties}, extra=extra))
+
+
+def _refuse_lacking(
+    graph: ResourceGraph, vertex: str, inside: Sequence[str], rank: int, children: Mapping[str, Idset]
+) -> None:
+    """Raise ClusterError if R_lite names units of a target that the graph does not have.
+
+    They are told by their ids or, where the graph has no ids of its own for them (GRUG numbers the
+    cores of each socket anew, pools may have none), by their number.
+    """
+    for kind, ids in children.items():
+        pools = [pool for key in (vertex, *inside) if (pool := pool_of(graph, key)).type == kind]
+        own = own_ids(pools)
+        there = sum(pool.size for pool in pools)
+        lacking = f"{kind} {ids - own}" if own is not None else f"{len(ids)} {kind} where there are {there}"
+        if len(ids) > there if own is None else ids - own:
+            raise ClusterError(
+                f"R_lite names {lacking} on rank {rank} ({pool_of(graph, vertex).name})",
+                where=f"scheduling.graph: vertex {vertex!r}",
+                expected=f"what the graph has: {kind} {own}" if own else f"no more {kind} than the graph has",
+            )
 
 
 # --- shorthand -----------------------------------------------------------------------

@@ -80,13 +80,18 @@ def _ids(kind: str, rows: Sequence[tuple[str, Pool]], found: Holdings) -> dict[s
     if any(pool.unit for _, pool in rows):
         found.uncounted.add(kind)
         return None
-    own = {key: ids for key, pool in rows if (ids := _own_ids(pool)) is not None}
-    if len(own) == len(rows):
-        whole = Idset.from_ranges(span for ids in own.values() for span in ids.ranges)
-        if len(whole) == sum(pool.size for _, pool in rows):
-            return own
+    if own_ids([pool for _, pool in rows]) is not None:
+        return {key: ids for key, pool in rows if (ids := _own_ids(pool)) is not None}
     found.renumbered.add(kind)
     return _afresh(rows)
+
+
+def own_ids(pools: Sequence[Pool]) -> Idset | None:
+    """Return the ids of all units of these pools; None unless each unit has one and no two the same."""
+    sets = [ids for pool in pools if (ids := _own_ids(pool)) is not None]
+    whole = Idset.from_ranges(span for ids in sets for span in ids.ranges)
+    complete = len(sets) == len(pools) and len(whole) == sum(pool.size for pool in pools)
+    return whole if complete else None
 
 
 def _own_ids(pool: Pool) -> Idset | None:

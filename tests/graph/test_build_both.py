@@ -95,6 +95,53 @@ def test_the_two_have_to_speak_of_the_same_targets(graph, lite, hosts, fault):
         graph_from_document(document)
 
 
+def within(*inner):
+    """The graph of one node `a` that holds these."""
+    nodes = [("0", "cluster", {}), ("1", "node", {"name": "a", "rank": 0})]
+    held = [(str(number), kind, rest) for number, (kind, rest) in enumerate(inner, 2)]
+    return jgf(*nodes, *held, edges=[("0", "1"), *(("1", key) for key, _, _ in held)])
+
+
+@pytest.mark.parametrize(
+    ("graph", "named", "fault"),
+    [
+        (FULL, {"core": "0-3"}, "R_lite names core 1-3 on rank 0 (a) (expected what the graph has: core 0)"),
+        (
+            within(("core", {"id": 4}), ("core", {"id": 5})),
+            {"core": "0-1"},
+            "R_lite names core 0-1 on rank 0 (a) (expected what the graph has: core 4-5)",
+        ),
+        (
+            within(("gpu", {"id": 0})),
+            {"core": "0-1"},
+            "R_lite names core 0-1 on rank 0 (a) (expected no more core than the graph has)",
+        ),
+        (
+            within(("core", {"size": 4, "id": -1})),
+            {"core": "0-4"},
+            "R_lite names 5 core where there are 4 on rank 0 (a) (expected no more core than the graph has)",
+        ),
+    ],
+)
+def test_units_of_r_lite_that_the_graph_lacks_are_refused(graph, named, fault):
+    with pytest.raises(SimschedError) as caught:
+        graph_from_document(both(graph, [{"rank": "0", "children": named}], ["a"]))
+    assert str(caught.value) == f"scheduling.graph: vertex '1': {fault}"
+
+
+@pytest.mark.parametrize(
+    "inner",
+    [
+        [("core", {"id": 0}), ("core", {"id": 0})],  # numbered anew in each socket
+        [("core", {"size": 2, "id": -1})],
+        [("core", {"id": 0}), ("core", {"id": 1}), ("core", {"id": 2})],  # R_lite may leave some out
+    ],
+)
+def test_units_without_ids_of_their_own_are_told_by_their_number(inner):
+    graph = graph_from_document(both(within(*inner), [{"rank": "0", "children": {"core": "0-1"}}], ["a"]))
+    assert execution_targets(graph) == ["1"]
+
+
 def test_an_unknown_writer_is_named():
     document = {
         "version": 1,
