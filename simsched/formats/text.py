@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeAlias, TypeVar, ov
 from simsched.errors import FormatError, LimitError
 from simsched.formats.lexical import clip, format_path, line_and_column, parse_path, place
 from simsched.formats.positions import Positions, locate, walk_json
+from simsched.formats.xml_encoding import decode_xml
 from simsched.formats.yaml_text import load_yaml, load_yaml_all, yaml_hint
 
 if TYPE_CHECKING:
@@ -101,10 +102,13 @@ def read_text(path: str | os.PathLike[str], *, limit: int = MAX_TEXT, lenient: b
     """Read a text file whole, as `read_bytes` does, and decode it as UTF-8.
 
     `lenient` takes a file that is not UTF-8 as Latin-1 (old traces name people in their
-    headers).  A byte order mark is dropped.
+    headers).  A byte order mark is dropped.  XML is decoded as it declares (see `decode_xml`).
     """
     data = read_bytes(path, limit=limit)
     where = "standard input" if str(path) == "-" else str(path)
+    xml = decode_xml(data, where)
+    if xml is not None:
+        return xml
     if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
         raise FormatError("the text is UTF-16", where=where, expected="UTF-8")
     if b"\0" in data:

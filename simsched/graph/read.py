@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from simsched.errors import FormatError
 from simsched.formats.json_text import is_unicode
 from simsched.formats.text import load_json, load_yaml, read_bytes
+from simsched.formats.xml_encoding import decode_xml
 from simsched.graph.resource_graph import collector_paused
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ def _from_box(box: list[bytes], name: str, where: str | None) -> ResourceGraph:
     if start == b"{" and len(box[0]) > BULK:
         return _from_large(box, name, where)
     text = _decoded(box.pop(), where)
-    if start == b"<":
+    if text.lstrip()[:1] == "<":
         from simsched.formats.grug import parse_grug
         from simsched.graph.build_grug import from_grug
 
@@ -85,6 +86,9 @@ def _inner(where: str | None) -> str:
 
 
 def _decoded(data: bytes, where: str | None) -> str:
+    xml = decode_xml(data, where)
+    if xml is not None:
+        return xml
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:

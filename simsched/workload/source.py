@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from simsched.errors import FormatError, LimitError
+from simsched.formats.xml_encoding import ENCODINGS, decode_xml, encoding_of
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
@@ -71,14 +72,23 @@ class Source:
     def head(self) -> str:
         """Return the first 64 KB as text, to tell what it is."""
         with self._open() as stream:
-            return stream.read(HEAD_BYTES).decode("utf-8-sig", errors="replace")
+            head = stream.read(HEAD_BYTES)
+        encoding = ENCODINGS.get(encoding_of(head) or "", "utf-8-sig")
+        return head.decode(encoding, errors="replace")
 
     def text(self) -> str:
-        """Return the whole text; bytes that are not UTF-8 are read as Latin-1 (old trace headers)."""
+        """Return the whole text.
+
+        XML is decoded as it declares; other bytes that are not UTF-8 are read as Latin-1 (old
+        traces name people in their headers).
+        """
         with self._open() as stream:
             data = stream.read(MAX_BYTES + 1)
         if len(data) > MAX_BYTES:
             raise LimitError(f"more than {MAX_BYTES:,} bytes of text", where=self.name)
+        xml = decode_xml(data, self.name)
+        if xml is not None:
+            return xml
         try:
             return data.decode("utf-8-sig")
         except UnicodeDecodeError:
