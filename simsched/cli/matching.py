@@ -13,7 +13,7 @@ from simsched.errors import ConfigError, SimschedError
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from simsched.cli import Subparsers
     from simsched.formats.jobspec import Jobspec
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     Answers: TypeAlias = Sequence[tuple["Asked", Outcome]]
 
+STANDS_FIRST = "would stand first, alone"
 FILE_ENDINGS = (".yaml", ".yml", ".json", ".jsonl", ".xml", ".gz")
 
 
@@ -194,7 +195,20 @@ def _answer_each(args: argparse.Namespace) -> int:
     yes = "now" if args.now or args.running else "yes"
     for line in FEASIBLE_WRITERS[args.format](answers, yes):
         print(line)
-    return 0 if all(any(outcomes) for outcomes in _by_request(answers)) else 1
+    found = [any(outcomes) for outcomes in _by_request(answers)]
+    refused = (asked for asked, one in zip(requests, found, strict=True) if not one)
+    _tell_clusters(refused, "is asked with --cluster {}" if args.clusters else STANDS_FIRST)
+    return 0 if all(found) else 1
+
+
+def _tell_clusters(refused: Iterable[Asked], hint: str) -> None:
+    """Say which requests that came to nothing are names of clusters: they may stand in the wrong place."""
+    from simsched.bundled import bundled
+
+    clusters = bundled("clusters")
+    for name in dict.fromkeys(asked.label for asked in refused if asked.label in clusters):
+        meant = hint.format(name)
+        sys.stderr.write(f"note: {name} was read as a request; the bundled cluster of that name {meant}\n")
 
 
 def _split(words: Sequence[str]) -> tuple[list[str], Sequence[str]]:
@@ -307,6 +321,7 @@ def run_match(args: argparse.Namespace) -> int:
     for asked, outcome in outcomes:
         if not outcome:
             sys.stderr.write(_as_text(asked, outcome, "now") + "\n")
+    _tell_clusters((asked for asked, outcome in outcomes if not outcome), STANDS_FIRST)
     text = WRITERS[args.format](outcomes, matcher.index)
     if text:
         print(text)

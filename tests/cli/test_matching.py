@@ -56,6 +56,22 @@ def test_feasible_now_and_later(simsched):
     assert "slot=5/node: never\n" in out
 
 
+def test_a_cluster_in_the_place_of_a_request_is_told(simsched):
+    status, out, err = simsched("feasible", "tiny", "slot=1/core", "--cluster", "flat240")
+    assert status == 1
+    assert out.startswith("tiny: never\n")
+    assert err == (
+        "note: tiny was read as a request; the bundled cluster of that name is asked with --cluster tiny\n"
+    )
+    told = "note: flat240 was read as a request; the bundled cluster of that name would stand first, alone\n"
+    assert simsched("feasible", "tiny", "flat240", "flat240")[2] == told
+    assert simsched("match", "tiny", "flat240")[2].endswith(told)
+
+
+def test_a_type_that_is_called_like_a_cluster_may_be_asked_for(simsched):
+    assert simsched("feasible", "center", "center") == (0, "center: yes\n", "")
+
+
 def test_asking_leaves_no_trace(simsched):
     """Each request is asked about by itself, also with what runs."""
     status, out, _ = simsched("feasible", "tiny", "slot=3/node", "slot=3/node", "--running", "slot=1/core")
