@@ -15,9 +15,8 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from simsched.formats.bulk import read_jobspecs
 from simsched.formats.constraint_text import parse_constraint
-from simsched.formats.jobspec import Jobspec
+from simsched.formats.jobspec import Jobspec, load_jobspecs
 from simsched.formats.shape import _parse, format_shape, parse_shape
 from simsched.formats.validate import validate_file
 from simsched.formats.yaml_out import to_yaml
@@ -107,10 +106,10 @@ def files(folder: Path) -> None:
     for resources, what in ((500, "500 different requests"), (LINES, "all requests distinct")):
         path.write_text("\n".join(jobspec(i, resources) for i in range(LINES)))
         row(f"JSON Lines checked, {what}", LINES, best(lambda: validate_file(path)))
-        row(f"JSON Lines read as jobspecs, {what}", LINES, best(lambda: read_jobspecs(path)))
+        row(f"JSON Lines read as jobspecs, {what}", LINES, best(lambda: load_jobspecs(path)))
     documents = folder / "jobs.yaml"
     documents.write_text("---\n".join(to_yaml(json.loads(jobspec(i, 500))) for i in range(DOCUMENTS)))
-    row("YAML documents read as jobspecs", DOCUMENTS, best(lambda: read_jobspecs(documents), 1))
+    row("YAML documents read as jobspecs", DOCUMENTS, best(lambda: load_jobspecs(documents), 1))
 
 
 if __name__ == "__main__":

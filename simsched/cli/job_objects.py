@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 def records_of(args: argparse.Namespace, text: str, where: str) -> tuple[JobRecord, ...]:
     """Return the jobs of a text, patterns matched against ``--cluster``; warnings go to stderr."""
-    from simsched.formats.requests import job_objects
+    from simsched.formats.sss import job_objects
 
     return job_objects(text, where, names=_names(args.cluster), warn=tell)
 
@@ -42,8 +42,7 @@ def judge(text: str, where: str, cluster: str | None) -> Report:
 
     Patterns are matched against the cluster, if one is named; else a note says that they are not.
     """
-    from simsched.formats.requests import has_patterns
-    from simsched.formats.sss import check_document, job_records, read_document
+    from simsched.formats.sss import check_document, has_patterns, job_records, read_document
     from simsched.formats.validate import Report, as_fault
     from simsched.workload.sss_jobs import fault_of
 
@@ -110,7 +109,7 @@ def workload_lines(args: argparse.Namespace, text: str, where: str, kind: str) -
 
     from simsched.bundled import plain_name
     from simsched.cli.reading import tell_warnings
-    from simsched.formats.requests import is_xml
+    from simsched.formats.forms import is_xml
     from simsched.workload.mapping import Reading
     from simsched.workload.save import lines_of
     from simsched.workload.sss_jobs import read_sss
@@ -143,7 +142,7 @@ def as_objects(
     ConfigError
         if the text is one and an option is for requests.
     """
-    from simsched.formats.requests import is_xml
+    from simsched.formats.forms import is_xml
     from simsched.formats.sss import Element, read_document, write_xml
 
     if is_xml(text):

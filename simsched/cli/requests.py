@@ -312,7 +312,8 @@ def _from_stdin(text: str, where: str, kind: str) -> Report:
 
     with TemporaryDirectory() as folder:
         path = Path(folder) / "stdin"
-        path.write_text(text, encoding="utf-8")
+        xml = text.lstrip()[:1] == "<"  # may declare an encoding; a byte order mark goes before that
+        path.write_text(text, encoding="utf-16" if xml else "utf-8")
         try:
             return _LOADERS[kind](str(path), where)
         except SimschedError as error:
@@ -451,7 +452,8 @@ def convert(args: argparse.Namespace) -> int:
 
 def _requests(args: argparse.Namespace, text: str, where: str) -> list[Jobspec]:
     """Return the jobspecs of a text; `SimschedError` where it has none."""
-    from simsched.formats.requests import is_xml, overridden, requests_of
+    from simsched.formats.forms import is_xml
+    from simsched.formats.requests import overridden, requests_of
 
     options = {name: getattr(args, name) for name in ("duration", "constraint", "queue", "command")}
     if is_xml(text):

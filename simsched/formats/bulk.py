@@ -1,17 +1,15 @@
-"""Many jobspecs from one file: YAML documents, a JSON document or list, JSON Lines.
+"""The quick reader of jobspecs in JSON: what it passes is valid for certain.
 
-JSON Lines go through msgspec: a line that it decodes into the structures below holds the rules
-of RFC 14 that a structure can hold, the rest is checked while the jobspec is built, and equal
-resources become one shared value.  A line that anything is wrong with, duplicate keys included, is
-read again by the strict reader and the detailed validator, and only then reported.
+A text that msgspec decodes into the structures below holds the rules of RFC 14 that a structure
+can hold, the rest is checked while the jobspec is built, and equal resources become one shared
+value.  A text that anything is wrong with, duplicate keys included, is left to the strict reader
+and the detailed validator, and only they report.
 """
 
 from __future__ import annotations
 
-import gc
-from contextlib import contextmanager
 from functools import lru_cache
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
@@ -19,16 +17,10 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from simsched.errors import FormatError
 from simsched.formats.count import MAX_COUNT, Count
 from simsched.formats.frozen import EMPTY, freeze
-from simsched.formats.jobspec import Jobspec
 from simsched.formats.jobspec_rules import system_faults
+from simsched.formats.jobspec_value import Jobspec
 from simsched.formats.task import ONCE, Task
 from simsched.formats.vertex import ResourceVertex
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
-    from simsched.formats.faults import Fault
 
 _CACHED = 100_000
 _MAX_LINE = 10_000_000
@@ -331,88 +323,3 @@ def _fits_v1(tasks: list[TaskRecord], attributes: AttributesRecord | None) -> bo
         and attributes.system is not UNSET
         and attributes.system.duration is not UNSET
     )
-
-
-# ---------------------------------------------------------------- files
-
-
-def read_jobspecs(path: str | Path, *, warn: Callable[[FormatError], None] | None = None) -> list[Jobspec]:
-    """Return the jobspecs of a file: JSON Lines, a JSON document or list, YAML documents, Job Objects.
-
-    `warn` is told what Job Objects say under the awareness policy Warn and nobody here can do.
-    Raises `FormatError`: the first fault of the file with its place, and how many more there are.
-    """
-    from simsched.formats.text import read_text
-
-    return jobspecs_of(read_text(path), "standard input" if str(path) == "-" else str(path), warn=warn)
-
-
-def jobspecs_of(text: str, where: str, *, warn: Callable[[FormatError], None] | None = None) -> list[Jobspec]:
-    """Return the jobspecs of a text, as `read_jobspecs` does."""
-    from simsched.formats.text import detect_kind
-
-    kind = detect_kind(text)
-    if kind == "xml":
-        from simsched.formats.requests import job_objects
-
-        return [record.jobspec for record in job_objects(text, where, warn=warn)]
-    if kind not in {"json", "jsonl", "yaml"}:
-        raise FormatError("this is no jobspec", where=where, expected="YAML, JSON or Job Objects")
-    with _without_collector():
-        jobs = _from_lines(text) if kind == "jsonl" else _from_documents(text, where)
-    if jobs is None:
-        from simsched.formats.validate import validate_text
-
-        raise _joined(validate_text(text, where, "jobspec").faults, where)
-    return jobs
-
-
-def _joined(faults: tuple[Fault, ...], where: str) -> FormatError:
-    from simsched.formats.faults import joined
-
-    return joined(faults, None) if faults else FormatError("no jobspec", where=where)
-
-
-def _from_lines(text: str) -> list[Jobspec] | None:
-    """Return the jobspecs of JSON Lines, None where one of them is in doubt and then found faulty."""
-    from simsched.formats.text import load_json
-
-    reader = Reader()
-    jobs = []
-    for line in text.encode("utf-8", "surrogatepass").split(b"\n"):
-        job = reader.read(line)
-        if job is None:
-            if not line.strip():
-                continue
-            try:
-                job = Jobspec.from_dict(load_json(line.decode()))
-            except FormatError:
-                return None
-        jobs.append(job)
-    return jobs
-
-
-def _from_documents(text: str, where: str) -> list[Jobspec] | None:
-    from simsched.formats.text import load_document, load_yaml_all
-
-    if text.lstrip("\ufeff \t\r\n")[:1] in {"{", "["}:
-        documents = [load_document(text, where)]
-    else:
-        documents = load_yaml_all(text, where)
-    flat = [d for document in documents for d in (document if isinstance(document, list) else [document])]
-    try:
-        return [Jobspec.from_dict(document) for document in flat]
-    except FormatError:
-        return None
-
-
-@contextmanager
-def _without_collector() -> Iterator[None]:
-    """Keep the cyclic collector from walking over values that cannot form cycles."""
-    was = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was:
-            gc.enable()

@@ -1,343 +1,38 @@
-"""Jobspecs: RFC 14 in general, RFC 25 (version 1) where it fits, RFC 46 shapes as a short way in."""
+"""Jobspecs: RFC 14 in general, RFC 25 (version 1) where it fits, RFC 46 shapes as a short way in.
+
+The value is `jobspec_value`'s; here are the files of them: YAML documents, a JSON document or list,
+JSON Lines, Job Objects.  What only some of these need is imported where it is used.
+"""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any, TypeAlias
+import gc
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
-from simsched.errors import FormatError, RequestError
+from simsched.errors import FormatError
 from simsched.formats.count import Count
-from simsched.formats.duration import parse_duration
-from simsched.formats.frozen import EMPTY, FrozenDict, freeze, thaw
-from simsched.formats.lexical import clip
-from simsched.formats.shape import format_shape, parse_shape
+from simsched.formats.jobspec_value import Jobspec, as_jobspec, v1_misfit
 from simsched.formats.task import Task
-from simsched.formats.vertex import ResourceVertex, slots
+from simsched.formats.vertex import ResourceVertex
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from simsched.formats.constraint import Constraint
-    from simsched.formats.dependency import Dependency
-
-__all__ = ["Count", "Jobspec", "ResourceVertex", "Task", "load_jobspec", "load_jobspecs", "v1_misfit"]
-
-Misfit: TypeAlias = tuple[str, str, str]
-
-CANONICAL = 999
-"""The version of a canonical jobspec that is no V1."""
-
-DEFAULT_COMMAND = ("app",)
-"""The command of a jobspec that was made from a shape alone."""
-
-
-@dataclass(frozen=True, slots=True)
-class Jobspec:
-    """One request: what it needs, what it runs, and its attributes.  Frozen and hashable.
-
-    >>> job = Jobspec.from_shape("slot=4/[core=2;gpu]", duration="1h", constraint="ssd")
-    >>> job.duration, str(job.constraint), job.to_shape(), job.version
-    (3600.0, 'ssd', 'slot=4/[core=2;gpu]', 1)
-    """
-
-    resources: tuple[ResourceVertex, ...]
-    tasks: tuple[Task, ...] = ()
-    attributes: FrozenDict = EMPTY
-    version: int = CANONICAL
-    _hash: int = field(init=False, repr=False, compare=False)
-
-    def __hash__(self) -> int:
-        try:
-            return self._hash
-        except AttributeError:
-            key = (self.resources, self.tasks, self.attributes, self.version)
-            object.__setattr__(self, "_hash", hash(key))
-            return self._hash
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return (Jobspec, (self.resources, self.tasks, self.attributes, self.version))
-
-    # ------------------------------------------------------------ making
-
-    @staticmethod
-    def from_shape(
-        text: str,
-        *,
-        duration: str | float | None = None,
-        command: Sequence[str] | None = None,
-        constraint: str | Constraint | Mapping[str, Any] | None = None,
-        queue: str | None = None,
-        name: str | None = None,
-        dependencies: Iterable[str | Dependency] = (),
-    ) -> Jobspec:
-        """Return the jobspec of an RFC 46 shape, with one task on each of its slots.
-
-        `duration` is RFC 23 text or seconds, None or inf for no limit; `constraint` RFC 35 text,
-        a constraint or an RFC 31 object; `dependencies` RFC 26 texts.  The version is 1 where
-        the resources fit RFC 25, else 999.  Raises `FormatError`.
-        """
-        if isinstance(command, str):
-            raise FormatError("a command is a list of words", where="command", expected=repr(command.split()))
-        if command is not None and not _are_words(command):
-            raise FormatError(
-                f"{clip(repr(command))} is no command", where="command", expected="a list of words"
-            )
-        if not isinstance(text, str):
-            raise FormatError(f"{text!r} is no shape", expected="text such as slot=2/core")
-        if queue is not None and (not isinstance(queue, str) or not queue):
-            raise FormatError(f"{queue!r} is no name of a queue", where="queue", expected="text")
-        words = DEFAULT_COMMAND if command is None else tuple(command)
-        resources, tasks, version = _from_shape(text, words or DEFAULT_COMMAND)
-        system: dict[str, Any] = {"duration": _seconds(duration)}
-        if queue is not None:
-            system["queue"] = queue
-        if constraint is not None:
-            system["constraints"] = _constraint_json(constraint)
-        if name is not None:
-            system["job"] = FrozenDict(name=name)
-        if dependencies:
-            system["dependencies"] = _dependencies_json(dependencies)
-        return Jobspec(resources, tasks, FrozenDict(system=FrozenDict(system)), version)
-
-    @staticmethod
-    def from_dict(document: Mapping[str, Any], where: str | None = None) -> Jobspec:
-        """Return the jobspec of an RFC 14 or RFC 25 document.
-
-        Raises `FormatError` with the JSON path of the first fault and the number of the others.
-        """
-        from simsched.formats.jobspec_dict import build
-
-        return build(document, where)
-
-    # ------------------------------------------------------------ writing
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the document, plain dictionaries and lists."""
-        return {
-            "version": self.version,
-            "resources": [vertex.to_dict() for vertex in self.resources],
-            "tasks": [task.to_dict() for task in self.tasks],
-            "attributes": thaw(self.attributes),
-        }
-
-    def to_shape(self) -> str:
-        """Return the shortest RFC 46 shape of the resources."""
-        return format_shape(self.resources)
-
-    def to_v1(self) -> Jobspec:
-        """Return the same request as an RFC 25 jobspec.
-
-        Raises `RequestError` that names the construct which V1 does not have.
-        """
-        misfit = v1_misfit(self)
-        if misfit is not None:
-            path, message, expected = misfit
-            raise RequestError(f"this is no V1 jobspec: {message}", where=path, expected=expected)
-        return self if self.version == 1 else replace(self, version=1)
-
-    def to_canonical(self) -> Jobspec:
-        """Return the same request as an RFC 14 jobspec (every V1 jobspec is one)."""
-        return self if self.version == CANONICAL else replace(self, version=CANONICAL)
-
-    def with_system(self, **keys: Any) -> Jobspec:
-        """Return the jobspec with these keys in `attributes.system`; None takes a key away.
-
-        >>> Jobspec.from_shape("node").with_system(queue="debug").queue
-        'debug'
-        """
-        system = {**self.system, **{k: freeze(v) for k, v in keys.items()}}
-        system = {key: value for key, value in system.items() if value is not None}
-        return replace(self, attributes=FrozenDict({**self.attributes, "system": FrozenDict(system)}))
-
-    # ------------------------------------------------------------ reading
-
-    @property
-    def system(self) -> FrozenDict:
-        """The `attributes.system` dictionary, empty where there is none."""
-        return self.attributes.get("system", EMPTY)  # type: ignore[no-any-return]
-
-    @property
-    def duration(self) -> float | None:
-        """The requested seconds; None where there is no limit (absent, or 0 as RFC 14 says)."""
-        seconds = self.attributes.get("system", EMPTY).get("duration")
-        return float(seconds) if seconds else None
-
-    @property
-    def constraint(self) -> Constraint | None:
-        """The RFC 31 constraint, None where there is none."""
-        value = self.attributes.get("system", EMPTY).get("constraints")
-        return None if value is None else _constraint(value)
-
-    @property
-    def queue(self) -> str | None:
-        """The name of the queue that is asked for."""
-        return self.attributes.get("system", EMPTY).get("queue")  # type: ignore[no-any-return]
-
-    @property
-    def name(self) -> str | None:
-        """The name of the job, None where it has none."""
-        return self.attributes.get("system", EMPTY).get("job", EMPTY).get("name")  # type: ignore[no-any-return]
-
-    @property
-    def dependencies(self) -> tuple[Dependency, ...]:
-        """The RFC 26 dependencies."""
-        return _dependencies(self.attributes.get("system", EMPTY).get("dependencies", ()))
-
-
-def _are_words(command: object) -> bool:
-    return isinstance(command, Sequence) and all(isinstance(word, str) for word in command)
-
-
-def as_jobspec(value: Jobspec | str | Mapping[str, Any]) -> Jobspec:
-    """Return a jobspec as it is, that of a shape, or that of a document.
-
-    Raises
-    ------
-    FormatError
-        if it is none of these.
-
-    >>> as_jobspec("slot=2/core").to_shape()
-    'slot=2/core'
-    """
-    if isinstance(value, Jobspec):
-        return value
-    return Jobspec.from_shape(value) if isinstance(value, str) else Jobspec.from_dict(value)
-
-
-@lru_cache(maxsize=4096)
-def _constraint(value: FrozenDict) -> Constraint:
-    from simsched.formats.constraint import from_json
-
-    return from_json(value, "attributes.system.constraints")
-
-
-@lru_cache(maxsize=1024)
-def _dependencies(values: tuple[FrozenDict, ...]) -> tuple[Dependency, ...]:
-    from simsched.formats.dependency import Dependency
-
-    return tuple(Dependency.from_json(value) for value in values)
-
-
-# ---------------------------------------------------------------- from a shape
-
-
-@lru_cache(maxsize=4096)
-def _from_shape(
-    text: str, command: tuple[str, ...]
-) -> tuple[tuple[ResourceVertex, ...], tuple[Task, ...], int]:
-    resources = parse_shape(text)
-    for vertex in (v for top in resources for v in top.walk()):
-        if vertex.extra:
-            raise FormatError(
-                f"a resource has no key {vertex.extra[0][0]!r}",
-                where=f"shape {text[:60]!r}",
-                expected="unit, exclusive (x), label or id",
-            )
-    tasks = tuple(Task(command, slot.label or "") for slot in slots(resources))
-    fits = len(tasks) == 1 and resources_fit_v1(resources)
-    return resources, tasks, 1 if fits else CANONICAL
-
-
-def _seconds(duration: str | float | None) -> float:
-    if duration is None:
-        return 0.0
-    seconds = parse_duration(duration, "duration")
-    return 0.0 if math.isinf(seconds) else seconds
-
-
-@lru_cache(maxsize=1024)
-def _constraint_text_json(text: str) -> FrozenDict:
-    from simsched.formats.constraint import to_json
-    from simsched.formats.constraint_text import parse_constraint
-
-    return freeze(to_json(parse_constraint(text)))  # type: ignore[no-any-return]
-
-
-def _constraint_json(constraint: str | Constraint | Mapping[str, Any]) -> FrozenDict:
-    from simsched.formats.constraint import Constraint, from_json, to_json
-
-    if isinstance(constraint, str):
-        return _constraint_text_json(constraint)
-    if isinstance(constraint, Mapping):
-        from_json(constraint)
-        return freeze(dict(constraint))  # type: ignore[no-any-return]
-    if not isinstance(constraint, Constraint):
-        raise FormatError(f"{constraint!r} is no constraint", expected="text, RFC 31 JSON or a constraint")
-    return freeze(to_json(constraint))  # type: ignore[no-any-return]
-
-
-def _dependencies_json(dependencies: Iterable[str | Dependency]) -> tuple[FrozenDict, ...]:
-    from simsched.formats.dependency import Dependency
-
-    values = (Dependency.parse(item) if isinstance(item, str) else item for item in dependencies)
-    return tuple(freeze(value.to_json()) for value in values)
-
-
-# ---------------------------------------------------------------- what V1 does not have
-
-
-def v1_misfit(job: Jobspec) -> Misfit | None:
-    """Return (path, construct, expected) of the first thing that RFC 25 does not have, or None."""
-    for fault in _resource_misfits(job.resources):
-        return fault
-    if len(job.tasks) != 1:
-        return "tasks", f"{len(job.tasks)} tasks", "exactly one"
-    task = job.tasks[0]
-    if "per_resource" in task.count:
-        return "tasks[0].count", "per_resource", "per_slot or total"
-    if task.attributes:
-        return "tasks[0].attributes", "attributes of a task", "command, slot and count"
-    if task.distribution is not None:
-        return "tasks[0].distribution", "a distribution", "command, slot and count"
-    if "duration" not in job.system:
-        return "attributes.system", "no duration", "duration, in seconds"
-    return None
-
-
-def resources_fit_v1(resources: tuple[ResourceVertex, ...]) -> bool:
-    """Whether a resources list is one of RFC 25's enumerated graphs.
-
-    >>> resources_fit_v1(parse_shape("node/slot=2/core")), resources_fit_v1(parse_shape("slot/node"))
-    (True, False)
-    """
-    return next(_resource_misfits(resources), None) is None
-
-
-def _resource_misfits(resources: tuple[ResourceVertex, ...]) -> Iterator[Misfit]:
-    """Yield the faults of a resources list against RFC 25's enumerated graphs."""
-    if len(resources) != 1 or resources[0].type not in {"node", "slot"}:
-        yield "resources", "several resources, or none", "exactly one, a node or a slot"
-        return
-    slot, path = resources[0], "resources[0]"
-    if slot.type == "node":
-        yield from _vertex_misfits(slot, path, {"exclusive"})
-        if len(slot.with_) != 1 or slot.with_[0].type != "slot":
-            yield path + ".with", "a node without a slot", "exactly one slot in the node"
-            return
-        slot, path = slot.with_[0], path + ".with[0]"
-    yield from _vertex_misfits(slot, path, {"exclusive", "label"})
-    types = [child.type for child in slot.with_]
-    if sorted(types) not in (["core"], ["core", "gpu"]):
-        yield path + ".with", f"a slot of {', '.join(types) or 'nothing'}", "core, or core and gpu"
-        return
-    for i, child in enumerate(slot.with_):
-        yield from _vertex_misfits(child, f"{path}.with[{i}]", set())
-        if child.with_:
-            yield f"{path}.with[{i}].with", f"resources beneath a {child.type}", "nothing"
-
-
-def _vertex_misfits(vertex: ResourceVertex, path: str, allowed: set[str]) -> Iterator[Misfit]:
-    if not vertex.count.is_fixed:
-        yield path + ".count", f"the count {vertex.count}", "an integer"
-    for key in ("exclusive", "label", "id"):
-        if getattr(vertex, key) is not None and key not in allowed:
-            yield f"{path}.{key}", f"{key!r} on a {vertex.type}", "type, count and unit"
-
-
-# ---------------------------------------------------------------- files
+    from simsched.formats.faults import Fault
+
+__all__ = [
+    "Count",
+    "Jobspec",
+    "ResourceVertex",
+    "Task",
+    "as_jobspec",
+    "jobspecs_of",
+    "load_jobspec",
+    "load_jobspecs",
+    "v1_misfit",
+]
 
 
 def load_jobspec(path: str | Path) -> Jobspec:
@@ -355,7 +50,80 @@ def load_jobspecs(path: str | Path, *, warn: Callable[[FormatError], None] | Non
     """Return the jobspecs of a file: YAML with one document or several, JSON, JSON Lines, Job Objects.
 
     `warn` is told what Job Objects say under the awareness policy Warn and nobody here can do.
+    Raises `FormatError`: the first fault of the file with its place, and how many more there are.
     """
-    from simsched.formats.bulk import read_jobspecs
+    from simsched.formats.text import read_text
 
-    return read_jobspecs(path, warn=warn)
+    return jobspecs_of(read_text(path), "standard input" if str(path) == "-" else str(path), warn=warn)
+
+
+def jobspecs_of(text: str, where: str, *, warn: Callable[[FormatError], None] | None = None) -> list[Jobspec]:
+    """Return the jobspecs of a text, as `load_jobspecs` does of a file."""
+    from simsched.formats.text import detect_kind
+
+    kind = detect_kind(text)
+    if kind == "xml":
+        from simsched.formats.sss import job_objects
+
+        return [record.jobspec for record in job_objects(text, where, warn=warn)]
+    if kind not in {"json", "jsonl", "yaml"}:
+        raise FormatError("this is no jobspec", where=where, expected="YAML, JSON or Job Objects")
+    with _without_collector():
+        jobs = _from_lines(text) if kind == "jsonl" else _from_documents(text, where)
+    if jobs is None:
+        from simsched.formats.validate import validate_text
+
+        raise _joined(validate_text(text, where, "jobspec").faults, where)
+    return jobs
+
+
+def _joined(faults: tuple[Fault, ...], where: str) -> FormatError:
+    from simsched.formats.faults import joined
+
+    return joined(faults, None) if faults else FormatError("no jobspec", where=where)
+
+
+def _from_lines(text: str) -> list[Jobspec] | None:
+    """Return the jobspecs of JSON Lines, None where one of them is in doubt and then found faulty."""
+    from simsched.formats.bulk import Reader
+    from simsched.formats.text import load_json
+
+    reader = Reader()
+    jobs = []
+    for line in text.encode("utf-8", "surrogatepass").split(b"\n"):
+        job = reader.read(line)
+        if job is None:
+            if not line.strip():
+                continue
+            try:
+                job = Jobspec.from_dict(load_json(line.decode()))
+            except FormatError:
+                return None
+        jobs.append(job)
+    return jobs
+
+
+def _from_documents(text: str, where: str) -> list[Jobspec] | None:
+    from simsched.formats.text import load_document, load_yaml_all
+
+    if text.lstrip("\ufeff \t\r\n")[:1] in {"{", "["}:
+        documents = [load_document(text, where)]
+    else:
+        documents = load_yaml_all(text, where)
+    flat = [d for document in documents for d in (document if isinstance(document, list) else [document])]
+    try:
+        return [Jobspec.from_dict(document) for document in flat]
+    except FormatError:
+        return None
+
+
+@contextmanager
+def _without_collector() -> Iterator[None]:
+    """Keep the cyclic collector from walking over values that cannot form cycles."""
+    was = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was:
+            gc.enable()

@@ -1,22 +1,30 @@
-"""From a jobspec document that is valid to a `Jobspec`."""
+"""From a jobspec document to the parts of a `Jobspec`."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from simsched.errors import FormatError
 from simsched.formats.count import Count
 from simsched.formats.faults import joined
-from simsched.formats.frozen import freeze
-from simsched.formats.jobspec import Jobspec
+from simsched.formats.frozen import FrozenDict, freeze
 from simsched.formats.jobspec_rules import faults_of
 from simsched.formats.task import Task
 from simsched.formats.vertex import ResourceVertex
 
 
-def build(document: Mapping[str, Any], where: str | None = None) -> Jobspec:
-    """Check a document by RFC 14 (a document of version 1 may be one of RFC 25) and build it.
+class Parts(NamedTuple):
+    """What a jobspec is made of, in the order that it takes them."""
+
+    resources: tuple[ResourceVertex, ...]
+    tasks: tuple[Task, ...]
+    attributes: FrozenDict
+    version: int
+
+
+def read_jobspec(document: Mapping[str, Any], where: str | None = None) -> Parts:
+    """Check a document by RFC 14 (a document of version 1 may be one of RFC 25) and build its parts.
 
     Raises `FormatError` that tells the first fault and how many more there are.
     """
@@ -27,22 +35,17 @@ def build(document: Mapping[str, Any], where: str | None = None) -> Jobspec:
     faults = faults_of(plain)
     if faults and not _is_v1(plain):
         raise joined(faults, where)
-    return build_valid(plain)
+    return Parts(
+        build_resources(plain["resources"]),
+        tuple(Task.from_dict(task) for task in plain["tasks"]),
+        freeze(plain["attributes"] or {}),
+        plain["version"],
+    )
 
 
 def _is_v1(document: Any) -> bool:
     """Whether the document is valid by RFC 25 though not by RFC 14: its command is one string."""
     return isinstance(document, dict) and document.get("version") == 1 and not faults_of(document, v1=True)
-
-
-def build_valid(document: Mapping[str, Any]) -> Jobspec:
-    """Build the jobspec of a document that has no faults."""
-    return Jobspec(
-        build_resources(document["resources"]),
-        tuple(Task.from_dict(task) for task in document["tasks"]),
-        freeze(document["attributes"] or {}),
-        document["version"],
-    )
 
 
 def build_resources(vertices: Any) -> tuple[ResourceVertex, ...]:

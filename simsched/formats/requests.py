@@ -2,41 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any
 
 from simsched.errors import FormatError
+from simsched.formats.forms import is_xml, looks_like_shapes, read_shapes
+from simsched.formats.jobspec import Jobspec, jobspecs_of
 from simsched.formats.shape import parse_shape
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from simsched.formats.jobspec import Jobspec
-    from simsched.formats.sss import JobRecord, Names
     from simsched.formats.vertex import ResourceVertex
-
-
-_SHAPE = re.compile(r"""\[?\s*(?:[^\W\d][\w.-]*|"[^"]*"|'[^']*')\s*(?:[=/{;\]]|\Z)""")
-
-
-def looks_like_shapes(text: str) -> bool:
-    """Whether the first line that counts begins as a shape does, and no JSON or YAML document.
-
-    >>> looks_like_shapes("[core;gpu]"), looks_like_shapes("node{unit: GB}"), looks_like_shapes("a: 1")
-    (True, True, False)
-    """
-    for line in text[:100_000].splitlines():
-        if line.strip() and not line.lstrip().startswith("#"):
-            return _SHAPE.match(line.strip()) is not None
-    return False
-
-
-def read_shapes(text: str, where: str) -> Iterator[tuple[str, str]]:
-    """Yield (shape, place) of a text of one shape a line; blank lines and # lines are left out."""
-    for number, line in enumerate(text.splitlines(), 1):
-        if line.strip() and not line.lstrip().startswith("#"):
-            yield line.strip(), f"{where}:{number}"
 
 
 def load_resources(path: str | Path) -> list[tuple[ResourceVertex, ...]]:
@@ -45,6 +21,7 @@ def load_resources(path: str | Path) -> list[tuple[ResourceVertex, ...]]:
     The file holds jobspecs, bare resources lists, or dictionaries with at least `resources`, in
     YAML or JSON, or shapes, one a line, or SSS Job Objects.  Raises `FormatError`.
     """
+    from simsched.formats.sss import job_objects
     from simsched.formats.text import detect_kind, read_text
 
     text = read_text(path)
@@ -85,42 +62,6 @@ def _resources(document: Any, text: str, where: str, number: int) -> tuple[Resou
     return build_resources(resources)
 
 
-def is_xml(text: str) -> bool:
-    """Whether a text is XML, and so, as a request, a document of Job Objects.
-
-    >>> is_xml("  <Job/>"), is_xml("core=4")
-    (True, False)
-    """
-    return text[:100].lstrip("\ufeff \t\r\n").startswith("<")
-
-
-def has_patterns(text: str) -> bool:
-    """Whether a document of Job Objects may hold patterns, which need a cluster to be expanded."""
-    return "Pattern" in text or "Match" in text
-
-
-def job_objects(
-    text: str,
-    where: str,
-    *,
-    names: Callable[[], Names] | None = None,
-    warn: Callable[[FormatError], None] | None = None,
-) -> tuple[JobRecord, ...]:
-    """Return the jobs of a document of SSS Job Objects.
-
-    `names` gives what a cluster has, should patterns be matched against it; `warn` is told what
-    the awareness policy Warn lets pass.  Raises `FormatError`.
-    """
-    from simsched.formats.sss import job_records, read_document
-
-    cluster = names() if names is not None and has_patterns(text) else None
-    records, warnings = job_records(read_document(text, where), where, cluster=cluster)
-    if warn is not None:
-        for warning in warnings:
-            warn(warning)
-    return records
-
-
 def load_requests(path: str | Path, **options: Any) -> list[Jobspec]:
     """Return the jobspecs of a file, as `requests_of` does with its text.  Raises `FormatError`."""
     from simsched.formats.text import read_text
@@ -133,7 +74,6 @@ def requests_of(text: str, where: str, **options: Any) -> list[Jobspec]:
 
     Options with a value override what a jobspec of the text says.  Raises `FormatError`.
     """
-    from simsched.formats.bulk import jobspecs_of
     from simsched.formats.text import detect_kind
 
     given = {key: value for key, value in options.items() if value is not None}
@@ -145,8 +85,6 @@ def requests_of(text: str, where: str, **options: Any) -> list[Jobspec]:
 
 def overridden(jobs: list[Jobspec], given: dict[str, Any]) -> list[Jobspec]:
     """Return jobspecs with what is given (options of `from_shape`) in place of what they say."""
-    from simsched.formats.jobspec import Jobspec
-
     if not given:
         return jobs
     donor = Jobspec.from_shape("slot/core", **given)
@@ -156,8 +94,6 @@ def overridden(jobs: list[Jobspec], given: dict[str, Any]) -> list[Jobspec]:
 
 
 def _from_shape(shape: str, place: str, options: dict[str, Any]) -> Jobspec:
-    from simsched.formats.jobspec import Jobspec
-
     try:
         return Jobspec.from_shape(shape, **options)
     except FormatError as error:

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from simsched.errors import ConfigError, FormatError, SimschedError
 from simsched.formats.faults import Fault, located, located_in_all
+from simsched.formats.forms import looks_like_shapes
 from simsched.formats.jobspec_rules import SYSTEM_KEYS, faults_of
 from simsched.formats.marked import MarkedError
-from simsched.formats.requests import looks_like_shapes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -42,8 +42,7 @@ def read_sss(text: str, reading: Reading | None = None) -> Workload:
     WorkloadError
         When jobs wait for each other; at the first record left out under `strict`.
     """
-    from simsched.formats.requests import has_patterns
-    from simsched.formats.sss import job_records, read_document
+    from simsched.formats.sss import has_patterns, job_records, read_document
 
     reading = reading or Reading(source="jobs.xml")
     names = reading.names() if reading.names is not None and has_patterns(text) else None

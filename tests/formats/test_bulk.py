@@ -7,8 +7,8 @@ import json
 import pytest
 
 from simsched.errors import FormatError
-from simsched.formats.bulk import Reader, read_jobspecs
-from simsched.formats.jobspec import Jobspec
+from simsched.formats.bulk import Reader
+from simsched.formats.jobspec import Jobspec, load_jobspecs
 
 
 def lines(count):
@@ -25,7 +25,7 @@ def test_json_lines_become_equal_jobspecs_that_share_their_parts(tmp_path):
     jobs, texts = lines(500)
     path = tmp_path / "jobs.jsonl"
     path.write_text("\n".join(texts))
-    found = read_jobspecs(path)
+    found = load_jobspecs(path)
     assert found == jobs
     assert found[0].resources is found[150].resources
     assert len({id(job.resources) for job in found}) == 150
@@ -38,7 +38,7 @@ def test_the_first_faulty_line_and_the_number_of_the_others(tmp_path):
     path = tmp_path / "jobs.jsonl"
     path.write_text("\n".join(texts))
     with pytest.raises(FormatError, match=r"jobs\.jsonl:4:\d+: resources.*unknown key 'colour', and \d more"):
-        read_jobspecs(path)
+        load_jobspecs(path)
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_bytes_that_are_no_text(tmp_path):
     path = tmp_path / "jobs.jsonl"
     path.write_bytes(b'{"a": 1}\n{"a": "\xff"}')
     with pytest.raises(FormatError, match=r"jobs\.jsonl"):
-        read_jobspecs(path)
+        load_jobspecs(path)
 
 
 def test_a_reader_that_has_seen_a_faulty_part_refuses_it_again():

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from simsched.formats.sss.constraints import Names
     from simsched.formats.sss.document import Document, check_document, read_document
     from simsched.formats.sss.make import job_element
+    from simsched.formats.sss.reading import has_patterns, job_objects
     from simsched.formats.sss.records import JobRecord, job_records
     from simsched.formats.sss.results import Result, with_results
     from simsched.formats.sss.tree import Element, write_xml
@@ -26,7 +27,9 @@ __all__ = [
     "Names",
     "Result",
     "check_document",
+    "has_patterns",
     "job_element",
+    "job_objects",
     "job_records",
     "read_document",
     "with_results",
@@ -40,7 +43,9 @@ _HOMES = {
     "Names": "constraints",
     "Result": "results",
     "check_document": "document",
+    "has_patterns": "reading",
     "job_element": "make",
+    "job_objects": "reading",
     "job_records": "records",
     "read_document": "document",
     "with_results": "results",

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from simsched.formats.count import Count
-    from simsched.formats.jobspec import Jobspec
+    from simsched.formats.jobspec_value import Jobspec
     from simsched.formats.vertex import ResourceVertex
 
 _FROM_UNIT = {written: unit for unit, written in UNITS.items()}

@@ -12,7 +12,7 @@ from simsched.errors import FormatError
 from simsched.formats.constraint import ANY, to_json
 from simsched.formats.dependency import Dependency
 from simsched.formats.frozen import FrozenDict, freeze
-from simsched.formats.jobspec import CANONICAL, DEFAULT_COMMAND, Jobspec, v1_misfit
+from simsched.formats.jobspec_value import CANONICAL, DEFAULT_COMMAND, Jobspec, v1_misfit
 from simsched.formats.lexical import clip, place
 from simsched.formats.sss.condition import ENDLESS, Tree, first_value, number_set
 from simsched.formats.sss.defaults import merged
