@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from simsched.cli.reading import READING, add_reading, read_inputs
-from simsched.cli.rules import NAMES, add_rules, checked_rules, rules_document, time_of
+from simsched.cli.rules import NAMES, add_rules, checked_rules, time_of
 
 if TYPE_CHECKING:
     import argparse
@@ -57,13 +57,16 @@ def run_forecast(args: argparse.Namespace) -> int:
     return 0
 
 
-def command_of(args: argparse.Namespace) -> dict[str, Any]:
-    """Return how a run was asked for, as plain data: with the inputs it is enough to play it again."""
+def command_of(args: argparse.Namespace, rules: dict[str, Any]) -> dict[str, Any]:
+    """Return how a run was asked for, as plain data: with the inputs it is enough to play it again.
+
+    `rules` is the document of its rules.
+    """
     reading = {name: getattr(args, name) for name in READING}
     return {
         "cluster": args.cluster,
         "workload": args.workload,
-        "rules": rules_document(args),
+        "rules": rules,
         "reading": {name: value for name, value in reading.items() if value},
     }
 

@@ -12,6 +12,9 @@ if TYPE_CHECKING:
 NAMES = ("queue_policy", "match_policy", "order", "seed", "overrun", "think_times", "on_failure")
 """Arguments that are taken as they are."""
 
+COMMAND_LINE = "the command line"
+"""Where rules were said, in messages."""
+
 
 def add_rules(parser: argparse.ArgumentParser) -> None:
     """Add the arguments that say by which rules a run goes."""
@@ -55,38 +58,43 @@ def add_rules(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def rules(args: argparse.Namespace) -> dict[str, Any]:
-    """Return the fields of `RunConfig` that the configuration file and, over it, the command line give."""
-    simulation, policy = _options(args)
-    found = _said(args) | simulation
-    return {**found, "queue_options": {**found.get("queue_options", {}), **policy}}
-
-
 def checked_rules(args: argparse.Namespace) -> dict[str, Any]:
-    """Return the same, checked; the transforms of the workload draw from the seed too."""
-    from simsched.simulate.api import make_config
+    """Return the fields of `RunConfig` that the configuration file and, over it, the command line give."""
+    return rules_of(args, rules_document(args))
 
-    options = rules(args)
-    make_config(**options)
+
+def rules_of(args: argparse.Namespace, document: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields of a checked document; the transforms of the workload draw from its seed too."""
+    from simsched.simulate.config_file import from_document
+
+    options = from_document(document, COMMAND_LINE)
     args.seed = options.get("seed", 0)
     return options
 
 
 def rules_document(args: argparse.Namespace) -> dict[str, Any]:
-    """Return the same as a configuration document: plain data that a worker elsewhere can read."""
+    """Return the rules as a configuration document: plain data that a worker elsewhere can read.
+
+    Raises
+    ------
+    ConfigError, FormatError
+        For what `make_config` or the readers of its parts refuse, with its place.
+    """
     from simsched.simulate.api import make_config
-    from simsched.simulate.config_file import from_document
+    from simsched.simulate.config_file import from_document, parse_epilog
 
     simulation, policy = _options(args)
     found = _config(args.config) if args.config else {}
-    said = {name.replace("_", "-"): getattr(args, name) for name in (*NAMES, "epilog", "failures")}
-    found.update((name, value) for name, value in said.items() if value is not None)
+    if args.epilog:
+        parse_epilog(args.epilog, "--epilog")
+    said = {name: getattr(args, name) for name in (*NAMES, "epilog", "failures")}
+    said = {name: value for name, value in said.items() if value is not None} | simulation
+    found.update((name.replace("_", "-"), value) for name, value in said.items())
     if args.outages:
-        found["outages"] = [*found.get("outages", ()), *_list(args.outages)]
-    found.update((name.replace("_", "-"), value) for name, value in simulation.items())
+        found["outages"] = [*_listed(found.get("outages", [])), *_outages(args.outages)]
     if policy:
         found["policy-options"] = {**found.get("policy-options", {}), **policy}
-    make_config(**from_document(dict(found), "the command line"))
+    make_config(**from_document(found, COMMAND_LINE))
     return found
 
 
@@ -109,31 +117,6 @@ def _options(args: argparse.Namespace) -> tuple[dict[str, Any], dict[str, Any]]:
     return simulation, policy
 
 
-def _said(args: argparse.Namespace) -> dict[str, Any]:
-    """Return what the configuration file says, and over it what the command line says."""
-    found: dict[str, Any] = {}
-    if args.config:
-        from simsched.simulate.config_file import read_config
-
-        found.update(read_config(args.config))
-    found.update((name, getattr(args, name)) for name in NAMES if getattr(args, name) is not None)
-    if args.epilog:
-        from simsched.simulate.config_file import parse_epilog
-
-        found["epilog"] = parse_epilog(args.epilog, "--epilog")
-    if args.failures:
-        from simsched.simulate.outages import Failures
-
-        found["failures"] = Failures.parse(args.failures)
-    if args.outages:
-        from simsched.formats.text import load_document, read_text
-        from simsched.simulate.outages import read_outages
-
-        document = load_document(read_text(args.outages), args.outages)
-        found["outages"] = (*found.get("outages", ()), *read_outages(document, args.outages))
-    return found
-
-
 def _value(text: str) -> Any:
     """Read yes, no and whole numbers; anything else stays text."""
     words = {"yes": True, "true": True, "no": False, "false": False}
@@ -144,27 +127,27 @@ def _value(text: str) -> Any:
 
 def _config(path: str) -> dict[str, Any]:
     """Return a configuration file as a document with keys spelt with ``-``; it is checked on the way."""
-    import tomllib
+    from simsched.simulate.config_file import from_document, read_document
 
-    from simsched.formats.text import load_document, read_text
-    from simsched.simulate.config_file import read_config
-
-    read_config(path)
-    text = read_text(path)
-    document = tomllib.loads(text) if path.endswith(".toml") else load_document(text, path)
+    document = read_document(path)
+    from_document(document, path)
     return {key.replace("_", "-"): value for key, value in document.items()}
 
 
-def _list(path: str) -> list[Any]:
-    from simsched.errors import ConfigError
+def _outages(path: str) -> list[Any]:
+    """Return a file of outages as a list of documents; it is checked on the way."""
     from simsched.formats.text import load_document, read_text
     from simsched.simulate.outages import read_outages
 
     document = load_document(read_text(path), path)
     read_outages(document, path)
-    if not isinstance(document, list):
-        raise ConfigError("no list of outages", where=path)
-    return document
+    return _listed(document)
+
+
+def _listed(outages: Any) -> list[Any]:
+    """Return the list itself, whether or not it stands under a key of its own."""
+    found: list[Any] = outages["outages"] if isinstance(outages, dict) else outages
+    return found
 
 
 def time_of(text: str, where: str) -> float:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from simsched.cli.reading import add_reading, read_inputs
-from simsched.cli.rules import add_rules, checked_rules, time_of
+from simsched.cli.rules import add_rules, rules_document, rules_of, time_of
 
 if TYPE_CHECKING:
     import argparse
@@ -82,14 +82,14 @@ def run_run(args: argparse.Namespace) -> int:
     from simsched.cli.forecasts import command_of
     from simsched.simulate.directory import RunDirectory, refuse_foreign
 
-    options = _options(args)
-    options |= _times(args)
+    rules = _rules(args)
+    options = rules_of(args, rules) | _times(args)
     refuse_foreign(args.output)
     cluster, workload = read_inputs(args)
     with _stopping() as stop, RunDirectory(args.output) as directory:
         sink = None if args.no_allocations else directory.allocations()
         result = _simulate(args, cluster, workload, sink, stop, options)
-        result = replace(result, meta={**result.meta, "command": command_of(args)})
+        result = replace(result, meta={**result.meta, "command": command_of(args, rules)})
         path = directory.finish(result, {"summary.json": _summary(result)})
     if not result.meta["complete"]:
         sys.stderr.write(f"interrupted; what was done until then: {path}\n")
@@ -136,13 +136,13 @@ def _simulate(
         )
 
 
-def _options(args: argparse.Namespace) -> dict[str, Any]:
-    """Return the fields of the configuration, checked before anything is read."""
+def _rules(args: argparse.Namespace) -> dict[str, Any]:
+    """Return the rules as a document, checked before anything is read."""
     from simsched.errors import ConfigError
 
     if args.audit and args.no_allocations:
         raise ConfigError("there would be no allocations to audit", where="--audit --no-allocations")
-    return checked_rules(args)
+    return rules_document(args)
 
 
 @contextmanager

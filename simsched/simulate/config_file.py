@@ -64,12 +64,17 @@ def read_config(path: str | Path) -> dict[str, Any]:
     ConfigError, FormatError
         With the place in the file of what is wrong.
     """
+    return from_document(read_document(path), str(path))
+
+
+def read_document(path: str | Path) -> dict[str, Any]:
+    """Return what a file says, not checked but for being a table of keys; errors as `read_config`."""
     where = str(path)
     text = read_text(path)
     document = _toml(text, where) if where.endswith(".toml") else load_document(text, where)
     if not isinstance(document, dict):
         raise ConfigError("not a configuration", where=where, expected="a table of keys")
-    return from_document(document, where)
+    return document
 
 
 def _toml(text: str, where: str) -> Any:
