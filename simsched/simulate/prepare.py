@@ -154,6 +154,8 @@ class _Kinds:
         self._idle = Availability(index)
         self._by_spec: dict[int, int] = {}
         self._by_request: dict[int, int] = {}
+        self._compiled: list[Request] = []
+        """Every request that was compiled: they are told apart by their ids, so all have to live."""
         self.requests: list[Request | None] = []
         self.reasons: list[str] = []
 
@@ -172,6 +174,7 @@ class _Kinds:
         known = self._by_request.get(id(request))
         if known is not None:
             return known
+        self._compiled.append(request)
         reason = self._why_never(request)
         number = self._by_request[id(request)] = self._add(None if reason else request, reason)
         return number
