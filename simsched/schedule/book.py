@@ -9,11 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    import numpy as np
     import numpy.typing as npt
 
     from simsched.match.request import Request
@@ -37,6 +36,8 @@ class Book:
     priorities : greater goes first (RFC 21 urgency unless a queue says more).
     types : the resource types that are asked for.
     demand : units of each type that the job needs at the least, shape (types, jobs).
+    sizes : what orders and fair share go by: the cores that a job takes, those of whole nodes
+        included; without any, the units it asks for, or its nodes.
     single : the one type in which every request of the workload is a plain number of units
         whatever is free, or None.  If there is one, counts alone decide whether a job fits.
     units : units of `single` that each job needs; empty without it.
@@ -53,6 +54,7 @@ class Book:
     priorities: Integers
     types: tuple[str, ...]
     demand: Integers
+    sizes: Integers
     single: str | None = None
     units: list[int] = field(default_factory=list)
     tiers: Integers | None = None
@@ -61,12 +63,3 @@ class Book:
 
     def __len__(self) -> int:
         return len(self.kinds)
-
-    @property
-    def sizes(self) -> Integers:
-        """Units of the first type asked for (cores before anything else), at least one."""
-        if not self.types:
-            return np.ones(len(self), dtype=np.int64)
-        main = self.types.index("core") if "core" in self.types else 0
-        sizes: Integers = np.maximum(self.demand[main], 1)
-        return sizes

@@ -18,6 +18,7 @@ from simsched.match.request import POOL, SLOT, VERTEX, compile_request
 from simsched.schedule.book import Book
 from simsched.simulate.queues import size_fault
 from simsched.simulate.record import DROPPED, FAILED, INFEASIBLE
+from simsched.simulate.sizes import Sizes
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
@@ -47,7 +48,7 @@ class Prepared:
     runtimes : seconds that the job will run, the end at its duration included.
     timeouts : 1 where the job is ended at its duration.
     rejected : job → (result, reason) for those that can never run.
-    sizes : cores (or first units) that the job demands.
+    sizes : cores that the job takes (or units, or nodes, where it takes none).
     holds : jobs that are held and never released.
     cancels : job → when it is cancelled.
     special : jobs whose arrival is not plain: rejected, held, to be cancelled, or dependent.
@@ -91,7 +92,7 @@ def prepare(
         if kinds.requests[kind] is None
     }
     if admission is not None:
-        rejected.update(_rejections(admission, [kinds.requests[number] for number in numbers]))
+        rejected.update(_rejections(admission, [kinds.requests[number] for number in numbers], kinds.sizes))
     for at, runtime in enumerate(runtimes):
         if runtime == UNLIMITED:
             rejected.setdefault(at, (DROPPED, NO_END))
@@ -110,21 +111,20 @@ def prepare(
 
 
 def _rejections(
-    admission: Admission, requests: Sequence[Request | None]
+    admission: Admission, requests: Sequence[Request | None], sizes: Sizes
 ) -> Iterator[tuple[int, tuple[int, str]]]:
     """Yield the jobs that their queue refuses: by name, by duration, by size."""
     for at, reason in admission.rejected.items():
         yield at, (FAILED, reason)
     for at, (queue, request) in enumerate(zip(admission.of, requests, strict=True)):
         if queue is not None and request is not None and at not in admission.rejected:
-            demand = request.demand
             nodes = sum(_whole_targets(need, 1) for need in request.needs)
-            sizes = {
+            asked = {
                 "nnodes": max(nodes, request.nodes),
-                "ncores": demand.get("core", 0),
-                "ngpus": demand.get("gpu", 0),
+                "ncores": sizes.units(request, "core"),
+                "ngpus": sizes.units(request, "gpu"),
             }
-            fault = size_fault(queue, sizes)
+            fault = size_fault(queue, asked)
             if fault is not None:
                 yield at, (FAILED, fault)
 
@@ -152,6 +152,7 @@ class _Kinds:
         self.policy = policy
         self._index = index
         self._idle = Availability(index)
+        self.sizes = Sizes(index)
         self._by_spec: dict[int, int] = {}
         self._by_request: dict[int, int] = {}
         self._compiled: list[Request] = []
@@ -235,6 +236,9 @@ def _book(
             elif request is not None:
                 table[at, number] = request.demand.get(type_, 0)
     demand = table[:, numbers]
+    sizes = np.array(
+        [0 if request is None else kinds.sizes.size(request) for request in kinds.requests], dtype=np.int64
+    )
     return Book(
         requests=[kinds.requests[number] for number in numbers],
         kinds=numbers,
@@ -245,6 +249,7 @@ def _book(
         priorities=np.array([job.urgency for job in jobs], dtype=np.int64),
         types=types,
         demand=demand,
+        sizes=sizes[numbers],
         single=single,
         users=_numbered([job.user for job in jobs]),
         banks=_numbered([job.bank for job in jobs]),

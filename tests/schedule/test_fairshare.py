@@ -22,6 +22,7 @@ def book(users, banks):
         priorities=np.full(n, 16),
         types=("core",),
         demand=np.ones((1, n), dtype=np.int64),
+        sizes=np.ones(n, dtype=np.int64),
         users=np.array(users),
         banks=np.array(banks),
     )

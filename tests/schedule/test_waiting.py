@@ -23,6 +23,7 @@ def book(submits, durations, sizes, priorities=None):
         priorities=np.array(priorities or [16] * n, dtype=np.int64),
         types=("core",),
         demand=np.array([sizes], dtype=np.int64),
+        sizes=np.array(sizes, dtype=np.int64),
     )
 
 
