@@ -108,8 +108,8 @@ def _perform(study: Study, args: argparse.Namespace) -> int:
 
 def _show(study: Study, found: Plan, args: argparse.Namespace) -> None:
     """Print the runs, their count, and about how long they take."""
-    from simsched.study.executors import cores
     from simsched.study.text import plan_table
+    from simsched.study.workers import cores
 
     print(plan_table(study, MAX_ROWS), end="")
     same = f" ({found.distinct:,} of them distinct)" if found.distinct < len(found.tasks) else ""

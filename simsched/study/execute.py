@@ -23,8 +23,8 @@ from simsched.study.work import Answer, work
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from simsched.study.executors import Workers
     from simsched.study.task import Task
+    from simsched.study.workers import Workers
 
 #: times that a pool may break in a row without a single answer in between
 MAX_BREAKS = 20

@@ -6,55 +6,18 @@ be made anew when it is broken and says whether its workers share files with us.
 
 from __future__ import annotations
 
-import os
-from abc import ABC, abstractmethod
 from concurrent.futures import Executor, Future
 from concurrent.futures.process import BrokenProcessPool, ProcessPoolExecutor
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from simsched.errors import ConfigError
+from simsched.study.workers import Workers, cores
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator
 
-    from simsched.study.task import Source
-
-#: what an exception means: the pool is lost; a worker died; a run kills its workers; the run raised
-Fate = Literal["pool", "worker", "dead", "run"]
 MAX_WORKERS = 1024
-
-
-class Workers(ABC):
-    """Some workers: an executor that can be made anew."""
-
-    #: how many runs go on at once
-    size: int = 1
-    #: whether they write the run directories themselves
-    shares_files: bool = True
-    #: whether a broken pool tells nothing of which run broke it
-    blames_all: bool = True
-
-    @abstractmethod
-    def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
-        """Hand in a call of a function of a module."""
-
-    def send(self, sources: Sequence[Source]) -> None:  # noqa: B027 - most need not send anything
-        """Make inputs known to the workers that share no files with us."""
-
-    def fate(self, error: BaseException) -> Fate:
-        """Say what an exception of a future means."""
-        from concurrent.futures import BrokenExecutor, CancelledError
-
-        return "pool" if isinstance(error, BrokenExecutor | CancelledError) else "run"
-
-    @abstractmethod
-    def renew(self) -> None:
-        """Start anew after the pool was lost."""
-
-    @abstractmethod
-    def close(self) -> None:
-        """End at once, runs that go on included."""
 
 
 @contextmanager
@@ -104,14 +67,6 @@ def _opened(
 
         return HpcWorkers(hpc, workers)
     return InProcess() if workers == 0 else Processes(workers or cores())
-
-
-def cores() -> int:
-    """Return how many cores this process may use."""
-    try:
-        return len(os.sched_getaffinity(0))
-    except AttributeError:  # not on every system
-        return os.cpu_count() or 1
 
 
 class InProcess(Workers):
@@ -192,16 +147,3 @@ class Processes(Workers):
     def pids(self) -> list[int]:
         """The processes that run now."""
         return self._context.pids() if self._context is not None else []
-
-
-def contents_of(sources: Sequence[Source]) -> Mapping[str, bytes]:
-    """Return the contents of files by digest, once each."""
-    from simsched.study.cache import INPUTS
-
-    found: dict[str, bytes] = {}
-    for source in sources:
-        if source.text is None:
-            path = INPUTS.path_of(source)
-            found[source.sha256] = path.read_bytes()
-            found.update((digest, (path.parent / part).read_bytes()) for part, digest in source.parts.items())
-    return found

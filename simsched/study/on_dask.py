@@ -12,7 +12,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from simsched.errors import ConfigError, RunError
-from simsched.study.executors import Fate, Workers, contents_of
+from simsched.study.workers import Fate, Workers, contents_of
 
 try:
     from distributed import Client, KilledWorker, WorkerPlugin

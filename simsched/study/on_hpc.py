@@ -6,7 +6,7 @@ from shutil import which
 from typing import TYPE_CHECKING, Any
 
 from simsched.errors import ConfigError
-from simsched.study.executors import Fate, Workers, cores
+from simsched.study.workers import Fate, Workers, cores
 
 try:
     import executorlib

@@ -117,7 +117,8 @@ def _rate(tasks: Sequence[Task]) -> tuple[float, float]:
 
 def _timed(task: Task, count: int) -> tuple[float, int]:
     """Return the seconds that the first so many jobs of a task take to simulate, and how many there are."""
-    from simsched.study.task import Measure, perform
+    from simsched.study.run_task import perform
+    from simsched.study.task import Measure
 
     short = task.changed(transforms=(*task.transforms, f"first({count})"), measure=Measure())
     INPUTS.workload(short)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from simsched.study.task import Task
 
 #: figures of a queue alone: those that come from its jobs and not from the timeline
-OF_JOBS = (
+OF_A_QUEUE = (
     "jobs", "jobs_run", "makespan", "throughput", "share_waited", "area_weighted_response",
     "mean_wait", "median_wait", "p90_wait", "p95_wait", "p99_wait", "max_wait",
     "mean_turnaround", "median_turnaround", "mean_bounded_slowdown", "median_bounded_slowdown",
@@ -44,8 +44,17 @@ def options_of(task: Task, where: str = "options") -> dict[str, Any]:
     return options
 
 
-def run_task(task: Task, folder: Path | None) -> Row:
-    """Run a task; one at a time in a process, since runs share its cache."""
+def perform(task: Task, folder: Path | None = None) -> Row:
+    """Run a task and return its figures; `folder` takes its run directory, under the name `task.key`.
+
+    The cluster and the workload come from this process's cache, so a process performs one task
+    at a time.  The run directory is there as a whole or not at all.
+
+    Raises
+    ------
+    SimschedError
+        For an input that is not there, or not as it was, and whatever the run itself raises.
+    """
     began = time.perf_counter()
     with INPUTS.lock:
         row = _row(task, _simulated(task)) if folder is None else _recorded(task, folder)
@@ -94,7 +103,7 @@ def _row(task: Task, result: Result) -> Row:
         names = sorted(str(name) for name in run.jobs["queue"].dropna().unique())
         for name in names:
             own = _summarised(run, run.jobs[run.jobs["queue"] == name], window)
-            queues[name] = {figure: own[figure] for figure in OF_JOBS if figure in own}
+            queues[name] = {figure: own[figure] for figure in OF_A_QUEUE if figure in own}
     if task.measure.figures:
         from simsched.study.target import figures_of, parse_figure
 

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from concurrent.futures import Executor
     from pathlib import Path
 
-    from simsched.study.executors import Workers
     from simsched.study.spec import Study
     from simsched.study.task import Source, Task
+    from simsched.study.workers import Workers
 
 
 @dataclass(frozen=True, slots=True)

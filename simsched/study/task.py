@@ -1,7 +1,7 @@
 """`Task`: one run as data.  What it is decides what comes out, never where or when it is performed.
 
 A task names its inputs by the digest of their content, so it means the same on every machine;
-its `key` is the digest of all that has a say in the result.  `perform` runs it.
+its `key` is the digest of all that has a say in the result.  `run_task.perform` runs it.
 """
 
 from __future__ import annotations
@@ -290,19 +290,3 @@ def _plain(figures: Mapping[str, float]) -> dict[str, float | None]:
 
 def _numbers(figures: Mapping[str, float | None]) -> dict[str, float]:
     return {name: float("nan") if value is None else float(value) for name, value in figures.items()}
-
-
-def perform(task: Task, folder: Path | None = None) -> Row:
-    """Run a task and return its figures; `folder` takes its run directory, under the name `task.key`.
-
-    The cluster and the workload come from this process's cache.  The run directory is there
-    as a whole or not at all.
-
-    Raises
-    ------
-    SimschedError
-        For an input that is not there, or not as it was, and whatever the run itself raises.
-    """
-    from simsched.study.run_task import run_task
-
-    return run_task(task, folder)

@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from simsched.report.compare import Interval
-    from simsched.study.executors import Workers
     from simsched.study.target import Target
     from simsched.study.task import Row, Task
+    from simsched.study.workers import Workers
 
 MAX_SEEDS = 1000
 EVERY, MEAN, CONFIDENT = "every", "mean", "confident"

@@ -82,7 +82,7 @@ def _same_version(wanted: str) -> None:
 
 
 def _performed(task: Any, folder: str | None) -> Row:
-    from simsched.study.task import perform
+    from simsched.study.run_task import perform
 
     return perform(task, None if folder is None else Path(folder))
 
@@ -91,7 +91,7 @@ def _packed(task: Any) -> tuple[Row, dict[str, bytes]]:
     """Perform a task in a directory of this machine, and return its files."""
     from tempfile import TemporaryDirectory
 
-    from simsched.study.task import perform
+    from simsched.study.run_task import perform
 
     with TemporaryDirectory(prefix="simsched-run-") as folder:
         row = perform(task, Path(folder))

@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 
 import simsched as ss
 from simsched.study.cache import INPUTS
+from simsched.study.run_task import perform
 from simsched.study.size import cluster_source, load_steps, workload_source
 from simsched.study.target import parse_targets
-from simsched.study.task import Measure, Task, perform
+from simsched.study.task import Measure, Task
 from simsched.study.trials import CRITERIA, Rule, look, seeded, wanted
 from simsched.workload.job import Job, Workload
 

@@ -10,7 +10,7 @@ from studyworld import small
 from simsched.errors import ConfigError
 from simsched.study.execute import Done, run_tasks
 from simsched.study.executors import open_executor
-from simsched.study.task import perform
+from simsched.study.run_task import perform
 
 pytest.importorskip("executorlib")
 

@@ -21,10 +21,11 @@ from simsched.errors import ConfigError, RunError, SimschedError
 from simsched.simulate.directory import write_tables
 from simsched.study import execute
 from simsched.study.execute import Done, Failed, run_tasks
-from simsched.study.executors import Workers, open_executor
+from simsched.study.executors import open_executor
 from simsched.study.folder import StudyFolder, write_beside
 from simsched.study.result import load_study_result
 from simsched.study.sweep import sweep
+from simsched.study.workers import Workers
 
 
 @pytest.fixture(scope="module")

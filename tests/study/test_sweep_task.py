@@ -13,8 +13,8 @@ from studyworld import RECIPE, small
 from simsched.errors import ConfigError, RunError, SimschedError
 from simsched.study.cache import Inputs, Shelf
 from simsched.study.edits import apply_edits, edit_recipe, taken_apart
-from simsched.study.run_task import options_of, same_task
-from simsched.study.task import MODEL, Measure, Row, Source, Task, canonical, perform
+from simsched.study.run_task import options_of, perform, same_task
+from simsched.study.task import MODEL, Measure, Row, Source, Task, canonical
 
 NAMES = st.text("abc-", min_size=1, max_size=6)
 OPTIONS = st.dictionaries(st.sampled_from(["order", "queue-policy"]), NAMES, max_size=2)
@@ -222,7 +222,7 @@ def test_an_input_that_was_sent_needs_no_file_here(tmp_path):
     (folder / "jobs.yaml").write_text("- {file: specs/one-core.json, runtime: 5}\n")
     found = Source.find("workloads", str(folder / "jobs.yaml"))
     assert list(found.parts) == ["specs/one-core.json"]
-    from simsched.study.executors import contents_of
+    from simsched.study.workers import contents_of
 
     contents = contents_of([found])
     shutil.rmtree(folder)
