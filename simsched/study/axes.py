@@ -26,7 +26,7 @@ from simsched.workload.steps import STEPS
 
 if TYPE_CHECKING:
     from simsched.formats.lexical import Path as Steps
-    from simsched.study.sources import Folder
+    from simsched.study.sources import Finder
     from simsched.study.task import Task
 
 OPTION = "policy-options."
@@ -34,7 +34,7 @@ MAX_LABEL = 2.0**63
 CUSTOM = ("cluster", "edits", "workload", "transforms", "config")
 
 
-def axis_of(name: str, value: Any, base: Task, folder: Folder) -> Axis:
+def axis_of(name: str, value: Any, base: Task, finder: Finder) -> Axis:
     """Return the axis of that name.
 
     Raises
@@ -43,15 +43,15 @@ def axis_of(name: str, value: Any, base: Task, folder: Folder) -> Axis:
         For an axis that does not exist, a value that it does not take, or a label given twice.
     """
     path: Steps = ("axes", name)
-    _check_name(name, path, folder)
+    _check_name(name, path, finder)
     if isinstance(value, dict):
-        settings = _templated(name, value, folder)
+        settings = _templated(name, value, finder)
     else:
-        maker = _Maker(name, base, folder)
+        maker = _Maker(name, base, finder)
         settings = [maker.setting(item, (*path, number)) for number, item in enumerate(value)]
     seen: set[Any] = set()
     for number, setting in enumerate(settings):
-        place = folder.document.place((*path, number))
+        place = finder.document.place((*path, number))
         if not isinstance(setting.label, str) and not abs(setting.label) < MAX_LABEL:
             raise ConfigError(
                 "a label that is no finite number", where=place, expected=f"below {MAX_LABEL:g}"
@@ -62,34 +62,34 @@ def axis_of(name: str, value: Any, base: Task, folder: Folder) -> Axis:
     return Axis(name, tuple(settings))
 
 
-def _check_name(name: str, path: Steps, folder: Folder) -> None:
-    place = folder.document.place(path, key=True)
+def _check_name(name: str, path: Steps, finder: Finder) -> None:
+    place = finder.document.place(path, key=True)
     if name in {SEED, "seeds"}:
         raise ConfigError("seeds are no axis", where=place, expected="seeds: at the top of the file")
     if not name.strip() or column(name) in {"run", "key", SEED, *(known.name for known in METRICS)}:
         raise ConfigError(f"no axis can be called {name!r}", where=place, expected="a name of its own")
 
 
-def _templated(name: str, value: dict[str, Any], folder: Folder) -> list[Setting]:
+def _templated(name: str, value: dict[str, Any], finder: Finder) -> list[Setting]:
     """Return the settings of a template and values."""
     kinds = [kind for kind in ("edit", "transform") if kind in value]
     path: Steps = ("axes", name)
     if len(kinds) != 1 or "{}" not in value[kinds[0]]:
-        place = folder.document.place(path)
+        place = finder.document.place(path)
         raise ConfigError("no template", where=place, expected="edit or transform with {} for the value")
     settings = []
     for number, item in enumerate(value["values"]):
         spot = (*path, "values", number)
         if isinstance(item, dict | list) or item is None:
             raise ConfigError(
-                "no value of a template", where=folder.document.place(spot), expected="a number or a text"
+                "no value of a template", where=finder.document.place(spot), expected="a number or a text"
             )
         text = value[kinds[0]].replace("{}", _word(item))
         if kinds[0] == "edit":
-            folder.check_edit(text, spot)
+            finder.check_edit(text, spot)
             settings.append(Setting(_label(item), Change(edits=(text,))))
         else:
-            folder.check_step(text, spot)
+            finder.check_step(text, spot)
             settings.append(Setting(_label(item), Change(transforms=(text,))))
     return settings
 
@@ -105,10 +105,10 @@ def _label(value: Any) -> str | float:
 class _Maker:
     """Makes the settings of one axis from its values."""
 
-    def __init__(self, name: str, base: Task, folder: Folder) -> None:
+    def __init__(self, name: str, base: Task, finder: Finder) -> None:
         self.name = name
         self.base = base
-        self.folder = folder
+        self.finder = finder
 
     def setting(self, value: Any, path: Steps) -> Setting:
         """Return the setting of one value."""
@@ -131,10 +131,10 @@ class _Maker:
     def _change(self, value: Any, path: Steps) -> Change:
         name = self.name
         if name == "cluster":
-            source, edits = self.folder.cluster(self._row(value, "cluster", path), path)
+            source, edits = self.finder.cluster(self._row(value, "cluster", path), path)
             return Change(cluster=source, edits=edits)
         if name == "workload":
-            source, steps = self.folder.workload(self._row(value, "workload", path), path)
+            source, steps = self.finder.workload(self._row(value, "workload", path), path)
             return Change(workload=source, transforms=steps)
         if name in {"edits", "transforms"}:
             return self._steps(value, path)
@@ -151,22 +151,22 @@ class _Maker:
             study_document({kind: value, other: "-"}, "", "")
         except SimschedError as error:
             inside = (error.where or "").removeprefix(kind).lstrip(".")
-            where = " ".join(filter(None, (self.folder.document.place(path), inside)))
+            where = " ".join(filter(None, (self.finder.document.place(path), inside)))
             raise ConfigError(error.message, where=where, expected=error.expected) from None
         return value
 
     def _steps(self, value: Any, path: Steps) -> Change:
         steps = [value] if isinstance(value, str) else value
         if not isinstance(steps, list) or not all(isinstance(step, str) for step in steps):
-            place = self.folder.document.place(path)
+            place = self.finder.document.place(path)
             raise ConfigError("no steps", where=place, expected="a text or a list of texts")
         if self.name == "edits":
-            self.folder.check_edits(steps, path)
+            self.finder.check_edits(steps, path)
             return Change(edits=tuple(steps))
         if isinstance(value, str):
-            self.folder.check_step(value, path)
+            self.finder.check_step(value, path)
         else:
-            self.folder.check_steps(steps, path)
+            self.finder.check_steps(steps, path)
         return Change(transforms=tuple(steps))
 
     def _transform(self, value: Any, path: Steps) -> Change:
@@ -175,53 +175,53 @@ class _Maker:
             return Change()
         inside = value if isinstance(value, list) else [] if value is True else [value]
         if any(isinstance(item, dict | list | bool) or item is None for item in inside):
-            place = self.folder.document.place(path)
+            place = self.finder.document.place(path)
             raise ConfigError(f"no argument of {self.name}", where=place, expected="a number or a text")
         text = f"{self.name}({', '.join(map(str, inside))})" if inside else self.name
-        self.folder.check_step(text, path)
+        self.finder.check_step(text, path)
         return Change(transforms=(text,))
 
     def _option(self, value: Any, path: Steps) -> Change:
         """Return the change of one option; those of a policy are checked with the policy they go with."""
-        place = self.folder.document.place(path)
+        place = self.finder.document.place(path)
         if self.name.startswith(OPTION):
             return Change(options={"policy-options": {self.name.removeprefix(OPTION): value}})
         key = self.name.replace("_", "-")
         if key not in {"policy-options", "policy"}:
-            self.folder.check_options({key: value}, place)
+            self.finder.check_options({key: value}, place)
         return Change(options={key: value})
 
     # --- settings with a name of their own
 
     def _custom(self, value: Any, path: Steps) -> Setting:
-        place = self.folder.document.place(path)
+        place = self.finder.document.place(path)
         if not isinstance(value, dict):
             known = sorted({*PLAIN, *OTHERS} - {SEED})
-            where = self.folder.document.place(path[:-1], key=True)
+            where = self.finder.document.place(path[:-1], key=True)
             expected = f"{', '.join(known)}, {OPTION}KEY, cluster, workload, edits, transforms, "
             expected += f"{', '.join(STEPS)}; or settings with a label each"
             raise ConfigError(f"unknown axis {self.name!r}", where=where, expected=expected)
         label = self._said(value, path)
         for key in value:
             if key not in {"label", *CUSTOM}:
-                spot = self.folder.document.place((*path, key), key=True)
+                spot = self.finder.document.place((*path, key), key=True)
                 raise ConfigError(f"unknown key {key!r}", where=spot, expected=f"label, {', '.join(CUSTOM)}")
         change = Change()
         for key in ("cluster", "workload", "edits", "transforms"):
             if key in value:
-                part = _Maker(key, self.base, self.folder)._change(value[key], (*path, key))
+                part = _Maker(key, self.base, self.finder)._change(value[key], (*path, key))
                 change = _joined(change, part)
         options = value.get("config", {})
         if not isinstance(options, dict):
             raise ConfigError("no options", where=place, expected="config: a mapping")
         options = {key.replace("_", "-"): item for key, item in options.items()}
-        self.folder.check_options(merged(self.base.options, options), place)
+        self.finder.check_options(merged(self.base.options, options), place)
         return Setting(label, _joined(change, Change(options=options)))
 
     def _said(self, value: dict[str, Any], path: Steps) -> str | float:
         label = value.get("label")
         if isinstance(label, bool) or not isinstance(label, str | int | float) or label == "":
-            place = self.folder.document.place(path)
+            place = self.finder.document.place(path)
             raise ConfigError("a setting without a label", where=place, expected="label: a text or a number")
         return label
 
@@ -239,7 +239,7 @@ class _Maker:
         if isinstance(value, list) and all(isinstance(item, str | int | float) for item in value):
             return "; ".join(map(str, value)) or "none"
         if isinstance(value, dict | list) or value is None:
-            place = self.folder.document.place(path)
+            place = self.finder.document.place(path)
             raise ConfigError("this needs a label", where=place, expected="{label: …, value: …}")
         return _label(value)
 

@@ -28,8 +28,8 @@ MODELS = ("lublin", "mix")
 
 
 @dataclass(frozen=True, slots=True)
-class Folder:
-    """Where a study file is, and its text for the places of faults."""
+class Finder:
+    """Finds what a study file names: where that file is, and its text for the places of faults."""
 
     home: Path
     document: StudyDocument

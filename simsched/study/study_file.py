@@ -12,7 +12,7 @@ from simsched.errors import ConfigError
 from simsched.formats.study import StudyDocument, read_study_document, study_document
 from simsched.formats.text import load_document, read_text
 from simsched.study.axes import axis_of
-from simsched.study.sources import Folder
+from simsched.study.sources import Finder
 from simsched.study.spec import SEED, Axis, Rule, Study, column, comparison
 from simsched.study.task import KEEP, Measure, Task
 
@@ -61,9 +61,9 @@ def study_from_dict(content: Mapping[str, Any], *, home: str | Path = ".") -> St
 def study_of(document: StudyDocument, *, home: Path, name: str) -> Study:
     """Return the study of a document that the schema allows."""
     content = document.content
-    folder = Folder(home, document)
-    base = _base(content, folder)
-    axes = tuple(axis_of(key, value, base, folder) for key, value in content.get("axes", {}).items())
+    finder = Finder(home, document)
+    base = _base(content, finder)
+    axes = tuple(axis_of(key, value, base, finder) for key, value in content.get("axes", {}).items())
     columns = [column(axis.name) for axis in axes]
     for number, taken in enumerate(columns):
         if taken in columns[:number]:
@@ -83,26 +83,26 @@ def study_of(document: StudyDocument, *, home: Path, name: str) -> Study:
     )
 
 
-def _base(content: Mapping[str, Any], folder: Folder) -> Task:
-    cluster, edits = folder.cluster(content["cluster"], ("cluster",))
-    workload, transforms = folder.workload(content["workload"], ("workload",))
-    options = _options(content.get("config", {}), folder)
+def _base(content: Mapping[str, Any], finder: Finder) -> Task:
+    cluster, edits = finder.cluster(content["cluster"], ("cluster",))
+    workload, transforms = finder.workload(content["workload"], ("workload",))
+    options = _options(content.get("config", {}), finder)
     return Task(
         cluster=cluster,
         workload=workload,
         edits=edits,
         transforms=transforms,
         options=options,
-        measure=_measure(content.get("measure", {}), folder.document),
+        measure=_measure(content.get("measure", {}), finder.document),
         keep=_keep(content.get("keep", "jobs")),
     )
 
 
-def _options(value: Any, folder: Folder) -> dict[str, Any]:
+def _options(value: Any, finder: Finder) -> dict[str, Any]:
     """Return the base configuration: what is written here, or in the file that is named here."""
-    place = folder.document.place(("config",))
+    place = finder.document.place(("config",))
     if isinstance(value, str):
-        path = folder.find(value)
+        path = finder.find(value)
         text = read_text(path)
         value = _toml(text, str(path)) if path.suffix == ".toml" else load_document(text, str(path))
         if not isinstance(value, dict):
@@ -111,7 +111,7 @@ def _options(value: Any, folder: Folder) -> dict[str, Any]:
     options = {key.replace("_", "-"): item for key, item in value.items()}
     if "seed" in options:
         raise ConfigError("seeds are a study's own", where=place, expected="seeds: a number or a list")
-    folder.check_options(options, place)
+    finder.check_options(options, place)
     return options
 
 
