@@ -165,9 +165,9 @@ def _answered(args: argparse.Namespace, search: Callable[[dict[str, Any]], Answe
         answer = search(_ask(args))
     print(_rendered(answer, args.format), end="")
     if target is not None:
-        from simsched.study.keep import keep
+        from simsched.study.answer_folder import write_answer
 
-        for path in keep(answer, target):
+        for path in write_answer(answer, target):
             sys.stderr.write(f"written: {path}\n")
     return 0 if answer else EXIT_NONE
 
@@ -178,7 +178,7 @@ def _place(target: Path | None) -> Iterator[None]:
     if target is None:
         yield
         return
-    from simsched.study.keep import refuse_other
+    from simsched.study.answer_folder import refuse_other
 
     refuse_other(target)
     target.mkdir(parents=True, exist_ok=True)

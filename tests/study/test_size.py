@@ -480,19 +480,19 @@ def test_warm_up_and_drain_are_left_out():
 
 
 def test_the_directory_of_an_answer(tmp_path):
-    from simsched.study.keep import keep
+    from simsched.study.answer_folder import write_answer
 
     answer = searched(3)
-    files = keep(answer, tmp_path / "a")
+    files = write_answer(answer, tmp_path / "a")
     assert sorted(path.name for path in files) == ["answer.json", "answer.png", "trials.csv"]
     assert (tmp_path / "a" / "answer.png").read_bytes().startswith(b"\x89PNG")
-    keep(answer, tmp_path / "b")
+    write_answer(answer, tmp_path / "b")
     for name in ("answer.json", "answer.png", "trials.csv"):
         assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
     (tmp_path / "c").mkdir()
     (tmp_path / "c" / "thesis.tex").write_text("mine")
     with pytest.raises(RunError, match="holds something else"):
-        keep(answer, tmp_path / "c")
+        write_answer(answer, tmp_path / "c")
 
 
 def test_kept_runs_say_the_same(tmp_path):

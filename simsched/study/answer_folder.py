@@ -34,7 +34,7 @@ def refuse_other(directory: Path) -> None:
                        expected="a new directory, or an earlier answer's")  # fmt: skip
 
 
-def keep(answer: Answer, directory: Path) -> list[Path]:
+def write_answer(answer: Answer, directory: Path) -> list[Path]:
     """Write an answer and return the files; without matplotlib there is no picture.
 
     Raises
