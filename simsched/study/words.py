@@ -21,9 +21,9 @@ SIZE = "size"
 
 def sentence(answer: Answer) -> str:
     """Return the answer in a sentence or two."""
-    if answer.question == SIZE:
-        return _size(answer) if answer.value is not None else _no_size(answer)
-    return _load(answer) if answer.value is not None else _no_load(answer)
+    if answer.value is None:
+        return _none(answer)
+    return _size(answer) if answer.question == SIZE else _load(answer)
 
 
 def _size(answer: Answer) -> str:
@@ -37,20 +37,6 @@ def _size(answer: Answer) -> str:
     if answer.limit is not None and answer.limit > answer.value:
         text += f" Up to {phrase(answer.limit)} meet every target."
     return text
-
-
-def _no_size(answer: Answer) -> str:
-    named = ", ".join(map(str, answer.rule.targets))
-    last = answer.trials.get(answer.search.high)
-    eased = answer.search.answer
-    if eased is not None:
-        there = answer.trials[eased]
-        return (
-            f"No size meets every target ({named}): the smallest that meets those that a larger machine "
-            f"helps with is {answer.axis.phrase(eased)}, and there {_broken(answer, there)}."
-        )
-    reason = f"; there {_broken(answer, last)}{_hint(last)}" if last is not None else ""
-    return f"No size up to {answer.axis.phrase(answer.search.high)} meets {named}{reason}."
 
 
 def _load(answer: Answer) -> str:
@@ -74,18 +60,34 @@ def _load(answer: Answer) -> str:
     return f"The machine takes {phrase(answer.value)}: {came_to}. {breaks}{missed}"
 
 
-def _no_load(answer: Answer) -> str:
-    named = ", ".join(map(str, answer.rule.targets))
-    first = answer.trials.get(answer.search.low)
-    if first is not None and first.eased:
-        place = answer.search.high if answer.search.answer is None else answer.search.answer - 1
-        there = answer.trials[place]
-        return (
-            f"No load meets every target ({named}): the most that meets those that less load helps with "
-            f"is {answer.axis.phrase(place)}, and there {_broken(answer, there)}."
+def _none(answer: Answer) -> str:
+    """Say that no size, or no load, will do: what comes nearest, and what breaks there."""
+    named, phrase = ", ".join(map(str, answer.rule.targets)), answer.axis.phrase
+    of_size, nearest = answer.question == SIZE, _nearest(answer)
+    if nearest is not None:
+        what, best, helped = (
+            ("size", "smallest", "a larger machine") if of_size else ("load", "most", "less load")
         )
-    reason = f"; there {_broken(answer, first)}{_hint(first)}" if first is not None else ""
-    return f"Not even {answer.axis.phrase(answer.search.low)} meets {named}{reason}."
+        there = _broken(answer, answer.trials[nearest])
+        return (
+            f"No {what} meets every target ({named}): the {best} that meets those that {helped} helps with "
+            f"is {phrase(nearest)}, and there {there}."
+        )
+    end = answer.search.high if of_size else answer.search.low
+    last = answer.trials.get(end)
+    reason = f"; there {_broken(answer, last)}{_hint(last)}" if last is not None else ""
+    return f"{'No size up to' if of_size else 'Not even'} {phrase(end)} meets {named}{reason}."
+
+
+def _nearest(answer: Answer) -> int | None:
+    """Return the value that meets the targets which a larger machine, or less load, helps with."""
+    search = answer.search
+    if answer.question == SIZE:
+        return search.answer
+    first = answer.trials.get(search.low)
+    if first is None or not first.eased:
+        return None
+    return search.high if search.answer is None else search.answer - 1
 
 
 def _hint(trial: Trial) -> str:
