@@ -3,8 +3,8 @@
 Every request vertex becomes a `Need` that knows what kind of thing it asks for here (units
 of a pool, vertices, copies of a slot, or a type that the cluster does not have), where such
 things lie, how many it takes at least, and whether it takes them exclusively (M4).
-Requests are cached: equal resources and constraints share one `Request`, and slots of
-equal content share one set of incrementally kept counts whatever their count.
+Requests are cached, `MAX_REQUESTS` of them: equal resources and constraints share one `Request`, and
+slots of equal content share one set of incrementally kept counts whatever their count.
 """
 
 from __future__ import annotations
@@ -36,6 +36,9 @@ Flat: TypeAlias = tuple[tuple[str, int], ...]
 
 MAX_KEPT = 4096
 """How many contents and constraints are remembered."""
+
+MAX_REQUESTS = 16_384
+"""How many compiled requests are remembered, of 2 to 4 KB each; all are forgotten when they are too many."""
 
 _Kept = TypeVar("_Kept")
 
@@ -129,7 +132,7 @@ class Content:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Request:
-    """A compiled request; compare by identity, since equal ones are shared.
+    """A compiled request; compare by identity, since equal ones are shared while they are remembered.
 
     Attributes
     ----------
@@ -178,7 +181,8 @@ def compile_request(
     """Compile a jobspec's resources and constraint against a cluster.
 
     With `alone`, only idle targets serve, and they are taken whole (policies of whole nodes).
-    Without `keep` it is not remembered: for requests that are tried once.
+    Without `keep` it is not remembered: for requests that are tried once.  What is remembered may
+    be forgotten: who needs equal requests to be one object has to hold them.
 
     Raises
     ------
@@ -192,7 +196,7 @@ def compile_request(
     if request is None:
         request = _Compiler(index, jobspec, rules, {}, alone=alone).request()
         if keep:
-            cache[key] = request
+            _remember(cache, key, request, MAX_REQUESTS)
     return request
 
 
@@ -436,9 +440,9 @@ def _eligible(constraint: Constraint | None, index: Index) -> tuple[Bools, bool]
     return found
 
 
-def _remember(cache: dict[object, _Kept], key: object, value: _Kept) -> None:
+def _remember(cache: dict[object, _Kept], key: object, value: _Kept, most: int = MAX_KEPT) -> None:
     """Keep a value that can be made again; all are forgotten when they are too many."""
-    if len(cache) >= MAX_KEPT:
+    if len(cache) >= most:
         cache.clear()
     cache[key] = value
 
