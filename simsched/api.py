@@ -43,7 +43,7 @@ class SimulatedRun(Run):
         RunError
             if `directory` exists and is no run directory.
         """
-        from simsched.report.summary import write_summary
+        from simsched.report.summary_file import write_summary
 
         path = self.result.save(directory)
         write_summary(path)

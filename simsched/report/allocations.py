@@ -19,6 +19,7 @@ from simsched.errors import RunError, SimschedError
 from simsched.formats.hostlist import Hostlist
 from simsched.formats.idset import Idset
 from simsched.report.columns import ALLOCATIONS
+from simsched.report.frames import glob_free
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -64,8 +65,6 @@ def read_shards(file: Path) -> pd.DataFrame:
     ------
     RunError : the file is not JSON Lines of such records.
     """
-    from simsched.report.tables import glob_free
-
     with duckdb.connect() as con:
         try:
             frame = con.execute(_ENTRIES, [glob_free(file)]).df()

@@ -8,7 +8,7 @@ import duckdb
 import pandas as pd
 
 from simsched.errors import ConfigError, RunError
-from simsched.report.tables import glob_free
+from simsched.report.frames import glob_free
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import math
-import os
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from simsched.report import metrics as m
@@ -167,26 +164,3 @@ def _rest(whole: float, part: float) -> float:
     """Return what is left of a share; what rounding leaves of nothing is nothing."""
     left = whole - part
     return 0.0 if left < ROUNDING else left
-
-
-def write_summary(run_dir: str | Path) -> dict[str, float]:
-    """Compute the figures of a finished run and write them to its ``summary.json`` in one step.
-
-    Raises
-    ------
-    RunError : the directory is not a finished run.
-    """
-    from simsched.report.tables import load_run
-
-    run = load_run(run_dir)
-    figures = summarise(run.jobs, run.timeline, run.totals, warm_up=run.warm_up)
-    plain = {name: None if math.isnan(v) or math.isinf(v) else _short(v) for name, v in figures.items()}
-    target = Path(run_dir) / "summary.json"
-    beside = target.with_suffix(".json.part")
-    beside.write_text(json.dumps(plain, indent=1) + "\n", encoding="utf-8")
-    os.replace(beside, target)  # noqa: PTH105 - Path.replace is the same and hides that it is atomic
-    return figures
-
-
-def _short(value: float) -> float | int:
-    return int(value) if value.is_integer() else float(f"{value:.12g}")

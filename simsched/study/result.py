@@ -101,8 +101,8 @@ class StudyResult:
         """
         import duckdb
 
+        from simsched.report.frames import glob_free
         from simsched.report.sql import answer
-        from simsched.report.tables import glob_free
 
         with duckdb.connect() as con:
             try:
@@ -132,7 +132,7 @@ class StudyResult:
     def _read(self, name: str) -> pd.DataFrame:
         import duckdb
 
-        from simsched.report.tables import glob_free
+        from simsched.report.frames import glob_free
 
         file = self.path / name
         if not file.is_file():

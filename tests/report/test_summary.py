@@ -8,7 +8,8 @@ import math
 import pytest
 
 from simsched.errors import RunError
-from simsched.report.summary import METRICS, metric, summarise, write_summary
+from simsched.report.summary import METRICS, metric, summarise
+from simsched.report.summary_file import write_summary
 from simsched.report.tables import Run, load_run
 
 
