@@ -81,7 +81,8 @@ def dump(value: Any) -> str:
     return str(serialize_json(value)).replace("<", "\\u003c")
 
 
-def _figure(x: str, y: str, height: int = 260, **options: Any) -> Figure:
+def empty_chart(x: str, y: str, height: int = 260, **options: Any) -> Figure:
+    """Return a chart with named axes and nothing in it."""
     chart = figure(
         height=height,
         sizing_mode="stretch_width",
@@ -102,7 +103,9 @@ def _figure(x: str, y: str, height: int = 260, **options: Any) -> Figure:
 
 def _over_time(x_range: Range1d, unit: str, y: str, y_range: Range1d, height: int) -> Figure:
     """A chart over time whose range it shares with its neighbours: drag, wheel and box zoom along time."""
-    chart = _figure(f"time since the first submission ({unit})", y, height, x_range=x_range, y_range=y_range)
+    chart = empty_chart(
+        f"time since the first submission ({unit})", y, height, x_range=x_range, y_range=y_range
+    )
     pan = PanTool(dimensions="width")
     # the wheel alone scrolls the page
     wheel = WheelZoomTool(dimensions="width", modifiers={"ctrl": True})
@@ -184,7 +187,7 @@ def cdf_chart(curves: dict[str, pd.DataFrame], label: str, colours: list[str], s
     A curve has the columns ``value`` and ``share`` (0 to 1).
     """
     kind = "linear" if scale == "linear" else "log"
-    chart = _figure(label, "share of jobs (%)", x_axis_type=kind, y_range=Range1d(start=0, end=101))
+    chart = empty_chart(label, "share of jobs (%)", x_axis_type=kind, y_range=Range1d(start=0, end=101))
     if scale == "time":
         chart.xaxis.ticker = FixedTicker(ticks=[at for at, _ in human.TIME_MARKS])
         chart.xaxis.major_label_overrides = dict(human.TIME_MARKS)
@@ -207,7 +210,7 @@ def heat_chart(table: pd.DataFrame, x: str, y: str, value: str, unit: str, *, lo
     cells = table.set_axis(columns, axis=1).set_axis(rows, axis=0).stack().reset_index()
     cells.columns = pd.Index(["y", "x", "v"])
     cells = cells[np.isfinite(cells["v"])]
-    chart = _figure(x, y, x_range=columns, y_range=rows)
+    chart = empty_chart(x, y, x_range=columns, y_range=rows)
     low, high = (float(cells["v"].min()), float(cells["v"].max())) if len(cells) else (0.0, 1.0)
     mapper = (
         LogColorMapper(palette="Cividis256", low=max(low, 1.0), high=max(high, 2.0))
@@ -243,7 +246,7 @@ def map_chart(nodes: pd.DataFrame, width: int, value: str) -> Figure:
     """
     at = np.arange(len(nodes))
     rows = -(-len(nodes) // width)
-    chart = _figure(
+    chart = empty_chart(
         "", f"first rank of the row, {width} in each", max(160, min(460, 24 * rows + 40)),
         x_range=Range1d(start=-0.5, end=width - 0.5), y_range=Range1d(start=rows - 0.5, end=-0.5),
     )  # fmt: skip
@@ -267,7 +270,7 @@ def map_chart(nodes: pd.DataFrame, width: int, value: str) -> Figure:
 
 def bar_chart(names: list[str], values: list[float], label: str, colours: list[str]) -> Figure:
     """Horizontal bars, the first on top, one colour each."""
-    chart = _figure(label, "", max(120, 22 * len(names) + 60), y_range=list(reversed(names)))
+    chart = empty_chart(label, "", max(120, 22 * len(names) + 60), y_range=list(reversed(names)))
     source = ColumnDataSource({"y": names, "x": values, "color": colours})
     chart.hbar(y="y", right="x", height=0.7, source=source, color="color")
     chart.x_range.start = 0

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from simsched.errors import RunError
-from simsched.report import html, human, machine, plot_bokeh
+from simsched.report import human, machine, markup, plot_bokeh
 from simsched.report.columns import HELD
 from simsched.report.groups import heading
 
@@ -68,7 +68,7 @@ def _map(run: Run, held: pd.DataFrame, prefix: str, drawn: plot_bokeh.Charts) ->
         f"Share of each node's {human.plural(kind)} in use over the makespan, in the order of ranks."
         f" Jain index of the nodes {human.number(found.jain)} (1 is even); {idle}."
     )
-    return html.panel("The nodes by use", f"{prefix}-map", note)
+    return markup.panel("The nodes by use", f"{prefix}-map", note)
 
 
 def _use(run: Run, held: pd.DataFrame, key: str, prefix: str) -> str:
@@ -79,7 +79,7 @@ def _use(run: Run, held: pd.DataFrame, key: str, prefix: str) -> str:
         [name, *row] for name, row in zip(table.index, table[shown].to_numpy().tolist(), strict=True)
     ]
     note = "Groups may overlap; capacity is that of the nodes that were up when the run began."
-    return html.table(f"{prefix}-by-{key}", f"Use by {key}", head, rows, note if key == "property" else "")
+    return markup.table(f"{prefix}-by-{key}", f"Use by {key}", head, rows, note if key == "property" else "")
 
 
 def _is_shown(name: str, shares: np.ndarray) -> bool:
@@ -97,4 +97,4 @@ def _locality(run: Run, held: pd.DataFrame, prefix: str) -> str:
             ("spanned / fewest possible, mean", "ratio"), ("in the fewest possible", "share"))  # fmt: skip
     rows = [[name, *row] for name, row in zip(table.index, table.to_numpy().tolist(), strict=True)]
     note = "How many racks, switches … the nodes of a job lie in, against the fewest that so many nodes need."
-    return html.table(f"{prefix}-locality", "How close jobs lie", head, rows, note)
+    return markup.table(f"{prefix}-locality", "How close jobs lie", head, rows, note)

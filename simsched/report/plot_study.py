@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from bokeh.models import ColumnDataSource, HoverTool, NumeralTickFormatter
 from bokeh.models.annotations import Whisker
 
-from simsched.report.plot_bokeh import _figure
+from simsched.report.plot_bokeh import empty_chart
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,7 +36,7 @@ def lines_chart(lines: Sequence[Line], x: str, y: str, colours: Sequence[str]) -
     names = list(dict.fromkeys(at for line in lines for at in line.at))
     numbers = all(isinstance(at, int | float) for at in names)
     options: dict[str, Any] = {} if numbers else {"x_range": [str(name) for name in names]}
-    chart = _figure(x, y, **options)
+    chart = empty_chart(x, y, **options)
     for line, colour in zip(lines, colours, strict=True):
         chart.add_layout(_draw(chart, line, colour, numbers=numbers))
     chart.yaxis.formatter = NumeralTickFormatter(format="0,0.[00]")

@@ -1,4 +1,4 @@
-"""The timeline for sparklines and charts: which types to show, means over equal bins of time."""
+"""Numbers as points of charts: a timeline in equal bins, a distribution as a curve; what types to show."""
 
 from __future__ import annotations
 
@@ -6,15 +6,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 from simsched.report import human
 from simsched.report.columns import HELD
 from simsched.report.metrics import types
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from simsched.report.tables import Run
+
+#: points of a curve of a distribution
+POINTS = 400
 
 Floats = npt.NDArray[np.float64]
 
@@ -61,3 +63,18 @@ def types_in_use(run: Run) -> list[str]:
     """Return the types that have a curve: cores, gpus and nodes, and others that were used at all."""
     known = [kind for kind in types(run.timeline) if run.totals.get(kind)]
     return human.order(k for k in known if k in HELD or (run.timeline[f"used_{k}"] > 0).any())
+
+
+def curve(values: pd.Series[float], least: float | None) -> pd.DataFrame:
+    """Return the distribution of values as points: value and share of values up to it.
+
+    Values below `least` are drawn at it, for a logarithmic axis.
+    """
+    known = np.sort(values[np.isfinite(values)].to_numpy(dtype=np.float64))
+    if not len(known):
+        return pd.DataFrame({"value": [], "share": []})
+    shares = np.unique(np.concatenate([np.linspace(0, 1, POINTS), 1 - np.geomspace(1 / len(known), 1, 40)]))
+    at = known[np.clip(np.ceil(shares * len(known)).astype(int) - 1, 0, len(known) - 1)]
+    share = np.searchsorted(known, at, side="right") / len(known)
+    value = at if least is None else np.maximum(at, least)
+    return pd.DataFrame({"value": value, "share": share}).drop_duplicates("value", keep="last")

@@ -10,7 +10,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from simsched.errors import ConfigError, RunError
-from simsched.report import html, palette
+from simsched.report import markup, palette
 from simsched.report.summary import metric
 from simsched.study.folder import write_beside
 from simsched.study.grid import Grid
@@ -45,7 +45,7 @@ def page(result: StudyResult) -> str:
     ConfigError
         If Bokeh is not installed.
     """
-    plot_bokeh, plot_page = _bokeh()
+    plot_bokeh, plot_compare = _bokeh()
     grid = Grid(result)
     charts: list[dict[str, Any]] = []
     few = _few(result, grid)
@@ -53,18 +53,18 @@ def page(result: StudyResult) -> str:
     body = f'<section class="run" id="study">{"".join(parts)}</section>'
     links = '<a href="#study">Study</a>'
     if len(few) > 1:
-        body += plot_page.comparison(few, charts)
+        body += plot_compare.comparison(few, charts)
         links += '<a href="#comparison">Job by job</a>'
     data = plot_bokeh.dump({"charts": charts, "cycle": list(palette.CYCLE)})
-    return html.frame(result.name, links, body, data, plot_bokeh.bokeh_script())
+    return markup.frame(result.name, links, body, data, plot_bokeh.bokeh_script())
 
 
 def _bokeh() -> tuple[Any, Any]:
     try:
-        from simsched.report import plot_bokeh, plot_page
+        from simsched.report import plot_bokeh, plot_compare
     except ModuleNotFoundError as error:
         raise ConfigError(f"a report needs {error.name}", expected="pip install 'simsched[plot]'") from None
-    return plot_bokeh, plot_page
+    return plot_bokeh, plot_compare
 
 
 def _lead(result: StudyResult) -> str:
@@ -120,7 +120,7 @@ def _charts(grid: Grid, charts: list[dict[str, Any]]) -> str:
                 for line, colour in zip(lines, colours, strict=True)
             )
             heading = name.replace("_", " ").capitalize() + (f" — {title}" if title else "")
-            panels.append(html.panel(heading, spot, keys if len(lines) > 1 else ""))
+            panels.append(markup.panel(heading, spot, keys if len(lines) > 1 else ""))
     charts.append(drawn.as_json("study"))
     left = len(grid.facets(names[0])) - MAX_FACETS if names else 0
     more = f'<p class="note">{left} more combinations are in the table.</p>' if left > 0 else ""
@@ -134,7 +134,7 @@ def _table(grid: Grid) -> str:
         head.append((name.replace("_", " "), metric(name).unit))
         head += [("±", metric(name).unit)] if grid.several else []
     note = "Means over the seeds; ± is half the 95 % interval of the mean." if grid.several else ""
-    return html.table("grid", "All combinations", head, grid.rows(names, html.MAX_ROWS), note)
+    return markup.table("grid", "All combinations", head, grid.rows(names, markup.MAX_ROWS), note)
 
 
 def _failures(result: StudyResult) -> str:
@@ -146,7 +146,7 @@ def _failures(result: StudyResult) -> str:
         [f["run"], ", ".join(f"{axis} {label}" for axis, label in f["settings"].items()), f["reason"]]
         for f in failed
     ]
-    return html.table("failures", "Runs that gave no result", head, rows)
+    return markup.table("failures", "Runs that gave no result", head, rows)
 
 
 def _few(result: StudyResult, grid: Grid) -> list[Run]:

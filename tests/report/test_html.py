@@ -7,8 +7,8 @@ import re
 
 import pytest
 
-from simsched.report import html
-from simsched.report.plot_page import curve
+from simsched.report import html, markup
+from simsched.report.series import curve
 from simsched.report.tables import load_run
 
 pytest.importorskip("bokeh")
@@ -111,9 +111,9 @@ def test_the_same_runs_give_the_same_page_but_for_model_ids(runs, both):
 
 
 def test_long_tables_say_what_they_leave_out():
-    rows = [[i, i] for i in range(html.MAX_ROWS + 5)]
-    made = html.table("t", "T", (("n", ""), ("v", "s")), rows)
-    assert made.count("<tr>") == html.MAX_ROWS + 1
+    rows = [[i, i] for i in range(markup.MAX_ROWS + 5)]
+    made = markup.table("t", "T", (("n", ""), ("v", "s")), rows)
+    assert made.count("<tr>") == markup.MAX_ROWS + 1
     assert "5 more rows" in made
 
 
