@@ -228,14 +228,15 @@ class Availability:
             self.use[targets] = 1
         else:
             before = self.use[targets]
-            untouched -= int(np.count_nonzero(before))
+            untouched -= len(before.nonzero()[0])
             self.use[targets] = before + 1
         if self._idle is not None:
             self._idle[targets] = False
         self._note(targets)
-        beyond = self._held_beyond(selection)
-        if len(beyond):
-            self._move_banks(beyond, reveal=False)
+        if len(selection.holds) > 1:
+            beyond = self._held_beyond(selection)
+            if len(beyond):
+                self._move_banks(beyond, reveal=False)
         return untouched
 
     def release(self, selection: Selection, *, alone: bool = False) -> int:
@@ -260,17 +261,18 @@ class Availability:
             self.use[targets] = 0
         else:
             after = self.use[targets] - 1
-            untouched -= int(np.count_nonzero(after))
+            untouched -= len(after.nonzero()[0])
             self.use[targets] = after
         if self._idle is not None:
             self._note_idle(selection, alone=alone)
         if self._hidden:
             self._hide(selection)
         self._note(targets)
-        beyond = self._held_beyond(selection)
-        if len(beyond):
-            self._move_banks(beyond[self.up[beyond]], reveal=True)
-            self._note(beyond)
+        if len(selection.holds) > 1:
+            beyond = self._held_beyond(selection)
+            if len(beyond):
+                self._move_banks(beyond[self.up[beyond]], reveal=True)
+                self._note(beyond)
         return untouched
 
     def set_status(self, targets: Ints, *, up: bool) -> None:
@@ -298,7 +300,7 @@ class Availability:
         """
         types, kind = self.index.vertex_types, self.index.target_type
         holds = selection.holds
-        if len(holds) < 2 or not any(h.exclusive and types[h.type].level == ABOVE for h in holds):
+        if not any(h.exclusive and types[h.type].level == ABOVE for h in holds):
             return _NOTHING
         held = [hold.ordinals for hold in holds if hold.type == kind and hold.exclusive]
         return np.setdiff1d(np.concatenate([_NOTHING, *held]), selection.targets)

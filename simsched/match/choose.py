@@ -108,7 +108,7 @@ def _select_whole(request: Request, avail: Availability, policy: MatchPolicy) ->
     """Return whole idle targets in a fixed order; there is nothing to look at beneath them."""
     index, wanted = avail.index, request.whole
     idle = avail.idle_targets()
-    if not request.eligible.all():
+    if not request.every:
         idle = idle & request.eligible
     if np.count_nonzero(idle) < wanted:
         return None

@@ -389,6 +389,7 @@ def first_copies(fits: Ints, wanted: int, among: Ints | None, most: int = MANY) 
     size = len(fits) if among is None else len(among)
     low, block, left = 0, BLOCK, wanted
     parts: list[Ints] = []
+    numbers: list[Ints] = []
     while True:
         high = low + block
         if among is None:
@@ -401,30 +402,40 @@ def first_copies(fits: Ints, wanted: int, among: Ints | None, most: int = MANY) 
         if len(found) > left:  # each hosts one at least; a copy, or what is kept would keep the block
             found = found[:left].copy()
         parts.append(found)
+        if most != 1:
+            numbers.append(fits[found] if most == MANY else np.minimum(fits[found], most))
         if high >= size or len(found) == left:
             break
-        if most == 1:
-            left -= len(found)
-        else:
-            left -= int((fits[found] if most == MANY else np.minimum(fits[found], most)).sum())
+        left -= len(found) if most == 1 else int(np.add.reduce(numbers[-1]))
         if left <= 0:
             break
         low, block = high, 2 * block
-    found = parts[0] if len(parts) == 1 else np.concatenate(parts)
-    return (found, 1) if most == 1 else _counted(found, fits[found], wanted, most)
+    found = _joined(parts)
+    return (found, 1) if most == 1 else _cut(found, _joined(numbers), wanted)
 
 
 def _counted(found: Ints, numbers: Ints, wanted: int, most: int) -> tuple[Ints, Ints | int]:
     """Return the first of at most `wanted` candidates that make up so many copies, and how many of each."""
-    if most == 1 or wanted == 1 or (len(found) == wanted and numbers.max() == 1):
+    if most == 1:
         return found, 1
-    if most != MANY:
-        numbers = np.minimum(numbers, most)
+    return _cut(found, numbers if most == MANY else np.minimum(numbers, most), wanted)
+
+
+def _cut(found: Ints, numbers: Ints, wanted: int) -> tuple[Ints, Ints | int]:
+    """Return the first candidates that make up so many copies, the last of them in part."""
+    if wanted == 1:
+        return found, 1
     sums = numbers.cumsum()
     last = int(sums.searchsorted(wanted))
+    if last + 1 == wanted:
+        return found[:wanted], 1
     numbers = numbers[: last + 1].copy()
     numbers[last] -= int(sums[last]) - wanted
     return found[: last + 1], numbers
+
+
+def _joined(parts: list[Ints]) -> Ints:
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
 def _each(numbers: Ints | int, length: int) -> Ints:

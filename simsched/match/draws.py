@@ -78,8 +78,8 @@ def _chosen(draw: Draw, avail: Availability, pick: Pick, *, always: bool = False
 
 
 def _takes_whole_banks(draw: Draw, pool: PoolType) -> bool:
-    if pool.uniform is not None and isinstance(draw.units, int):
-        return draw.units == pool.uniform
+    if pool.uniform is not None:
+        return draw.amount == pool.uniform * len(draw.banks)
     return bool((pool.size[draw.banks] == draw.units).all())
 
 

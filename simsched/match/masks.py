@@ -46,7 +46,7 @@ def mask_at(store: Store, pool: PoolType, bank: int) -> int:
 def take(store: Store, pool: PoolType, banks: Ints, masks: Masks) -> None:
     """Take units of some banks."""
     if not isinstance(store, dict):
-        store[banks] &= ~np.asarray(masks, dtype=np.uint64)
+        store[banks] &= ~(np.array(masks, dtype=np.uint64) if isinstance(masks, list) else masks)
         return
     full = pool.full
     for bank, mask in zip(banks.tolist(), masks, strict=True):
@@ -58,7 +58,7 @@ def take(store: Store, pool: PoolType, banks: Ints, masks: Masks) -> None:
 def give(store: Store, pool: PoolType, banks: Ints, masks: Masks) -> None:
     """Give units of some banks back."""
     if not isinstance(store, dict):
-        store[banks] |= np.asarray(masks, dtype=np.uint64)
+        store[banks] |= np.array(masks, dtype=np.uint64) if isinstance(masks, list) else masks
         return
     full = pool.full
     for bank, mask in zip(banks.tolist(), masks, strict=True):
@@ -80,7 +80,10 @@ def chosen(store: Store, pool: PoolType, draw: tuple[Ints, Ints | int], free: In
         return [pick(mask, number) for mask, number in zip(have, numbers, strict=True)]
     words = store[banks]
     some = (free[banks] != units).nonzero()[0]
-    if len(some):
+    if len(some) == 1:
+        at = some.item()
+        words[at] = pick(words.item(at), units if isinstance(units, int) else units.item(at))
+    elif len(some):
         numbers = [units] * len(some) if isinstance(units, int) else units[some].tolist()
         picked = [pick(*pair) for pair in zip(words[some].tolist(), numbers, strict=True)]
         words[some] = np.array(picked, dtype=np.uint64)

@@ -89,7 +89,7 @@ class _Trial:
         jobspec = self.jobspec
         for need in needs:
             jobspec = _counted(jobspec, need.number, 1)
-        constraint = None if self.request.eligible.all() else jobspec.constraint
+        constraint = None if self.request.every else jobspec.constraint
         if not needs or not self.works(jobspec):
             jobspec = jobspec.with_system(constraints=None)
             if not needs or constraint is None or not self.works(jobspec):
@@ -153,7 +153,7 @@ class _Trial:
     def wider_constraints(self) -> Iterator[Change]:
         """Try without the constraint's parts, one at a time, or else without all of it."""
         constraint = self.jobspec.constraint
-        if constraint is None or bool(self.request.eligible.all()):
+        if constraint is None or self.request.every:
             return
         found = False
         parts = list(_without_one(constraint))

@@ -137,6 +137,7 @@ class Request:
     Attributes
     ----------
     needs : the top-level needs.
+    eligible, every : the targets that the constraint lets pass (M7); whether all do.
     demand : units of each pool type that any match takes at least (exclusively).
     nodes : execution targets that any match touches at least.
     slots : copies of slots in all, or 0 without a slot.
@@ -152,6 +153,7 @@ class Request:
     jobspec: Jobspec
     needs: tuple[Need, ...]
     eligible: Bools
+    every: bool
     demand: dict[str, int]
     nodes: int
     slots: int
@@ -241,6 +243,7 @@ class _Compiler:
             jobspec=self.jobspec,
             needs=needs,
             eligible=self.eligible,
+            every=self.every,
             demand=demand,
             nodes=max(1, sum(_targets_touched(need) for need in needs)),
             slots=sum(_slots(need, 1) for need in needs),

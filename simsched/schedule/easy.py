@@ -228,10 +228,9 @@ class CountReservation:
         if len(waiting.ranks) < LONG:
             return waiting.listed(1)
         jobs = waiting.jobs(1)
-        fits = desk.book.demand[0][jobs] <= free
-        if not fits.any():
+        jobs = jobs[desk.book.demand[0][jobs] <= free]
+        if not len(jobs):
             return ()
-        jobs = jobs[fits]
         start = self.settle(desk)
         small = desk.book.demand[0][jobs] <= self.left
         return listed(jobs, small | (desk.book.judged_array[jobs] <= start - desk.now))

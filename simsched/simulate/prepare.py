@@ -289,7 +289,7 @@ def plain_units(request: Request, *, whole: bool = False) -> tuple[str, int] | N
     a pool, each from anywhere) and ``slot=N/node`` (N whole targets), without a constraint.
     Under a policy that gives `whole` targets only the second is plain.
     """
-    if len(request.needs) != 1 or request.ranged or not request.eligible.all():
+    if len(request.needs) != 1 or request.ranged or not request.every:
         return None
     slot = request.needs[0]
     if slot.kind != SLOT or len(slot.children) != 1:

@@ -8,6 +8,8 @@ Everything else is for `emit.document`.
 
 from __future__ import annotations
 
+from itertools import repeat
+from operator import gt
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -16,6 +18,8 @@ import numpy as np
 from simsched.match.emit import ids_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from simsched.graph.index import Index
     from simsched.graph.kinds import Ints
     from simsched.match.masks import Words
@@ -32,15 +36,16 @@ class PlainText:
 
     def __init__(self, index: Index) -> None:
         self._pools = index.pool_types
-        self._first = int(index.ranks[0]) if len(index) else 0
-        ranks = np.arange(self._first, self._first + len(index))
+        ranks = np.arange(len(index)) + (index.ranks[0] if len(index) else 0)
         plain = not index.written_properties and bool((index.ranks == ranks).all())
+        self._ranks = [str(rank) for rank in ranks.tolist()]
         prefix = index.host_prefix if plain and len(index) else None
         self._prefix = None if prefix is None else _encode(prefix).decode()[1:-1]
         self._types = {
             name for name, pool in self._pools.items() if pool.named and pool.aligned and pool.uniform_ids
         }
-        self._children: dict[tuple[object, ...], str] = {}
+        self._children: dict[tuple[str, ...], dict[tuple[int, ...], str]] = {}
+        """Types drawn → masks of those that are not whole → the text of the units."""
 
     def of(self, selection: Selection, starttime: str, expiration: str, scheduler: str) -> bytes | None:
         """Return R as JSON; None where it is not plain.
@@ -62,11 +67,7 @@ class PlainText:
             words = [
                 draw.masks for draw in draws if draw.masks is not None and not isinstance(draw.masks, list)
             ]
-        if words:
-            entries, hosts = self._entries(draws, targets, words)
-        else:
-            hosts = _joined(*self._runs(targets, ())[:2])
-            entries = f'{{"rank":"{hosts}","children":{self._units(draws, ())}}}'
+        entries, hosts = self._entries(draws, targets, words)
         return (
             f'{{"version":1,"execution":{{"R_lite":[{entries}],'
             f'"nodelist":["{self._prefix}{hosts if count == 1 else f"[{hosts}]"}"],'
@@ -74,50 +75,54 @@ class PlainText:
             f'"attributes":{{"system":{{"scheduler":{scheduler}}}}}}}'
         ).encode()
 
+    def _entries(self, draws: tuple[Draw, ...], targets: Ints, words: list[Words]) -> tuple[str, str]:
+        """Return the entries of R_lite, one for all ranks with equal units, and all ranks."""
+        kinds = tuple([draw.type if draw.masks is None else f"some {draw.type}" for draw in draws])
+        known = self._children.get(kinds)
+        if known is None or len(known) >= MAX_KEPT:
+            known = self._children[kinds] = {}
+        groups, hosts = self._grouped(targets, words)
+        entries = []
+        for key, ranks in groups.items():
+            children = known.get(key)
+            if children is None:
+                children = known[key] = self._written(draws, key)
+            entries.append(f'{{"rank":"{ranks}","children":{children}}}')
+        return ",".join(entries), hosts
+
+    def _grouped(self, targets: Ints, words: list[Words]) -> tuple[dict[tuple[int, ...], str], str]:
+        """Return units → the ranks that have them, and all ranks."""
+        text = self._ranks
+        lows, highs, units = self._runs(targets, words)
+        groups: dict[tuple[int, ...], str] = {}
+        hosts = []
+        begin = top = lows[0]
+        for low, high, key in zip(lows, highs, units, strict=True):
+            run = f"{text[low]}-{text[high]}" if high > low else text[low]
+            groups[key] = f"{groups[key]},{run}" if key in groups else run  # equal units never touch
+            if low > top + 1:
+                hosts.append(f"{text[begin]}-{text[top]}" if top > begin else text[begin])
+                begin = low
+            top = high
+        hosts.append(f"{text[begin]}-{text[top]}" if top > begin else text[begin])
+        return groups, ",".join(hosts)
+
     def _runs(
-        self, targets: Ints, words: list[Words] | tuple[()]
-    ) -> tuple[list[int], list[int], list[list[int]]]:
-        """Return runs of consecutive ranks with equal units: their first and last ranks, and their units."""
-        steps = targets[1:] - targets[:-1]
-        ends = steps != 1
+        self, targets: Ints, words: list[Words]
+    ) -> tuple[list[int], list[int], Iterable[tuple[int, ...]]]:
+        """Return runs of consecutive targets with equal units: the first and last of each, and the units."""
+        ends = targets[1:] - targets[:-1] != 1
         for row in words:
             ends |= row[1:] != row[:-1]
         last = ends.nonzero()[0]
-        if len(last) and int(steps.min()) < 0:
+        first = last + 1
+        lows, highs = [targets.item(0), *targets[first].tolist()], [*targets[last].tolist(), targets.item(-1)]
+        if any(map(gt, lows, lows[1:])):
             order = targets.argsort()
             return self._runs(targets[order], [row[order] for row in words])
-        first = last + 1
-        ranks = targets + self._first if self._first else targets
-        low, high = ranks.item(0), ranks.item(-1)
-        units = [[row.item(0), *row[first].tolist()] for row in words]
-        return [low, *ranks[first].tolist()], [*ranks[last].tolist(), high], units
-
-    def _entries(self, draws: tuple[Draw, ...], targets: Ints, words: list[Words]) -> tuple[str, str]:
-        """Return the entries of R_lite, one for all ranks with equal units, and all ranks."""
-        lows, highs, units = self._runs(targets, words)
-        groups: dict[tuple[int, ...], tuple[list[int], list[int]]] = {}
-        for low, high, key in zip(lows, highs, zip(*units, strict=True), strict=True):
-            group = groups.get(key)
-            if group is None:
-                group = groups[key] = ([], [])
-            group[0].append(low)
-            group[1].append(high)
-        entries = [
-            f'{{"rank":"{_joined(*group)}","children":{self._units(draws, key)}}}'
-            for key, group in groups.items()
-        ]
-        return ",".join(entries), _joined(lows, highs)
-
-    def _units(self, draws: tuple[Draw, ...], masks: tuple[int, ...]) -> str:
-        """Return the units of one target: type → ids; the masks are those of the draws that have some."""
-        key = (*[draw.type if draw.masks is None else f"some {draw.type}" for draw in draws], *masks)
-        known = self._children.get(key)
-        if known is None:
-            known = self._written(draws, masks)
-            if len(self._children) >= MAX_KEPT:
-                self._children.clear()
-            self._children[key] = known
-        return known
+        if not words:
+            return lows, highs, repeat((), len(lows))
+        return lows, highs, zip(*[[row.item(0), *row[first].tolist()] for row in words], strict=True)
 
     def _written(self, draws: tuple[Draw, ...], masks: tuple[int, ...]) -> str:
         left, found = list(masks), {}
@@ -125,22 +130,3 @@ class PlainText:
             mask = -1 if draw.masks is None else left.pop(0)
             found[draw.type] = str(ids_of(self._pools[draw.type], int(draw.banks[0]), mask))
         return _encode(found).decode()
-
-
-def _joined(lows: list[int], highs: list[int]) -> str:
-    """Return ranges in ascending order as an idset; those that follow one another become one.
-
-    >>> _joined([0, 4, 6, 9], [3, 5, 6, 9])
-    '0-6,9'
-    """
-    low, high = lows[0], highs[0]
-    if len(lows) == 1:
-        return f"{low}-{high}" if high > low else str(low)
-    parts = []
-    for first, last in zip(lows, highs, strict=True):
-        if first > high + 1:
-            parts.append(f"{low}-{high}" if high > low else str(low))
-            low = first
-        high = last
-    parts.append(f"{low}-{high}" if high > low else str(low))
-    return ",".join(parts)
