@@ -1,25 +1,29 @@
 """What a job waits for before it may be scheduled: dependencies, times, holds (RFC 26, RFC 21).
 
 ==============  ==========================================================================
-after           the antecedent has started
+after           the antecedent has started; one that ended without a start never will
 afterany        it has ended, however
 afterok         it has ended well (COMPLETED)
 afternotok      it has ended badly
 begin-time      that time has come
 string, fluid   ``in`` and ``inout`` wait until the last job before them that said ``out`` or
-                ``inout`` of the same value has ended well; scope ``user`` keeps users apart
+                ``inout`` of the same value has ended well (``in`` without one: the first after
+                it); scope ``user`` keeps users apart
 think time      with ``think_times: honour``: so many seconds after the preceding job's end
 ==============  ==========================================================================
 
 A dependency that can never be met ends the job that has it, with result FAILED and the
-reason; what depends on that job sees it end badly.
+reason; what depends on that job sees it end badly.  So do jobs that wait for each other in a
+circle, when they are submitted.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple
 
+from simsched.simulate.circles import circles
 from simsched.simulate.record import COMPLETED
 
 if TYPE_CHECKING:
@@ -30,6 +34,9 @@ if TYPE_CHECKING:
 
 SYMBOLIC = ("string", "fluid")
 THINK = "think-time"
+NAMED = 5
+"""Jobs of a circle that a reason names."""
+
 _SCHEMES = ("after", "afterany", "afterok", "afternotok", "afterexcept")
 
 
@@ -76,6 +83,7 @@ class Conditions:
         self.timers: list[tuple[float, int]] = []
         watched = [job for job in jobs if self._is_conditional(job)]
         self.conditional = {self._number[str(job.id)] for job in watched}
+        self._circle = self._find_circles()
 
     def _is_conditional(self, job: Job) -> bool:
         return bool(job.dependencies) or (self._think and job.preceding is not None)
@@ -89,10 +97,26 @@ class Conditions:
                     found.setdefault(_symbol(dependency, job), []).append(number)
         return found
 
+    def _find_circles(self) -> dict[int, str]:
+        """Return job → who waits for each other in a circle with it, as a reason."""
+        links = {
+            job: [link[0] for link in self._links_of(job) if not isinstance(link, str)]
+            for job in sorted(self.conditional)
+        }
+        found: dict[int, str] = {}
+        for group in circles(links):
+            names = [str(self._jobs[job].id) for job in group]
+            more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+            reason = f"dependencies in a circle can never be met: {', '.join(names[:NAMED])}{more}"
+            found.update(dict.fromkeys(group, reason))
+        return found
+
     # -- what the engine asks ---------------------------------------------------------------
 
     def arrive(self, job: int, now: float) -> Met | None:
         """Say whether a submitted job may be scheduled at once, waits in vain, or waits (None)."""
+        if job in self._circle:
+            return Met(job, self._circle[job])
         waits = 0
         for link in self._links_of(job):
             if isinstance(link, str):
@@ -110,14 +134,17 @@ class Conditions:
         self._open[job] = waits
         return None
 
-    def started(self, job: int) -> list[Met]:
-        """Note that a job started; return what waits no more."""
+    def start(self, job: int) -> bool:
+        """Note that a job started, and say whether others wait for just that."""
         self._started.add(job)
+        return any(link.scheme == "after" for link in self._links.get(job, ()))
+
+    def started(self, job: int) -> list[Met]:
+        """Return what waits no more once the pass that started a job is over."""
         return self._settle(job, 0)
 
     def ended(self, job: int, now: float, result: int) -> list[Met]:
         """Note how a job ended; return what waits no more, or in vain."""
-        self._started.add(job)
         self._ended[job] = (now, result)
         return self._settle(job, now)
 
@@ -155,13 +182,14 @@ class Conditions:
         if dependency.params.get("type", "in") == "out":
             return
         producers = self._producers.get(_symbol(dependency, self._jobs[job]), [])
-        others = [producer for producer in producers if producer != job]
-        before = [producer for producer in others if producer < job]
+        before, after = bisect_left(producers, job), bisect_right(producers, job)
         if before:
-            yield before[-1], Link(job, "afterok", text)
-        elif others:
-            yield others[0], Link(job, "afterok", text)
-        elif dependency.params.get("type", "in") == "in":
+            yield producers[before - 1], Link(job, "afterok", text)
+        elif dependency.params.get("type", "in") != "in":
+            return  # the first that says ``inout``
+        elif after < len(producers):
+            yield producers[after], Link(job, "afterok", text)
+        else:
             yield f"dependency {text} is produced by no job of the workload"
 
     def _begin_times(self, job: int, now: float) -> int:
@@ -179,8 +207,10 @@ class Conditions:
         if link.scheme == THINK and time + link.delay > now:
             self.timers.append((time + link.delay, link.job))
             return Verdict.TIMED
-        if link.scheme in ("after", "afterany", THINK):
+        if link.scheme in ("afterany", THINK):
             return Verdict.MET
+        if link.scheme == "after":
+            return Verdict.MET if antecedent in self._started else Verdict.VAIN
         return Verdict.MET if (link.scheme == "afterok") == (result == COMPLETED) else Verdict.VAIN
 
     def _settle(self, antecedent: int, now: float) -> list[Met]:

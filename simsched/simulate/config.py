@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field, fields
+from math import ceil, floor
 from typing import TYPE_CHECKING, Any
 
 from simsched.errors import ConfigError
@@ -73,6 +74,8 @@ class RunConfig:
         least, most = self.epilog
         if not 0 <= least <= most < float("inf"):
             raise ConfigError(f"an epilog from {least} to {most} s", expected="0 <= least <= most seconds")
+        if least < most and ceil(least) > floor(most):
+            raise ConfigError(f"no whole second from {least} to {most} s", where="epilog")
         if not isinstance(self.seed, int) or self.seed < 0:
             raise ConfigError(f"seed is {self.seed!r}", expected="a whole number from 0 on")
 

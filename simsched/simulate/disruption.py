@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from simsched.schedule.calendar import Closure
-from simsched.simulate.clock import DISRUPTION
+from simsched.simulate.clock import DISRUPTION, FIRST, LAST
 from simsched.simulate.lifecycle import State
 from simsched.simulate.outages import FAILURE, MAINTENANCE, targets_of
 from simsched.simulate.record import FAILED
@@ -87,6 +87,8 @@ class Disruption:
         """Let one target fail, and draw when it will be repaired."""
         assert self._failures is not None
         if self._engine.is_over or self._is_hopeless():
+            if self._engine.pass_is_due:
+                self._engine.settle()
             return
         targets: Ints = event._value
         now = self._engine.now
@@ -95,9 +97,15 @@ class Disruption:
         self._engine.settle()
 
     def _is_hopeless(self) -> bool:
-        """Whether jobs wait that nothing to come can start: all that is left are further failures."""
-        left = self._engine.clock._queue
-        return not self._engine.plan.held and all(call.callbacks == [self._on_failure] for *_, call in left)
+        """Whether jobs wait that nothing to come can start: all that is left are further failures.
+
+        Snapshots and the end of the run are nothing that could start a job.
+        """
+        engine = self._engine
+        if engine.pass_is_due or engine.plan.held:
+            return False
+        coming = (call for _, order, _, call in engine.clock._queue if order not in (FIRST, LAST))
+        return all(call.callbacks == [self._on_failure] for call in coming)
 
     def _on_repair(self, event: Event) -> None:
         targets: Ints = event._value

@@ -21,6 +21,7 @@ from simsched.schedule.plan import Plan
 from simsched.schedule.policies import queue_policy
 from simsched.schedule.waiting import Waiting
 from simsched.simulate.clock import EARLY_END, END, LAST, SUBMISSION, Clock
+from simsched.simulate.epilogs import draw_epilogs
 from simsched.simulate.lifecycle import ARRIVED, ENDED, STARTED, State, step
 from simsched.simulate.record import CANCELED, COMPLETED, FAILED, TIMEOUT
 
@@ -96,6 +97,7 @@ class Engine:
         self.progress: Callable[[Engine], None] | None = None
         self.stop: threading.Event | None = None
         self._stopped = False
+        self.pass_is_due = False
         self._most_epilog = config.epilog[1]
         self._epilogs = np.random.default_rng([config.seed, 2])
         self._each_event = config.passes == "event"
@@ -311,7 +313,7 @@ class Engine:
         self.done += 1
         if self._charged:
             self._charge(job, now)
-        if self._most_epilog:
+        if self._most_epilog and len(self.plan.held[job].listed):
             self._clean_up(job, now)
         else:
             self._free(job, now)
@@ -348,8 +350,7 @@ class Engine:
         if self.recorder.events is not None:
             self.recorder.events.note(job, now, "finish")
         targets = np.sort(self.plan.held[job].listed)
-        least, most = self.config.epilog
-        seconds = self._epilogs.integers(int(least), int(most), size=len(targets), endpoint=True)
+        seconds = draw_epilogs(self._epilogs, self.config.epilog, len(targets))
         for wait in np.unique(seconds).tolist():
             self.clock.at(now + wait, END, self._on_clean, (job, targets[seconds == wait]))
 
@@ -399,13 +400,16 @@ class Engine:
         self._settle(now)
 
     def interrupt(self, job: int, now: float, result: int, reason: str) -> None:
-        """End a running job before its time."""
+        """End a running job before its time; if it was cancelled, its targets clean up."""
+        epilog = self._most_epilog
+        if result != CANCELED or not len(self.plan.held[job].listed):
+            self._most_epilog = 0
         self.recorder.reasons[job] = reason
-        if self.recorder.events is not None:
-            self.recorder.events.tell(job, now, "exception", {"type": "fatal", "severity": 0, "note": reason})
-            self.recorder.events.note(job, now, "release", "free", "clean")
         events, self.recorder.events = self.recorder.events, None
-        epilog, self._most_epilog = self._most_epilog, 0
+        if events is not None:
+            events.tell(job, now, "exception", {"type": "fatal", "severity": 0, "note": reason})
+            if not self._most_epilog:
+                events.note(job, now, "release", "free", "clean")
         self._finish(job, now, result)
         self.recorder.events, self._most_epilog = events, epilog
 
@@ -430,8 +434,11 @@ class Engine:
     def _settle(self, now: float) -> None:
         if self._each_event or self.clock.last_of_instant():
             self._pass(now)
+        else:
+            self.pass_is_due = True
 
     def _pass(self, now: float) -> None:
+        self.pass_is_due = False
         queued = 0
         for waiting, desk, policy in self.lanes:
             if waiting.ranks:
@@ -445,18 +452,13 @@ class Engine:
                 queued += len(waiting.ranks)
         self.recorder.tick(now, self.plan, queued, self._queued_cores)
         self._passes += 1
-        if self._passes % REPORT_EVERY == 1:
+        if self._passes % REPORT_EVERY == 1 or (self.stop is not None and self.stop.is_set()):
             self._report()
 
     def _start(self, started: list[Start], now: float) -> None:
         """Note what the pass started, and when it will end."""
-        prepared, recorder, at, state, ends = (
-            self.prepared,
-            self.recorder,
-            self.clock.at,
-            self.state,
-            self._ends,
-        )
+        prepared, recorder, at = self.prepared, self.recorder, self.clock.at
+        state, ends = self.state, self._ends
         for job, selection, backfilled in started:
             state[job] = STARTED
             recorder.begin(job, now, selection, backfilled)
@@ -468,13 +470,18 @@ class Engine:
                 at(end, EARLY_END, self._on_end, job)  # for its pass, if it ended when it was due
             if recorder.events is not None:
                 recorder.events.note(job, now, "alloc", "start")
-            if self.conditions is not None:
+            if self.conditions is not None and self.conditions.start(job):
                 at(now, SUBMISSION, self._on_started, job)
 
     def _on_until(self, _: Event) -> None:
-        """End the run with the pass of this instant."""
-        self._pass(self.clock._now)
-        raise StopSimulation(None)
+        """End the run with the last pass of this instant; what a pass brings about at once belongs to it."""
+        now = self.clock._now
+        if self.pass_is_due:
+            self._pass(now)
+        if self.clock.last_of_instant():
+            self.recorder.tick(now, self.plan, self.queued, self._queued_cores)
+            raise StopSimulation(None)
+        self.clock.at(now, LAST, self._on_until)
 
     def _report(self) -> None:
         """Tell how far the run is, and stop it if somebody wants it to."""

@@ -237,7 +237,7 @@ def _book(
                 table[at, number] = request.demand.get(type_, 0)
     demand = table[:, numbers]
     sizes = np.array(
-        [0 if request is None else kinds.sizes.size(request) for request in kinds.requests], dtype=np.int64
+        [1 if request is None else kinds.sizes.size(request) for request in kinds.requests], dtype=np.int64
     )
     return Book(
         requests=[kinds.requests[number] for number in numbers],

@@ -153,14 +153,27 @@ def _flag(value: Any, place: str) -> bool:
 
 def _windows(value: Any, place: str) -> tuple[tuple[float, float], ...]:
     found = []
+    if not isinstance(value, list | tuple):
+        raise ConfigError("no list of windows", where=place, expected='[["8h", "18h"], …]')
     for item in value:
-        if not isinstance(item, list) or len(item) != 2:
+        if not isinstance(item, list | tuple) or len(item) != 2:
             raise ConfigError("not a window", where=place, expected='[["8h", "18h"], …]')
         stop, start = (parse_duration(text, where=place) for text in item)
         if not stop < start:
             raise ConfigError(f"the window {item} ends before it begins", where=place)
         found.append((stop, start))
-    return tuple(found)
+    return tuple(_merged(sorted(found)))
+
+
+def _merged(windows: list[tuple[float, float]]) -> list[tuple[float, float]]:
+    """Return windows in order as those that neither overlap nor touch."""
+    apart: list[tuple[float, float]] = []
+    for stop, start in windows:
+        if apart and stop <= apart[-1][1]:
+            apart[-1] = (apart[-1][0], max(start, apart[-1][1]))
+        else:
+            apart.append((stop, start))
+    return apart
 
 
 def _with_policy(queue: Queue, policy: Mapping[str, Any], place: str) -> Queue:

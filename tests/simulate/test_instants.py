@@ -1,0 +1,207 @@
+"""What belongs to one instant, to the end of a run, and to jobs that wait for what never comes."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import pytest
+from simworld import job, machine, results, run, spans, starts, workload
+
+from simsched.errors import ConfigError
+from simsched.formats.dependency import Dependency
+from simsched.simulate.api import engine_of, make_config
+from simsched.simulate.audit import audit_run
+from simsched.simulate.circles import circles
+from simsched.simulate.outages import Failures
+
+
+def after(*texts):
+    return {"dependencies": tuple(Dependency.parse(text) for text in texts)}
+
+
+def reasons(result):
+    return {n: r for n, r in zip(result.jobs["id"], result.jobs["reason"], strict=True) if r}
+
+
+# --- dependencies that can never be met ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("never", [{"shape": "slot=9/core"}, {"cancel_at": 3}, {"depends": "afternotok:X"}])
+def test_who_waits_for_the_start_of_a_job_that_never_starts_waits_in_vain(never):
+    depends = after(never.pop("depends")) if "depends" in never else {}
+    shape = never.pop("shape", "slot=1/core")
+    found = run(
+        machine(4),
+        job("X", 0, "slot=4/core", 9),
+        job("A", 0, shape, 5, **never, **depends),
+        job("B", 1, "slot=1/core", 5, **after("after:A")),
+        job("C", 20, "slot=1/core", 5, **after("after:A")),
+    )
+    assert results(found)["B"] == results(found)["C"] == "FAILED"
+    assert reasons(found)["B"] == "dependency after:A can never be met"
+
+
+def test_each_that_says_inout_waits_for_the_one_before_it():
+    found = run(
+        machine(4),
+        *(job(name, 0, "slot=1/core", 5, **after("fluid:x?type=inout")) for name in "ABC"),
+        job("D", 0, "slot=1/core", 5, **after("fluid:x?type=in")),
+    )
+    assert starts(found) == {"A": 0, "B": 5, "C": 10, "D": 15}
+
+
+def test_jobs_that_wait_for_each_other_in_a_circle_fail_and_say_so():
+    found = run(
+        machine(4),
+        job("A", 0, "slot=1/core", 5, **after("afterok:B")),
+        job("B", 2, "slot=1/core", 5, **after("afterany:C")),
+        job("C", 2, "slot=1/core", 5, **after("after:A")),
+        job("D", 0, "slot=1/core", 5, **after("afterok:D")),
+        job("E", 0, "slot=1/core", 5, **after("afterany:B")),
+        job("F", 0, "slot=1/core", 5, **after("afterok:E", "afterok:A")),
+    )
+    assert starts(found) == {"E": 2}
+    assert reasons(found)["C"] == "dependencies in a circle can never be met: A, B, C"
+    assert reasons(found)["D"] == "dependencies in a circle can never be met: D"
+    assert reasons(found)["F"] == "dependency afterok:A can never be met"
+    assert set(results(found).values()) == {"FAILED", "COMPLETED"}
+
+
+def test_circles_are_those_of_every_pair_of_walks():
+    """Against the definition: two jobs are in one circle if each is reached from the other."""
+    rng = np.random.default_rng(5)
+    for _ in range(200):
+        n = int(rng.integers(1, 9))
+        links = {
+            job: rng.choice(n, int(rng.integers(0, 3))).tolist() for job in range(n) if rng.random() < 0.9
+        }
+        reach = np.zeros((n, n), dtype=bool)
+        for job_, others in links.items():
+            reach[job_, others] = True
+        for k in range(n):
+            reach |= np.outer(reach[:, k], reach[k])
+        groups = {tuple(np.flatnonzero(reach[i] & reach[:, i]).tolist()) for i in range(n) if reach[i, i]}
+        assert circles(links) == [list(group) for group in sorted(groups)]
+    assert circles({n: [n + 1] for n in range(50_000)}) == []
+
+
+@pytest.mark.parametrize(("text", "expected"), [("afterok:A", 3), ("after:A", 4)])
+def test_only_a_start_that_somebody_waits_for_makes_a_second_pass(text, expected):
+    """A second pass might let somebody in whom the first refused."""
+    jobs = workload(job("A", 0, "slot=1/core", 3), job("B", 0, "slot=1/core", 1, **after(text)))
+    engine, _, _ = engine_of(machine(4), jobs, make_config())
+    engine.run()
+    assert engine._passes == expected
+
+
+# --- the end of a run ------------------------------------------------------------------------------------
+
+
+def test_what_a_pass_brings_about_at_the_last_instant_belongs_to_it():
+    found = run(
+        machine(4),
+        job("A", 3, "slot=4/core", 0),
+        job("B", 3, "slot=4/core", 0, **after("after:A")),
+        job("C", 3, "slot=4/core", 9),
+        until=3,
+    )
+    assert results(found) == {"A": "COMPLETED", "B": "COMPLETED", "C": "RUNNING"}
+    assert spans(found)["B"] == (3, 3)
+
+
+@pytest.mark.parametrize("order", ["wfp3", "unicep"])
+def test_ending_a_run_at_a_time_makes_no_pass_of_its_own(order):
+    """Orders that change with time might start somebody at 6, where nothing happens in the whole run."""
+    jobs = [
+        job("A", 0, "slot=3/core", 20),
+        job("B", 1, "slot=2/core", 100),
+        job("C", 2, "slot=1/core", 2),
+        job("D", 9, "slot=1/core", 2),
+    ]
+    whole = starts(run(machine(4), *jobs, policy="fcfs", order=order))
+    for until in np.arange(0, 20, 0.5):
+        part = starts(run(machine(4), *jobs, policy="fcfs", order=order, until=float(until)))
+        assert part == {name: start for name, start in whole.items() if start <= until}
+
+
+class SoonSet(threading.Event):
+    """A stop that somebody asks for during the third pass."""
+
+    def __init__(self):
+        super().__init__()
+        self.asked = 0
+
+    def is_set(self):
+        self.asked += 1
+        return self.asked >= 3
+
+
+def test_a_run_that_is_stopped_ends_with_the_pass_at_hand():
+    found = run(machine(4), *(job(str(n), n, "slot=1/core", 1) for n in range(300)), stop=SoonSet())
+    assert not found.meta["complete"]
+    assert np.isfinite(found.jobs["start"]).sum() == 3
+
+
+# --- failures --------------------------------------------------------------------------------------------
+
+
+def test_a_failure_at_the_instant_of_an_end_loses_no_pass():
+    """A ends at the very second in which the node fails: B starts as soon as it is repaired."""
+    failures = Failures(mtbf=1000, mttr=10)
+    first = failures.lifetime(np.random.default_rng([0, 1]))
+    found = run(
+        machine(1), job("A", 0, "slot=1/core", first), job("B", 1, "slot=1/core", 1), failures=failures
+    )
+    assert results(found) == {"A": "COMPLETED", "B": "COMPLETED"}
+    last = run(machine(1), job("A", 0, "slot=1/core", first), failures=failures)
+    assert last.timeline["time"][-1] == first
+    assert last.timeline["used_core"][-1] == 0
+
+
+def test_a_snapshot_after_the_end_changes_nothing_of_a_run_that_only_failures_go_on_in(tmp_path):
+    jobs = [job("A", 2, "slot=2/node", 5)]
+    options = {"failures": "mtbf=100,mttr=1", "outages": [{"ranks": "0", "start": 1, "kind": "drain"}]}
+    plain = run(machine(2), *jobs, **options)
+    saved = run(machine(2), *jobs, **options, snapshots={5000: tmp_path / "late.json"})
+    assert saved.timeline["time"].tolist() == plain.timeline["time"].tolist()
+
+
+# --- epilogs ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("epilog", "start"), [("500ms", 5.5), (1.5, 6.5), ("2s", 7), ("1.5s..2.5s", 7)])
+def test_an_epilog_takes_as_long_as_it_says(epilog, start):
+    found = run(machine(4), *(job(name, 0, "slot=4/core", 5) for name in "AB"), epilog=epilog)
+    assert starts(found)["B"] == start
+
+
+def test_an_epilog_without_a_whole_second_in_it_cannot_be_drawn():
+    with pytest.raises(ConfigError, match="no whole second"):
+        run(machine(4), job("A", 0, "slot=1/core", 5), epilog="200ms..800ms")
+
+
+def test_a_cancelled_job_cleans_up_and_one_whose_node_fails_does_not(tmp_path):
+    jobs = [
+        job("A", 0, "slot=4/core", 9, cancel_at=3),
+        job("B", 1, "slot=4/core", 9),
+        job("C", 2, "slot=3/core", 1),
+    ]
+    outages = [{"ranks": "0", "start": 7, "end": 20, "kind": "failure"}]
+    found = run(machine(4), *jobs, epilog="2s", outages=outages, on_failure="fail", eventlog=True)
+    assert starts(found) == {"A": 0, "B": 5, "C": 7}
+    assert results(found) == {"A": "CANCELED", "B": "FAILED", "C": "COMPLETED"}
+    found.save(tmp_path / "run")
+    assert not audit_run(tmp_path / "run", machine(4), found.workload).faults
+
+
+# --- queue hours -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "closed", [[[0, 10], [5, 15]], [[10, 20], [0, 10]], [[0, 15], [2, 3]], [[5, 7], [0, 15], [7, 9]]]
+)
+def test_windows_of_a_queue_may_overlap_and_stand_in_any_order(closed):
+    queues = {"night": {"closed": closed}}
+    found = run(machine(4), job("A", 1, "slot=1/core", 1, queue="night"), queues=queues)
+    assert starts(found)["A"] == max(end for _, end in closed)
