@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from simsched.errors import ConfigError
-from simsched.schedule.order import Order
+from simsched.schedule.ranking import Order
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -1,63 +1,23 @@
-"""Job orders: who is considered first.  One function each, found by name in one table.
-
-An order gives every job a key; the smallest goes first, after queues of higher priority.
-Equal keys break by (priority, submit time, workload order), the same in every order.
-"""
+"""Job orders: who is considered first.  One function each, found by name in one table."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from simsched.errors import ConfigError
+from simsched.schedule.fairshare import FairShare
+from simsched.schedule.ranking import Order
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     import numpy.typing as npt
 
     from simsched.schedule.book import Book
+    from simsched.schedule.ranking import JobOrder
 
     Floats = npt.NDArray[np.float64]
     Integers = npt.NDArray[np.int64]
-    Key = Callable[["Book", "Integers", float], "Floats"]
-
-
-@dataclass(frozen=True, slots=True)
-class Order:
-    """A named job order; `keys(book, jobs, now)` gives one key a job, the smallest first.
-
-    A static order never looks at `now`, so its keys are computed once.
-    """
-
-    name: str
-    keys: Key
-    static: bool = True
-
-    def ranked(self, book: Book, jobs: Integers, now: float) -> Integers:
-        """Return the jobs by (key, priority, submit time, workload order)."""
-        columns: tuple[npt.NDArray[Any], ...] = (
-            jobs,
-            book.submits[jobs],
-            -book.priorities[jobs],
-            self.keys(book, jobs, now),
-        )
-        if book.tiers is not None:
-            columns = (*columns, -book.tiers[jobs])
-        return jobs[np.lexsort(columns)]
-
-
-class JobOrder(Protocol):
-    """What a queue needs of an order: ranks, and whether they ever change."""
-
-    @property
-    def static(self) -> bool:
-        """Whether jobs keep their places while they wait."""
-
-    def ranked(self, book: Book, jobs: Integers, now: float) -> Integers:
-        """Return the jobs in order."""
 
 
 def job_order(name: str) -> JobOrder:
@@ -74,8 +34,6 @@ def job_order(name: str) -> JobOrder:
     if name in ORDERS:
         return ORDERS[name]
     if name == "fairshare":
-        from simsched.schedule.fairshare import FairShare
-
         return FairShare()
     from importlib.metadata import entry_points
 

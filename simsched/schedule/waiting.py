@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from simsched.schedule.book import Book
-    from simsched.schedule.order import JobOrder
+    from simsched.schedule.ranking import JobOrder
 
     Integers = npt.NDArray[np.int64]
 

@@ -14,9 +14,10 @@ import numpy as np
 
 from simsched.errors import RunError
 from simsched.schedule.limited import Limited
-from simsched.schedule.order import Order, job_order
+from simsched.schedule.order import job_order
 from simsched.schedule.plan import idle_targets
 from simsched.schedule.policies import queue_policy
+from simsched.schedule.ranking import Order
 from simsched.simulate.clock import FIRST, LAST
 from simsched.simulate.conditions import Link
 from simsched.simulate.lifecycle import State

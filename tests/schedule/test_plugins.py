@@ -9,8 +9,9 @@ import pytest
 
 import simsched.schedule.policies as policies
 from simsched.errors import ConfigError
-from simsched.schedule.order import Order, job_order
+from simsched.schedule.order import job_order
 from simsched.schedule.policies import queue_policy
+from simsched.schedule.ranking import Order
 
 
 class Lazy:
