@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from itertools import accumulate
+from math import nextafter
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
@@ -24,6 +25,11 @@ if TYPE_CHECKING:
     from simsched.schedule.desk import Desk
 
 NEVER = float("inf")
+
+
+def _end(start: float, duration: float) -> float:
+    """Return the end of a reservation; a job of zero seconds needs its resources when it starts, too."""
+    return start + duration if duration else nextafter(start, NEVER)
 
 
 class Hole(NamedTuple):
@@ -121,7 +127,7 @@ class CountProfile:
     def reserve(self, begin: int, units: int, duration: float) -> None:
         """Take `units` from step `begin` on, for `duration` seconds."""
         times, free = self.times, self.free
-        end = times[begin] + duration
+        end = _end(times[begin], duration)
         stop = bisect_left(times, end)
         if stop == len(times) or times[stop] != end:
             times.insert(stop, end)
@@ -172,7 +178,7 @@ class GraphProfile:
     def book(self, job: int, hole: Hole) -> None:
         """Reserve the hole for the job."""
         if hole.selection is not None:
-            end = hole.start + self._desk.book.durations[job]
+            end = _end(hole.start, self._desk.book.durations[job])
             self._bookings.append(_Booking(hole.start, end, hole.selection))
 
     def _times(self) -> list[float]:

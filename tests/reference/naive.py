@@ -207,12 +207,17 @@ def conservative(now, queue, running, free):
         for time in sorted({now} | {end for _, end, _ in booked}):
             if fits_in_hole(booked, capacity - job.copies, time, time + job.requested):
                 break
-        booked.append((time, time + job.requested, job.copies))
+        booked.append((time, until(time, job.requested), job.copies))
         # Overrunning jobs are expected to end now and hold their processors all the same.
         if time == now and job.copies <= idle:
             idle -= job.copies
             starts.append((job, [(0, job.copies, 0)]))
     return starts
+
+
+def until(begin, seconds):
+    """Zero seconds are a moment at which the processors are needed, not none."""
+    return max(begin + seconds, math.nextafter(begin, math.inf))
 
 
 def fits_in_hole(booked, most, begin, end):
@@ -232,7 +237,7 @@ def textbook_conservative(now, queue, running, free):
     starts = []
     for job in queue:
         first = next(at for at in range(len(stairs)) if stays_free(stairs, at, job))
-        begin, end = stairs[first][0], stairs[first][0] + job.requested
+        begin, end = stairs[first][0], until(stairs[first][0], job.requested)
         last = first
         while last < len(stairs) and stairs[last][0] < end:
             last += 1
@@ -249,7 +254,7 @@ def textbook_conservative(now, queue, running, free):
 
 def stays_free(stairs, at, job):
     """Whether the job's processors are free for its time from a step on."""
-    end = stairs[at][0] + job.requested
+    end = until(stairs[at][0], job.requested)
     while at < len(stairs) and stairs[at][0] < end:
         if stairs[at][1] < job.copies:
             return False

@@ -53,7 +53,7 @@ def test_a_hole_is_the_first_that_holds(steps, bookings):
             profile.reserve(at, units, duration)
             profile._check()
             assert all(
-                level(profile, t) == n - (units if begin <= t < begin + duration else 0)
+                level(profile, t) == n - (units if t == begin < INF or begin <= t < begin + duration else 0)
                 for t, n in before.items()
             )
             assert min(profile.free) >= 0
@@ -72,3 +72,11 @@ def test_every_policy_and_order_has_a_name_and_others_are_refused():
         queue_policy("fcfs", {"depth": 3})
     with pytest.raises(ConfigError, match="depth"):
         queue_policy("hybrid", {"depth": -1})
+
+
+def test_a_reservation_of_zero_seconds_is_a_moment():
+    """Three units at 10, for no time: who would still run then finds no hole before it."""
+    profile = CountProfile.of([0, 10], [2, 3])
+    profile.reserve(1, 3, 0)
+    assert profile.find(2, 10) == 0
+    assert profile.times[profile.find(2, 11)] > 10

@@ -205,3 +205,22 @@ def test_windows_of_a_queue_may_overlap_and_stand_in_any_order(closed):
     queues = {"night": {"closed": closed}}
     found = run(machine(4), job("A", 1, "slot=1/core", 1, queue="night"), queues=queues)
     assert starts(found)["A"] == max(end for _, end in closed)
+
+
+# --- jobs of zero seconds --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("drained", [[], [{"ranks": "0", "start": 1000, "end": 1001, "kind": "drain"}]])
+@pytest.mark.parametrize("unit", ["core", "node"])
+@pytest.mark.parametrize("policy", ["easy", "conservative", "hybrid"])
+def test_a_reservation_of_zero_seconds_is_kept(policy, unit, drained):
+    """B asks for both nodes at 10, for no time: C (20 s) would be in its way, however it is counted."""
+    found = run(
+        machine(2),
+        job("A", 0, f"slot=1/{unit}", 10),
+        job("B", 1, f"slot=2/{unit}", 0),
+        job("C", 2, f"slot=1/{unit}", 20),
+        policy=policy,
+        outages=drained,
+    )
+    assert starts(found) == {"A": 0, "B": 10, "C": 10}
