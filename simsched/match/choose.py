@@ -14,10 +14,11 @@ import numpy as np
 from simsched.graph.kinds import TARGET
 from simsched.match import exact
 from simsched.match.capacity import EVERYWHERE, capacity, copies_of
+from simsched.match.compile import compile_request, with_amount
 from simsched.match.descend import Descent, first_copies
 from simsched.match.draws import finished
 from simsched.match.policy import MatchPolicy, find_policy, fixed_order
-from simsched.match.request import SLOT, VERTEX, compile_request, with_amount
+from simsched.match.request import SLOT, VERTEX
 from simsched.match.selection import Draw, Hold, Selection
 
 if TYPE_CHECKING:

@@ -29,10 +29,11 @@ from simsched.match.capacity import (
     is_idle,
     usable_units,
 )
+from simsched.match.compile import compile_request
 from simsched.match.holders import Claims
 from simsched.match.nearest import nearest
 from simsched.match.reasons import CONSTRAINT, EXIST, FITS, ID, IDLE, UP, Funnel, Reasons, Step
-from simsched.match.request import ABSENT, POOL, SLOT, VERTEX, compile_request
+from simsched.match.request import ABSENT, POOL, SLOT, VERTEX
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping

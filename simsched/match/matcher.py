@@ -17,13 +17,13 @@ from simsched.graph.cluster import as_cluster
 from simsched.match import state
 from simsched.match.allocate import Availability, idle_cluster
 from simsched.match.choose import can_match, could_fit, select
+from simsched.match.compile import compile_request
 from simsched.match.emit import to_rset
 from simsched.match.exact import SearchLimitError
 from simsched.match.explain import State, explain_later
 from simsched.match.outcome import Busy, Infeasible, Matched, Outcome, Undecided
 from simsched.match.policy import MatchPolicy, find_policy
 from simsched.match.reasons import Reasons
-from simsched.match.request import compile_request
 from simsched.match.rules import find_rules
 from simsched.match.selection import Parts, Selection, split
 

@@ -13,8 +13,9 @@ from simsched.formats.count import Count
 from simsched.formats.shape import format_shape
 from simsched.match.capacity import EVERYWHERE, copies_of
 from simsched.match.choose import can_match
+from simsched.match.compile import compile_request
 from simsched.match.reasons import Change, clock
-from simsched.match.request import VERTEX, compile_request
+from simsched.match.request import VERTEX
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

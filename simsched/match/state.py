@@ -14,8 +14,8 @@ from simsched.errors import FormatError, SimschedError
 from simsched.formats.constraint import to_json
 from simsched.formats.idset import Idset, encode_ids
 from simsched.formats.jobspec import Jobspec
+from simsched.match.compile import compile_request
 from simsched.match.masks import listed
-from simsched.match.request import compile_request
 from simsched.match.selection import Draw, Hold, Selection
 
 if TYPE_CHECKING:

@@ -11,10 +11,11 @@ from simsched.errors import SimschedError
 from simsched.graph.kinds import BELOW, TARGET
 from simsched.match.allocate import Availability
 from simsched.match.choose import select
+from simsched.match.compile import compile_request
 from simsched.match.exact import SearchLimitError
 from simsched.match.explain import explain
 from simsched.match.policy import find_policy
-from simsched.match.request import POOL, SLOT, VERTEX, compile_request
+from simsched.match.request import POOL, SLOT, VERTEX
 from simsched.schedule.book import Book
 from simsched.simulate.queues import size_fault
 from simsched.simulate.record import DROPPED, FAILED, INFEASIBLE

@@ -17,7 +17,7 @@ import numpy as np
 
 from simsched.errors import RunError
 from simsched.match.allocate import Availability
-from simsched.match.request import compile_request, with_amount
+from simsched.match.compile import compile_request, with_amount
 from simsched.match.selection import Draw, Hold, Selection
 from simsched.schedule.easy import CountReservation, GraphReservation, NoReservation
 

@@ -9,7 +9,7 @@ import simsched as ss
 from simsched.match.allocate import idle_cluster
 from simsched.match.capacity import capacity, copies_on_targets
 from simsched.match.classes import is_alike_within_classes, target_classes
-from simsched.match.request import compile_request
+from simsched.match.compile import compile_request
 
 SHAPES = [
     "slot/core",

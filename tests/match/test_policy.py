@@ -115,7 +115,7 @@ def test_random_questions_do_not_change_what_comes(tiny):
 def test_random_needs_a_generator(four):
     from simsched.match.allocate import Availability
     from simsched.match.choose import select
-    from simsched.match.request import compile_request
+    from simsched.match.compile import compile_request
 
     request = compile_request(JOBSPEC("slot/core"), four.index)
     with pytest.raises(ss.errors.ConfigError, match="needs a random generator"):

@@ -9,7 +9,7 @@ import pytest
 
 import simsched as ss
 from simsched.match.capacity import capacity
-from simsched.match.request import compile_request
+from simsched.match.compile import compile_request
 from simsched.match.units import free_unit_ids
 
 

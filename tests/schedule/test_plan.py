@@ -13,7 +13,7 @@ from simsched.formats.rset import ResourceSet
 from simsched.graph.cluster import Cluster
 from simsched.match.allocate import Availability
 from simsched.match.choose import select
-from simsched.match.request import compile_request
+from simsched.match.compile import compile_request
 from simsched.schedule.plan import Plan, beside, first_fit, set_aside
 
 

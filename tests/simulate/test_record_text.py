@@ -9,8 +9,8 @@ import pytest
 
 import simsched as ss
 from simsched.match.choose import select
+from simsched.match.compile import compile_request
 from simsched.match.emit import document
-from simsched.match.request import compile_request
 from simsched.simulate.record_text import PlainText
 
 SAID = {"queue": 'a "b" ü', "policy": "first"}
