@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -67,6 +68,44 @@ def imports_of(tree: ast.AST) -> list[tuple[int, str]]:
     return found
 
 
+class AtRunTime(ast.NodeTransformer):
+    """Leaves out what only a type checker imports."""
+
+    def visit_If(self, node: ast.If) -> ast.AST | list[ast.stmt]:
+        self.generic_visit(node)
+        return node.orelse if ast.unparse(node.test).endswith("TYPE_CHECKING") else node
+
+
+def module_of(path: str) -> str:
+    """``formats/idset.py`` → simsched.formats.idset; ``formats/__init__.py`` → simsched.formats."""
+    return ".".join(["simsched", *path.removesuffix(".py").split("/")]).removesuffix(".__init__")
+
+
+def circle(sources: dict[str, str]) -> list[str]:
+    """Modules (path → source) that need each other to run, first and last the same; none: [].
+
+    An import inside a function counts.  A name that a package hands on is its module's import, so a
+    face that imports lazily hides no circle.
+    """
+    trees = {module_of(path): ast.parse(source) for path, source in sources.items()}
+    homes = {
+        f"{module_of(path)}.{name.rpartition('.')[2]}": name.rpartition(".")[0]
+        for path in sources
+        if path.endswith("__init__.py")
+        for _, name in imports_of(trees[module_of(path)])
+    }
+    needs = {}
+    for module, tree in trees.items():
+        names = [name for _, name in imports_of(AtRunTime().visit(tree))]
+        targets = [name if name in trees else homes.get(name, name.rpartition(".")[0]) for name in names]
+        needs[module] = {target for target in targets if target in trees and target != module}
+    try:
+        TopologicalSorter(needs).prepare()
+    except CycleError as error:
+        return error.args[1]
+    return []
+
+
 def room_of(path: str) -> str:
     """``formats/idset.py`` → formats; ``errors.py`` → errors; ``__init__.py`` → simsched."""
     first = path.split("/", maxsplit=1)[0].removesuffix(".py")
@@ -94,6 +133,10 @@ MODULES = sorted(path.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob(
 @pytest.mark.parametrize("path", MODULES)
 def test_rooms_and_fences_hold(path):
     assert faults(path, (PACKAGE / path).read_text()) == []
+
+
+def test_there_are_no_import_circles():
+    assert circle({path: (PACKAGE / path).read_text() for path in MODULES}) == []
 
 
 @pytest.mark.parametrize("path", MODULES)
@@ -141,6 +184,34 @@ def test_the_checker_catches_a_planted_violation(path, source, fault):
 def test_the_checker_lets_good_imports_pass():
     assert faults("cli/runs.py", "import simsched\nimport json\nfrom simsched.report import tables") == []
     assert faults("report/plots.py", "import bokeh.plotting\nfrom simsched.errors import RunError") == []
+
+
+A, B = "formats/a.py", "formats/b.py"
+
+
+@pytest.mark.parametrize(
+    ("sources", "found"),
+    [
+        ({A: "from simsched.formats import b", B: "import simsched.formats.a"}, {"a", "b"}),
+        ({A: "import simsched.formats.b", B: "def f():\n    from simsched.formats.a import x"}, {"a", "b"}),
+        (
+            {A: "from simsched.formats.c import x", B: "def f(): import simsched.formats.a",
+             "formats/c.py": "class C:\n    from simsched.formats import b"}, {"a", "b", "c"},
+        ),
+        (  # c hands on what b imports lazily: the circle is a and b all the same
+            {A: "from simsched.formats.c import x", B: "from simsched.formats.a import y",
+             "formats/c/__init__.py": "if TYPE_CHECKING:\n    from simsched.formats.b import x"}, {"a", "b"},
+        ),
+        ({A: "if TYPE_CHECKING:\n    import simsched.formats.b", B: "import simsched.formats.a"}, set()),
+        (
+            {A: "if typing.TYPE_CHECKING:\n    import json\nelse:\n    import simsched.formats.b",
+             B: "from simsched.formats.a import x"}, {"a", "b"},
+        ),
+        ({A: "import simsched.formats.b, json", B: "import simsched.errors", "errors.py": ""}, set()),
+    ],
+)  # fmt: skip
+def test_a_planted_circle_is_found(sources, found):
+    assert {module.rpartition(".")[2] for module in circle(sources)} == found
 
 
 def test_relative_imports_are_refused():
