@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from simsched.match.request import Request
+    from simsched.match.request import Content, Request
 
     Floats = npt.NDArray[np.float64]
     Integers = npt.NDArray[np.int64]
@@ -40,6 +40,9 @@ class Book:
         included; without any, the units it asks for, or its nodes.
     single : the one type in which every request of the workload is a plain number of units
         whatever is free, or None.  If there is one, counts alone decide whether a job fits.
+        It is ``slot`` where every request is a number of copies of the one slot `content`.
+    content : what one copy asks of a target.  Copies that are alike add up: a target with room for
+        k of them has room for k - j beside j, so that it does not matter where they are.
     units : units of `single` that each job needs; empty without it.
     tiers : the priority of each job's queue: greater goes first whatever the order; None: all equal.
     users, banks : numbers of the user and the bank of each job, for fair share.
@@ -56,6 +59,7 @@ class Book:
     demand: Integers
     sizes: Integers
     single: str | None = None
+    content: Content | None = None
     units: list[int] = field(default_factory=list)
     tiers: Integers | None = None
     users: Integers | None = None

@@ -45,7 +45,7 @@ class Desk:
     """
 
     __slots__ = (
-        *("_closes", "_failed", "_policy", "_rng", "_single", "_total"),
+        *("_closes", "_failed", "_policy", "_rng", "_single"),
         *("book", "calendar", "moved", "now", "plan", "released", "started", "waiting"),
     )
 
@@ -67,12 +67,13 @@ class Desk:
         self.started: list[Start] = []
         self._failed: set[int] = set()
         self._single = book.single or ""
-        self._total = plan.available.total
         self.calendar = calendar or Calendar()
         self._closes = bool(self.calendar)
         self._policy = find_policy(match_policy)
         asked = {id(request): request for request in book.requests if request is not None}.values()
         plan.counts_only = not self._policy.each_copy and not any(r.names_units for r in asked)
+        if book.content is not None:
+            plan.count_copies(book.content)
         self._rng = rng
 
     def fit(self, job: int) -> Selection | None:
@@ -122,8 +123,7 @@ class Desk:
 
     def free_units(self) -> int:
         """Return the free units of the single type of the book."""
-        single = self._single
-        return self._total.get(single, self.plan.idle)
+        return self.plan.free(self._single)
 
     def could_start(self, job: int) -> bool:
         """Whether the sums of free units do not rule out that the job starts now."""

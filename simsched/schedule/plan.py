@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy import count_nonzero
 
+from simsched.match.capacity import capacity
 from simsched.match.choose import select
 from simsched.match.masks import highest_bits
+from simsched.match.request import SLOT
 from simsched.match.selection import Draw, changed, split
 
 if TYPE_CHECKING:
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
 
     from simsched.graph.kinds import Ints
     from simsched.match.allocate import Availability
-    from simsched.match.request import Request
+    from simsched.match.request import Content, Request
     from simsched.match.selection import Selection
 
     Seek = Callable[["Request", "Availability"], "Selection | None"]
@@ -43,15 +45,21 @@ class Plan:
     the releases up to then.  An expected end that has passed counts as now.
     """
 
-    __slots__ = ("_ends", "_jobs", "_until", "_whole", "all_up", "available", "counts_only", "held", "idle")
+    __slots__ = (
+        *("_content", "_ends", "_jobs", "_until", "_whole"),
+        *("all_up", "available", "copies", "counts_only", "held", "idle"),
+    )
 
     def __init__(self, available: Availability, *, whole: bool = False) -> None:
         self._whole = whole
+        self._content: Content | None = None
+        self.copies = 0
+        """How many more copies would fit of the one slot that all ask for (see `count_copies`)."""
         self.counts_only = False
         """Whether what-ifs need only know how many units are free, never which (see `Availability.copy`)."""
         self.available = available
-        self.idle = idle_targets(available)
         self.all_up = bool(available.up.all())
+        self.recount()
         self.held: dict[int, Selection] = {}
         self._until: dict[int, float] = {}
         self._ends: list[float] = []
@@ -60,9 +68,21 @@ class Plan:
     def __len__(self) -> int:
         return len(self._ends)
 
+    def count_copies(self, content: Content) -> None:
+        """Keep count of the free copies of a slot; every claim takes some, and gives them back at once."""
+        self._content = content
+        self.recount()
+
+    def recount(self) -> None:
+        """Count anew what is kept count of: targets went down or up, or something came back in part."""
+        self.idle = idle_targets(self.available)
+        if self._content is not None:
+            self.copies = capacity(self._content, self.available).total
+
     def claim(self, job: int, selection: Selection, end: float) -> None:
         """Start a job on `selection`, expected to end at `end` (seconds; inf: nobody knows)."""
         self.idle -= self.available.claim(selection, alone=self._whole)
+        self.copies -= selection.slots
         self.held[job] = selection
         self._until[job] = end
         at = bisect_right(self._ends, end)
@@ -73,8 +93,9 @@ class Plan:
         """End a job: give back what it held, and return it."""
         selection = self.held.pop(job)
         self.idle += self.available.release(selection, alone=self._whole)
+        self.copies += selection.slots
         if not self.all_up:
-            self.idle = idle_targets(self.available)
+            self.recount()
         end = self._until.pop(job)
         at = bisect_left(self._ends, end)
         while self._jobs[at] != job:
@@ -84,8 +105,8 @@ class Plan:
         return selection
 
     def free(self, type_: str) -> int:
-        """Return the free units of a pool type, or the idle execution targets for any other type."""
-        return self.available.total.get(type_, self.idle)
+        """Return the free units of a pool type, free copies of the slot, or else the idle targets."""
+        return self.copies if type_ == SLOT else self.available.total.get(type_, self.idle)
 
     def expected_end(self, job: int) -> float:
         """Return the expected end of a running job."""
@@ -98,7 +119,7 @@ class Plan:
             return self.release(job)
         self.available.release(parts.given)
         self.held[job] = parts.kept
-        self.idle = idle_targets(self.available)
+        self.recount()
         return parts.given
 
     def ends(self) -> tuple[list[float], list[int]]:
@@ -185,7 +206,7 @@ class Plan:
         """Mark execution targets up or down; what runs on them is not touched."""
         self.available.set_status(targets, up=up)
         self.all_up = bool(self.available.up.all())
-        self.idle = idle_targets(self.available)
+        self.recount()
 
     def moments(self, now: float) -> list[tuple[float, list[int]]]:
         """Return the distinct expected ends, each with the jobs that end then."""
@@ -224,6 +245,7 @@ class Plan:
         assert set(self._jobs) == set(self.held)
         assert all(self._until[job] == end for end, job in self.running())
         assert self.idle == idle_targets(self.available)
+        assert self._content is None or self.copies == capacity(self._content, self.available).total
         self.available._check()
 
 

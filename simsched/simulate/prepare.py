@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from simsched.formats.jobspec import Jobspec
     from simsched.graph.index import Index
     from simsched.match.policy import MatchPolicy
-    from simsched.match.request import Need, Request
+    from simsched.match.request import Content, Need, Request
     from simsched.simulate.config import RunConfig
     from simsched.simulate.queues import Admission
     from simsched.workload.job import Job
@@ -140,8 +140,8 @@ def _whole_targets(need: Need, times: int) -> int:
 
 def _takes_whole_targets(single: str | None, index: Index) -> bool:
     """Whether every unit of the single type is an execution target, or all that is on one."""
-    if single is None or single == index.target_type:
-        return single is not None
+    if single in (None, SLOT) or single == index.target_type:
+        return single == index.target_type
     pool = index.pool_types[single]
     return pool.aligned and pool.uniform == 1
 
@@ -227,6 +227,9 @@ def _book(
     whole = kinds.policy.whole_nodes
     plain = [None if request is None else plain_units(request, whole=whole) for request in kinds.requests]
     single = _single(kinds.requests, plain) if counts_decide else None
+    content = _one_slot(kinds.requests) if counts_decide and not single and not whole else None
+    if content is not None:
+        single, plain = SLOT, [None if r is None else (SLOT, r.slots) for r in kinds.requests]
     types = (single,) if single else _types(kinds.requests)
     table = np.zeros((len(types), len(kinds.requests)), dtype=np.int64)
     for number, request in enumerate(kinds.requests):
@@ -252,6 +255,7 @@ def _book(
         demand=demand,
         sizes=sizes[numbers],
         single=single,
+        content=content,
         users=_numbered([job.user for job in jobs]),
         banks=_numbered([job.bank for job in jobs]),
         units=demand[0].tolist() if single else [],
@@ -281,6 +285,12 @@ def _single(requests: Sequence[Request | None], plain: Sequence[tuple[str, int] 
         if request is not None
     }
     return kinds.pop() if len(kinds) == 1 else None
+
+
+def _one_slot(requests: Sequence[Request | None]) -> Content | None:
+    """Return what one copy asks for, where every request is some copies of one slot of plain units."""
+    contents = {request.plain for request in requests if request is not None}
+    return contents.pop() if len(contents) == 1 else None
 
 
 def plain_units(request: Request, *, whole: bool = False) -> tuple[str, int] | None:

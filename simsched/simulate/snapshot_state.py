@@ -15,7 +15,6 @@ import numpy as np
 from simsched.errors import RunError
 from simsched.schedule.limited import Limited
 from simsched.schedule.order import job_order
-from simsched.schedule.plan import idle_targets
 from simsched.schedule.policies import queue_policy
 from simsched.schedule.ranking import Order
 from simsched.simulate.clock import FIRST, LAST
@@ -223,7 +222,7 @@ def _hold(engine: Engine, state: dict[str, Any], codec: Codec) -> None:
     for up, changing in ((False, down & plan.available.up), (True, ~down & ~plan.available.up)):
         if changing.any():
             plan.set_status(np.flatnonzero(changing), up=up)
-    plan.idle = idle_targets(plan.available)
+    plan.recount()
 
 
 def _restore_lane(lane: Lane, saved: dict[str, Any], value: Callable[[Any], Any]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 
 import hypothesis.strategies as st
+import numpy as np
 from hypothesis import given, settings
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
@@ -130,3 +131,38 @@ def test_setting_aside_leaves_the_lowest_ids():
     left = set_aside(now, (first_fit(one, now),), {"core": now.free["core"] - 3})
     left._check()
     assert left.free_mask(index.pool_types["core"], 0) == 0b0001
+
+
+class Copies(RuleBasedStateMachine):
+    """Every job takes copies of one slot; what the plan keeps count of is what the matcher finds."""
+
+    def __init__(self):
+        super().__init__()
+        self.plan = Plan(Availability(CLUSTER.index))
+        self.plan.count_copies(REQUESTS["slot=3/core=2"].plain)
+        self.names = itertools.count()
+
+    @rule(copies=st.integers(1, 5))
+    def start(self, copies):
+        request = compile_request(Jobspec.from_shape(f"slot={copies}/core=2"), CLUSTER.index)
+        selection = first_fit(request, self.plan.available)
+        assert (selection is not None) == (copies <= self.plan.free("slot"))
+        if selection is not None:
+            self.plan.claim(next(self.names), selection, 1.0)
+
+    @precondition(lambda self: self.plan.held)
+    @rule(data=st.data())
+    def end(self, data):
+        self.plan.release(data.draw(st.sampled_from(sorted(self.plan.held))))
+
+    @rule(node=st.integers(0, 2), up=st.booleans())
+    def set_status(self, node, up):
+        self.plan.set_status(np.array([node]), up=up)
+
+    @invariant()
+    def sound(self):
+        self.plan._check()
+
+
+Copies.TestCase.settings = settings(max_examples=60, stateful_step_count=30)
+TestCopies = Copies.TestCase

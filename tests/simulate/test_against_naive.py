@@ -139,6 +139,7 @@ def compare_made(seed, policy, nodes, overrun="timeout", **shape):
 
 FLAT = [(8, 0)]
 NODES = [(4, 1), (4, 0), (2, 2)]
+MANY_NODES = [(4, 2), (9, 1), (4, 0), (2, 2), (5, 4)]
 
 
 @pytest.mark.parametrize("policy", ["fcfs", "easy", "conservative"])
@@ -151,6 +152,20 @@ def test_flat_processors(policy):
 def test_cores_and_gpus_of_nodes(policy):
     for seed in range(150):
         compare_made(seed, policy, NODES, most_copies=4, cores=3, gpus=1)
+
+
+@pytest.mark.parametrize("policy", ["fcfs", "easy", "conservative"])
+def test_copies_of_one_slot_are_a_count_wherever_they_are(policy):
+    """The nodes are a machine of so many copies, and no node matters."""
+    cores, gpus = 2, 1
+    room = sum(min(c // cores, g // gpus) for c, g in MANY_NODES)
+    for seed in range(100):
+        flat = random_jobs(random.Random(f"{policy} {seed}"), most_copies=room + 1)
+        jobs = [job._replace(cores=cores, gpus=gpus) for job in flat]
+        run = ss.simulate(cluster_of(MANY_NODES), workload_of(jobs), queue_policy=policy)
+        assert_same(run, schedule(flat, [(room, 0)], policy), jobs)
+        if policy != "conservative":
+            assert_same(run, schedule(jobs, MANY_NODES, policy), jobs)
 
 
 @pytest.mark.parametrize("policy", ["fcfs", "easy", "conservative"])
