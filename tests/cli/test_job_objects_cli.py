@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import io
-import sys
 from pathlib import Path
 
 import pytest
 
-from simsched.cli import main
 from simsched.formats.jobspec import Jobspec
 from simsched.formats.text import load_yaml
 
@@ -23,19 +20,6 @@ JOB = """<Job{policy}>
   <Requested><Processors>4</Processors><Duration>60</Duration></Requested>
 </Job>
 """
-
-
-@pytest.fixture
-def run(capsys, monkeypatch):
-    """Run a command line; (status, stdout, stderr) comes back."""
-
-    def runner(*arguments, stdin=""):
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin.encode())))
-        status = main([str(argument) for argument in arguments])
-        out, err = capsys.readouterr()
-        return status, out, err
-
-    return runner
 
 
 def test_the_three_examples_of_the_document_become_jobspecs(run):

@@ -15,19 +15,6 @@ from simsched.formats.text import load_yaml, load_yaml_all
 
 
 @pytest.fixture
-def run(capsys, monkeypatch):
-    """Run a command line, with a text on standard input; (status, stdout, stderr) comes back."""
-
-    def runner(*arguments, stdin=""):
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin.encode())))
-        status = main([str(argument) for argument in arguments])
-        out, err = capsys.readouterr()
-        return status, out, err
-
-    return runner
-
-
-@pytest.fixture
 def job(tmp_path):
     """A jobspec file."""
     from simsched.formats.yaml_out import to_yaml
