@@ -9,18 +9,16 @@ from __future__ import annotations
 import json
 
 import pytest
+from rfc20 import EXAMPLE
 
 from simsched.cli import main
 
 FORMS = ("r", "r+jgf", "jgf", "treepool")
 
 R = {
-    "version": 1,
+    **EXAMPLE,
     "execution": {
-        "R_lite": [{"rank": "19-22", "children": {"core": "0-47", "gpu": "0-7"}}],
-        "nodelist": ["node[186-189]"],
-        "starttime": 1676560542,
-        "expiration": 1676562342,
+        **EXAMPLE["execution"],
         "nslots": 4,
         "properties": {"amd-mi50@gpu": "19-20", "batch": "19-22", "+local": "19"},
     },

@@ -8,20 +8,11 @@ import time
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rfc20 import EXAMPLE
 
 from simsched.errors import ClusterError, FormatError, LimitError
 from simsched.formats.idset import Idset
 from simsched.formats.rset import ResourceSet
-
-EXAMPLE = {
-    "version": 1,
-    "execution": {
-        "R_lite": [{"rank": "19-22", "children": {"core": "0-47", "gpu": "0-7"}}],
-        "nodelist": ["node[186-189]"],
-        "starttime": 1676560542,
-        "expiration": 1676562342,
-    },
-}
 
 contents = st.dictionaries(
     st.sampled_from(["core", "gpu", "ssd"]), st.sets(st.integers(0, 5), min_size=1), max_size=3

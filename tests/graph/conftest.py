@@ -5,20 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from rfc20 import EXAMPLE
 
 from simsched.formats.rset import ResourceSet
 from simsched.graph.cluster import Cluster
 from simsched.graph.read import graph_from_document
-
-RFC20 = {
-    "version": 1,
-    "execution": {
-        "R_lite": [{"rank": "19-22", "children": {"core": "0-47", "gpu": "0-7"}}],
-        "nodelist": ["node[186-189]"],
-        "starttime": 1676560542,
-        "expiration": 1676562342,
-    },
-}
 
 MACHINE = {
     "name": "machine",
@@ -44,7 +35,7 @@ MACHINE = {
 @pytest.fixture
 def rfc20() -> dict[str, Any]:
     """The example of RFC 20."""
-    return dict(RFC20)
+    return dict(EXAMPLE)
 
 
 @pytest.fixture

@@ -25,6 +25,7 @@ CONTENT = {
     "seeds": 3,
 }
 RUNS = 27
+SWEEP = [sys.executable, "-m", "simsched", *["sweep", "study.json", "-o", "out", "--no-report"]]
 
 
 @pytest.fixture(scope="module")
@@ -37,20 +38,8 @@ def reference(tmp_path_factory):
 def started(tmp_path):
     """A sweep in a process of its own, when it has done some runs and not all."""
     (tmp_path / "study.json").write_text(json.dumps(CONTENT))
-    command = [
-        sys.executable,
-        "-m",
-        "simsched",
-        "sweep",
-        "study.json",
-        "-o",
-        "out",
-        "--workers",
-        "2",
-        "--no-report",
-    ]
     process = subprocess.Popen(
-        command, cwd=tmp_path, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        [*SWEEP, "--workers", "2"], cwd=tmp_path, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
     for _ in range(3000):
         done = [name for name in _names(tmp_path / "out" / "runs") if not name.startswith(".")]
@@ -127,18 +116,7 @@ def test_ctrl_c_keeps_what_is_done(tmp_path, reference):
     check_unfinished(tmp_path)
     with pytest.raises(Exception, match="missing"):
         load_study_result(tmp_path / "out").runs  # noqa: B018
-    command = [
-        sys.executable,
-        "-m",
-        "simsched",
-        "sweep",
-        "study.json",
-        "-o",
-        "out",
-        "--resume",
-        "--no-report",
-    ]
-    again = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    again = subprocess.run([*SWEEP, "--resume"], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert again.returncode == 0, again.stderr
     assert again.stdout.endswith(
         f"killed: {RUNS} of {RUNS} runs, means of 3 seeds (± half the 95 % interval)\n"
