@@ -16,6 +16,8 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from analysis.benchmarks.measures import print_table
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -76,12 +78,5 @@ def rows() -> Iterator[tuple[str, str, str]]:
                 yield what, f"{spent:.1f} s ({never:,} never)", "10 s"
 
 
-def main() -> None:
-    """Print the table."""
-    print("| what | measured | limit |\n|---|---|---|")
-    for what, value, limit in rows():
-        print(f"| {what} | {value} | {limit} |", flush=True)
-
-
 if __name__ == "__main__":
-    main()
+    print_table(rows())

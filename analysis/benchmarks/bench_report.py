@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 import duckdb
 
 import simsched as ss
+from analysis.benchmarks.measures import print_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -128,12 +129,5 @@ def rows() -> Iterator[tuple[str, str, str]]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def main() -> None:
-    """Print the table."""
-    print("| what | measured | limit |\n|---|---|---|")
-    for what, value, limit in rows():
-        print(f"| {what} | {value} | {limit} |", flush=True)
-
-
 if __name__ == "__main__":
-    main()
+    print_table(rows())

@@ -18,6 +18,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from analysis.benchmarks.measures import print_table
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -109,13 +111,6 @@ def figures(path: Path) -> str:
     return f"{found['s']} s, {found['mb']:,} MB ({found['records']:,} records, {found['jobs']:,} jobs)"
 
 
-def main() -> None:
-    """Print the table as Markdown, a line at a time."""
-    print("| what | measured | limit |\n|---|---|---|", flush=True)
-    for row in rows():
-        print(f"| {' | '.join(row)} |", flush=True)
-
-
 if __name__ == "__main__":
     match sys.argv[1:]:
         case ["read", path]:
@@ -125,4 +120,4 @@ if __name__ == "__main__":
         case ["sacct", path]:
             make_sacct(Path(path), SACCT_LINES)
         case _:
-            main()
+            print_table(rows())

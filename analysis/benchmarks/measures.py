@@ -14,7 +14,10 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 SHAPES = ("slot=1/core", "slot=16/[core=2;gpu]", "node=4/slot=4/[core=2;gpu]", "slot=1/node")
@@ -82,6 +85,13 @@ def startup(*arguments: str) -> dict[str, Any]:
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
         times.append(time.perf_counter() - began)
     return {"s": round(min(times), 3)}
+
+
+def print_table(rows: Iterable[tuple[str, str, str]]) -> None:
+    """Print rows (what, measured, limit) as Markdown, each as soon as it is measured."""
+    print("| what | measured | limit |\n|---|---|---|", flush=True)
+    for row in rows:
+        print(f"| {' | '.join(row)} |", flush=True)
 
 
 def peak_mb() -> int:
