@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from rfc20 import EXAMPLE
+from rsets import EXAMPLE
 
 from simsched.cli import main
 

@@ -8,7 +8,7 @@ import time
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from rfc20 import EXAMPLE
+from rsets import EXAMPLE, units_of
 
 from simsched.errors import ClusterError, FormatError, LimitError
 from simsched.formats.idset import Idset
@@ -36,16 +36,6 @@ def rset(
             if having & set(holding)
         },
     )
-
-
-def triples(r: ResourceSet) -> set[tuple[int, str, int]]:
-    return {
-        (rank, kind, i)
-        for group in r.groups
-        for rank in group.ranks
-        for kind, ids in group.children.items()
-        for i in ids
-    }
 
 
 def of(holding: dict[int, dict[str, set[int]]]) -> set[tuple[int, str, int]]:
@@ -132,7 +122,7 @@ def test_flux_writes_nothing_as_zero():
 def test_documents_are_lossless(holding):
     r = rset(holding, {"big": {1, 2, 3}})
     r._check()
-    assert triples(r) == of(holding)
+    assert units_of(r) == of(holding)
     again = ResourceSet.from_dict(json.loads(json.dumps(r.to_dict())))
     again._check()
     assert again == r
@@ -146,7 +136,7 @@ def test_algebra_is_that_of_sets_of_rank_type_and_id(a, b):
         (left | right, of(a) | of(b)), (left & right, of(a) & of(b)), (left - right, of(a) - of(b))
     ):  # fmt: skip
         ours._check()
-        assert triples(ours) == theirs
+        assert units_of(ours) == theirs
         assert [ours.host_of(rank) for rank in ours.ranks] == [f"h{2 * rank}" for rank in ours.ranks]
     assert set((left | right).ranks) == set(a) | set(b)
     assert left | right == right | left
@@ -179,7 +169,7 @@ def test_shards_add_up_to_the_set(holding, chosen):
     assert total == r
     part = r.shard(Idset.from_ids(chosen))
     part._check()
-    assert triples(part) == {t for t in of(holding) if t[0] in chosen}
+    assert units_of(part) == {t for t in of(holding) if t[0] in chosen}
     assert part | r.shard(r.ranks - Idset.from_ids(chosen)) == r
 
 

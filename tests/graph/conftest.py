@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from rfc20 import EXAMPLE
+from rsets import EXAMPLE
 
 from simsched.formats.rset import ResourceSet
 from simsched.graph.cluster import Cluster

@@ -9,6 +9,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, multiple, rule
 from outlines import outline_cluster
+from rsets import units_of
 
 import simsched as ss
 from simsched.errors import ConfigError, FormatError
@@ -79,16 +80,6 @@ def shape_of(wants):
     slots, cores, gpus, whole, _ = wants
     content = f"[core={cores};gpu={gpus}]" if gpus else f"core={cores}"
     return f"slot={slots}/node/{content}" if whole else f"slot={slots}/{content}"
-
-
-def units_of(rset):
-    return {
-        (rank, kind, n)
-        for g in rset.groups
-        for rank in g.ranks
-        for kind, ids in g.children.items()
-        for n in ids
-    }
 
 
 #: slots, cores, gpus, whole nodes, fast nodes only

@@ -6,6 +6,7 @@ import random
 from collections import defaultdict
 
 import pytest
+from rsets import units_of
 
 import simsched as ss
 
@@ -150,13 +151,3 @@ def test_hundreds_of_matches_never_share_a_unit(policy, center):
     assert all(
         (free == matcher.index.pool_types[name].size).all() for name, free in matcher.available.free.items()
     )
-
-
-def units_of(rset):
-    return {
-        (rank, kind, unit)
-        for group in rset.groups
-        for rank in group.ranks
-        for kind, ids in group.children.items()
-        for unit in ids
-    }
