@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from simsched.errors import ConfigError
 from simsched.formats.study import StudyDocument, read_study_document, study_document
-from simsched.formats.text import load_document, read_text
+from simsched.simulate.config_file import read_document
 from simsched.study.axes import axis_of
 from simsched.study.sources import Finder
 from simsched.study.spec import SEED, Axis, Rule, Study, column, comparison
@@ -103,25 +103,12 @@ def _options(value: Any, finder: Finder) -> dict[str, Any]:
     place = finder.document.place(("config",))
     if isinstance(value, str):
         path = finder.find(value)
-        text = read_text(path)
-        value = _toml(text, str(path)) if path.suffix == ".toml" else load_document(text, str(path))
-        if not isinstance(value, dict):
-            raise ConfigError("not a configuration", where=str(path), expected="a table of keys")
-        place = str(path)
+        value, place = read_document(path), str(path)
     options = {key.replace("_", "-"): item for key, item in value.items()}
     if "seed" in options:
         raise ConfigError("seeds are a study's own", where=place, expected="seeds: a number or a list")
     finder.check_options(options, place)
     return options
-
-
-def _toml(text: str, where: str) -> Any:
-    import tomllib
-
-    try:
-        return tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise ConfigError(f"not TOML: {error}", where=where) from None
 
 
 def _measure(value: Mapping[str, Any], document: StudyDocument) -> Measure:
