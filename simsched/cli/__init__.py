@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 #: Verb → (module of this package, one line of help), in the order of ``simsched --help``.
 VERBS: dict[str, tuple[str, str]] = {
     "shape": ("requests", "expand an RFC 46 shape into jobspec resources"),
-    "validate": ("requests", "check jobspecs, shapes, constraints, R and JGF; every fault with its place"),
+    "validate": ("validation", "check jobspecs, shapes, constraints, R and JGF; every fault with its place"),
     "convert": ("requests", "turn one job format into another"),
     "feasible": ("matching", "could this request ever run on this cluster, and if not, why"),
     "match": ("matching", "what would these requests get, one R each"),
