@@ -198,7 +198,7 @@ def make_lublin(args: argparse.Namespace) -> int:
 def make_mix(args: argparse.Namespace) -> int:
     """Make a workload from the parts of a mix."""
     from simsched.formats.text import load_document, read_text
-    from simsched.workload.models import mix_from_dict
+    from simsched.workload.mix import mix_from_dict
 
     mix = mix_from_dict(load_document(read_text(args.spec), args.spec), args.spec)
     _write(_noted(mix.make(generator(args)), args), args)

@@ -308,7 +308,8 @@ def draw(source: Source, seed: int) -> Workload:
     """
     from simsched.formats.text import load_json
     from simsched.workload.mapping import JobMap
-    from simsched.workload.models import LublinWorkload, mix_from_dict
+    from simsched.workload.mix import mix_from_dict
+    from simsched.workload.models import LublinWorkload
 
     document = load_json(source.text or "", source.name)
     if "mix" in document:

@@ -8,7 +8,8 @@ import pytest
 from simsched.errors import ConfigError
 from simsched.workload.distribution import KINDS, Distribution
 from simsched.workload.lublin import BATCH, INTERACTIVE, MODELS, TYPELESS, _gamma_cdf
-from simsched.workload.models import LublinWorkload, Mix, Part, mix_from_dict
+from simsched.workload.mix import Mix, Part, mix_from_dict
+from simsched.workload.models import LublinWorkload
 from simsched.workload.transforms import offered_work
 from simsched.workload.tsafrir import HEAD, assign, estimates, shares
 
