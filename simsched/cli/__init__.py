@@ -60,6 +60,7 @@ READ = {
     "config": "--config",
     "outages": "--outages",
     "resume": "--resume",
+    "details": "--details",
     "left": "A",
     "right": "B",
     "file": "FILE",

@@ -13,6 +13,10 @@ if TYPE_CHECKING:
 
     from simsched.cli import Subparsers
     from simsched.simulate.forecast import Forecast
+    from simsched.workload.picture import Picture
+
+_OF_WORKLOADS = ("transform", "limit", "constrain", "strict")
+"""Arguments that have no meaning for a picture."""
 
 RULES = (*NAMES, "epilog", "failures", "outages", "config", "option")
 
@@ -22,20 +26,32 @@ def register(subparsers: Subparsers) -> None:
     forecast = subparsers.add_parser(
         "forecast",
         help="when would each waiting job start, as of a time",
-        description="Play a workload up to a time, and say when each job that waits then would start if what "
-        "runs and what waits before it took all the time that it asked for.  Instead of a cluster and a "
-        "workload a run directory may be given: then its inputs are played by its rules.",
+        description="Say when each job that waits would start if what runs and what waits before it took all "
+        "the time that it asked for.  What runs and waits comes from a queue picture (of our own layout, or "
+        "what `flux jobs -A --json` prints), from a workload that is played up to a time, or from a run "
+        "directory: then its inputs are played by its rules.",
     )
     forecast.add_argument(
         "cluster", metavar="CLUSTER|RUN", help="a cluster file, the name of a bundled one, or a run directory"
     )
     forecast.add_argument(
-        "workload", metavar="WORKLOAD", nargs="?", help="a workload file, or the name of a bundled one"
+        "workload",
+        metavar="PICTURE|WORKLOAD",
+        nargs="?",
+        help="a queue picture, a workload file, or the name of a bundled one",
     )
     forecast.add_argument(
-        "--at", metavar="T", help="the time: seconds or a duration (3d) from 0; needed without a snapshot"
+        "--at",
+        metavar="T",
+        help="the time: seconds or a duration (3d) from 0, or from the picture's time on (+2h); needed "
+        "without a picture or a snapshot",
     )
     forecast.add_argument("--resume", metavar="FILE", help="play from a snapshot instead of from the start")
+    forecast.add_argument(
+        "--details",
+        metavar="FILE",
+        help="of the jobs of a picture: JSON Lines of {id, R, jobspec}, what they hold and ask for",
+    )
     forecast.add_argument("--format", choices=("text", "json"), default="text")
     add_rules(forecast)
     add_reading(forecast)
@@ -48,12 +64,55 @@ def run_forecast(args: argparse.Namespace) -> int:
     from simsched.simulate.forecast import forecast_at
 
     options = checked_rules(args) if args.workload is not None else _rules_of_run(args)
+    picture = _picture(args)
+    if picture is not None:
+        return _run_live(args, picture, options)
+    if args.details is not None:
+        raise ConfigError("there is no picture", where="--details", expected="CLUSTER PICTURE")
     if args.at is None and args.resume is None:
-        raise ConfigError("no time was given", where="forecast", expected="--at T, or --resume FILE")
+        raise ConfigError(
+            "no time was given", where="forecast", expected="--at T, --resume FILE, or a queue picture"
+        )
     at = None if args.at is None else time_of(args.at, "--at")
     cluster, workload = read_inputs(args)
     at, found = forecast_at(cluster, workload, at, resume=args.resume, **options)
     print(_as_json(found) if args.format == "json" else _as_text(found, at))
+    return 0
+
+
+def _picture(args: argparse.Namespace) -> Picture | None:
+    """Return the picture that was given instead of a workload; what was opened is read once."""
+    from simsched.workload.load import resolve_workload
+    from simsched.workload.load_picture import load_picture
+    from simsched.workload.mapping import Reading
+    from simsched.workload.source import Source
+
+    path = resolve_workload(args.workload)
+    if args.as_ is not None or args.resume is not None or path.is_dir():
+        return None
+    source = Source.of(path)
+    reading = Reading(maps=args.map and tuple(args.map), procs_per_node=args.procs_per_node)
+    found = load_picture(source, reading, args.details)
+    if found is None and source.content is not None:
+        args.workload = source
+    return found
+
+
+def _run_live(args: argparse.Namespace, picture: Picture, options: dict[str, Any]) -> int:
+    """Print the forecasts of a picture."""
+    from simsched.errors import ConfigError
+    from simsched.graph.cluster import load_cluster
+    from simsched.simulate.live import live_at
+
+    said = next((name for name in _OF_WORKLOADS if getattr(args, name)), None)
+    if said is not None:
+        raise ConfigError("a picture is taken as it is", where=f"--{said}", expected="a workload")
+    at = None
+    if args.at is not None:
+        later = args.at.startswith("+")
+        at = time_of(args.at.removeprefix("+"), "--at") + (picture.time if later else 0)
+    at, found = live_at(load_cluster(args.cluster), picture, at, **options)
+    print(_as_json(found) if args.format == "json" else _as_text(found, at, dates=picture.epoch))
     return 0
 
 
@@ -134,15 +193,30 @@ def _as_json(found: list[Forecast]) -> str:
     return json.dumps(plain, indent=1, ensure_ascii=False)
 
 
-def _as_text(found: list[Forecast], at: float) -> str:
-    lines = [
-        f"{'JOB':>10} {'USER':>10} {'QUEUE':>10} {'PLACE':>5} {'SUBMIT':>12} {'START':>12} {'IN':>12} SHAPE"
-    ]
+def _as_text(found: list[Forecast], at: float, *, dates: bool = False) -> str:
+    """Return a table; times are seconds, or dates (UTC) where they count from the epoch."""
+    wide = 20 if dates else 12
+    told = any(job.reason for job in found)
+    shapes = max((len(job.shape) for job in found), default=0) if told else 0
+    head = f"{'JOB':>10} {'USER':>10} {'QUEUE':>10} {'PLACE':>5} {'SUBMIT':>{wide}} {'START':>{wide}} "
+    lines = [f"{head}{'IN':>12} {'SHAPE':<{shapes}}{' REASON' if told else ''}"]
     for job in found:
-        known = job.start != float("inf")
-        start, wait = (f"{job.start:.12g}", f"{job.start - at:.12g}s") if known else ("unknown", "")
-        lines.append(
-            f"{job.id:>10} {job.user or '-':>10} {job.queue or '-':>10} {job.place:>5} "
-            f"{job.submit:>12.12g} {start:>12} {wait:>12} {job.shape}"
+        start, wait = "unknown", ""
+        if job.start != float("inf"):
+            start, wait = _time(job.start, dates=dates), _wait(job.start - at, dates=dates)
+        line = (
+            f"{job.id:>10} {job.user or '-':>10} {job.queue or '-':>10} {job.place or '-':>5} "
+            f"{_time(job.submit, dates=dates):>{wide}} {start:>{wide}} {wait:>12} {job.shape:<{shapes}} "
         )
+        lines.append(f"{line}{job.reason or ''}".rstrip())
     return "\n".join(lines)
+
+
+def _time(seconds: float, *, dates: bool) -> str:
+    from datetime import UTC, datetime
+
+    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%SZ}" if dates else f"{seconds:.12g}"
+
+
+def _wait(seconds: float, *, dates: bool) -> str:
+    return f"{round(seconds) if dates else seconds:.12g}s"

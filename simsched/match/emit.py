@@ -169,12 +169,12 @@ def _loose(selection: Selection, index: Index) -> dict[str, str | int]:
         for i, bank in enumerate(draw.banks.tolist()):
             if pool.target[bank] < 0 or not pool.named:
                 mask = int(draw.masks[i]) if draw.masks is not None else -1
-                path = _path(index, pool.keys[bank][0])
+                path = path_of(index, pool.keys[bank][0])
                 found[path] = str(ids_of(pool, bank, mask)) if pool.named else units[i]
     return found
 
 
-def _path(index: Index, key: str) -> str:
+def path_of(index: Index, key: str) -> str:
     """Return the containment path of a vertex; its key where nothing contains it."""
     names, here = [pool_of(index.graph, key).name], parents(index.graph, key)
     if not here:

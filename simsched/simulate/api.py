@@ -131,8 +131,12 @@ def engine_of(
     allocations: bool = True,
     eventlog: bool = False,
     sink: BinaryIO | None = None,
+    counted: bool = True,
 ) -> tuple[Engine, Prepared, Workload]:
-    """Prepare the jobs, and put the engine together with what it needs for this configuration."""
+    """Prepare the jobs, and put the engine together with what it needs for this configuration.
+
+    Unless `counted`, every match is asked of the matcher, even where counts alone could decide.
+    """
     index = cluster.index
     admission = admit(workload.jobs, config.queues, index) if config.queues is not None else None
     if admission is not None:
@@ -140,14 +144,14 @@ def engine_of(
     jobs = workload.jobs
     conditions = Conditions(jobs, honour_think_times=config.think_times == "honour")
     closures = closures_of(config.outages, index)
-    counts_decide = all(outage.kind == FAILURE for outage in config.outages) and not config.epilog[1]
+    plain = all(outage.kind == FAILURE for outage in config.outages) and not config.epilog[1]
     prepared = prepare(
         jobs,
         index,
         config,
         admission=admission,
         dependent=conditions.conditional,
-        counts_decide=counts_decide,
+        counts_decide=counted and plain,
     )
     log = _log(workload, prepared, index, config, sink) if allocations else None
     events = EventLog([job.id for job in jobs]) if eventlog else None

@@ -1,8 +1,8 @@
 """When would each waiting job start, as of a time?  What ``squeue --start`` is asked for.
 
-The run is played up to that time.  Then every waiting job, in queue order, gets the earliest
-start that the requested durations of what runs and what waits before it allow: nobody ends
-early, nobody new comes.
+The run is played up to that time (`live` goes on from a picture of a real cluster instead).
+Then every waiting job, in queue order, gets the earliest start that the requested durations of
+what runs and what waits before it allow: nobody ends early, nobody new comes.
 """
 
 from __future__ import annotations
@@ -24,18 +24,26 @@ if TYPE_CHECKING:
     from simsched.workload.job import Workload
 
 
+NO_END = "waits for what has no known end"
+
+
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """One waiting job: its place in the queue (from 1), and its predicted start (inf: nobody knows)."""
+    """One waiting job: its place in the queue, and its predicted start (inf: nobody knows).
+
+    The first place is 1; a job that starts at this very instant, or is not in the queue, has none.
+    `reason` says why nobody knows when it starts.
+    """
 
     id: str
     user: str | None
     queue: str | None
-    place: int
+    place: int | None
     submit: float
     duration: float
     shape: str
     start: float
+    reason: str | None = None
 
 
 def forecast(cluster: Cluster, workload: Workload, at: float, **options: Any) -> list[Forecast]:
@@ -72,7 +80,36 @@ def forecast_at(
     if at is None:
         raise ConfigError("no time was given", expected="a time, or a snapshot")
     engine.run(until=at)
-    return at, [found for lane in engine.lanes for found in _lane(engine, lane, played, at)]
+    return at, forecast_queue(engine, played, at)
+
+
+def forecast_queue(engine: Engine, workload: Workload, at: float) -> list[Forecast]:
+    """Return the forecasts of all that wait for resources in an engine that came to the time `at`."""
+    return [found for lane in engine.lanes for found in _lane(engine, lane, workload, at)]
+
+
+def forecast_of(
+    engine: Engine,
+    workload: Workload,
+    number: int,
+    start: float,
+    *,
+    place: int | None = None,
+    reason: str | None = None,
+) -> Forecast:
+    """Return the forecast of one job by its number."""
+    job = workload.jobs[number]
+    return Forecast(
+        str(job.id),
+        job.user,
+        job.queue,
+        place,
+        job.submit,
+        engine.prepared.book.durations[number],
+        job.jobspec.to_shape(),
+        start,
+        reason,
+    )
 
 
 def _lane(engine: Engine, lane: Lane, workload: Workload, at: float) -> Iterator[Forecast]:
@@ -81,16 +118,8 @@ def _lane(engine: Engine, lane: Lane, workload: Workload, at: float) -> Iterator
     profile = profile_of(desk)
     for place, number in enumerate(lane.waiting, start=1):
         hole = profile.earliest(number)
-        if hole.start != float("inf"):
+        known = hole.start != float("inf")
+        if known:
             profile.book(number, hole)
-        job = workload.jobs[number]
-        yield Forecast(
-            str(job.id),
-            job.user,
-            job.queue,
-            place,
-            job.submit,
-            engine.prepared.book.durations[number],
-            job.jobspec.to_shape(),
-            hole.start,
-        )
+        reason = None if known else NO_END
+        yield forecast_of(engine, workload, number, hole.start, place=place, reason=reason)

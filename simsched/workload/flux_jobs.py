@@ -45,7 +45,7 @@ def read_flux_jobs(source: Source | str, reading: Reading | None = None) -> Work
     reading = reading or Reading(source="flux.json")
     gather = Gather(reading, "flux")
     text = source if isinstance(source, str) else source.text()
-    for where, job in _jobs_of(text, reading.source):
+    for where, job in jobs_of(text, reading.source):
         if gather.full:
             break
         try:
@@ -55,7 +55,8 @@ def read_flux_jobs(source: Source | str, reading: Reading | None = None) -> Work
     return gather.finish()
 
 
-def _jobs_of(text: str, source: str) -> Iterator[tuple[str, Any]]:
+def jobs_of(text: str, source: str) -> Iterator[tuple[str, Any]]:
+    """Yield (place, record) of each job in the whole document, one job, or a job a line."""
     from simsched.formats.text import decode_json_bulk, detect_kind
 
     if detect_kind(text) == "jsonl":
@@ -75,9 +76,9 @@ def _jobs_of(text: str, source: str) -> Iterator[tuple[str, Any]]:
 def _add(gather: Gather, where: str, job: Any) -> None:
     if not isinstance(job, dict) or not isinstance(job.get("id"), int | str) or isinstance(job["id"], bool):
         raise WorkloadError("not a job", expected="an object with an id")
-    numbers = {key: _number(job, key) for key in _NUMBERS}
-    counts = {key: _count(job, key) for key in _COUNTS}
-    texts = {key: _text(job, key) for key in _TEXTS}
+    numbers = {key: number_at(job, key) for key in _NUMBERS}
+    counts = {key: count_at(job, key) for key in _COUNTS}
+    texts = {key: text_at(job, key) for key in _TEXTS}
     result = texts["result"]
     end = numbers["t_cleanup"] or numbers["t_inactive"]
     reason = _unfinished(
@@ -95,7 +96,7 @@ def _add(gather: Gather, where: str, job: Any) -> None:
         numbers["t_run"],
         whole(round((end or start) - start, 6)),
         numbers["duration"] or None,
-        texts["username"] or _user_number(job),
+        texts["username"] or user_number(job),
         queue=texts["queue"],
         bank=texts["bank"] or texts["project"],
         name=texts["name"],
@@ -113,12 +114,14 @@ def _unfinished(start: float | None, end: float | None, result: str | None, *, a
     return why.RUNNING if end is None or active else None
 
 
-def _user_number(job: dict[str, Any]) -> str | None:
+def user_number(job: dict[str, Any]) -> str | None:
+    """Return the number of the user, where there is no name."""
     number = job.get("userid")
     return str(number) if isinstance(number, int) and not isinstance(number, bool) else None
 
 
-def _number(job: dict[str, Any], key: str) -> float | None:
+def number_at(job: dict[str, Any], key: str) -> float | None:
+    """Return seconds; None where the key is absent or empty, as Flux has it for what is unknown."""
     value = job.get(key)
     if value is None or value == "":
         return None
@@ -127,7 +130,8 @@ def _number(job: dict[str, Any], key: str) -> float | None:
     return whole(value)
 
 
-def _count(job: dict[str, Any], key: str) -> int | None:
+def count_at(job: dict[str, Any], key: str) -> int | None:
+    """Return a whole number; None as `number_at`."""
     value = job.get(key)
     if value is None or value == "":
         return None
@@ -136,7 +140,8 @@ def _count(job: dict[str, Any], key: str) -> int | None:
     return value
 
 
-def _text(job: dict[str, Any], key: str) -> str | None:
+def text_at(job: dict[str, Any], key: str) -> str | None:
+    """Return a text; None where there is none."""
     value = job.get(key)
     return value if isinstance(value, str) and value else None
 
@@ -297,7 +302,7 @@ def _add_folder(gather: Gather, number: str, found: _Documents | SimschedError) 
             None if jobspec.duration is None else whole(jobspec.duration),
             life.user,
             queue=jobspec.queue,
-            bank=_text(dict(jobspec.system), "bank"),
+            bank=text_at(dict(jobspec.system), "bank"),
             name=jobspec.name,
             procs=procs,
             nodes=nodes,

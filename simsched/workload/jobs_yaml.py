@@ -94,7 +94,7 @@ def _parts(document: Any, source: str) -> tuple[list[Any], dict[str, Any], str]:
         return document, {}, ""
     if not isinstance(document, dict) or not isinstance(document.get("jobs"), list):
         raise WorkloadError("not a list of jobs", where=source, expected="a list, or a mapping with 'jobs'")
-    _refuse_unknown(document, frozenset(("name", "defaults", "jobs", "description")), source)
+    refuse_unknown(document, frozenset(("name", "defaults", "jobs", "description")), source)
     defaults = document.get("defaults") or {}
     if not isinstance(defaults, dict):
         raise WorkloadError(
@@ -103,7 +103,8 @@ def _parts(document: Any, source: str) -> tuple[list[Any], dict[str, Any], str]:
     return document["jobs"], defaults, str(document.get("name") or "")
 
 
-def _refuse_unknown(entry: Mapping[str, Any], known: frozenset[str], place: str) -> None:
+def refuse_unknown(entry: Mapping[str, Any], known: frozenset[str], place: str) -> None:
+    """Raise WorkloadError for a key that is not known, with the one that was meant."""
     for key in entry:
         if key not in known:
             from difflib import get_close_matches
@@ -117,7 +118,7 @@ def _refuse_unknown(entry: Mapping[str, Any], known: frozenset[str], place: str)
 def _workload(
     entries: Iterable[tuple[str, Any]], defaults: dict[str, Any], reading: Reading, kind: str
 ) -> Workload:
-    maker = _Maker(reading.folder)
+    maker = Maker(reading.folder)
     drafts: list[tuple[str, Job, Any]] = []
     for place, entry in entries:
         if reading.limit is not None and len(drafts) >= reading.limit:
@@ -133,7 +134,7 @@ def _workload(
 
 
 @dataclass(slots=True)
-class _Maker:
+class Maker:
     """Turns entries into jobs; equal requests share one jobspec."""
 
     folder: Path | None
@@ -147,8 +148,8 @@ class _Maker:
         A limit in the entry counts before that of its jobspec, that before the default.
         """
         entry = {**_defaults_for(said, defaults), **said}
-        _refuse_unknown(entry, KEYS, place)
-        seconds = {key: _seconds(entry, key, place) for key in _SECONDS}
+        refuse_unknown(entry, KEYS, place)
+        seconds = {key: seconds_of(entry, key, place) for key in _SECONDS}
         counts = {key: _whole(entry, key, place) for key in _COUNTS}
         texts: dict[str, Any] = {key: _text(entry, key, place) for key in _TEXTS}
         jobspec = self._jobspec(entry, place)
@@ -270,7 +271,8 @@ def _command(value: Any) -> list[str] | None:
     raise WorkloadError(f"bad command {value!r}", expected="a text or a list of texts")
 
 
-def _seconds(entry: dict[str, Any], key: str, place: str) -> float | None:
+def seconds_of(entry: Mapping[str, Any], key: str, place: str) -> float | None:
+    """Return the RFC 23 duration at a key, whole where it is whole; None where there is none."""
     value = entry.get(key)
     if value is None:
         return None
