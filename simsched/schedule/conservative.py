@@ -48,12 +48,13 @@ class Reserving:
         """Return the queue up to the last job that the free units of now would hold.
 
         What lies behind it cannot start now, and its reservations move nobody.  When nothing
-        was released and only jobs at the end of the queue are new, nobody else can start.
+        was released, nothing runs beyond its expected end and only jobs at the end of the queue
+        are new, nobody else can start.
         """
         waiting = desk.waiting
         if not waiting.ranks:
             return []
-        settled = not desk.released and waiting.only_appended()
+        settled = not desk.released and waiting.only_appended() and not desk.plan.overrun(desk.now)
         if settled and not any(desk.could_start(job) for job in waiting.new_jobs()):
             return []
         jobs = waiting.jobs()
@@ -67,7 +68,7 @@ class Reserving:
             return False
         selection = hole.selection
         if selection is None or desk.plan.overrun(desk.now):
-            selection = desk.fit(job)
+            selection = profile.real(job)
         if selection is None:
             return False
         desk.start(job, selection, backfilled=backfilled)

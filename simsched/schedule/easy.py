@@ -106,9 +106,10 @@ class Easy:
                 counted.settle(desk)
             return counted
         shadow = _shadow(desk, job)
-        return (
-            NoReservation(job) if shadow is None else GraphReservation(job, shadow, extra=self.options.extra)
-        )
+        if shadow is None:
+            return NoReservation(job)
+        stays = self.options.refresh != "always"
+        return GraphReservation(job, shadow, extra=self.options.extra, stays=stays)
 
 
 def start_in_order(desk: Desk) -> bool:
@@ -263,14 +264,18 @@ class CountReservation:
 
 
 class GraphReservation:
-    """A reservation on the real graph: the shadow time, and what is available then."""
+    """A reservation on the real graph: the shadow time, and what is available then.
 
-    def __init__(self, job: int, shadow: Shadow, *, extra: bool) -> None:
+    One that `stays` keeps what candidates took of that, whenever they end.
+    """
+
+    def __init__(self, job: int, shadow: Shadow, *, extra: bool, stays: bool = False) -> None:
         self.job = job
         self.start = shadow.start
         self._then = shadow.available
         self._chosen = shadow.selection
         self._extra = extra
+        self._stays = stays
         self.unsettled = False
         self._left: Availability | None = None  # what the reservation leaves
         self._refused: set[int] = set()  # kinds of requests that are in the way
@@ -329,6 +334,8 @@ class GraphReservation:
 
     def _stands_beside(self, desk: Desk, selection: Selection) -> bool:
         """Note the candidate's claim at the shadow time if the first job still fits then."""
+        if self._stays and not _is_free(self._then, selection):
+            return False
         self._then.claim(selection)
         chosen = desk.seek_at(self.job, self._then, self.start)
         if chosen is None:
@@ -336,3 +343,8 @@ class GraphReservation:
             return False
         self._chosen = chosen
         return True
+
+
+def _is_free(state: Availability, selection: Selection) -> bool:
+    """Whether a state has free what a selection takes; it may have been selected on another."""
+    return all((state.free[draw.type][draw.banks] >= draw.units).all() for draw in selection.held)

@@ -48,6 +48,9 @@ class Profile(Protocol):
     def now(self, job: int) -> Hole:
         """Return a hole that begins now, or one that never begins."""
 
+    def real(self, job: int) -> Selection | None:
+        """Return what a job with a hole now may start on in fact, while another runs on beyond its end."""
+
     def book(self, job: int, hole: Hole) -> None:
         """Reserve the hole for the job, from its start to its requested end."""
 
@@ -68,11 +71,11 @@ class CountProfile:
     ([0, 10, 20, 25], [2, 0, 5, 8])
     """
 
-    __slots__ = ("_durations", "_units", "free", "times")
+    __slots__ = ("_durations", "_fit", "_units", "free", "times")
 
     def __init__(self, desk: Desk) -> None:
         plan, book = desk.plan, desk.book
-        self._units, self._durations = book.units, book.durations
+        self._units, self._durations, self._fit = book.units, book.durations, desk.fit
         ends, jobs = plan.ends()
         sums = list(accumulate(map(self._units.__getitem__, jobs), initial=desk.free_units()))
         past = bisect_right(ends, desk.now)  # an expected end that has passed counts as now
@@ -96,6 +99,10 @@ class CountProfile:
         """Return now if the job's units are free from now for its requested time."""
         at = self.find(self._units[job], self._durations[job], last=0)
         return Hole(NEVER if at is None else self.times[0], None)
+
+    def real(self, job: int) -> Selection | None:
+        """Return what is free now, wherever it is."""
+        return self._fit(job)
 
     def book(self, job: int, hole: Hole) -> None:
         """Reserve the job's units from the hole's start to its requested end."""
@@ -175,6 +182,12 @@ class GraphProfile:
         """Return a hole that begins now, or one that never begins."""
         return self._at(job, self._now) or Hole(NEVER, None)
 
+    def real(self, job: int) -> Selection | None:
+        """Return what the job may start on now: free in fact, and in nobody's way until its requested end."""
+        desk = self._desk
+        window = self._beside(desk.plan.available, self._now, self._now + desk.book.durations[job])
+        return desk.seek_at(job, window, self._now)
+
     def book(self, job: int, hole: Hole) -> None:
         """Reserve the hole for the job."""
         if hole.selection is not None:
@@ -201,9 +214,13 @@ class GraphProfile:
 
         Free units only shrink where a reservation begins.
         """
-        within = [b for b in self._bookings if (b.start < end and begin < b.end) or b.start == begin < b.end]
         if begin == self._now and not self._desk.plan.overrun(begin):
             state = self._desk.plan.available  # the units that this pass has given away are known by id
+        return self._beside(state, begin, end)
+
+    def _beside(self, state: Availability, begin: float, end: float) -> Availability:
+        """Return what the reservations leave of a state from `begin` to `end`."""
+        within = [b for b in self._bookings if (b.start < end and begin < b.end) or b.start == begin < b.end]
         if not within:
             return state
         keep = {type_: free.copy() for type_, free in state.free.items()}

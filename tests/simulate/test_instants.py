@@ -224,3 +224,37 @@ def test_a_reservation_of_zero_seconds_is_kept(policy, unit, drained):
         outages=drained,
     )
     assert starts(found) == {"A": 0, "B": 10, "C": 10}
+
+
+# --- what runs on beyond its expected end ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("policy", ["conservative", "hybrid"])
+def test_who_is_planned_where_another_runs_on_does_not_start_in_a_reservation(policy):
+    """J would fit on n1, where O ought to be done; n0 is free, but R will need it at 10."""
+    found = run(
+        machine(3, properties={"r": "0,2", "o": "1", "y": "2"}),
+        job("O", 0, "slot=1/node", 20, 2, constraint="o"),
+        job("Y", 0, "slot=1/node", 10, constraint="y"),
+        job("R", 1, "slot=2/node", 5, constraint="r"),
+        job("J", 3, "slot=1/node", 30),
+        policy=policy,
+        overrun="allow",
+    )
+    assert starts(found) == {"O": 0, "Y": 0, "R": 10, "J": 15}
+
+
+@pytest.mark.parametrize("policy", ["conservative", "hybrid"])
+def test_a_pass_plans_anew_once_an_expected_end_has_passed(policy):
+    """At 7, where X is turned away, B ought to be done: H is planned for now, and J fits beside it."""
+    found = run(
+        machine(4),
+        job("A", 0, "slot=2/core", 30, 2),
+        job("B", 0, "slot=1/core", 12, 6),
+        job("H", 1, "slot=3/core", 8),
+        job("J", 3, "slot=1/core", 15),
+        job("X", 7, "slot=9/core", 1),
+        policy=policy,
+        overrun="allow",
+    )
+    assert starts(found)["J"] == 7
