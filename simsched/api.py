@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from simsched.arguments import check, check_callable, check_path, wrong
 from simsched.report.tables import Run, load_run
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from pathlib import Path
 
     import pandas as pd
@@ -45,6 +46,7 @@ class SimulatedRun(Run):
         """
         from simsched.report.summary_file import write_summary
 
+        check_path("directory", directory)
         path = self.result.save(directory)
         write_summary(path)
         self.path = path
@@ -83,9 +85,20 @@ def simulate(
     from simsched.simulate.api import simulate as run_workload
     from simsched.workload.load import as_workload
 
+    _check_options(options)
     cluster, workload = as_cluster(cluster), as_workload(workload)
     result = run_workload(cluster, workload, queue_policy, match_policy, seed, **options)
     tables = Run.from_columns(result.jobs, result.timeline, result.meta)
     run = SimulatedRun(result, result.meta, name=f"{queue_policy} on {cluster.name}")
     run.__dict__.update(jobs=tables.jobs, timeline=tables.timeline)
     return run
+
+
+def _check_options(options: Mapping[str, Any]) -> None:
+    """Refuse options of the wrong type, of those that are no part of the configuration."""
+    for name in ("inputs", "snapshots"):
+        check(name, options.get(name), Mapping | None, "a mapping")
+    check_callable("progress", options.get("progress"))
+    stop = options.get("stop")
+    if stop is not None and not hasattr(stop, "is_set"):
+        raise wrong("stop", stop, "a threading.Event")

@@ -62,6 +62,11 @@ def resolve(kind: str, path_or_name: str | Path) -> Path:
     raise ConfigError(what, where=str(path_or_name), expected=f"a file, or a bundled name of {kind}: {names}")
 
 
+def is_folder(path: str | Path) -> bool:
+    """Return whether there is a folder of this name; names that no file can have are none."""
+    return _is_file(Path(path), folder=True)
+
+
 def _is_file(path: Path, *, folder: bool = False) -> bool:
     try:
         return path.is_dir() if folder else path.exists() and not path.is_dir()  # a pipe is a file as well

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from simsched.arguments import wrong
 from simsched.errors import FormatError, RequestError
 from simsched.formats.duration import parse_duration
 from simsched.formats.frozen import EMPTY, FrozenDict, freeze, thaw
@@ -83,6 +84,8 @@ class Jobspec:
             raise FormatError(f"{text!r} is no shape", expected="text such as slot=2/core")
         if queue is not None and (not isinstance(queue, str) or not queue):
             raise FormatError(f"{queue!r} is no name of a queue", where="queue", expected="text")
+        if name is not None and not isinstance(name, str):
+            raise wrong("name", name, "text")
         words = DEFAULT_COMMAND if command is None else tuple(command)
         resources, tasks, version = _from_shape(text, words or DEFAULT_COMMAND)
         system: dict[str, Any] = {"duration": _seconds(duration)}
@@ -271,5 +274,10 @@ def _constraint_json(constraint: str | Constraint | Mapping[str, Any]) -> Frozen
 def _dependencies_json(dependencies: Iterable[str | Dependency]) -> tuple[FrozenDict, ...]:
     from simsched.formats.dependency import Dependency
 
-    values = (Dependency.parse(item) if isinstance(item, str) else item for item in dependencies)
+    if isinstance(dependencies, str) or not isinstance(dependencies, Iterable):
+        raise wrong("dependencies", dependencies, "a list of texts such as after:17")
+    values = [Dependency.parse(item) if isinstance(item, str) else item for item in dependencies]
+    stranger = next((value for value in values if not isinstance(value, Dependency)), None)
+    if stranger is not None:
+        raise wrong("dependencies", stranger, "texts such as after:17")
     return tuple(freeze(value.to_json()) for value in values)

@@ -14,6 +14,7 @@ from itertools import pairwise
 from operator import and_, or_
 from typing import TYPE_CHECKING, Any
 
+from simsched.arguments import check, check_whole, wrong
 from simsched.errors import ClusterError
 from simsched.formats import rset_algebra as algebra
 from simsched.formats.hostlist import Hostlist
@@ -87,10 +88,14 @@ class ResourceSet:
 
         Raises ClusterError if two entries hold one rank or hosts and ranks differ in number.
         """
-        parsed = [
-            (_idset(ranks), {kind: _idset(ids) for kind, ids in children.items() if ids})
-            for ranks, children in entries
-        ]
+        check("hosts", hosts, Hostlist | str, "a hostlist")
+        try:
+            parsed = [
+                (_idset(ranks), {kind: _idset(ids) for kind, ids in children.items() if ids})
+                for ranks, children in entries
+            ]
+        except (TypeError, ValueError, AttributeError):
+            raise wrong("entries", entries, 'ranks and children, such as ("0-3", {"core": "0-7"})') from None
         cut = algebra.pieces(parsed)
         for before, after in pairwise(cut):
             if after.low <= before.high:
@@ -121,6 +126,7 @@ class ResourceSet:
 
     def host_of(self, rank: int) -> str:
         """The host of `rank`; ValueError if the set has no such rank."""
+        check_whole("rank", rank)
         return self.hosts[self.ranks.index(rank)]
 
     def ranks_of(self, host: str) -> Idset:
@@ -130,6 +136,7 @@ class ResourceSet:
 
     def children_of(self, rank: int) -> Children:
         """What `rank` holds; ValueError if the set has no such rank."""
+        check_whole("rank", rank)
         for group in self.groups:
             if rank in group.ranks:
                 return group.children
@@ -141,6 +148,7 @@ class ResourceSet:
         >>> ResourceSet.of([("0-1", {"gpu": "0-3"})], "n[1-2]").count("node")
         2
         """
+        check("kind", kind, str, "a type, such as core")
         total = sum(len(g.ranks) * len(g.children[kind]) for g in self.groups if kind in g.children)
         return sum(len(g.ranks) for g in self.groups) if kind == "node" and not total else total
 
@@ -192,6 +200,7 @@ class ResourceSet:
 
     def shard(self, ranks: Idset) -> ResourceSet:
         """The part of the set that is on `ranks`; ranks that the set does not have are left out."""
+        check("ranks", ranks, Idset, "an idset")
         cut = [(kept, group.children) for group in self.groups if (kept := group.ranks & ranks)]
         groups = algebra.grouped(algebra.pieces(cut))
         wanted = algebra.ranks_of(groups)
@@ -225,6 +234,7 @@ class ResourceSet:
 
     def remap(self, first: int = 0) -> ResourceSet:
         """The same set with its ranks renumbered from `first`, in order (``flux R remap``)."""
+        check_whole("first", first)
         ranks = self.ranks
         groups = [(self._renumbered(ranks, group.ranks, first), group.children) for group in self.groups]
         properties = {name: self._renumbered(ranks, r, first) for name, r in self.properties.items()}
@@ -242,6 +252,7 @@ class ResourceSet:
         self, other: ResourceSet, rule: Rule, having: Callable[[Idset, Idset], Idset]
     ) -> ResourceSet:
         """The result of `rule` on what each rank holds in both sets, of `having` on each property's ranks."""
+        check("other", other, ResourceSet, "a resource set")
         self._agree(other)
         mine = algebra.pieces((g.ranks, g.children) for g in self.groups)
         others = algebra.pieces((g.ranks, g.children) for g in other.groups)

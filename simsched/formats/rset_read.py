@@ -6,6 +6,7 @@ import math
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from simsched.arguments import check
 from simsched.errors import FormatError, LimitError
 from simsched.formats import rset_algebra as algebra
 from simsched.formats.hostlist import Hostlist
@@ -29,6 +30,8 @@ def read_rset(doc: Any, where: str | None = None) -> dict[str, Any]:
 
     Raises what `ResourceSet.from_dict` says, which is the public name of this.
     """
+    if where is not None:
+        check("where", where, str, "the name of the document")
     return _Reader(where).document(doc)
 
 

@@ -11,9 +11,11 @@ import json
 import math
 import re
 import sys
+from os import PathLike
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeAlias, TypeVar, overload
 
+from simsched.arguments import check
 from simsched.errors import FormatError, LimitError
 from simsched.formats.lexical import clip, format_path, line_and_column, parse_path, place
 from simsched.formats.positions import Positions, locate, walk_json
@@ -83,6 +85,7 @@ def read_bytes(path: str | os.PathLike[str], *, limit: int = MAX_TEXT) -> bytes:
     LimitError
         More than `limit` bytes, counted after decompression.
     """
+    check("path", path, str | PathLike, "the path of a file")
     name = str(path)
     try:
         if name == "-":

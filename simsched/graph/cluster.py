@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from simsched import bundled
-from simsched.errors import SimschedError
+from simsched.arguments import check, check_path
+from simsched.errors import ClusterError, SimschedError
 from simsched.graph.build_rset import from_rset
 from simsched.graph.read import read_graph
 
@@ -41,6 +42,9 @@ class Cluster:
         ClusterError
             if the set has no ranks.
         """
+        from simsched.formats.rset import ResourceSet
+
+        check("rset", rset, ResourceSet, "a resource set")
         return cls(from_rset(rset, name=name), name=name, source=source)
 
     @cached_property
@@ -65,10 +69,15 @@ class Cluster:
         return to_document(self.graph, form, dialect=dialect)
 
     def save(self, path: str | Path, form: str = "r", *, dialect: str = "fluxion") -> None:
-        """Write the cluster as JSON; errors as `to_dict`."""
+        """Write the cluster as JSON; errors as `to_dict`, and ClusterError where nothing can be written."""
         from simsched.graph.write import to_bytes
 
-        Path(path).write_bytes(to_bytes(self.graph, form, dialect=dialect))
+        check_path("path", path)
+        document = to_bytes(self.graph, form, dialect=dialect)
+        try:
+            Path(path).write_bytes(document)
+        except OSError as error:
+            raise ClusterError(f"cannot be written: {error.strerror}", where=str(path)) from None
 
     def __repr__(self) -> str:
         return f"<Cluster {self.name!r}: {len(self.graph)} vertices>"

@@ -9,10 +9,12 @@ RFC 31 constraint value.
 
 from __future__ import annotations
 
+from numbers import Integral
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import networkx as nx
 
+from simsched.arguments import check
 from simsched.errors import ClusterError, ConfigError
 from simsched.formats.hostlist import Hostlist
 from simsched.formats.idset import Idset
@@ -50,6 +52,7 @@ def targets_where(cluster: Cluster, where: Where) -> list[str]:
     ClusterError
         if it names a host or rank that is not there, or no target at all.
     """
+    check("cluster", cluster, Cluster, "a cluster, as load_cluster gives it")
     targets = execution_targets(cluster.graph)
     if isinstance(where, str):
         wanted = dict.fromkeys(Hostlist.parse(where).expand())
@@ -81,6 +84,7 @@ def set_status(cluster: Cluster, where: Where, status: str) -> Cluster:
     >>> [pool_of(set_status(small, "n[1-2]", "down").graph, key).status for key in ("n0", "n1")]
     ['up', 'down']
     """
+    check("status", status, str, " or ".join(STATUSES))
     if status not in STATUSES:
         raise ConfigError(f"unknown status {status!r}", expected=" or ".join(STATUSES))
     return _changed(cluster, where, lambda pool: pool.replace(status=status, extra=_without(pool, "status")))
@@ -98,6 +102,8 @@ def add_properties(cluster: Cluster, where: Where, *names: str) -> Cluster:
 
 def drop_properties(cluster: Cluster, where: Where, *names: str) -> Cluster:
     """Return the cluster without these properties on targets (and, by suffix, within them)."""
+    for name in names:
+        check("names", name, str, "the names of properties")
     edited = _changed(
         cluster,
         where,
@@ -118,8 +124,9 @@ def _without(pool: Pool, *keys: str) -> Any:
 
 
 def _changed(cluster: Cluster, where: Where, change: Callable[[Pool], Pool]) -> Cluster:
+    targets = targets_where(cluster, where)
     graph = cluster.graph
-    return _with_pools(cluster, ((key, change(pool_of(graph, key))) for key in targets_where(cluster, where)))
+    return _with_pools(cluster, ((key, change(pool_of(graph, key))) for key in targets))
 
 
 def _on_children(cluster: Cluster, where: Where, names: Sequence[str], *, add: bool) -> Cluster:
@@ -175,6 +182,7 @@ def add_nodes(cluster: Cluster, hosts: str, *, like: str) -> Cluster:
     ClusterError
         if `like` is no target, or a new host is there already.
     """
+    check("cluster", cluster, Cluster, "a cluster, as load_cluster gives it")
     names = Hostlist.parse(hosts).expand(MAX_ADDED)
     if not names:
         raise ClusterError("no hosts to add")
@@ -188,6 +196,7 @@ def scale_group(cluster: Cluster, where: Where, count: int) -> Cluster:
     of the group, and named on from the highest number.
     """
     group = targets_where(cluster, where)
+    check("count", count, Integral, "a whole number")
     if count < 0:
         raise ConfigError(f"a group of {count} targets", expected="0 or more")
     if count <= len(group):
@@ -209,8 +218,10 @@ def set_units(cluster: Cluster, where: Where, kind: str, count: int) -> Cluster:
     ClusterError
         if a target has no such vertex, or several.
     """
+    check("count", count, Integral, "a whole number")
     if not 1 <= count <= MAX_ADDED:
         raise ConfigError(f"{count:,} units of {kind}", expected=f"1 to {MAX_ADDED:,}")
+    check("cluster", cluster, Cluster, "a cluster, as load_cluster gives it")
     graph = cluster.graph
     ids = Idset.from_range(0, count - 1)
     changes = []

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import weakref
+from collections.abc import Mapping
 from copy import deepcopy
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from simsched.arguments import check, check_real, check_whole, wrong
 from simsched.errors import ConfigError, FormatError, SimschedError
 from simsched.formats.hostlist import Hostlist
 from simsched.formats.idset import Idset
@@ -28,7 +30,7 @@ from simsched.match.rules import find_rules
 from simsched.match.selection import Parts, Selection, split
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable
 
     from simsched.formats.jobspec import Jobspec
     from simsched.graph.cluster import Cluster
@@ -80,8 +82,7 @@ class Matcher:
         self.policy = find_policy(policy)
         self.rules = find_rules(rules)
         self.available = Availability(self.index)
-        if seed < 0:
-            raise ConfigError(f"seed is {seed}", expected="a whole number from 0 on")
+        check_whole("seed", seed)
         self._rng = np.random.default_rng(seed)
         self._claims: dict[int | str, Selection] = {}
         self._ends: dict[int | str, float] = {}
@@ -132,6 +133,8 @@ class Matcher:
             if the jobspec cannot mean anything on this cluster.
         """
         jobspec = as_jobspec(jobspec)
+        if starttime is not None:
+            check_real("starttime", starttime)
         request = self._compile(jobspec)
         try:
             selection = select(request, self.available, self.policy, self._rng)
@@ -152,10 +155,13 @@ class Matcher:
         other jobs is what queue policies do.)
         """
         jobspec = as_jobspec(jobspec)
+        check_real("now", now)
+        for id_, end in _ends_of(ends).items():
+            check_real(f"ends[{id_!r}]", end)
         found = self.match(jobspec, starttime=now)
         if not isinstance(found, Busy):
             return found
-        known = {**self._ends, **(ends or {})}
+        known = {**self._ends, **_ends_of(ends)}
         order = sorted((id_ for id_ in self._claims if id_ in known), key=lambda id_: (known[id_], str(id_)))
         request = self._compile(jobspec)
         start = self._earliest(request, order)
@@ -180,8 +186,7 @@ class Matcher:
         ConfigError
             if nothing is claimed under the id, or not on these ranks.
         """
-        if id_ not in self._claims:
-            raise ConfigError(f"nothing is allocated under id {id_}")
+        self._look_up(id_)
         self._settle()
         parts = self._parts(id_, part)
         self.available.release(parts.given)
@@ -230,8 +235,7 @@ class Matcher:
         ConfigError
             if nothing is.
         """
-        if id_ not in self._claims:
-            raise ConfigError(f"nothing is allocated under id {id_}")
+        self._look_up(id_)
         return to_rset(self._claims[id_], self.index)
 
     def copy(self) -> Matcher:
@@ -355,6 +359,11 @@ class Matcher:
             low, high = (low, middle) if fits is not None else (middle + 1, high)
         return low if low < len(order) else None
 
+    def _look_up(self, id_: int | str) -> None:
+        check("id_", id_, int | str, "the id of what is claimed")
+        if id_ not in self._claims:
+            raise ConfigError(f"nothing is allocated under id {id_}")
+
     def _parts(self, id_: int | str, part: ResourceSet | Idset | str | Iterable[int] | None) -> Parts:
         selection = self._claims[id_]
         if part is None:
@@ -455,7 +464,21 @@ def _undecided(error: SimschedError) -> Undecided:
 def _idset(ranks: Idset | str | Iterable[int]) -> Idset:
     if isinstance(ranks, Idset):
         return ranks
-    return Idset.parse(ranks) if isinstance(ranks, str) else Idset.from_ids(ranks)
+    if isinstance(ranks, str):
+        return Idset.parse(ranks)
+    try:
+        found = list(ranks)
+    except TypeError:
+        raise wrong("ranks", ranks, "an idset, or numbers") from None
+    for rank in found:
+        check_whole("ranks", rank)
+    return Idset.from_ids(found)
+
+
+def _ends_of(ends: Mapping[int | str, float] | None) -> Mapping[int | str, float]:
+    if ends is not None:
+        check("ends", ends, Mapping, "id → the time of its end")
+    return ends or {}
 
 
 def feasible(cluster: Cluster, jobspec: Jobspec, *, now: bool = False, policy: str = "first") -> Outcome:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
+from simsched.arguments import check
 from simsched.errors import ConfigError
 from simsched.match.locality import nearest_together
 from simsched.match.units import free_unit_ids, performance_classes
@@ -185,6 +186,7 @@ def find_policy(name: str | MatchPolicy) -> MatchPolicy:
     """
     if isinstance(name, MatchPolicy):
         return name
+    check("policy", name, str, "the name of a match policy")
     policy = POLICIES.get(name)
     if policy is not None:
         return policy

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from simsched.arguments import check
 from simsched.errors import ConfigError
 
 
@@ -50,6 +51,7 @@ def find_rules(name: str) -> MatchRules:
     ConfigError
         if there is none; the message lists those that exist.
     """
+    check("rules", name, str, f"one of {', '.join(RULES)}")
     try:
         return RULES[name]
     except KeyError:

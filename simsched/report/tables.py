@@ -7,6 +7,7 @@ nothing but its files is read.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,12 +15,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from simsched.arguments import check, check_path, check_real, wrong
 from simsched.errors import RunError
 from simsched.report.columns import JOBS, NODES, REQUIRED_JOBS, TIMELINE
 from simsched.report.frames import read_frame, shaped
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
 #: the newest layout of a run directory that this version reads
 RUN_FORMAT = 1
@@ -50,9 +52,10 @@ class Run:
         name: str | None = None,
     ) -> Run:
         """Make a run from columns in memory; missing columns become empty ones."""
+        check("meta", meta, Mapping, "a mapping, the content of run.json")
         run = cls(None, meta, name=name)
-        run.__dict__["jobs"] = shaped(pd.DataFrame(jobs), JOBS)
-        run.__dict__["timeline"] = shaped(pd.DataFrame(timeline), TIMELINE)
+        run.__dict__["jobs"] = shaped(_frame("jobs", jobs), JOBS)
+        run.__dict__["timeline"] = shaped(_frame("timeline", timeline), TIMELINE)
         return run
 
     def __repr__(self) -> str:
@@ -123,6 +126,8 @@ class Run:
         from simsched.report.metrics import trim
         from simsched.report.summary import summarise
 
+        check_real("warm_up", warm_up)
+        check_real("drain", drain)
         kept = trim(self.jobs, warm_up, drain)
         if kept.empty:
             raise RunError("no job was submitted between warm-up and drain", where=self.name)
@@ -214,6 +219,16 @@ def nodes_frame(columns: Mapping[str, Any]) -> pd.DataFrame:
     return frame.astype(dict.fromkeys(places, "category"))
 
 
+def _frame(name: str, columns: Mapping[str, Sequence[Any]] | pd.DataFrame) -> pd.DataFrame:
+    """Return columns as a frame; ConfigError for what are none."""
+    expected = "columns of one length by name, or a DataFrame"
+    check(name, columns, Mapping | pd.DataFrame, expected)
+    try:
+        return pd.DataFrame(columns)
+    except ValueError:
+        raise wrong(name, columns, expected) from None
+
+
 def load_run(directory: str | Path, *, name: str | None = None) -> Run:
     """Open a finished run directory.
 
@@ -224,6 +239,7 @@ def load_run(directory: str | Path, *, name: str | None = None) -> Run:
     """
     if not isinstance(directory, str | Path):
         raise RunError(f"{directory!r} is no path", expected="a run directory")
+    check_path("directory", directory)
     path = Path(directory)
     if not path.exists():
         raise RunError("there is no such run directory", where=str(path))

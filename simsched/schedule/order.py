@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from simsched.arguments import check
 from simsched.errors import ConfigError
 from simsched.schedule.fairshare import FairShare
 from simsched.schedule.ranking import Order
@@ -31,6 +32,7 @@ def job_order(name: str) -> JobOrder:
     >>> job_order("sjf").static
     True
     """
+    check("order", name, str, "the name of a job order")
     if name in ORDERS:
         return ORDERS[name]
     if name == "fairshare":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from simsched.arguments import check
 from simsched.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -63,6 +64,7 @@ def queue_policy(name: str, options: Mapping[str, Any] | None = None) -> QueuePo
     >>> type(queue_policy("easy", {"extra": False})).__name__
     'Easy'
     """
+    check("queue_policy", name, str, "the name of a queue policy")
     maker = POLICIES.get(name) or _installed(name)
     mine = dict(options or {})
     depth = mine.pop("queue_depth", None)

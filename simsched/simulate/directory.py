@@ -37,7 +37,7 @@ class RunDirectory:
 
     def __init__(self, directory: str | Path) -> None:
         self.path = Path(directory)
-        self._work = self.path.with_name(f".{self.path.name}.{os.getpid()}.writing")
+        self._work = self.path.parent / f".{self.path.name}.{os.getpid()}.writing"
         self._sink: BinaryIO | None = None
 
     def __enter__(self) -> Self:

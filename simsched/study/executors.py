@@ -11,6 +11,7 @@ from concurrent.futures.process import BrokenProcessPool, ProcessPoolExecutor
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from simsched.arguments import check
 from simsched.errors import ConfigError
 from simsched.study.workers import Workers, cores
 
@@ -52,6 +53,11 @@ def open_executor(
 def _opened(
     workers: int | None, scheduler: str | None, hpc: str | None, executor: Executor | None
 ) -> Workers:
+    if workers is not None:
+        check("workers", workers, int, "a whole number from 0 on")
+    for name, word in (("scheduler", scheduler), ("hpc", hpc)):
+        check(name, word, str | None, "text")
+    check("executor", executor, Executor | None, "a concurrent.futures.Executor")
     if sum(choice is not None for choice in (scheduler, hpc, executor)) > 1 or (workers and scheduler):
         raise ConfigError("more than one place to run", expected="one of workers, scheduler, hpc")
     if workers is not None and not 0 <= workers <= MAX_WORKERS:

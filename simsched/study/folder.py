@@ -22,6 +22,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from simsched.arguments import check_path
 from simsched.errors import RunError
 from simsched.study.run_task import same_task
 from simsched.study.task import Row, version
@@ -77,6 +78,7 @@ class StudyFolder:
     """The directory of one study."""
 
     def __init__(self, path: str | Path) -> None:
+        check_path("directory", path)
         self.path = Path(path)
 
     @property

@@ -6,6 +6,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from simsched.arguments import check_path
 from simsched.errors import ConfigError, RunError
 from simsched.study.folder import FAILURES, StudyFolder, read_json
 
@@ -154,4 +155,5 @@ def load_study_result(directory: str | Path) -> StudyResult:
     RunError
         If it is none, or of a newer layout.
     """
+    check_path("directory", directory)
     return StudyResult(Path(directory))

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from simsched.arguments import check, check_callable, check_path, check_whole, texts
 from simsched.errors import ConfigError
 from simsched.study.answer import SIZE, Answer, Seeds
 from simsched.study.cache import INPUTS
@@ -21,7 +23,7 @@ from simsched.study.task import MODEL, Measure, Source, Task
 from simsched.study.trials import CRITERIA, EVERY, Bench, Rule, check_seeds, seeded, wanted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator
     from concurrent.futures import Executor
 
     from simsched.graph.cluster import Cluster
@@ -33,6 +35,8 @@ SEEDS = 5
 #: how many times today's size a search goes to, unless told
 REACH = 16
 MAX_SIZE = 1_000_000
+#: the most probes beside the answer that may be asked for
+MAX_CHECKS = 1000
 #: what load is scaled by → the step of a workload
 BY = {"arrival": "load", "runtime": "runtime"}
 
@@ -170,10 +174,24 @@ def wish_of(
         check_number(name, given.get(name, 1.0))
     for name in ("warm_up", "drain"):
         given[name] = parse_duration(given.get(name, 0.0), where=name)
+    _check_given(given)
     given["options"] = {**given.get("options", {}), **rest}
-    given["transforms"] = tuple(given.get("transforms", ()))
+    given["transforms"] = texts("transforms", given.get("transforms", ()))
     given["runs"] = Path(given["runs"]) if given.get("runs") is not None else None
     return Ask(cluster=cluster, workload=workload, targets=targets, **given)
+
+
+def _check_given(given: Mapping[str, Any]) -> None:
+    """Refuse what is of the wrong type among the keywords that were given."""
+    check_whole("checks", given.get("checks", CHECKS), 0, MAX_CHECKS)
+    for name in ("options", "reading"):
+        check(name, given.get(name, {}), Mapping, "a mapping")
+    for name in ("by", "meet"):
+        check(name, given.get(name, ""), str, "text")
+    check("block", given.get("block"), str | int | float | None, "a duration such as 7d")
+    check_callable("progress", given.get("progress"))
+    if given.get("runs") is not None:
+        check_path("runs", given["runs"])
 
 
 def check_number(name: str, value: Any, *, whole: bool = False) -> None:

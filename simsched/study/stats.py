@@ -22,11 +22,12 @@ import math
 from dataclasses import dataclass
 from functools import lru_cache
 from statistics import NormalDist
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
+from simsched.arguments import check_real, check_whole, wrong
 from simsched.errors import ConfigError
 from simsched.report.compare import Interval
 
@@ -37,6 +38,7 @@ Floats = npt.NDArray[np.float64]
 
 CONFIDENCE = 0.95
 RESAMPLES = 10_000
+MAX_RESAMPLES = 1_000_000
 MIN_CONFIDENCE, MAX_CONFIDENCE = 0.5, 0.9999
 
 
@@ -110,7 +112,8 @@ def interval(
     (4.0, True)
     """
     check_confidence(confidence)
-    given = np.asarray(values, dtype=np.float64)
+    check_whole("resamples", resamples, 1, MAX_RESAMPLES)
+    given = _numbers("values", values)
     known = given[np.isfinite(given)]
     count = len(known)
     if count < 2:
@@ -123,7 +126,7 @@ def interval(
     if tail < count**-count:
         reach = student_quantile(confidence, count - 1) * float(known.std(ddof=1)) / math.sqrt(count)
         return Interval(mean, mean - reach, mean + reach)
-    rng = rng if rng is not None else np.random.default_rng(0)
+    rng = _generator(rng)
     draws = known[rng.integers(0, count, (resamples, count))].mean(axis=1)
     low, high = np.percentile(draws, [100 * tail, 100 * (1 - tail)])
     return Interval(mean, min(float(low), mean), max(float(high), mean))
@@ -146,7 +149,7 @@ def paired_difference(
     ConfigError
         if there are not as many values of b as of a.
     """
-    left, right = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
+    left, right = _numbers("a", a), _numbers("b", b)
     if left.shape != right.shape:
         raise ConfigError(f"{left.size} values against {right.size}", expected="one a seed of both")
     both = np.isfinite(left) & np.isfinite(right)
@@ -186,6 +189,25 @@ def prediction(values: Sequence[float] | Floats, confidence: float = CONFIDENCE)
     return Interval(mean, mean - reach, mean + reach)
 
 
+def _numbers(name: str, values: Any) -> Floats:
+    """Return a row of numbers; ConfigError for what is none."""
+    try:
+        found = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise wrong(name, values, "numbers") from None
+    if found.ndim != 1:
+        raise wrong(name, values, "numbers, one a seed")
+    return found
+
+
+def _generator(rng: Any) -> np.random.Generator:
+    if rng is None:
+        return np.random.default_rng(0)
+    if not isinstance(rng, np.random.Generator):
+        raise wrong("rng", rng, "a numpy.random.Generator")
+    return rng
+
+
 def check_confidence(confidence: float) -> None:
     """Refuse a confidence that is none.
 
@@ -194,6 +216,7 @@ def check_confidence(confidence: float) -> None:
     ConfigError
         outside 0.5 to 0.9999.
     """
+    check_real("confidence", confidence)
     if not MIN_CONFIDENCE <= confidence <= MAX_CONFIDENCE:
         raise ConfigError(
             f"a confidence of {confidence:g}", expected=f"{MIN_CONFIDENCE:g} to {MAX_CONFIDENCE:g}"

@@ -5,9 +5,11 @@ See docs/studies.md for what may be written; the schema is ``formats/schemas/stu
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from simsched.arguments import check, check_path
 from simsched.errors import ConfigError
 from simsched.formats.study import StudyDocument, read_study_document, study_document
 from simsched.simulate.config_file import read_document
@@ -15,9 +17,6 @@ from simsched.study.axes import axis_of
 from simsched.study.sources import Finder
 from simsched.study.spec import SEED, Axis, Rule, Study, column, comparison
 from simsched.study.task import KEEP, Measure, Task
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 KEPT = {
     "figures": (),
@@ -55,6 +54,8 @@ def study_from_dict(content: Mapping[str, Any], *, home: str | Path = ".") -> St
     ConfigError, FormatError
         As `load_study`, with the path of the fault.
     """
+    check("content", content, Mapping, "a mapping laid out like a study file")
+    check_path("home", home)
     return study_of(study_document(dict(content)), home=Path(home), name="study")
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from simsched.arguments import check, check_callable, check_whole
 from simsched.study.dataset import write_dataset, write_timings
 from simsched.study.execute import Done, Failed, run_tasks
 from simsched.study.executors import open_executor
 from simsched.study.folder import FAILURES, RECORD, STUDY_FORMAT, StudyFolder, write_json
 from simsched.study.result import StudyResult
+from simsched.study.spec import Study
 from simsched.study.task import FILE, version
 
 if TYPE_CHECKING:
@@ -17,7 +19,6 @@ if TYPE_CHECKING:
     from concurrent.futures import Executor
     from pathlib import Path
 
-    from simsched.study.spec import Study
     from simsched.study.task import Source, Task
     from simsched.study.workers import Workers
 
@@ -79,6 +80,9 @@ def sweep(
     ConfigError
         If the workers cannot be had, or the study leaves no run.
     """
+    check("study", study, Study, "a study, as load_study gives it")
+    check_whole("retries", retries)
+    check_callable("progress", progress)
     folder = StudyFolder(directory)
     folder.check(resume=resume)
     tasks = study.tasks

@@ -7,15 +7,17 @@ can cache by identity.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import msgspec
 
+from simsched.arguments import check, wrong
 from simsched.errors import WorkloadError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
     from simsched.formats.dependency import Dependency
     from simsched.formats.jobspec import Jobspec
@@ -131,7 +133,11 @@ class Workload:
 
     def with_jobs(self, jobs: Iterable[Job], note: str) -> Workload:
         """Return the same workload with other jobs, put in submit order, and a line of history."""
-        return replace(self, jobs=in_submit_order(jobs), history=(*self.history, note))
+        check("jobs", jobs, Iterable, "several jobs")
+        given = tuple(jobs)
+        if not all(isinstance(job, Job) for job in given):
+            raise wrong("jobs", jobs, "several jobs")
+        return replace(self, jobs=in_submit_order(given), history=(*self.history, note))
 
     def skip_table(self) -> list[tuple[str, int, str]]:
         """Return (reason, count, first places), most frequent first."""

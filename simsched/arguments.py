@@ -1,0 +1,91 @@
+"""Arguments of the Python interface: what is of the wrong type is refused, and named.
+
+The functions that users call begin with these; what they call among themselves is typed.
+"""
+
+from __future__ import annotations
+
+import math
+from numbers import Integral, Real
+from os import PathLike
+from typing import TYPE_CHECKING, Any
+
+from simsched.errors import ConfigError
+
+if TYPE_CHECKING:
+    from types import UnionType
+
+MOST = 2**63 - 1
+"""The largest whole number that is taken, unless a smaller one is said."""
+
+MAX_NAME = 255
+"""The most characters that a file's name has on the file systems of the day."""
+
+_WIDTH = 60
+
+
+def wrong(name: str, value: object, expected: str) -> ConfigError:
+    """Return the error for the value of an argument that cannot be used.
+
+    >>> print(wrong("limit", "x", "a whole number"))
+    limit is 'x' (expected a whole number)
+    """
+    text = repr(value) if not isinstance(value, int) or abs(value) <= MOST else "a huge number"
+    return ConfigError(
+        f"{name} is {text if len(text) <= _WIDTH else text[: _WIDTH - 3] + '...'}", expected=expected
+    )
+
+
+def check(name: str, value: object, kinds: type | UnionType, expected: str) -> None:
+    """Raise ConfigError unless the value is of one of these kinds.
+
+    >>> check("cluster", 5, str, "a cluster")
+    Traceback (most recent call last):
+    simsched.errors.ConfigError: cluster is 5 (expected a cluster)
+    """
+    if not isinstance(value, kinds):
+        raise wrong(name, value, expected)
+
+
+def check_path(name: str, value: object) -> None:
+    """Raise ConfigError unless the value can name a file."""
+    named = isinstance(value, str | PathLike) and str(value) and "\0" not in str(value)
+    if not named or max(map(len, str(value).split("/"))) > MAX_NAME:
+        raise wrong(name, value, "the path of a file or folder")
+
+
+def check_whole(name: str, value: Any, least: int = 0, most: int = MOST) -> None:
+    """Raise ConfigError unless the value is a whole number (NumPy's count, True does not) in the range.
+
+    >>> check_whole("procs_per_node", 1.5, 1)
+    Traceback (most recent call last):
+    simsched.errors.ConfigError: procs_per_node is 1.5 (expected a whole number from 1 on)
+    """
+    whole = isinstance(value, Integral) and not isinstance(value, bool)
+    if not whole or not least <= int(value) <= most:
+        raise wrong(name, value, f"a whole number from {least:,} {'on' if most == MOST else f'to {most:,}'}")
+
+
+def check_real(name: str, value: Any, least: float = -math.inf, most: float = math.inf) -> None:
+    """Raise ConfigError unless the value is a finite number in the range."""
+    known = isinstance(value, Real) and not isinstance(value, bool)
+    if not known or not math.isfinite(value) or not least <= value <= most:
+        span = f" from {least:g} on" if math.isfinite(least) else ""
+        raise wrong(name, value, f"a number{f' from {least:g} to {most:g}' if math.isfinite(most) else span}")
+
+
+def check_callable(name: str, value: object) -> None:
+    """Raise ConfigError unless the value can be called; None stands for no function."""
+    if value is not None and not callable(value):
+        raise wrong(name, value, "a function")
+
+
+def texts(name: str, value: Any) -> tuple[str, ...]:
+    """Return an iterable of texts as a tuple; ConfigError for anything else, a single text included."""
+    try:
+        found = () if isinstance(value, str | bytes) else tuple(value)
+    except TypeError:
+        raise wrong(name, value, "several texts") from None
+    if isinstance(value, str | bytes) or not all(isinstance(item, str) for item in found):
+        raise wrong(name, value, "several texts")
+    return found
