@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from simsched import bundled
+from simsched.arguments import check, check_callable, check_whole, texts
 from simsched.errors import ConfigError, SimschedError
 from simsched.workload.job import Workload
 from simsched.workload.mapping import JobMap, Reading
@@ -97,7 +99,8 @@ def load_workload(
     folder = path.is_dir()
     source = Source(path, path.name) if folder else Source.of(path)
     given = "standard input" if str(path_or_bundled) == "-" else str(path_or_bundled)
-    chosen = map if map is None or isinstance(map, str | JobMap) else tuple(map)
+    chosen = map if map is None or isinstance(map, str | JobMap) else texts("map", map)
+    _check_arguments(procs_per_node, limit, names)
     reading = Reading(
         source=source.name,
         name=source.stem,
@@ -109,8 +112,6 @@ def load_workload(
         constrain=_constrain(constrain),
         names=names,
     )
-    if limit is not None and (not isinstance(limit, int) or limit < 0):
-        raise ConfigError(f"the limit is {limit!r}", expected="a whole number of records from 0 on")
     reading.job_map()  # a bad map is refused before anything is read
     try:
         if folder:
@@ -123,6 +124,14 @@ def load_workload(
         raise _as_given(error, source.name, given) from error.__cause__
 
 
+def _check_arguments(procs_per_node: object, limit: object, names: object) -> None:
+    check_callable("names", names)
+    if procs_per_node is not None:
+        check("procs_per_node", procs_per_node, int, "a whole number from 1 on")
+    if limit is not None:
+        check_whole("limit", limit)
+
+
 def _as_given(error: SimschedError, name: str, given: str) -> SimschedError:
     """Return an error that calls the file as the user did; readers know its name alone."""
     where = error.where or ""
@@ -133,15 +142,13 @@ def _as_given(error: SimschedError, name: str, given: str) -> SimschedError:
 
 def resolve_workload(path: str | Path) -> Path:
     """Return the file or folder of jobs that a path or a bundled name stands for; errors as `resolve`."""
-    if isinstance(path, str | Path) and str(path) not in ("", "-") and Path(path).is_dir():
+    if isinstance(path, str | Path) and str(path) not in ("", "-") and bundled.is_folder(path):
         return Path(path)
-    from simsched.bundled import resolve
-
-    return resolve("workloads", path)
+    return bundled.resolve("workloads", path)
 
 
 def _constrain(words: Iterable[str]) -> frozenset[str]:
-    found = frozenset(words)
+    found = frozenset(texts("constrain", words))
     unknown = sorted(found - {"features", "partition"})
     if unknown:
         raise ConfigError(f"cannot constrain by {unknown[0]!r}", expected="features, partition")
@@ -149,6 +156,7 @@ def _constrain(words: Iterable[str]) -> frozenset[str]:
 
 
 def _insisted(kind: str) -> str:
+    check("as_", kind, str, f"one of {', '.join(READERS)}")
     if kind not in READERS:
         raise ConfigError(f"unknown workload format {kind!r}", expected=", ".join(READERS))
     return kind
