@@ -7,6 +7,8 @@ import re
 from simsched.errors import ClusterError
 
 MAX_NAME = 255
+"""The longest host name, in characters (POSIX)."""
+
 _NOT_IN_A_HOSTLIST = re.compile(r"[\[\],\s\x00-\x1f]")
 
 
