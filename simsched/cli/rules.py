@@ -119,9 +119,10 @@ def _options(args: argparse.Namespace) -> tuple[dict[str, Any], dict[str, Any]]:
 
 def _value(text: str) -> Any:
     """Read yes, no and whole numbers; anything else stays text."""
-    words = {"yes": True, "true": True, "no": False, "false": False}
-    if text in words:
-        return words[text]
+    from simsched.simulate.config_file import WORDS
+
+    if text in WORDS:
+        return WORDS[text]
     return int(text) if text.isascii() and text.isdigit() and len(text) < 19 else text
 
 

@@ -38,7 +38,7 @@ def _conservative() -> QueuePolicy:
 def _hybrid(depth: int = 8) -> QueuePolicy:
     from simsched.schedule.conservative import Reserving
 
-    if not isinstance(depth, int) or depth < 0:
+    if not isinstance(depth, int) or isinstance(depth, bool) or depth < 0:
         raise ConfigError(f"depth is {depth!r}", expected="a whole number from 0 on")
     return Reserving(depth)
 
@@ -93,7 +93,7 @@ def _known_options(name: str, maker: Callable[..., QueuePolicy], options: Mappin
         return
     for option in options:
         if option not in parameters:
-            expected = ", ".join([*parameters, "queue_depth"]) if parameters else "none but queue_depth"
+            expected = ", ".join([*parameters, "queue-depth"]) if parameters else "none but queue-depth"
             raise ConfigError(f"queue policy {name!r} has no option {option!r}", expected=expected)
 
 

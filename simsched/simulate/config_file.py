@@ -53,6 +53,7 @@ PLAIN = {
     "on-failure": "on_failure",
     "policy-options": "queue_options",
 }
+WORDS = {"yes": True, "true": True, "no": False, "false": False}
 OTHERS = ("epilog", "failures", "outages", "queues", "policy")
 
 
@@ -116,7 +117,7 @@ def _checked(name: str, value: Any, where: str) -> Any:
     kind: type = {"seed": int, "policy-options": dict}.get(name, str)
     if not isinstance(value, kind) or isinstance(value, bool):
         raise ConfigError(f"{value!r} is no value of {name}", where=where, expected=kind.__name__)
-    return {k.replace("-", "_"): v for k, v in value.items()} if isinstance(value, dict) else value
+    return policy_options(value) if isinstance(value, dict) else value
 
 
 def read_option(name: str, value: Any) -> Any:
@@ -137,9 +138,25 @@ def read_option(name: str, value: Any) -> Any:
         return _given_outages(value)
     if name == "epilog" and not (isinstance(value, tuple) and len(value) == 2):
         return parse_epilog(value, "epilog")
-    if name == "queue_options" and not isinstance(value, Mapping):
-        raise ConfigError(f"{value!r} are no options of a queue policy", expected="name → value")
+    if name == "queue_options":
+        return policy_options(value)
     return value
+
+
+def policy_options(value: Any) -> dict[str, Any]:
+    """Return the options of a queue policy: names are spelt with ``-`` or ``_``, yes and no are words, too.
+
+    Raises
+    ------
+    ConfigError
+        If they are no names and values.
+    """
+    if not isinstance(value, Mapping) or not all(isinstance(name, str) for name in value):
+        raise ConfigError(f"{value!r} are no options of a queue policy", expected="name → value")
+    return {
+        name.replace("-", "_"): WORDS.get(said, said) if isinstance(said, str) else said
+        for name, said in value.items()
+    }
 
 
 def _given_outages(value: Any) -> tuple[Outage, ...]:

@@ -33,6 +33,22 @@ def test_rules_as_a_file_has_them():
 
 
 @pytest.mark.parametrize(
+    ("given", "meant"),
+    [
+        ({"extra": "no"}, {"extra": False}),
+        ({"extra": "yes", "queue-depth": 3}, {"extra": True, "queue_depth": 3}),
+    ],
+)
+def test_options_of_a_policy_as_the_command_line_and_files_have_them(given, meant):
+    """One run, however its options are spelt; a file that says "no" is understood, too."""
+    from simsched.simulate.api import make_config
+    from simsched.simulate.config_file import from_document
+
+    assert make_config(queue_options=given) == make_config(queue_options=meant)
+    assert make_config(**from_document({"policy-options": given})) == make_config(queue_options=meant)
+
+
+@pytest.mark.parametrize(
     "call",
     [
         lambda: ss.simulate("tinny", "first-steps"),
@@ -55,6 +71,8 @@ def test_rules_as_a_file_has_them():
         *(
             lambda options=options: ss.simulate("tiny", "first-steps", **options)
             for options in (
+                {"queue_policy": "hybrid", "queue_options": {"depth": True}},
+                {"queue_options": {1: 2}},
                 {"until": "x"},
                 {"until": -1},
                 {"measure_from": "x"},
