@@ -6,18 +6,17 @@ JSON Lines, Job Objects.  What only some of these need is imported where it is u
 
 from __future__ import annotations
 
-import gc
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from simsched.errors import FormatError
+from simsched.formats.collector import collector_paused
 from simsched.formats.count import Count
 from simsched.formats.jobspec_value import Jobspec, as_jobspec, v1_misfit
 from simsched.formats.task import Task
 from simsched.formats.vertex import ResourceVertex
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from pathlib import Path
 
     from simsched.formats.faults import Fault
@@ -68,7 +67,7 @@ def jobspecs_of(text: str, where: str, *, warn: Callable[[FormatError], None] | 
         return [record.jobspec for record in job_objects(text, where, warn=warn)]
     if kind not in {"json", "jsonl", "yaml"}:
         raise FormatError("this is no jobspec", where=where, expected="YAML, JSON or Job Objects")
-    with _without_collector():
+    with collector_paused():
         jobs = _from_lines(text) if kind == "jsonl" else _from_documents(text, where)
     if jobs is None:
         from simsched.formats.validate import validate_text
@@ -115,15 +114,3 @@ def _from_documents(text: str, where: str) -> list[Jobspec] | None:
         return [Jobspec.from_dict(document) for document in flat]
     except FormatError:
         return None
-
-
-@contextmanager
-def _without_collector() -> Iterator[None]:
-    """Keep the cyclic collector from walking over values that cannot form cycles."""
-    was = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was:
-            gc.enable()

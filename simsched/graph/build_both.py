@@ -13,22 +13,14 @@ from typing import TYPE_CHECKING
 import networkx as nx
 
 from simsched.errors import ClusterError
+from simsched.formats.collector import collector_paused
 from simsched.formats.idset import Idset
+from simsched.graph.assemble import add_contained, add_vertices, new_graph, set_pool, settle
 from simsched.graph.build_jgf import fill, keep_odd_paths
 from simsched.graph.build_rset import RsetFrame, suffix_properties
 from simsched.graph.holdings import own_ids
 from simsched.graph.pool import Pool, numbered
-from simsched.graph.resource_graph import (
-    ResourceGraph,
-    add_contained,
-    add_vertices,
-    children_map,
-    collector_paused,
-    new_graph,
-    pool_of,
-    set_pool,
-    settle,
-)
+from simsched.graph.resource_graph import ResourceGraph, children_map, pool_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

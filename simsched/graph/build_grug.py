@@ -6,17 +6,11 @@ from collections import defaultdict
 from typing import TYPE_CHECKING
 
 from simsched.errors import ClusterError, LimitError
+from simsched.formats.collector import collector_paused
 from simsched.formats.grug import ASSOCIATE_BY_PATH_IN, MULTIPLY
+from simsched.graph.assemble import add_edge, add_vertices, finish, new_graph
 from simsched.graph.pool import numbered
-from simsched.graph.resource_graph import (
-    ResourceGraph,
-    add_edge,
-    add_vertices,
-    collector_paused,
-    finish,
-    new_graph,
-    pool_of,
-)
+from simsched.graph.resource_graph import ResourceGraph, pool_of
 
 if TYPE_CHECKING:
     from simsched.formats.grug import Grug, GrugEdge, GrugVertex

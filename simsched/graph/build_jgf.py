@@ -10,22 +10,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from simsched.errors import ClusterError, FormatError
+from simsched.formats.collector import collector_paused
 from simsched.formats.idset import Idset
 from simsched.formats.jgf_values import UNSET, OddEdge, OddVertex
+from simsched.graph.assemble import add_edges, add_vertices, finish, new_graph, set_pool
 from simsched.graph.pool import DOWN, DRAINED, NOTHING, OUTER, STATUSES, UP, Pool, check_pool, split_name
 from simsched.graph.resource_graph import (
     CONTAINMENT,
     CONTAINS,
     ResourceGraph,
-    add_edges,
-    add_vertices,
-    collector_paused,
     edge_rows,
-    finish,
-    new_graph,
     paths_by_subsystem,
     pool_of,
-    set_pool,
 )
 
 if TYPE_CHECKING:

@@ -6,22 +6,14 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from simsched.errors import ClusterError, LimitError, RequestError
+from simsched.formats.collector import collector_paused
 from simsched.formats.idset import Idset
 from simsched.formats.recipe import Dragonfly, FatTree
 from simsched.formats.units import convert
+from simsched.graph.assemble import add_contained, add_edge, add_tree, add_vertices, finish, new_graph
 from simsched.graph.build_rset import ROOT_KEY, suffix_properties
 from simsched.graph.pool import DOWN, DRAINED, NOTHING, Pool, numbered, split_name
-from simsched.graph.resource_graph import (
-    CONTAINS,
-    ResourceGraph,
-    add_contained,
-    add_edge,
-    add_tree,
-    add_vertices,
-    collector_paused,
-    finish,
-    new_graph,
-)
+from simsched.graph.resource_graph import CONTAINS, ResourceGraph
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

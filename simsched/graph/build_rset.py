@@ -6,16 +6,10 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from simsched.errors import ClusterError, LimitError
+from simsched.formats.collector import collector_paused
 from simsched.formats.lexical import has_control
+from simsched.graph.assemble import add_tree, add_vertices, finish_tree, new_graph
 from simsched.graph.pool import NOTHING, Pool, numbered, split_name
-from simsched.graph.resource_graph import (
-    ResourceGraph,
-    add_tree,
-    add_vertices,
-    collector_paused,
-    finish_tree,
-    new_graph,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -23,6 +17,7 @@ if TYPE_CHECKING:
     from simsched.formats.idset import Idset
     from simsched.formats.rset import ResourceSet
     from simsched.formats.rset_algebra import RankGroup
+    from simsched.graph.resource_graph import ResourceGraph
 
 ROOT_KEY = "cluster0"
 MAX_TARGETS = 1_000_000

@@ -6,18 +6,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from simsched.errors import ClusterError
+from simsched.formats.collector import collector_paused
 from simsched.formats.idset import Idset
 from simsched.formats.treepool import MEMORY_UNIT
+from simsched.graph.assemble import add_tree, add_vertices, finish_tree, new_graph
 from simsched.graph.build_rset import RsetFrame, suffix_properties
 from simsched.graph.pool import Pool, numbered
-from simsched.graph.resource_graph import (
-    ResourceGraph,
-    add_tree,
-    add_vertices,
-    collector_paused,
-    finish_tree,
-    new_graph,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -25,6 +19,7 @@ if TYPE_CHECKING:
     from simsched.formats.rset import ResourceSet
     from simsched.formats.rset_algebra import RankGroup
     from simsched.formats.treepool import Domain, TreePool
+    from simsched.graph.resource_graph import ResourceGraph
 
 
 def from_treepool(rset: ResourceSet, topology: TreePool, *, name: str = "cluster") -> ResourceGraph:

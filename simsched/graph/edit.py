@@ -16,21 +16,21 @@ import networkx as nx
 
 from simsched.arguments import check
 from simsched.errors import ClusterError, ConfigError
+from simsched.formats.collector import collector_paused
 from simsched.formats.hostlist import Hostlist
 from simsched.formats.idset import Idset
 from simsched.formats.rset_read import check_property
+from simsched.graph.assemble import settle
 from simsched.graph.cluster import Cluster
 from simsched.graph.pool import NOTHING, STATUSES, Pool, split_name
 from simsched.graph.resource_graph import (
     ResourceGraph,
     children,
-    collector_paused,
     dominated,
     dominating,
     edge_rows,
     execution_targets,
     pool_of,
-    settle,
     tables,
 )
 

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from simsched.formats import constraint as rfc31
+from simsched.formats.collector import collector_paused
 from simsched.formats.hostlist import HostEncoder
 from simsched.graph import resource_graph as rg
 from simsched.graph.compile import target_type_of, types_of, wide_spans
@@ -57,7 +58,7 @@ class Index:
     """
 
     def __init__(self, graph: ResourceGraph) -> None:
-        with rg.collector_paused():
+        with collector_paused():
             others = rg.subsystems(graph)[1:]
             tree = preorder(graph)
             self.graph = graph

@@ -7,16 +7,8 @@ from typing import TYPE_CHECKING
 import networkx as nx
 
 from simsched.errors import ClusterError
-from simsched.graph.resource_graph import (
-    ResourceGraph,
-    add_contained,
-    add_vertices,
-    containment_root,
-    finish,
-    new_graph,
-    parents,
-    pool_of,
-)
+from simsched.graph.assemble import add_contained, add_vertices, finish, new_graph
+from simsched.graph.resource_graph import ResourceGraph, containment_root, parents, pool_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

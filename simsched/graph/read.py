@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from simsched.errors import FormatError
+from simsched.formats.collector import collector_paused
 from simsched.formats.json_text import is_unicode
 from simsched.formats.text import load_json, load_yaml, read_bytes
 from simsched.formats.xml_encoding import decode_xml
-from simsched.graph.resource_graph import collector_paused
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

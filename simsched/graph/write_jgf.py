@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from simsched.errors import ConfigError
+from simsched.formats.collector import collector_paused
 from simsched.formats.jgf import Jgf
 from simsched.formats.jgf_values import (
     UNSET,
@@ -22,7 +23,6 @@ from simsched.graph.resource_graph import (
     CONTAINS,
     ResourceGraph,
     children_map,
-    collector_paused,
     edge_rows,
     execution_targets,
     paths_by_subsystem,

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from simsched.errors import ConfigError
-from simsched.graph.resource_graph import collector_paused
+from simsched.formats.collector import collector_paused
 from simsched.match.policy import find_policy
 from simsched.simulate.conditions import Conditions
 from simsched.simulate.config import RunConfig

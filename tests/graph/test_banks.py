@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from simsched.errors import ClusterError
 from simsched.formats.idset import Idset
+from simsched.graph import assemble
 from simsched.graph import resource_graph as rg
 from simsched.graph.index import Index
 from simsched.graph.pool import Pool
@@ -18,7 +19,7 @@ INNER = {"cluster", "rack", "node", "socket"}
 @st.composite
 def graphs(draw):
     """A random machine: vertices of all statuses, in an order that need not be preorder."""
-    graph = rg.new_graph("random")
+    graph = assemble.new_graph("random")
     places = [("c", False)]
     rows = [("c", Pool(type="cluster", name="c", basename="c"), None)]
     for number in range(draw(st.integers(1, 25))):
@@ -39,10 +40,10 @@ def graphs(draw):
         rows.append((f"v{number}", pool, above))
         if kind in INNER:
             places.append((f"v{number}", (within and number > 0) or kind == "node"))
-    rg.add_vertices(graph, [(key, pool) for key, pool, _ in rows])
+    assemble.add_vertices(graph, [(key, pool) for key, pool, _ in rows])
     edges = [(above, key) for key, _, above in rows if above is not None]
-    rg.add_contained(graph, draw(st.permutations(edges)))
-    return rg.finish(graph)
+    assemble.add_contained(graph, draw(st.permutations(edges)))
+    return assemble.finish(graph)
 
 
 def walked(graph, key, path=()):
@@ -92,15 +93,15 @@ def test_banks_hold_every_unit_once(graph):
 
 def machine(*pools):
     """One node that holds these pools of type `power` or `memory`."""
-    graph = rg.new_graph("units")
-    rg.add_vertices(graph, [("c", Pool(type="cluster", name="c", basename="c"))])
-    rg.add_tree(graph, [("n", Pool(type="node", name="n", basename="n"), "c")])
+    graph = assemble.new_graph("units")
+    assemble.add_vertices(graph, [("c", Pool(type="cluster", name="c", basename="c"))])
+    assemble.add_tree(graph, [("n", Pool(type="node", name="n", basename="n"), "c")])
     rows = [
         (f"p{number}", Pool(type=kind, name=f"p{number}", basename="p", size=size, unit=unit), "n")
         for number, (kind, size, unit) in enumerate(pools)
     ]
-    rg.add_tree(graph, rows)
-    return rg.finish(graph)
+    assemble.add_tree(graph, rows)
+    return assemble.finish(graph)
 
 
 @pytest.mark.parametrize(

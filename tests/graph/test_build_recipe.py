@@ -4,14 +4,7 @@ import pytest
 
 from simsched.errors import ClusterError, LimitError
 from simsched.graph.read import graph_from_document
-from simsched.graph.resource_graph import (
-    children,
-    execution_targets,
-    parents,
-    pool_of,
-    pools,
-    subsystems,
-)
+from simsched.graph.resource_graph import children, execution_targets, parents, pool_of, pools, subsystems
 
 
 def made(**recipe):

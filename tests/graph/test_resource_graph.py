@@ -6,16 +6,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simsched.errors import ClusterError
+from simsched.graph import assemble
 from simsched.graph import resource_graph as rg
 from simsched.graph.pool import numbered
 
 
 def built(edges, ranks=(), types=None):
     """A graph of the vertices that `edges` name; those called n… are nodes."""
-    graph = rg.new_graph("test")
+    graph = assemble.new_graph("test")
     names = list(dict.fromkeys(end for edge in edges for end in edge[:2]))
     types = types or {}
-    rg.add_vertices(
+    assemble.add_vertices(
         graph,
         [
             (
@@ -30,8 +31,8 @@ def built(edges, ranks=(), types=None):
         ],
     )
     for source, target, *rest in edges:
-        rg.add_edge(graph, source, target, *(rest or ["containment", "contains"]))
-    return rg.finish(graph)
+        assemble.add_edge(graph, source, target, *(rest or ["containment", "contains"]))
+    return assemble.finish(graph)
 
 
 def test_a_tree_has_a_root_paths_and_targets_in_preorder():
@@ -90,13 +91,13 @@ def test_two_targets_of_one_rank_are_refused():
 
 def test_an_empty_graph_an_unknown_end_and_a_key_twice_are_refused():
     with pytest.raises(ClusterError, match="empty"):
-        rg.finish(rg.new_graph("nothing"))
-    graph = rg.new_graph("g")
-    rg.add_vertices(graph, [("a", numbered("node"))])
+        assemble.finish(assemble.new_graph("nothing"))
+    graph = assemble.new_graph("g")
+    assemble.add_vertices(graph, [("a", numbered("node"))])
     with pytest.raises(ClusterError, match="no vertex has the id 'b'"):
-        rg.add_edge(graph, "a", "b", "containment", "contains")
+        assemble.add_edge(graph, "a", "b", "containment", "contains")
     with pytest.raises(ClusterError, match="vertex 'a': two vertices have this id"):
-        rg.add_vertices(graph, [("a", numbered("node"))])
+        assemble.add_vertices(graph, [("a", numbered("node"))])
 
 
 def test_other_subsystems_have_their_own_vertices_paths_and_reverse_edges():
@@ -133,10 +134,10 @@ def test_filling_networkx_tables_is_what_its_own_methods_do(parents, data):
     tree = [(keys[min(parent, n)], keys[n + 1]) for n, parent in enumerate(parents)]
     ends = st.sampled_from(keys)
     others = data.draw(st.lists(st.tuples(ends, ends, st.sampled_from(["a", "b"])), max_size=10, unique=True))
-    ours = rg.new_graph("g")
-    rg.add_vertices(ours, pools)
-    rg.add_contained(ours, tree)
-    rg.add_edges(ours, ((u, v, s, {"relationship": "serves"}) for u, v, s in others))
+    ours = assemble.new_graph("g")
+    assemble.add_vertices(ours, pools)
+    assemble.add_contained(ours, tree)
+    assemble.add_edges(ours, ((u, v, s, {"relationship": "serves"}) for u, v, s in others))
     theirs = nx.MultiDiGraph(name="g")
     for key, pool in pools:
         theirs.add_node(key, pool=pool)
@@ -159,14 +160,14 @@ def test_filling_networkx_tables_is_what_its_own_methods_do(parents, data):
     ],
 )
 def test_what_there_is_of_a_type_has_to_add_up(sizes, fits):
-    graph = rg.new_graph("g")
-    rg.add_vertices(graph, [("n", numbered("node"))])
-    rg.add_vertices(
+    graph = assemble.new_graph("g")
+    assemble.add_vertices(graph, [("n", numbered("node"))])
+    assemble.add_vertices(
         graph, [(f"m{i}", numbered("memory", i, size=s, unit=u)) for i, (s, u) in enumerate(sizes)]
     )
-    rg.add_contained(graph, [("n", f"m{i}") for i in range(len(sizes))])
+    assemble.add_contained(graph, [("n", f"m{i}") for i in range(len(sizes))])
     if fits:
-        rg.finish(graph)
+        assemble.finish(graph)
     else:
         with pytest.raises(ClusterError, match="of type 'memory' are too many to add up"):
-            rg.finish(graph)
+            assemble.finish(graph)

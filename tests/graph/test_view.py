@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simsched.errors import ConfigError, SimschedError
-from simsched.graph import resource_graph as rg
+from simsched.graph import assemble
 from simsched.graph.cluster import load_cluster
 from simsched.graph.fold import APART, SIBLINGS, fold
 from simsched.graph.picture import svg
@@ -143,12 +143,12 @@ def test_an_unknown_subsystem_has_no_tree(small):
 
 def test_containment_of_any_depth_is_shown_to_a_hundred_levels():
     """A line says where it goes on; whoever asks for more levels gets them."""
-    graph = rg.new_graph("deep")
-    rg.add_vertices(graph, [("0", numbered("cluster", 0))])
+    graph = assemble.new_graph("deep")
+    assemble.add_vertices(graph, [("0", numbered("cluster", 0))])
     levels = 3_000
-    rg.add_tree(graph, [(str(n), numbered("rack", n), str(n - 1)) for n in range(1, levels)])
-    rg.add_tree(graph, [("n", numbered("node", 0), str(levels - 1))])
-    deep = rg.finish(graph)
+    assemble.add_tree(graph, [(str(n), numbered("rack", n), str(n - 1)) for n in range(1, levels)])
+    assemble.add_tree(graph, [("n", numbered("node", 0), str(levels - 1))])
+    deep = assemble.finish(graph)
     lines = list(tree_lines(deep))
     assert (len(lines), lines[1], lines[100].strip()) == (102, "└─ rack  rack1", "└─ rack  rack100")
     assert lines[101].strip() == "└─ … more below rack100 at level 100: --depth N shows N levels"
