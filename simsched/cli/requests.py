@@ -132,10 +132,10 @@ def _resources(args: argparse.Namespace) -> list[tuple[ResourceVertex, ...]]:
 def _some(found: list[T], path: str) -> list[T]:
     """Return what was found in a file; `SimschedError` if that is nothing."""
     if not found:
-        where = "standard input" if path == "-" else path
-        raise FormatError(
-            "there is no request in it", where=where, expected="jobspecs, shapes or Job Objects"
-        )
+        from simsched.formats.text import name_of
+
+        expected = "jobspecs, shapes or Job Objects"
+        raise FormatError("there is no request in it", where=name_of(path), expected=expected)
     return found
 
 
@@ -178,10 +178,9 @@ def convert(args: argparse.Namespace) -> int:
     """Write the requests of a file in another form."""
     if args.to in {"rfc31", "rfc35"}:
         return _convert_constraint(args)
-    from simsched.formats.text import read_text
+    from simsched.formats.text import name_of, read_text
 
-    where = "standard input" if args.file == "-" else args.file
-    text = read_text(args.file)
+    text, where = read_text(args.file), name_of(args.file)
     if args.to in {"jobs", "jsonl"}:
         from simsched.cli.job_objects import workload_lines
 

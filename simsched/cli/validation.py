@@ -90,9 +90,10 @@ def _print_json(reports: list[Report]) -> None:
 def _report(path: str, kind: str, cluster: str | None) -> Report:
     """Judge one file, a fault of reading it included."""
     from simsched.formats.faults import Fault
+    from simsched.formats.text import name_of
     from simsched.formats.validate import Report
 
-    where = "standard input" if path == "-" else path
+    where = name_of(path)
     try:
         return _judge(path, where, kind, cluster)
     except (SimschedError, OSError, RecursionError, MemoryError) as error:

@@ -51,9 +51,9 @@ def load_jobspecs(path: str | Path, *, warn: Callable[[FormatError], None] | Non
     `warn` is told what Job Objects say under the awareness policy Warn and nobody here can do.
     Raises `FormatError`: the first fault of the file with its place, and how many more there are.
     """
-    from simsched.formats.text import read_text
+    from simsched.formats.text import name_of, read_text
 
-    return jobspecs_of(read_text(path), "standard input" if str(path) == "-" else str(path), warn=warn)
+    return jobspecs_of(read_text(path), name_of(path), warn=warn)
 
 
 def jobspecs_of(text: str, where: str, *, warn: Callable[[FormatError], None] | None = None) -> list[Jobspec]:
@@ -103,12 +103,9 @@ def _from_lines(text: str) -> list[Jobspec] | None:
 
 
 def _from_documents(text: str, where: str) -> list[Jobspec] | None:
-    from simsched.formats.text import load_document, load_yaml_all
+    from simsched.formats.text import load_documents
 
-    if text.lstrip("\ufeff \t\r\n")[:1] in {"{", "["}:
-        documents = [load_document(text, where)]
-    else:
-        documents = load_yaml_all(text, where)
+    documents = load_documents(text, where)
     flat = [d for document in documents for d in (document if isinstance(document, list) else [document])]
     try:
         return [Jobspec.from_dict(document) for document in flat]

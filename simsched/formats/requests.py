@@ -22,10 +22,9 @@ def load_resources(path: str | Path) -> list[tuple[ResourceVertex, ...]]:
     YAML or JSON, or shapes, one a line, or SSS Job Objects.  Raises `FormatError`.
     """
     from simsched.formats.sss import job_objects
-    from simsched.formats.text import detect_kind, read_text
+    from simsched.formats.text import detect_kind, name_of, read_text
 
-    text = read_text(path)
-    where = "standard input" if str(path) == "-" else str(path)
+    text, where = read_text(path), name_of(path)
     if is_xml(text):
         return [record.jobspec.resources for record in job_objects(text, where)]
     if looks_like_shapes(text) or detect_kind(text) == "text":
@@ -34,13 +33,12 @@ def load_resources(path: str | Path) -> list[tuple[ResourceVertex, ...]]:
 
 
 def _documents(text: str, where: str) -> list[Any]:
-    from simsched.formats.text import detect_kind, load_document, load_json_line, load_yaml_all
+    from simsched.formats.text import detect_kind, load_documents, load_json_line
 
-    kind = detect_kind(text)
-    if kind == "jsonl":
+    if detect_kind(text) == "jsonl":
         lines = enumerate(text.splitlines(), 1)
         return [load_json_line(line, where, i) for i, line in lines if line.strip()]
-    return [load_document(text, where)] if kind == "json" else load_yaml_all(text, where)
+    return load_documents(text, where)
 
 
 def _resources(document: Any, text: str, where: str, number: int) -> tuple[ResourceVertex, ...]:
@@ -64,9 +62,9 @@ def _resources(document: Any, text: str, where: str, number: int) -> tuple[Resou
 
 def load_requests(path: str | Path, **options: Any) -> list[Jobspec]:
     """Return the jobspecs of a file, as `requests_of` does with its text.  Raises `FormatError`."""
-    from simsched.formats.text import read_text
+    from simsched.formats.text import name_of, read_text
 
-    return requests_of(read_text(path), "standard input" if str(path) == "-" else str(path), **options)
+    return requests_of(read_text(path), name_of(path), **options)
 
 
 def requests_of(text: str, where: str, **options: Any) -> list[Jobspec]:

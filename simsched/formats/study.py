@@ -11,7 +11,7 @@ from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any
 
 from simsched.formats.faults import Fault, located, shown
-from simsched.formats.text import load_document, read_text
+from simsched.formats.text import load_document, name_of, read_text
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -57,8 +57,7 @@ def read_study_document(path: str | Path) -> StudyDocument:
     FormatError
         With line, column and path of what the schema does not allow.
     """
-    text = read_text(path)
-    where = "standard input" if str(path) == "-" else str(path)
+    text, where = read_text(path), name_of(path)
     return study_document(load_document(text, where), text, where)
 
 

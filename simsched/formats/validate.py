@@ -97,10 +97,9 @@ def validate_file(path: str | FilePath, kind: RequestKind = "auto") -> Report:
 
     Raises `FormatError` only where the file cannot be read at all.
     """
-    from simsched.formats.text import read_text
+    from simsched.formats.text import name_of, read_text
 
-    where = "standard input" if str(path) == "-" else str(path)
-    return validate_text(read_text(path), where, kind)
+    return validate_text(read_text(path), name_of(path), kind)
 
 
 def validate_text(text: str, where: str, kind: RequestKind = "auto") -> Report:
@@ -132,11 +131,10 @@ _V1: dict[str, bool | None] = {"v1": True, "auto": None, "jobspec": False}
 def _documents(text: str, where: str, kind: RequestKind) -> Report:
     """Judge YAML documents or one JSON document; each is a jobspec or a list of them."""
     from simsched.formats.bulk import Reader
-    from simsched.formats.text import load_document, load_yaml_all
+    from simsched.formats.text import load_documents
 
     try:
-        is_json = text.lstrip("\ufeff \t\r\n")[:1] in {"{", "["}
-        documents = [load_document(text, where)] if is_json else load_yaml_all(text, where)
+        documents = load_documents(text, where)
     except SimschedError as error:
         return Report(where, "jobspec", 0, (as_fault(error, where),))
     reader = Reader()

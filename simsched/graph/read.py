@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from simsched.errors import FormatError
 from simsched.formats.collector import collector_paused
 from simsched.formats.json_text import is_unicode
-from simsched.formats.text import load_json, load_yaml, read_bytes
+from simsched.formats.text import load_json, load_yaml, name_of, read_bytes
 from simsched.formats.xml_encoding import decode_xml
 
 if TYPE_CHECKING:
@@ -30,8 +30,7 @@ def read_graph(path: str | Path, *, name: str) -> ResourceGraph:
     FormatError, ClusterError
         if the file is of no known kind, or describes no possible cluster.
     """
-    where = "standard input" if str(path) == "-" else str(path)
-    return _from_box([read_bytes(path)], name, where)
+    return _from_box([read_bytes(path)], name, name_of(path))
 
 
 def graph_from_bytes(data: bytes, *, name: str = "cluster", where: str | None = None) -> ResourceGraph:

@@ -103,7 +103,7 @@ def test_a_gzip_bomb_stops_at_the_limit(tmp_path):
 
 
 def test_a_packed_text_may_not_stand_for_hundreds_of_times_its_size(tmp_path, monkeypatch):
-    monkeypatch.setattr("simsched.formats.text.PACKED_FREELY", 10**6)
+    monkeypatch.setattr("simsched.formats.files.PACKED_FREELY", 10**6)
     (tmp_path / "bomb").write_bytes(gzip.compress(b" " * 10**8))
     with pytest.raises(LimitError, match="bytes"):
         read_bytes(tmp_path / "bomb")
