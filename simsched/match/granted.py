@@ -378,6 +378,8 @@ class Grants:
 
 def _shared_types(request: Request) -> frozenset[str]:
     """Return the pool types of which a request claims units shared only, in nothing that is exclusive."""
+    if request.alone:
+        return frozenset()
     found: dict[str, bool] = {}
 
     def look(needs: Iterable[Any], *, covered: bool) -> None:

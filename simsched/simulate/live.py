@@ -100,8 +100,8 @@ class _Stage:
     def __init__(self, cluster: Cluster, picture: Picture, config: RunConfig) -> None:
         self._picture = picture
         index = cluster.index
-        found = held_by(picture.running, index)
         whole = find_policy(config.match_policy).whole_nodes
+        found = held_by(picture.running, index, whole=whole)
         common = common_request([waits.job.jobspec for waits in picture.waiting], index, whole=whole)
         runs = list(zip(picture.running, found, strict=True))
         jobs = [

@@ -27,19 +27,20 @@ if TYPE_CHECKING:
     from simsched.workload.picture import RunningJob
 
 
-def held_by(running: Sequence[RunningJob], index: Index) -> list[Selection]:
+def held_by(running: Sequence[RunningJob], index: Index, *, whole: bool = False) -> list[Selection]:
     """Return what each running job holds.
 
     Those whose R is known come first; of the others first those that have their nodes for
     themselves, then those on one node, whose number of cores says it all, then the rest.  Jobs that
-    clean up come last and get what is left.  Errors as `forecast_live`, with the job's place.
+    clean up come last and get what is left.  `whole` says that jobs get whole targets.  Errors as
+    `forecast_live`, with the job's place.
     """
     grants = Grants(index)
     found: dict[int, Selection] = {}
     for at in sorted(range(len(running)), key=lambda at: _rank(running[at], grants)):
         job = running[at]
         try:
-            found[at] = _held(job, grants, index)
+            found[at] = _held(job, grants, index, whole=whole)
         except SimschedError as error:
             raise error.at(f"{job.where} (job {job.job.id})") from None
     return [found[at] for at in range(len(running))]
@@ -57,11 +58,11 @@ def _rank(job: RunningJob, grants: Grants) -> tuple[bool, bool, int]:
     return job.cleaning, True, 0 if whole else len(targets)
 
 
-def _held(job: RunningJob, grants: Grants, index: Index) -> Selection:
+def _held(job: RunningJob, grants: Grants, index: Index, *, whole: bool) -> Selection:
     """Claim what one job holds: as R says, whole nodes, or so many cores of some."""
     name = str(job.job.id)
     if isinstance(job.holds, ResourceSet):
-        request = compile_request(job.job.jobspec, index) if job.asked else None
+        request = compile_request(job.job.jobspec, index, alone=whole) if job.asked else None
         return grants.exact(name, job.holds, request, rest=job.cleaning)
     targets = grants.targets_of(job.holds.ranks, job.holds.hosts)
     there, cores = grants.cores_on(targets), job.holds.cores
