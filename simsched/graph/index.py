@@ -28,15 +28,7 @@ from simsched.graph import resource_graph as rg
 from simsched.graph.compile import target_type_of, types_of, wide_spans
 from simsched.graph.kinds import BELOW, Bools, Ints
 from simsched.graph.preorder import preorder
-from simsched.graph.reach import (
-    Spans,
-    View,
-    fan_view,
-    interval_view,
-    listed_view,
-    merged,
-    ordinals_within,
-)
+from simsched.graph.reach import Spans, View, fan_view, interval_view, listed_view, merged, ordinals_within
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -1,0 +1,214 @@
+"""Edited graphs that share with the old one all that did not change: it is frozen, so that is safe.
+
+An edit costs a copy of the table of vertices and not of the graph.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import networkx as nx
+
+from simsched.errors import ClusterError
+from simsched.formats.collector import collector_paused
+from simsched.graph.assemble import settle
+from simsched.graph.cluster import Cluster
+from simsched.graph.pool import NOTHING, Pool, split_name
+from simsched.graph.resource_graph import (
+    ResourceGraph,
+    children,
+    dominated,
+    dominating,
+    edge_rows,
+    execution_targets,
+    pool_of,
+    tables,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+
+def with_pools(cluster: Cluster, changes: Iterable[tuple[str, Pool]]) -> Cluster:
+    """Return the cluster with other pools at some vertices."""
+    nodes, after, before = tables(cluster.graph)
+    nodes = {**nodes, **{key: {"pool": pool} for key, pool in changes}}
+    return _cluster(cluster, _shared(cluster.graph, nodes, after, before))
+
+
+def without_targets(cluster: Cluster, targets: Sequence[str]) -> Cluster:
+    """Return the cluster without targets and all that belongs to them alone."""
+    graph = cluster.graph
+    gone = _belonging(graph, targets)
+    nodes, after, before = tables(graph)
+    with collector_paused():
+        return _cluster(
+            cluster,
+            _shared(
+                graph,
+                {key: value for key, value in nodes.items() if key not in gone},
+                _pruned(after, gone),
+                _pruned(before, gone),
+                settled=False,
+            ),
+        )
+
+
+def _pruned(table: dict[str, Any], gone: set[str]) -> dict[str, Any]:
+    """Return a table of neighbours without some vertices; rows that name none of them are shared."""
+    return {
+        key: row
+        if gone.isdisjoint(row)
+        else {neighbour: keys for neighbour, keys in row.items() if neighbour not in gone}
+        for key, row in table.items()
+        if key not in gone
+    }
+
+
+def with_copies(cluster: Cluster, names: Sequence[str], *models: str) -> Cluster:
+    """Return the cluster with copies of the models, in turn, under new names."""
+    graph = cluster.graph
+    taken = {pool_of(graph, key).name for key in execution_targets(graph)}
+    for name in names:
+        if name in taken:
+            raise ClusterError(f"there is a target called {name!r} already")
+        taken.add(name)
+    nodes, after, before = (dict(table) for table in tables(graph))
+    keys = _Keys(graph)
+    rank = max(int(pool_of(graph, key).rank or 0) for key in execution_targets(graph)) + 1
+    parts = {model: _belonging(graph, [model]) for model in models}
+    edges = _edges_by_part(graph, parts)
+    fresh: set[int] = set()
+    with collector_paused():
+        for turn, name in enumerate(names):
+            model = models[turn % len(models)]
+            renamed = keys.of(model, name, parts[model])
+            for old, new in renamed.items():
+                pool = _copied(pool_of(graph, old))
+                if old == model:
+                    basename, number = split_name(name)
+                    pool = pool.replace(name=name, basename=basename, id=number, rank=rank + turn)
+                elif pool.rank is not None:
+                    pool = pool.replace(rank=rank + turn)
+                nodes[new], after[new], before[new] = {"pool": pool}, {}, {}
+            for source, target, subsystem, data in edges[model]:
+                ends = renamed.get(source, source), renamed.get(target, target)
+                _join((after, before), fresh, ends, {subsystem: dict(data)})
+        return _cluster(cluster, _shared(graph, nodes, after, before, settled=False))
+
+
+def _copied(pool: Pool) -> Pool:
+    """Return the pool without what is true of one vertex alone."""
+    return pool.replace(uuid="", extra=extra_without(pool, "uniq_id", "paths", "uuid", "id"))
+
+
+def extra_without(pool: Pool, *keys: str) -> Any:
+    """Return the pool's unknown keys but for some that told how a changed value was written."""
+    if pool.extra.keys().isdisjoint(keys):
+        return pool.extra
+    return {key: value for key, value in pool.extra.items() if key not in keys} or NOTHING
+
+
+def _edges_by_part(graph: ResourceGraph, parts: dict[str, set[str]]) -> dict[str, list[Any]]:
+    owner: dict[str, str] = {key: model for model, part in parts.items() for key in part}
+    found: dict[str, list[Any]] = {model: [] for model in parts}
+    for row in edge_rows(graph):
+        owners = {owner[end] for end in row[:2] if end in owner}
+        for model in owners:
+            found[model].append(row)
+    return found
+
+
+def _join(
+    both: tuple[dict[str, Any], dict[str, Any]], fresh: set[int], ends: tuple[str, str], edge: dict[str, Any]
+) -> None:
+    """Add an edge to tables whose rows may still be shared with the old graph."""
+    (after, before), (source, target) = both, ends
+    for table, key in ((after, source), (before, target)):
+        if id(table[key]) not in fresh:
+            table[key] = dict(table[key])
+            fresh.add(id(table[key]))
+    after[source][target] = before[target][source] = {**after[source].get(target, {}), **edge}
+
+
+class _Keys:
+    """Keys for copies: numbers where all keys are numbers (JGF), else by the new name."""
+
+    def __init__(self, graph: ResourceGraph) -> None:
+        self.graph = graph
+        self.numeric = all(key.isascii() and key.isdigit() for key in graph)
+        self._next = max((int(key) for key in graph), default=0) + 1 if self.numeric else 0
+
+    def of(self, model: str, name: str, part: set[str]) -> dict[str, str]:
+        """Return old key → new key for a model and what belongs to it, in graph order."""
+        ordered = list(self._ordered(model, part))
+        if self.numeric:
+            renamed = {key: str(self._next + turn) for turn, key in enumerate(ordered)}
+            self._next += len(ordered)
+            return renamed
+        return {key: self._by_name(key, model, name) for key in ordered}
+
+    def _ordered(self, model: str, part: set[str]) -> Iterator[str]:
+        within = [model, *inside(self.graph, [model])]
+        yield from within
+        yield from sorted(part.difference(within))
+
+    def _by_name(self, key: str, model: str, name: str) -> str:
+        if key == model:
+            new = f"{model.rpartition('/')[0]}/{name}" if "/" in model else name
+        elif key.startswith(f"{model}/"):
+            new = (
+                f"{model.rpartition('/')[0]}/{name}{key[len(model) :]}"
+                if "/" in model
+                else name + key[len(model) :]
+            )
+        else:
+            new = f"{name}/{key}"
+        if new in self.graph:
+            raise ClusterError(f"there is a vertex with the key {new!r} already")
+        return new
+
+
+def inside(graph: ResourceGraph, targets: Iterable[str]) -> Iterator[str]:
+    """Yield what lies within the targets."""
+    layer = [child for key in targets for child in children(graph, key)]
+    while layer:
+        yield from layer
+        layer = [child for key in layer for child in children(graph, key)]
+
+
+def _belonging(graph: ResourceGraph, targets: Sequence[str]) -> set[str]:
+    """Return targets, what lies in them, and what of other subsystems serves nothing else."""
+    found = {*targets, *inside(graph, targets)}
+    layer = list(found)
+    while layer:
+        layer = [
+            vertex
+            for vertex in dict.fromkeys(child for key in layer for child in dominated(graph, key))
+            if vertex not in found and found.issuperset(dominating(graph, vertex))
+        ]
+        found.update(layer)
+    return found
+
+
+def _shared(
+    graph: ResourceGraph,
+    nodes: dict[str, Any],
+    after: dict[str, Any],
+    before: dict[str, Any],
+    *,
+    settled: bool = True,
+) -> ResourceGraph:
+    """Return a frozen graph made of these tables, which may be shared with another frozen graph."""
+    edited: ResourceGraph = nx.MultiDiGraph()
+    edited.graph.update(graph.graph)
+    inner: Any = edited
+    inner._node, inner._adj, inner._pred = nodes, after, before
+    if not settled:
+        edited.graph.pop("edge_order", None)
+        settle(edited)
+    return nx.freeze(edited)  # type: ignore[no-any-return,unused-ignore]
+
+
+def _cluster(cluster: Cluster, graph: ResourceGraph) -> Cluster:
+    return Cluster(graph, name=cluster.name, source=cluster.source)
