@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from simsched.errors import RequestError
 from simsched.formats.constraint import And, Constraint, Hosts, Not, Or, Properties
 from simsched.formats.sss.records import CONDITIONS
-from simsched.formats.sss.request import UNITS
+from simsched.formats.sss.scope import UNITS
 from simsched.formats.sss.tree import Element
 
 if TYPE_CHECKING:

@@ -1,0 +1,167 @@
+"""What one scope of a Job Object (a job, a task group, a task) asks for, topic by topic."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from functools import partial
+from typing import TYPE_CHECKING
+
+from simsched.errors import FormatError
+from simsched.formats.constraint import ANY, Constraint
+from simsched.formats.lexical import place
+from simsched.formats.sss import names
+from simsched.formats.sss.condition import Junction, Tree, by_topic, expression, leaves, number_set
+from simsched.formats.sss.constraints import Names, UnexpandedError, constraint_of
+from simsched.formats.sss.document import report
+from simsched.formats.sss.layout import count_of
+from simsched.formats.vertex import ResourceVertex
+
+if TYPE_CHECKING:
+    from simsched.formats.idset import Idset
+    from simsched.formats.sss.tree import Element
+
+_SCALE: dict[str, int] = {unit: 1024**power for power, unit in enumerate(names.VALUES["units"])}
+UNITS = dict(
+    zip(names.VALUES["units"], ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB", "ZiB", "YiB"), strict=False)
+)
+
+
+class ScopeReader:
+    """Reads what one job, task group or task says, topic by topic; nothing of how scopes are combined.
+
+    It knows the file and the cluster's names, and collects warnings.
+    """
+
+    def __init__(
+        self,
+        where: str | None,
+        cluster: Names | None,
+        warnings: list[FormatError],
+        unexpanded: list[FormatError] | None = None,
+    ) -> None:
+        self.where = where
+        self.cluster = cluster
+        self.warnings = warnings
+        self.unexpanded = unexpanded
+
+    def unsupported(self, element: Element, message: str, expected: str | None = None) -> None:
+        """Something that cannot be done: an error, a warning or nothing, by its awareness policy."""
+        error = report(element, message, self.where, self.warnings, expected)
+        if error:
+            raise error
+
+    def at(self, element: Element, error: FormatError) -> FormatError:
+        """The error at the element's place."""
+        spot = place(self.where, element.line, element.column)
+        return type(error)(error.message, where=spot, expected=error.expected)
+
+    def topics(self, scope: Element) -> dict[str, Tree]:
+        """What a job, task group or task asks for, by topic; what was delivered is left out."""
+        blocks = [[child for child in part.children if _is_request(child)] for part in _blocks(scope)]
+        for element in (element for block in blocks for element in block):
+            self.refuse(element)
+        found = (expression(block, self.where) for block in blocks)
+        parts = tuple(tree for tree in found if tree is not None)
+        tree = Junction(True, parts) if len(parts) > 1 else parts[0] if parts else None
+        return by_topic(
+            tree,
+            lambda e: self.unsupported(
+                e,
+                f"alternatives of {e.name} and something else cannot be tied together",
+                "conj within one topic",
+            ),
+        )
+
+    def refuse(self, element: Element) -> None:
+        """Report what a requested property says and nobody here can do."""
+        known = names.JOB_PROPERTIES[element.name]
+        if known.use == "refused":
+            self.unsupported(element, f"{element.name}: {known.to}")
+        if element.attribute("context") == "Configured":
+            self.unsupported(element, "context Configured: only what is available is matched")
+        op = element.attribute("op") or "EQ"
+        numeric = known.kind != "String"
+        if (numeric and op == "Match") or (not numeric and op not in ("EQ", "NE", "Match")):
+            self.unsupported(element, f"op {op} has no meaning for {element.name}")
+
+    def numbers(self, topics: dict[str, Tree], name: str) -> Idset | None:
+        """The acceptable numbers of a count, None if it is not asked for; FormatError if there are none."""
+        tree = topics.get(name)
+        if tree is None:
+            return None
+        found = number_set(tree, lambda e: Fraction(e.text.strip()))
+        if not found:
+            first = next(leaves(tree))
+            raise self.at(
+                first, FormatError(f"no number of {name} satisfies what is asked", expected="1 or more")
+            )
+        return found
+
+    def pools(self, topics: dict[str, Tree]) -> tuple[ResourceVertex, ...]:
+        """Memory, disk and swap of one task, each in the smallest unit that its request uses."""
+        result = []
+        for name in names.SIZES:
+            if (tree := topics.get(name)) is None:
+                continue
+            unit = min((_unit(e) for e in leaves(tree)), key=_SCALE.__getitem__)
+            found = number_set(tree, partial(_amount, unit=unit))
+            if found:
+                result.append(ResourceVertex(name.lower(), count_of(found), unit=UNITS[unit]))
+        return tuple(result)
+
+    def extras(self, topics: dict[str, Tree], copies: int) -> tuple[ResourceVertex, ...]:
+        """Resource elements as top-level vertices: the name is the type, the type an id of that type."""
+        result = []
+        for tree in topics.values():
+            element = next(leaves(tree))
+            if element.name != "Resource":
+                continue
+            found = number_set(tree, lambda e: Fraction(e.text.strip()) * copies)
+            if found:
+                kind = element.attribute("name") or "Resource"
+                if kind == "slot":
+                    raise self.at(element, FormatError("a Resource called slot", expected="another name"))
+                result.append(ResourceVertex(kind, count_of(found), id=element.attribute("type")))
+        return tuple(result)
+
+    def constraint(self, topics: dict[str, Tree]) -> Constraint:
+        """The constraint on nodes."""
+        tree = topics.get("constraint")
+        if tree is None:
+            return ANY
+        try:
+            return constraint_of(tree, self.cluster, self.where)
+        except UnexpandedError as error:
+            if self.unexpanded is not None:
+                self.unexpanded.append(error)
+                return ANY
+            self.unsupported(next(leaves(tree)), error.message, error.expected)
+            return ANY
+
+
+def _blocks(scope: Element) -> tuple[Element, ...]:
+    """Return what holds requested properties: the scope, and each Requested, whose conj is its own."""
+    return (scope, *scope.all("Requested"))
+
+
+def _is_request(child: Element) -> bool:
+    """Whether a property takes part in what is asked for (and is not what was used)."""
+    known = names.JOB_PROPERTIES.get(child.name)
+    return (
+        known is not None
+        and (known.category or known.use == "refused")
+        and child.attribute("context") != "Used"
+    )
+
+
+def _unit(element: Element) -> str:
+    """The unit of a size, one that jobspecs have too."""
+    unit = element.attribute("units") or "MB"
+    return unit if unit in UNITS else "YB" if unit in _SCALE else "MB"
+
+
+def _amount(element: Element, *, unit: str) -> Fraction:
+    """A size in another unit."""
+    own = element.attribute("units") or "MB"
+    factor = Fraction(_SCALE.get(own, _SCALE["MB"]), _SCALE[unit])
+    return Fraction(element.text.strip()) * factor
