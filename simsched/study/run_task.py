@@ -105,7 +105,8 @@ def _row(task: Task, result: Result) -> Row:
             own = _summarised(run, run.jobs[run.jobs["queue"] == name], window)
             queues[name] = {figure: own[figure] for figure in OF_A_QUEUE if figure in own}
     if task.measure.figures:
-        from simsched.study.target import figures_of, parse_figure
+        from simsched.study.figures import figures_of
+        from simsched.study.target import parse_figure
 
         jobs = (result.workload or INPUTS.workload(task)).jobs
         named = map(parse_figure, task.measure.figures)

@@ -13,11 +13,11 @@ import simsched as ss
 from simsched.errors import ConfigError
 from simsched.formats.marked import MarkedError
 from simsched.report.summary import METRICS, summarise
+from simsched.study.figures import figures_of
 from simsched.study.target import (
     MEASURES,
     OF_JOBS,
     figure_names,
-    figures_of,
     parse_figure,
     parse_target,
     parse_targets,
