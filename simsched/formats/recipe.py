@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from simsched.errors import ClusterError, FormatError, RequestError
 from simsched.formats.host import check_host
 from simsched.formats.hostlist import Hostlist
-from simsched.formats.rset_read import check_property
+from simsched.formats.property import check_property
 from simsched.formats.units import same_dimension, unit_of
 
 if TYPE_CHECKING:

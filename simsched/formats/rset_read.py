@@ -12,14 +12,12 @@ from simsched.formats import rset_algebra as algebra
 from simsched.formats.hostlist import Hostlist
 from simsched.formats.idset import MAX_IDS, Idset
 from simsched.formats.lexical import Path, clip, format_path, has_control
+from simsched.formats.property import check_property
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from simsched.formats.rset_algebra import Children, RankGroup
-
-FORBIDDEN = "!&'\"^`|()"
-"""Characters that a property name must not have (RFC 20)."""
 
 _KEYS = ("version", "execution", "scheduling", "attributes")
 _NAMED = ("R_lite", "nodelist", "properties", "nslots", "starttime", "expiration")
@@ -197,22 +195,6 @@ class _Reader:
         if not isinstance(value, dict):
             self.fail(path, f"is {_kind(value)}", "an object")
         return value
-
-
-def check_property(name: Any, where: str | None = None) -> None:
-    """Raise FormatError if `name` is not a valid property name (RFC 20).
-
-    >>> check_property("amd-mi50@gpu")
-    """
-    if not isinstance(name, str) or not name:
-        raise FormatError(f"{name!r} is no property name", where=where, expected="a name")
-    for character in name:
-        if character in FORBIDDEN:
-            raise FormatError(
-                f"property {clip(name)!r} has the forbidden character {character}",
-                where=where,
-                expected=f"none of {' '.join(FORBIDDEN)}",
-            )
 
 
 def _kind(value: Any) -> str:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from simsched.formats.host import check_host
 from simsched.formats.hostlist import Hostlist
 from simsched.formats.idset import Idset
+from simsched.formats.property import check_property
 from simsched.formats.rset import ResourceSet
-from simsched.formats.rset_read import check_property
 from simsched.graph.holdings import Holdings, TargetHoldings, holdings
 from simsched.graph.resource_graph import pool_of
 from simsched.graph.write_jgf import FLUXION, to_jgf
