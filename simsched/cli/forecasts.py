@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any
 
 from simsched.cli.reading import READING, add_reading, read_inputs
@@ -103,6 +104,7 @@ def _run_live(args: argparse.Namespace, picture: Picture, options: dict[str, Any
     from simsched.errors import ConfigError
     from simsched.graph.cluster import load_cluster
     from simsched.simulate.live import live_at
+    from simsched.workload.picture import Spread
 
     said = next((name for name in _OF_WORKLOADS if getattr(args, name)), None)
     if said is not None:
@@ -112,6 +114,11 @@ def _run_live(args: argparse.Namespace, picture: Picture, options: dict[str, Any
         later = args.at.startswith("+")
         at = time_of(args.at.removeprefix("+"), "--at") + (picture.time if later else 0)
     at, found = live_at(load_cluster(args.cluster), picture, at, **options)
+    untold = sum(isinstance(run.holds, Spread) for run in picture.running)
+    if untold:
+        sys.stderr.write(
+            f"without R: {untold} running jobs, placed by their nodes and numbers of cores (see --details)\n"
+        )
     print(_as_json(found) if args.format == "json" else _as_text(found, at, dates=picture.epoch))
     return 0
 

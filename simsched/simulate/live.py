@@ -141,11 +141,13 @@ class _Stage:
                 self._expect_end(number, max(run.end, time))
             if engine.conditions is not None:
                 engine.conditions._started.add(number)
-        for waits in sorted(self._number[str(waits.job.id)] for waits in self._picture.waiting):
-            if waits in engine.prepared.special:
-                engine._arrive_specially(waits, time)
+        for number in sorted(self._number[str(waits.job.id)] for waits in self._picture.waiting):
+            if number in engine.prepared.rejected:
+                continue  # it stays where it is, and whoever waits for it with it
+            if number in engine.prepared.special:
+                engine._arrive_specially(number, time)
             else:
-                engine._arrive(waits, time)
+                engine._arrive(number, time)
         engine.settle()
 
     def _claim(self) -> None:
@@ -194,6 +196,8 @@ class _Stage:
     def _why(self, number: int) -> str:
         """Return why a job is not in the queue."""
         engine = self.engine
+        if number in engine.prepared.rejected:
+            return engine.prepared.rejected[number][1]
         known = engine.recorder.reasons.get(number)
         if known is not None:
             return known

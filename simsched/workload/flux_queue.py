@@ -161,7 +161,7 @@ class _Reader:
         self, place: str, record: dict[str, Any], state: str, number: int | str, told: Jobspec | None
     ) -> RunningJob:
         start = number_at(record, "t_run")
-        if start is None:
+        if not start:  # 0 stands for unset
             raise WorkloadError(f"is in state {state} and never started", expected="t_run")
         document_at, document = self.details.of(number, "R")
         if "R" in record:

@@ -64,7 +64,7 @@ def as_workload(value: Workload | str | Path) -> Workload:
 
 
 def load_workload(
-    path_or_bundled: str | Path,
+    path_or_bundled: str | Path | Source,
     *,
     map: str | JobMap | Iterable[str] | None = None,  # noqa: A002 (the word of the command line)
     procs_per_node: int | None = None,
@@ -78,7 +78,7 @@ def load_workload(
 
     Parameters
     ----------
-    path_or_bundled : file (plain or gzip), folder of Flux jobs, ``-`` or bundled name.
+    path_or_bundled : file (plain or gzip), folder of Flux jobs, ``-``, bundled name, or what was opened.
     map : template from flat counts to a shape, or several with rules by queue (see `mapping`).
     procs_per_node : width of a node, for ``{nodes}`` where the trace has no node counts.
     strict : make any record left out an error.
@@ -95,10 +95,8 @@ def load_workload(
     FormatError, WorkloadError
         The content cannot be read, or is left out under `strict`.
     """
-    path = resolve_workload(path_or_bundled)
-    folder = path.is_dir()
-    source = Source(path, path.name) if folder else Source.of(path)
-    given = "standard input" if str(path_or_bundled) == "-" else str(path_or_bundled)
+    source, given = _opened(path_or_bundled)
+    path, folder = source.path, source.path.is_dir()
     chosen = map if map is None or isinstance(map, str | JobMap) else texts("map", map)
     _check_arguments(procs_per_node, limit, names)
     reading = Reading(
@@ -130,6 +128,16 @@ def _check_arguments(procs_per_node: object, limit: object, names: object) -> No
         check("procs_per_node", procs_per_node, int, "a whole number from 1 on")
     if limit is not None:
         check_whole("limit", limit)
+
+
+def _opened(given: str | Path | Source) -> tuple[Source, str]:
+    """Return the source of a workload, and what to call it."""
+    if isinstance(given, Source):
+        source, given = given, given.path
+    else:
+        path = resolve_workload(given)
+        source = Source(path, path.name) if path.is_dir() else Source.of(path)
+    return source, "standard input" if str(given) == "-" else str(given)
 
 
 def _as_given(error: SimschedError, name: str, given: str) -> SimschedError:

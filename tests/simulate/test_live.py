@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from simworld import job, machine, run, workload
 
+from simsched.errors import SimschedError
+from simsched.formats.jobspec import Jobspec
+from simsched.graph.cluster import load_cluster
 from simsched.simulate.forecast import forecast_at
 from simsched.simulate.live import forecast_live, live_at
+from simsched.workload.picture import read_details
 from simsched.workload.queue_document import read_queue
 
 INF = float("inf")
+ONE = {"core": "0"}
 
 
 def granted(ranks, children, hosts=None):
@@ -109,3 +116,237 @@ def test_where_requests_are_exact_it_plays_on_as_the_run_does(tmp_path_factory, 
     _, found = live_at(cluster, drawn, at, **story[2])
     assert [waits for waits in found if waits.place is not None] == expected
     assert all(waits.start == at for waits in found if waits.place is None)
+
+
+# --- stories, worked by hand ------------------------------------------------------------------------
+
+
+def running(name, ranks, start, end, children=ONE, **more):
+    return {"id": name, "start": start, "expected_end": end, "R": granted(ranks, children), **more}
+
+
+def waiting(name, shape, duration, **more):
+    return {"id": name, "submit": 0, "shape": shape, "duration": duration, **more}
+
+
+#: Four nodes of one core: A has two until 10, B one until 4.
+A_AND_B = (running("A", "0-1", 0, 10), running("B", "2", 0, 4))
+
+
+def test_those_in_front_go_first_and_those_behind_pass_beside_them():
+    """C needs all nodes, at 10; D is done by then and starts at once, F once B has ended; E waits for C."""
+    queue = [waiting("C", "slot=4/core", 5), waiting("D", "slot=1/core", 9)]
+    queue += [waiting("E", "slot=1/core", 20), waiting("F", "slot=1/core", 6)]
+    found = forecast_live(machine(4), picture(1, A_AND_B, queue))
+    assert [(x.id, x.place, x.start) for x in found] == [
+        ("D", None, 1),
+        ("C", 1, 10),
+        ("E", 2, 15),
+        ("F", 3, 4),
+    ]
+    assert forecasts(machine(4), 1, A_AND_B, queue, queue_policy="fcfs") == {"C": 10, "D": 1, "E": 15, "F": 4}
+    assert forecasts(machine(4), 1, A_AND_B, queue, order="sjf") == {"F": 1, "C": 10, "D": 15, "E": 15}
+    assert forecasts(machine(4), 1, A_AND_B, queue[1:] + queue[:1], queue_policy="fcfs") == {
+        "D": 1, "E": 4, "F": 10, "C": 24}  # fmt: skip
+
+
+def test_played_on_what_has_started_is_left_out():
+    queue = [waiting("C", "slot=4/core", 5), waiting("D", "slot=1/core", 9), waiting("E", "slot=1/core", 20)]
+    assert forecasts(machine(4), 1, A_AND_B, queue, at=9) == {"C": 10, "E": 15}
+    assert forecasts(machine(4), 1, A_AND_B, queue, at=10) == {"C": 10, "E": 15}
+    assert forecasts(machine(4), 1, A_AND_B, queue, at=12) == {"E": 15}
+    assert forecasts(machine(4), 1, A_AND_B, queue, at=99) == {}
+
+
+def test_units_are_held_by_their_ids():
+    """Of four cores 0 and 2 are held; two are free, and a slot of three waits for the first that goes."""
+    held = [running("A", "0", 0, 9, {"core": "0,2"}), running("B", "1", 0, 5, {"core": "0-3", "gpu": "0"})]
+    queue = [waiting("C", "slot=1/core=3", 5), waiting("D", "slot=1/[core=2;gpu]", 5)]
+    assert forecasts(machine(2, 4, 1), 1, held, queue) == {"D": 1, "C": 5}
+
+
+def test_what_a_request_holds_beyond_what_r_names():
+    """A counted one core of a node that it has for itself; without its request R says that three are free."""
+    queue = [waiting("B", "slot=1/core", 5)]
+    assert forecasts(machine(1, 4), 1, [running("A", "0", 0, 9)], queue) == {"B": 1}
+    alone = [running("A", "0", 0, 9, shape="slot=1/node/core=1")]
+    assert forecasts(machine(1, 4), 1, alone, queue) == {"B": 9}
+
+
+def test_an_end_that_has_passed_counts_as_now_and_none_as_never():
+    queue = [waiting("C", "slot=1/core", 5)]
+    for policy in ("fcfs", "easy", "conservative"):
+        late = [running("A", "0", 0, 3)]
+        assert forecasts(machine(1), 7, late, queue, queue_policy=policy) == {"C": 7}
+        assert forecasts(machine(1), 7, late, queue, queue_policy=policy, at=8) == {}  # it started at 7
+        (found,) = forecast_live(
+            machine(1), picture(7, [running("A", "0", 0, None)], queue), queue_policy=policy
+        )
+        assert (found.start, found.reason) == (INF, "waits for what has no known end")
+    for end in ({"duration": 9}, {"R": {**granted("0", ONE)}, "duration": "9s"}):
+        entry = {"id": "A", "start": 1, "R": granted("0", ONE), **end}
+        assert forecasts(machine(1), 7, [entry], queue) == {"C": 10}
+    entry = {"id": "A", "start": 1, "R": granted("0", ONE)}
+    entry["R"]["execution"]["expiration"] = 11
+    assert forecasts(machine(1), 7, [entry], queue) == {"C": 11}
+
+
+def test_who_does_not_wait_for_resources_comes_last_and_says_why():
+    queue = [
+        waiting("H", "slot=1/core", 5, urgency=0),
+        waiting("I", "slot=1/core", 5, hold=True),
+        waiting("J", "slot=5/core", 5),
+        waiting("K", "slot=1/core", 5, depends="afterok:A"),
+        waiting("L", "slot=1/core", 5, depends="after:B"),
+        waiting("M", "slot=1/core", 5, depends="afterany:J"),
+    ]
+    found = forecast_live(machine(4), picture(1, A_AND_B, queue))
+    assert [(x.id, x.start, x.place) for x in found] == [("L", 1, None)] + [(x, INF, None) for x in "HIJKM"]
+    why = {x.id: x.reason for x in found}
+    assert "urgency is 0" in why["H"]
+    assert "5 needed, 4 to be had" in why["J"]
+    assert (why["K"], why["M"]) == ("waits for afterok:A", "waits for afterany:J")
+    later = {x.id: x.start for x in forecast_live(machine(4), picture(1, A_AND_B, queue), 10)}
+    assert later["K"] == 10  # A has ended
+
+
+def test_nodes_that_are_down_hold_what_runs_there_and_give_it_to_nobody():
+    """Node 2 is drained from the beginning: B runs on there, and when it ends nobody gets its node."""
+    drained = [{"ranks": "2-3", "start": 0, "end": "100s", "kind": "drain"}]
+    queue = [waiting("C", "slot=1/core", 5), waiting("D", "slot=3/core", 5)]
+    assert forecasts(machine(4), 1, A_AND_B, queue, outages=drained) == {"C": 10, "D": INF}
+    assert forecasts(machine(4), 1, A_AND_B, queue, outages=drained, at=100) == {"D": 100}
+    closed = [{"ranks": "3", "start": 5, "end": 20, "kind": "maintenance"}]
+    assert forecasts(machine(4), 1, A_AND_B, queue, outages=closed) == {"C": 4, "D": 10}
+
+
+def test_a_cluster_with_nodes_down(tmp_path):
+    """The same, down in the cluster itself: what would need them can never run there."""
+    document = machine(4).to_dict("jgf")
+    for node in document["graph"]["nodes"]:
+        if node["metadata"].get("rank") in (2, 3) and node["metadata"]["type"] == "node":
+            node["metadata"]["status"] = 1
+    (tmp_path / "c.json").write_text(json.dumps(document))
+    cluster = load_cluster(tmp_path / "c.json")
+    assert cluster.index.up.tolist() == [True, True, False, False]
+    queue = [waiting("C", "slot=2/core", 5), waiting("D", "slot=3/core", 5)]
+    found = forecast_live(cluster, picture(1, A_AND_B, queue))
+    assert {x.id: x.start for x in found} == {"C": 10, "D": INF}
+
+
+def test_queues_priorities_and_hours():
+    rules = {
+        "queues": {
+            "batch": {"requires": ["b"], "closed": [[5, 30]]},
+            "debug": {"requires": ["b"], "priority": 10, "policy": {"limits": {"duration": 60}}},
+        }
+    }
+    cluster = machine(2, properties={"b": "0"})
+    queue = [
+        waiting("C", "slot=1/core", 7, queue="batch"),
+        waiting("D", "slot=1/core", 5, queue="debug"),
+        waiting("E", "slot=1/core", 99, queue="debug"),
+        waiting("F", "slot=1/core", 5, queue="no"),
+    ]
+    held = [running("A", "0", 0, 4)]
+    found = {x.id: (x.start, x.reason) for x in forecast_live(cluster, picture(1, held, queue), **rules)}
+    assert (found["D"][0], found["C"][0], found["E"][0]) == (4, 9, INF)
+    assert "queue debug allows" in found["E"][1]
+    assert "there is no queue 'no'" in found["F"][1]
+    found = {x.id: (x.start, x.reason) for x in forecast_live(cluster, picture(6, [], queue), **rules)}
+    assert found["C"] == (INF, "queue batch is closed")
+    ranked = [waiting("C", "slot=1/core", 5), waiting("D", "slot=1/core", 5, submit=1, priority=4 * 10**9)]
+    assert forecasts(cluster, 1, [running("A", "0-1", 0, 4)], ranked, order="priority") == {"D": 4, "C": 4}
+    assert forecasts(machine(1), 1, [running("A", "0", 0, 4)], ranked, order="priority") == {"D": 4, "C": 9}
+    assert forecasts(machine(1), 1, [running("A", "0", 0, 4)], ranked) == {"C": 4, "D": 9}
+
+
+# --- what is no picture, or none of this cluster ---------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("held", "queue", "said"),
+    [
+        ([running("A", "7", 0, 9)], [], "p.json: running[0] (job A): the cluster has no rank 7"),
+        ([running("A", "0", 0, 9, {"gpu": "0"})], [], "running[0] (job A): rank 0 (n0) has no gpu"),
+        ([running("A", "0", 0, 9), running("B", "0-1", 0, 9)], [],
+         "running[1] (job B): core 0 of n0 (rank 0) is held by job A already"),
+        ([running("A", "0", 5, 4)], [], "running[0]: ends at 4, before its start at 5"),
+        ([running("A", "0", 8, 9)], [], "running[0]: starts at 8, after the picture's 7"),
+        ([{"id": "A", "start": 1}], [], "running[0]: runs, and nobody knows where (expected R (RFC 20))"),
+        ([{"id": "A", "R": granted("0", ONE)}], [], "running[0]: nobody knows when it started"),
+        ([{"id": "A", "start": 1, "R": {"version": 2}}], [], "p.json: running[0].R: version: R of version 2"),
+        ([{"start": 1}], [], "running[0]: not a job"),
+        ([running("A", "0", 0, 9, ends=4)], [], "unknown key 'ends'"),
+        ([running("A", "0", "soon", 9)], [], "running[0].start"),
+        ([], [waiting("C", "slot=1/core", 5, submit=9)], "waiting[0]: submitted at 9, after the picture's 7"),
+        ([], [{"id": "C", "submit": 0}], "waiting[0]: nothing says what it asks for"),
+        ([], [waiting("C", "slot=1/cor e", 5)], "waiting[0].shape"),
+        ([], [waiting("C", "slot=1/core", -5)], "waiting[0].duration"),
+        ([], [waiting("C", "slot=1/core", 5, runtime=3)], "unknown key 'runtime'"),
+        ([], [waiting("C", "slot=1/core", 5, depends="afterok:X")], "depends on 'X'"),
+        ([running("A", "0", 0, 9)], [waiting("A", "slot=1/core", 5)], "job id 'A' occurs twice"),
+        ([], [waiting("C", "slot=1/core", 5, urgency=32)], "bad urgency 32"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_said_with_its_place(held, queue, said):
+    with pytest.raises(SimschedError) as caught:
+        forecast_live(machine(4), picture(7, held, queue))
+    assert said in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            "kind: simsched queu\ntime: 3\n",
+            "a document of kind 'simsched queu' (expected kind: simsched queue)",
+        ),
+        ('{"kind": "simsched snapshot", "time": 3}', "a snapshot is no picture"),
+        ("kind: simsched queue\nrunning: []\n", "the time of the picture is missing"),
+        ("kind: simsched queue\ntime: 3\nruning: []\n", "unknown key 'runing'"),
+        ("kind: simsched queue\ntime: 3\nwaiting: 7\n", "waiting is no list"),
+        ('{"kind": "simsched queue", "time": NaN}', "NaN"),
+        ('{"kind": "simsched queue", "time": 1, "time": 2}', "time"),
+        ("kind: [simsched", "line"),
+    ],
+)
+def test_documents_that_are_none(tmp_path, text, said):
+    path = tmp_path / "p.yaml"
+    path.write_text(text)
+    with pytest.raises(SimschedError, match=re.escape(said) if said != "line" else "p.yaml"):
+        forecast_live(machine(1), path)
+
+
+def test_times_and_rules_that_do_not_fit():
+    drawn = picture(7, [], [waiting("C", "slot=1/core", 5)])
+    with pytest.raises(SimschedError, match="a forecast at 6 s"):
+        forecast_live(machine(1), drawn, 6)
+    with pytest.raises(SimschedError, match="nobody can foresee random failures"):
+        forecast_live(machine(1), drawn, failures="mtbf=1d,mttr=1h")
+    with pytest.raises(SimschedError, match="unknown queue policy"):
+        forecast_live(machine(1), drawn, queue_policy="esay")
+
+
+def test_details_tell_what_the_picture_does_not(tmp_path):
+    path = tmp_path / "more.jsonl"
+    spec = Jobspec.from_shape("slot=2/core", duration=3).to_dict()
+    lines = [
+        {"id": "A", "R": granted("0-1", ONE)},
+        {"id": "C", "jobspec": spec},
+        {"id": "Z", "R": granted("9", ONE)},
+    ]
+    path.write_text("\n".join(map(json.dumps, lines)))
+    held, queue = (
+        [{"id": "A", "start": 1, "expected_end": 9}],
+        [{"id": "C"}, {"id": "D", "shape": "slot=2/core"}],
+    )
+    drawn = picture(7, held, queue, read_details(path))
+    assert {x.id: x.start for x in forecast_live(machine(2), drawn)} == {"C": 9, "D": 12}
+    for text, said in (
+        ('{"id": 1, "r": 2}', "more.jsonl:1: unknown key 'r'"),
+        ("[1]", "more.jsonl[0]: no details"),
+    ):
+        path.write_text(text)
+        with pytest.raises(SimschedError, match=re.escape(said)):
+            read_details(path)
