@@ -16,7 +16,9 @@ from simsched.formats.jobspec import Jobspec
 from simsched.graph.cluster import load_cluster
 from simsched.simulate.forecast import forecast_at
 from simsched.simulate.live import forecast_live, live_at
-from simsched.workload.picture import read_details
+from simsched.workload.flux_queue import read_flux_queue
+from simsched.workload.mapping import Reading
+from simsched.workload.picture import Details, read_details
 from simsched.workload.queue_document import read_queue
 
 INF = float("inf")
@@ -350,3 +352,79 @@ def test_details_tell_what_the_picture_does_not(tmp_path):
         path.write_text(text)
         with pytest.raises(SimschedError, match=re.escape(said)):
             read_details(path)
+
+
+# --- Flux without R: nodes and numbers of cores -----------------------------------------------------------
+
+
+def flux(*records):
+    """A picture at 100 of (id, state, fields); what runs started at 0."""
+    jobs = []
+    for number, (state, fields) in enumerate(records, 1):
+        job = {"id": number, "jobid": f"j{number}", "state": state, "t_submit": 1.0 + number, "duration": 0.0}
+        if state in ("RUN", "CLEANUP"):
+            job |= {"t_submit": 0.5, "t_run": 1.0, "runtime": 99.0}
+        jobs.append({**job, **fields})
+    found = read_flux_queue(json.dumps({"jobs": jobs}), "f.json", Reading(), Details())
+    assert found is not None
+    return found
+
+
+def at_once(cluster, drawn, **options):
+    """{id: start} as far as it is known."""
+    return {x.id: x.start for x in forecast_live(cluster, drawn, **options) if x.start < INF}
+
+
+def test_as_many_cores_as_the_nodes_have_are_the_nodes_whole_and_fewer_are_cores():
+    """j1 has its nodes whole, gpus included; j2 three of four cores of n2, its gpus are not told."""
+    busy = [
+        ("RUN", {"ranks": "[0-1]", "nodelist": "n[0-1]", "ncores": 8, "nnodes": 2, "expiration": 900.0}),
+        ("RUN", {"ranks": "2", "nodelist": "n2", "ncores": 3, "nnodes": 1, "expiration": 500.0}),
+    ]
+    asks = [
+        ("SCHED", {"ncores": 1, "duration": 50.0}),
+        ("SCHED", {"ncores": 1, "duration": 50.0}),
+        ("SCHED", {"ncores": 2, "nnodes": 1, "duration": 50.0}),
+        ("SCHED", {"nnodes": 1, "duration": 50.0}),
+        ("SCHED", {"nnodes": 3, "duration": 50.0}),
+    ]
+    found = at_once(machine(3, 4, 1), flux(*busy, *asks), queue_policy="conservative")
+    assert found == {"j3": 100, "j4": 150, "j5": 500, "j6": 550, "j7": 900}
+
+
+def test_cores_of_several_nodes_are_spread_after_those_that_are_known():
+    """j1 has 4 of the cores of n0 and n1, j2 all but one of n0's: three of j1's can only be on n1."""
+    busy = [
+        ("RUN", {"ranks": "0-1", "ncores": 4, "expiration": 900.0}),
+        ("RUN", {"nodelist": "n0", "ncores": 3, "expiration": 500.0}),
+    ]
+    asks = [
+        ("SCHED", {"ncores": 1, "duration": 50.0}),
+        ("SCHED", {"ncores": 4, "nnodes": 1, "duration": 50.0}),
+    ]
+    assert at_once(machine(2, 4), flux(*busy, *asks)) == {"j3": 100, "j4": 900}
+    too_many = ("RUN", {"ranks": "0-1", "ncores": 3, "expiration": 900.0})
+    with pytest.raises(SimschedError, match=r"\(job j3\): 3 cores do not fit on n\[0-1\] beside"):
+        forecast_live(machine(2, 4), flux(*busy, too_many))
+    with pytest.raises(SimschedError, match="holds 9 cores on nodes that have 8"):
+        forecast_live(machine(2, 4), flux(("RUN", {"ranks": "0-1", "ncores": 9})))
+    with pytest.raises(SimschedError, match=r"jobs\[0\] \(job j1\): the cluster has no rank 4"):
+        forecast_live(machine(2, 4), flux(("RUN", {"ranks": "4", "ncores": 1})))
+
+
+def test_a_job_that_cleans_up_holds_what_is_left_and_its_end_counts_as_now():
+    """n0 was given back and is j2's; n1 still cleans up, and is counted on from now on."""
+    busy = [
+        ("CLEANUP", {"ranks": "0-1", "ncores": 8, "expiration": 900.0, "t_cleanup": 90.0}),
+        ("RUN", {"ranks": "0", "ncores": 4, "expiration": 500.0}),
+    ]
+    asks = [("SCHED", {"nnodes": 1, "duration": 50.0}), ("SCHED", {"nnodes": 2, "duration": 50.0})]
+    found = forecast_live(machine(2, 4), flux(*busy, *asks))
+    assert [(x.id, x.place, x.start) for x in found] == [("j3", 1, 100), ("j4", 2, 500)]
+
+
+def test_flux_goes_by_its_priorities_unless_told_otherwise():
+    busy = [("RUN", {"ranks": "0", "ncores": 1, "expiration": 200.0})]
+    asks = [("SCHED", {"ncores": 1, "duration": 50.0, "priority": p}) for p in (16, 99)]
+    assert at_once(machine(1), flux(*busy, *asks)) == {"j2": 250, "j3": 200}
+    assert at_once(machine(1), flux(*busy, *asks), order="fifo") == {"j2": 200, "j3": 250}
