@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from simsched.errors import RunError
 from simsched.study.task import Row, version
-from simsched.study.work import Answer, work
+from simsched.study.work import Reply, work
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -134,14 +134,14 @@ class _Loop:
                 return fate
             return self._once_more(task, _line(error) if fate == "run" else DIED, fate)
         self.breaks = 0
-        answer = Answer(**future.result())
+        reply = Reply(**future.result())
         tries = self.attempts[task.key]
-        if answer.row is None:
-            return self._once_more(task, answer.error, "worker" if answer.passing else "run")
-        if answer.files and self.folder is not None:
-            unpack(answer.files, self.folder / task.key)
-        row = Row.from_bytes(answer.row, settings=task.settings, seconds=answer.seconds)
-        return Done(task, row, tries, answer.worker)
+        if reply.row is None:
+            return self._once_more(task, reply.error, "worker" if reply.passing else "run")
+        if reply.files and self.folder is not None:
+            unpack(reply.files, self.folder / task.key)
+        row = Row.from_bytes(reply.row, settings=task.settings, seconds=reply.seconds)
+        return Done(task, row, tries, reply.worker)
 
     def _once_more(self, task: Task, reason: str, fate: str) -> Failed | str:
         tries = self.attempts[task.key]

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from simsched.errors import ConfigError
 from simsched.study.answer import HEADROOM, Answer
+from simsched.study.ask import about_of, check_number, load_steps, open_bench, wish_of
 from simsched.study.search import smallest
-from simsched.study.size import about_of, check_number, load_steps, open_bench, wish_of
 from simsched.study.trials import seeded
 
 if TYPE_CHECKING:

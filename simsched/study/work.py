@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class Reply:
     """What a worker says of one task.
 
     Attributes
@@ -43,7 +43,7 @@ class Answer:
 
 
 def work(task: bytes, folder: str | None, packed: bool, version: str) -> dict[str, Any]:
-    """Perform a task and return an `Answer` as a dictionary.
+    """Perform a task and return a `Reply` as a dictionary.
 
     Parameters
     ----------

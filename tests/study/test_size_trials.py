@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import simsched as ss
+from simsched.study.ask import cluster_source, load_steps, workload_source
 from simsched.study.cache import INPUTS
 from simsched.study.run_task import perform
-from simsched.study.size import cluster_source, load_steps, workload_source
 from simsched.study.target import parse_targets
 from simsched.study.task import Measure, Task
 from simsched.study.trials import CRITERIA, Rule, look, seeded, wanted
