@@ -12,11 +12,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from simsched.schedule.profile import Hole, profile_of
+from simsched.schedule.outlook import outlook_on
+from simsched.schedule.profile import Hole
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
     from simsched.schedule.desk import Desk
     from simsched.schedule.profile import Profile
+
+    Integers = npt.NDArray[np.int64]
 
 
 class Reserving:
@@ -27,40 +32,40 @@ class Reserving:
 
     def run_pass(self, desk: Desk) -> None:
         """Plan in order, as far as a job lies that could start now, and start those that may."""
-        jobs = self._considered(desk)
+        if not self._may_start(desk):
+            return
+        queue = desk.waiting.jobs()
+        jobs: list[int] = queue[: _reach(desk, queue)].tolist()
         if not jobs:
             return
-        profile = profile_of(desk)
-        reserved = 0
-        fits = desk.could_start
-        for job in jobs:
-            if self.depth is not None and reserved >= self.depth:
-                if fits(job):
-                    self._try(desk, profile, job, profile.now(job), backfilled=True)
+        outlook = outlook_on(desk, jobs)
+        profile, reserved = outlook.profile, outlook.jobs
+        reach = len(jobs)
+        for at in range(len(reserved), len(jobs)):
+            if at >= reach:
+                break
+            job = jobs[at]
+            free = self.depth is not None and len(reserved) >= self.depth
+            if free and not desk.could_start(job):
                 continue
-            hole = profile.earliest(job)
-            if not self._try(desk, profile, job, hole, backfilled=reserved > 0):
-                reserved += 1
-                if hole.start != float("inf"):
-                    profile.book(job, hole)
+            hole = profile.now(job) if free else profile.earliest(job)
+            if self._try(desk, profile, job, hole, backfilled=bool(reserved)):
+                reach = _reach(desk, queue[:reach])
+            elif not free:
+                reserved.append(job)
+                outlook.starts.append(hole.start)
+                profile.book(job, hole)
+        outlook.close(desk)
 
-    def _considered(self, desk: Desk) -> list[int]:
-        """Return the queue up to the last job that the free units of now would hold.
+    def _may_start(self, desk: Desk) -> bool:
+        """Whether anybody could start who could not at the last pass.
 
-        What lies behind it cannot start now, and its reservations move nobody.  When nothing
-        was released, nothing runs beyond its expected end and only jobs at the end of the queue
-        are new, nobody else can start.
+        When nothing was released, nothing runs beyond its expected end and only jobs at the end
+        of the queue are new, nobody else can start.
         """
         waiting = desk.waiting
-        if not waiting.ranks:
-            return []
         settled = not desk.released and waiting.only_appended() and not desk.plan.overrun(desk.now)
-        if settled and not any(desk.could_start(job) for job in waiting.new_jobs()):
-            return []
-        jobs = waiting.jobs()
-        could = np.flatnonzero(desk.fits_now(jobs))
-        considered: list[int] = jobs[: int(could[-1]) + 1].tolist() if len(could) else []
-        return considered
+        return not settled or any(desk.could_start(job) for job in waiting.new_jobs())
 
     def _try(self, desk: Desk, profile: Profile, job: int, hole: Hole, *, backfilled: bool) -> bool:
         """Start the job if its hole begins now and it fits (an overrunning job may still be in it)."""
@@ -74,3 +79,12 @@ class Reserving:
         desk.start(job, selection, backfilled=backfilled)
         profile.book(job, Hole(hole.start, selection))
         return True
+
+
+def _reach(desk: Desk, queue: Integers) -> int:
+    """Return how far into the queue lies the last job that the free units of now would hold.
+
+    What lies behind it cannot start now, and its reservations move nobody.
+    """
+    could = np.flatnonzero(desk.fits_now(queue))
+    return int(could[-1]) + 1 if len(could) else 0

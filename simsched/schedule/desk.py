@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from simsched.match.request import Request
     from simsched.match.selection import Selection
     from simsched.schedule.book import Book
+    from simsched.schedule.outlook import Outlook
     from simsched.schedule.plan import Plan
     from simsched.schedule.waiting import Waiting
 
@@ -46,7 +47,7 @@ class Desk:
 
     __slots__ = (
         *("_closes", "_failed", "_policy", "_rng", "_single"),
-        *("book", "calendar", "moved", "now", "plan", "released", "started", "waiting"),
+        *("book", "calendar", "moved", "now", "outlook", "plan", "released", "started", "waiting"),
     )
 
     def __init__(
@@ -65,6 +66,8 @@ class Desk:
         self.released = True
         self.moved = True
         self.started: list[Start] = []
+        self.outlook: Outlook | None = None
+        """What a policy that plans ahead knows from its last pass; it can always be made anew."""
         self._failed: set[int] = set()
         self._single = book.single or ""
         self.calendar = calendar or Calendar()

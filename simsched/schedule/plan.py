@@ -112,6 +112,10 @@ class Plan:
         """Return the expected end of a running job."""
         return self._until[job]
 
+    def expected_ends(self) -> dict[int, float]:
+        """Return job → expected end of the running jobs; not to be changed."""
+        return self._until
+
     def release_part(self, job: int, targets: Ints) -> Selection:
         """Give back what a job holds on some targets, and return that; with the last of them it is gone."""
         parts = split(self.held[job], targets, self.available.index)

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from simsched.match.allocate import Availability
     from simsched.match.selection import Selection
     from simsched.schedule.desk import Desk
+    from simsched.schedule.outlook import Known
 
 NEVER = float("inf")
 
@@ -41,6 +42,12 @@ class Hole(NamedTuple):
 
 class Profile(Protocol):
     """Availability over time, with reservations."""
+
+    def advance(self, now: float) -> None:
+        """Forget what lies before now."""
+
+    def settle(self, known: Known) -> int:
+        """Reserve what is known in front of the first job that could start sooner, or now; say how many."""
 
     def earliest(self, job: int) -> Hole:
         """Return the first time from which the job could run to its requested end."""
@@ -71,7 +78,7 @@ class CountProfile:
     ([0, 10, 20, 25], [2, 0, 5, 8])
     """
 
-    __slots__ = ("_durations", "_fit", "_units", "free", "times")
+    __slots__ = ("_durations", "_fit", "_found", "_units", "free", "times")
 
     def __init__(self, desk: Desk) -> None:
         plan, book = desk.plan, desk.book
@@ -82,6 +89,8 @@ class CountProfile:
         steps = {desk.now: sums[past], **dict(zip(ends[past:], sums[past + 1 :], strict=True))}
         self.times: list[float] = list(steps)
         self.free: list[int] = list(steps.values())
+        self._found: dict[int, tuple[list[float], list[float]]] = {}
+        """Units → durations, growing, and the earliest starts found for them, which grow along."""
 
     @classmethod
     def of(cls, times: list[float], free: list[int]) -> CountProfile:
@@ -90,10 +99,51 @@ class CountProfile:
         profile.times, profile.free = times, free
         return profile
 
+    def advance(self, now: float) -> None:
+        """Forget what lies before now."""
+        past = bisect_right(self.times, now) - 1
+        del self.times[:past], self.free[:past]
+        self.times[0] = now
+
+    def settle(self, known: Known) -> int:
+        """Reserve what is known in front of the first job that could start sooner, or now; say how many."""
+        times, until, stand = self.times, known.until, 0
+        now = times[0]
+        for job, start in zip(known.jobs, known.starts, strict=True):
+            units, duration = self._units[job], self._durations[job]
+            last = bisect_left(times, min(start, until)) - 1
+            if start <= now or self.find(units, duration, last=last) is not None:
+                break
+            if start != NEVER:
+                self.reserve(bisect_left(times, start), units, duration)
+            stand += 1
+        for job, start in zip(known.jobs[:stand], known.starts, strict=False):
+            self._note(self._units[job], self._durations[job], start)
+        return stand
+
     def earliest(self, job: int) -> Hole:
-        """Return the first time from which the job's units are free for its requested time."""
-        at = self.find(self._units[job], self._durations[job])
-        return Hole(NEVER if at is None else self.times[at], None)
+        """Return the first time from which the job's units are free for its requested time.
+
+        It is no sooner than that of a job before it that needs as many for no longer.
+        """
+        units, duration = self._units[job], self._durations[job]
+        at = self.find(units, duration, self._bound(units, duration))
+        start = NEVER if at is None else self.times[at]
+        self._note(units, duration, start)
+        return Hole(start, None)
+
+    def _bound(self, units: int, duration: float) -> int:
+        """Return the step of the latest start found for so many units and no longer."""
+        durations, starts = self._found.get(units, ((), ()))
+        place = bisect_right(durations, duration)
+        return bisect_left(self.times, starts[place - 1]) if place else 0
+
+    def _note(self, units: int, duration: float, start: float) -> None:
+        """Note a start, and forget those for a longer time that are no later."""
+        durations, starts = self._found.setdefault(units, ([], []))
+        place = bisect_left(durations, duration)
+        stop = bisect_right(starts, start, place)
+        durations[place:stop], starts[place:stop] = [duration], [start]
 
     def now(self, job: int) -> Hole:
         """Return now if the job's units are free from now for its requested time."""
@@ -106,17 +156,18 @@ class CountProfile:
 
     def book(self, job: int, hole: Hole) -> None:
         """Reserve the job's units from the hole's start to its requested end."""
+        if hole.start == NEVER:
+            return
         at = bisect_left(self.times, hole.start)
         self.reserve(at, self._units[job], self._durations[job])
 
-    def find(self, units: int, duration: float, last: int | None = None) -> int | None:
-        """Return the first step, `last` at most, from which `units` are free for `duration` seconds.
+    def find(self, units: int, duration: float, begin: int = 0, last: int | None = None) -> int | None:
+        """Return the first step from `begin` to `last` from which `units` are free for `duration` seconds.
 
         O(steps).
         """
         times, free = self.times, self.free
         steps = len(free)
-        begin = 0
         stop = steps - 1 if last is None else last
         while begin <= stop:
             if free[begin] < units:
@@ -169,6 +220,13 @@ class GraphProfile:
         )  # before this pass starts anything
         self._bookings: list[_Booking] = []
         self._free: dict[float, Availability] = {}
+
+    def advance(self, now: float) -> None:
+        """Forget what lies before now."""
+
+    def settle(self, known: Known) -> int:  # noqa: ARG002
+        """Reserve what is known in front of the first job that could start sooner, or now; say how many."""
+        return 0
 
     def earliest(self, job: int) -> Hole:
         """Return the first time from which the job could run to its requested end."""

@@ -90,6 +90,6 @@ def test_depths_that_are_none(depth):
 
 
 def test_any_policy_takes_it_and_says_so():
-    with pytest.raises(ConfigError, match="queue_depth"):
+    with pytest.raises(ConfigError, match="queue-depth"):
         queue_policy("fcfs", {"queue_dept": 3})
     assert isinstance(queue_policy("fcfs", {"queue_depth": 3}), Limited)
