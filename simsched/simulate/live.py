@@ -41,6 +41,8 @@ if TYPE_CHECKING:
     from simsched.workload.picture import RunningJob, WaitingJob
 
 NEVER = float("inf")
+MOST_PRIORITY = 2**32 - 1
+"""The greatest priority that Flux has."""
 FOR_EVER = 2.0**53
 """How long (seconds) a job without a limit runs when a schedule is played."""
 
@@ -223,7 +225,7 @@ def _as_waiting(waits: WaitingJob) -> Job:
     job = waits.job
     return with_fields(
         job,
-        urgency=job.urgency if job.priority is None else job.priority,
+        urgency=job.urgency if job.priority is None else min(job.priority, MOST_PRIORITY),
         hold=job.hold or job.urgency == 0 or waits.reason is not None,
         runtime=FOR_EVER if job.duration is None else job.duration,
     )

@@ -139,7 +139,7 @@ class _Reader:
             jobspec = told or self._mapped(record)
             reason = jobspec if isinstance(jobspec, str) else _held_up(record, state)
             spec = self.nothing if isinstance(jobspec, str) else jobspec
-            waits = [str(item) for item in record.get("dependencies") or ()] if state == "DEPEND" else []
+            waits = _dependencies(record) if state == "DEPEND" else []
             job = self._job(record, number, spec, number_at(record, "t_submit") or 0)
             self.drafts.append(_Draft(place, job, state, waits, reason))
 
@@ -253,6 +253,14 @@ def _holds(record: dict[str, Any]) -> Spread:
         None if hosts is None else Hostlist.parse(hosts, where="nodelist"),
         count_at(record, "ncores"),
     )
+
+
+def _dependencies(record: dict[str, Any]) -> list[str]:
+    """Return what a job in DEPEND waits for, in the words of Flux: ``after-success=ƒ2ARxLQf``."""
+    found = record.get("dependencies") or []
+    if not isinstance(found, list) or not all(isinstance(item, str) for item in found):
+        raise WorkloadError(f"bad dependencies {found!r}", expected="a list of texts")
+    return found
 
 
 def _held_up(record: dict[str, Any], state: str) -> str | None:

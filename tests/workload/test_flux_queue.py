@@ -157,6 +157,7 @@ def test_details_are_known_by_any_form_of_the_id():
         ([record("a", "RUN"), record("a", "SCHED")], "jobs[1]: job id"),
         ([record("a", "RUN", ncores="many")], "jobs[0]: bad ncores 'many'"),
         ([record("a", "RUN", runtime=-1)], "bad runtime -1"),
+        ([record("a", "DEPEND", dependencies=7)], "jobs[0]: bad dependencies 7"),
         ([record("a", "SCHED", id=None)], "jobs[0]: not a job"),
         ([record("a", "SCHED"), 7], "jobs[1]: not a job"),
         ([record("a", "RUN", R={"version": 1})], "jobs[0].R"),
