@@ -11,7 +11,8 @@ A4  the release shards of a job add up to its alloc
 A5  R satisfies the job's request
 A6  R's targets satisfy the job's constraint
 A7  every job of the workload is in the table once, and what the table says of it is what R says
-A8  a job starts no sooner than it was submitted and no job runs beyond its end
+A8  a job starts no sooner than it may (submission, begin-time, jobs that it waits for, hold), on
+    nothing that is out, and runs as long as it should and no longer
 """
 
 from __future__ import annotations
@@ -22,8 +23,21 @@ from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from simsched.errors import RunError
+from simsched.errors import RunError, SimschedError
 from simsched.formats.hostlist import Hostlist
+from simsched.simulate.audit_life import (
+    INTERRUPTED,
+    SLACK,
+    Span,
+    Told,
+    miscounted,
+    out_of_reach,
+    survived,
+    told,
+    too_soon,
+    was_interrupted,
+    wrong_end,
+)
 from simsched.simulate.inventory import Inventory, ids_of, mask_of
 from simsched.simulate.regions import touches
 from simsched.simulate.satisfied import SLOT, shortfall
@@ -40,10 +54,6 @@ if TYPE_CHECKING:
 NAMED = 20
 #: Results of jobs that never held anything.
 NEVER_RAN = ("INFEASIBLE", "DROPPED", "PENDING")
-#: Match policies that give whole targets.
-WHOLE = ("firstnodex", "lonodex", "hinodex")
-SLACK = 1e-6
-"""Seconds by which sums of floating-point times may differ."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,17 +109,7 @@ def audit_run(directory: str | Path, cluster: Cluster, workload: Workload) -> Au
             raise RunError(f"there is no {name} to audit", where=str(path))
     table = read_jobs(path / "jobs.parquet")
     with (path / "allocations.jsonl").open("rb") as lines:
-        return audit(Inventory.of(cluster), workload.jobs, lines, table, **_told(path))
-
-
-def _told(path: Path) -> dict[str, Any]:
-    """Return what matters here of what the run was told: the longest epilog, whole targets or not."""
-    import json
-
-    meta = path / "run.json"
-    config = json.loads(meta.read_text(encoding="utf-8")).get("config", {}) if meta.is_file() else {}
-    whole = str(config.get("match_policy", "first")) in WHOLE
-    return {"epilog": float(config.get("epilog", (0, 0))[1]), "whole_targets": whole}
+        return audit(Inventory.of(cluster), workload.jobs, lines, table, told=told(path))
 
 
 def read_jobs(path: Path) -> list[dict[str, Any]]:
@@ -128,15 +128,13 @@ def audit(
     lines: Any,
     table: Sequence[Mapping[str, Any]],
     *,
-    epilog: float = 0,
-    whole_targets: bool = False,
+    told: Told | None = None,
 ) -> AuditReport:
     """Check the lines of ``allocations.jsonl`` and the rows of the table of jobs.
 
-    `epilog` is how many seconds after its end a job may hold resources at the most;
-    `whole_targets` says that jobs were given whole targets whatever they asked for.
+    Without what the run was `told` (``run.json``) less is known of how jobs should have ended.
     """
-    auditor = _Auditor(inventory, jobs, epilog, whole_targets=whole_targets)
+    auditor = _Auditor(inventory, jobs, told or Told())
     for number, line in enumerate(lines, start=1):
         auditor.take(number, line)
     auditor.finish(table)
@@ -204,17 +202,13 @@ def _exclusive_types(vertex: ResourceVertex, *, in_slot: bool, inside: bool) -> 
 class _Auditor:
     """One audit in progress."""
 
-    def __init__(
-        self, inventory: Inventory, jobs: Sequence[Job], epilog: float, *, whole_targets: bool
-    ) -> None:
-        self.whole_targets = whole_targets
+    def __init__(self, inventory: Inventory, jobs: Sequence[Job], told: Told) -> None:
+        self.told = told
         self.inventory = inventory
         self.report = AuditReport(jobs=len(jobs))
         self.jobs = {str(job.id): job for job in jobs}
         self.held: dict[str, _Held] = {}
-        self.spans: dict[str, tuple[float, float, float]] = {}
-        """Start, first release and last release of each job's last allocation."""
-        self.epilog = epilog
+        self.spans: dict[str, Span] = {}
         self.sizes: dict[str, list[tuple[int, int, int]]] = {}
         """What a job holds as R says, or (under policies that give whole targets) of whole targets."""
         self._laws: dict[int, _Law] = {}
@@ -223,6 +217,7 @@ class _Auditor:
         self._on: dict[int, set[str]] = {}
         self._alone: dict[int, str] = {}
         self._time = float("-inf")
+        self._rows: Mapping[str, Mapping[str, Any]] = {}
 
     # -- the lines ----------------------------------------------------------------------------
 
@@ -234,6 +229,7 @@ class _Auditor:
             record = msgspec.json.decode(line)
             name, event, time, document = str(record["id"]), record["event"], record["time"], record["R"]
             lite = document["execution"]
+            time + 0.0  # a number
         except (msgspec.DecodeError, KeyError, TypeError):
             self.report.add("A1", f"(line {number})", "no alloc or release record")
             return
@@ -243,14 +239,21 @@ class _Auditor:
         job = self.jobs.get(name)
         if job is None:
             self.report.add("A1", name, f"line {number} names no job of the workload")
-        elif event == "alloc":
-            self.report.allocations += 1
-            self._alloc(name, job, time, lite)
-        elif event == "release":
-            self.report.releases += 1
-            self._release(name, time, lite)
-        else:
+        elif event not in ("alloc", "release"):
             self.report.add("A1", name, f"line {number}: unknown event {event!r}")
+        else:
+            try:
+                self._event(event, name, job, time, lite)
+            except (SimschedError, KeyError, TypeError, AttributeError, ValueError) as error:
+                self.report.add("A1", name, f"line {number}: its R cannot be read: {error}")
+
+    def _event(self, event: str, name: str, job: Job, time: float, execution: Mapping[str, Any]) -> None:
+        if event == "alloc":
+            self.report.allocations += 1
+            self._alloc(name, job, time, execution)
+        else:
+            self.report.releases += 1
+            self._release(name, time, execution)
 
     def _units(self, name: str, execution: Mapping[str, Any]) -> dict[int, dict[str, int]]:
         """Return what R_lite names, checked against the inventory (A2)."""
@@ -288,7 +291,9 @@ class _Auditor:
             self._holds(law, units, whole=True),
             self._holds(law, kept, whole=law.alone),
         ]
-        self.spans[name] = (time, float("nan"), float("nan"))
+        self.spans[name] = Span(time)
+        for fault in out_of_reach(self.told, job, time, set(units)):
+            self.report.add("A8", name, fault)
 
     def _kept(self, law: _Law, units: dict[int, dict[str, int]]) -> dict[int, dict[str, int]]:
         """Return what R names, with all that lies in the racks, sockets … that are held exclusively."""
@@ -354,12 +359,13 @@ class _Auditor:
         if law.allowed is not None and not law.allowed.issuperset(units):
             wrong = sorted(set(units) - law.allowed)[:5]
             self.report.add("A6", name, f"ranks {wrong} do not satisfy {law.spec.constraint}")
-        fault = shortfall(law.spec.resources, units, self.inventory, whole_targets=self.whole_targets)
+        fault = shortfall(law.spec.resources, units, self.inventory, whole_targets=self.told.whole_targets)
         if fault is not None:
             self.report.add("A5", name, fault)
 
     def _expiration(self, name: str, job: Job, time: float, execution: Mapping[str, Any]) -> None:
-        expected = 0 if job.duration is None or job.duration == float("inf") else time + job.duration
+        limit = float("inf") if job.duration is None else job.duration
+        expected = 0 if limit == float("inf") else time + max(limit, SLACK)  # RFC 20: later than the start
         if abs(execution.get("starttime", 0) - time) > SLACK:
             self.report.add("A8", name, f"starttime {execution.get('starttime')} is not {time}")
         if abs(execution.get("expiration", 0) - expected) > SLACK:
@@ -373,6 +379,8 @@ class _Auditor:
         same = held.text == execution
         shard = held.units if same else self._units(name, execution)
         law = self._law(self.jobs[name])
+        for fault in survived(self.told, held.start, time, set(shard)):
+            self.report.add("A8", name, fault)
         for rank, masks in list(shard.items()):
             mine = held.units.get(rank)
             if mine is None or any(mask & ~mine.get(type_, 0) for type_, mask in masks.items()):
@@ -383,8 +391,8 @@ class _Auditor:
             if not rest:
                 self._leave(name, rank)
         held.units = {} if same else _without(held.units, shard)
-        first = self.spans[name][1]
-        self.spans[name] = (held.start, time if isnan(first) else first, time)
+        first = self.spans[name].first
+        self.spans[name] = Span(held.start, time if isnan(first) else first, time)
         if not held.units:
             for rank, masks in held.kept.items():  # of a rack, say, that R did not name whole
                 self._give_back(name, law, rank, masks)
@@ -415,28 +423,39 @@ class _Auditor:
         the id of one; a job that was left out by the run itself never had anything.
         """
         dropped = {str(row["id"]) for row in table if row["result"] == "DROPPED"} - self.spans.keys()
+        for fault in miscounted(self.told, table):
+            self.report.add("A7", "(all)", fault)
         table = [row for row in table if row["result"] != "DROPPED" or str(row["id"]) not in self.jobs]
         rows: Counter[str] = Counter(str(row["id"]) for row in table)
         for name in self.jobs:
             if rows[name] != 1 and (rows[name] or name not in dropped):
                 self.report.add("A7", name, f"is in the table {rows[name]} times")
-        running = {str(row["id"]) for row in table if row["result"] == "RUNNING"}
+        self._rows = {str(row["id"]): row for row in table}
         for name in self.held:
-            if name not in running:
+            if self._rows.get(name, {}).get("result") != "RUNNING" and not self._cleans_up(name):
                 self.report.add("A4", name, "never gave back everything")
         for row in table:
             self._row(str(row["id"]), row)
 
+    def _cleans_up(self, name: str) -> bool:
+        """Whether a job had ended when the run was cut short, and may have held its targets still."""
+        cut, row = self.told.cut, self._rows.get(name, {})
+        end = row.get("end")
+        return cut is not None and end is not None and end + self.told.epilog >= cut and self.told.epilog > 0
+
     def _row(self, name: str, row: Mapping[str, Any]) -> None:
         job = self.jobs.get(name)
         span = self.spans.get(name)
-        if row["result"] in NEVER_RAN or (row["start"] is None and row["result"] in ("CANCELED", "FAILED")):
-            if span is not None or row["start"] is not None:
+        never = row["result"] in NEVER_RAN or (row["start"] is None and row["result"] in INTERRUPTED)
+        if never:
+            again = job is not None and span is not None and was_interrupted(self.told, job, span)
+            again = again and row["result"] not in ("INFEASIBLE", "DROPPED") and name not in self.held
+            if (span is not None and not again) or row["start"] is not None:
                 self.report.add("A7", name, f"is {row['result']} and has an allocation")
             if not row["reason"] and row["result"] != "PENDING":
                 self.report.add("A7", name, f"is {row['result']} without a reason")
             return
-        if job is None or span is None:
+        if job is None or span is None or row["start"] is None:
             self.report.add("A7", name, f"is {row['result']} and was never allocated anything")
             return
         self._times(name, job, row, span)
@@ -445,18 +464,15 @@ class _Auditor:
         if row["result"] != "RUNNING" and not vague and said not in self.sizes[name]:
             self.report.add("A7", name, f"table says nodes, cores, gpus {said}, R says {self.sizes[name][0]}")
 
-    def _times(self, name: str, job: Job, row: Mapping[str, Any], span: tuple[float, float, float]) -> None:
-        start, first, end = span
-        if row["start"] < job.submit - SLACK:
-            self.report.add("A8", name, f"starts at {row['start']}, submitted at {job.submit}")
-        done = row["result"] == "RUNNING" or (row["end"] <= first and end <= row["end"] + self.epilog)
-        if row["start"] != start or not done:
-            self.report.add("A7", name, f"table says {row['start']} to {row['end']}, R says {start} to {end}")
-        if row["result"] in ("COMPLETED", "TIMEOUT") and row["end"] is not None:
-            ran = row["end"] - row["start"]
-            limit = job.duration if row["result"] == "TIMEOUT" else job.runtime
-            if limit is not None and abs(ran - limit) > SLACK * max(1.0, abs(row["end"])):
-                self.report.add("A8", name, f"{row['result']} after {ran} s instead of {limit} s")
+    def _times(self, name: str, job: Job, row: Mapping[str, Any], span: Span) -> None:
+        done = row["result"] == "RUNNING" or (name in self.held and self._cleans_up(name))
+        if not done and row["end"] is not None:
+            done = row["end"] <= span.first and span.last <= row["end"] + self.told.epilog
+        if row["start"] != span.start or not done:
+            text = f"table says {row['start']} to {row['end']}, R says {span.start} to {span.last}"
+            self.report.add("A7", name, text)
+        for fault in (*too_soon(job, row, self._rows), *wrong_end(self.told, job, row)):
+            self.report.add("A8", name, fault)
 
 
 def _without(

@@ -87,7 +87,7 @@ class Disruption:
         """Let one target fail, and draw when it will be repaired."""
         assert self._failures is not None
         if self._engine.is_over or self._is_hopeless():
-            if self._engine.pass_is_due:
+            if self._engine.due is not None:
                 self._engine.settle()
             return
         targets: Ints = event._value
@@ -102,7 +102,7 @@ class Disruption:
         Snapshots and the end of the run are nothing that could start a job.
         """
         engine = self._engine
-        if engine.pass_is_due or engine.plan.held:
+        if engine.due is not None or engine.plan.held:
             return False
         coming = (call for _, order, _, call in engine.clock._queue if order not in (FIRST, LAST))
         return all(call.callbacks == [self._on_failure] for call in coming)

@@ -97,7 +97,8 @@ class Engine:
         self.progress: Callable[[Engine], None] | None = None
         self.stop: threading.Event | None = None
         self._stopped = False
-        self.pass_is_due = False
+        self.due: float | None = None
+        """The present instant, if something happened at it and its pass is still to come."""
         self._most_epilog = config.epilog[1]
         self._epilogs = np.random.default_rng([config.seed, 2])
         self._each_event = config.passes == "event"
@@ -307,20 +308,26 @@ class Engine:
         if not due:  # else its pass comes after the submissions
             self._settle(now)
 
-    def _finish(self, job: int, now: float, result: int) -> None:
-        recorder = self.recorder
+    def _finish(self, job: int, now: float, result: int, reason: str | None = None) -> None:
+        """End a running job; with a `reason` before its time.  Who waits for that is told last."""
+        recorder, events = self.recorder, self.recorder.events
         recorder.finish(job, now, result)
         self.done += 1
         if self._charged:
             self._charge(job, now)
-        if self._most_epilog and len(self.plan.held[job].listed):
+        if events is not None:
+            if reason is None:
+                events.note(job, now, "finish")
+            else:
+                events.tell(job, now, "exception", {"type": "fatal", "severity": 0, "note": reason})
+        if self._most_epilog and result != FAILED and len(self.plan.held[job].listed):
             self._clean_up(job, now)
         else:
             self._free(job, now)
             self.state[job] = ENDED
             recorder.free(job, now)
-            if recorder.events is not None:
-                recorder.events.note(job, now, "finish", "release", "free", "clean")
+            if events is not None:
+                events.note(job, now, "release", "free", "clean")
         if self.conditions is not None:
             self._tell_conditions(job, now, result)
 
@@ -347,8 +354,6 @@ class Engine:
         """Let each target of a job that ended clean up; the job keeps the rest until they are done."""
         self._ends[job] = -1.0
         self.state[job] = step(self.state[job], "finish")
-        if self.recorder.events is not None:
-            self.recorder.events.note(job, now, "finish")
         targets = np.sort(self.plan.held[job].listed)
         seconds = draw_epilogs(self._epilogs, self.config.epilog, len(targets))
         for wait in np.unique(seconds).tolist():
@@ -400,18 +405,9 @@ class Engine:
         self._settle(now)
 
     def interrupt(self, job: int, now: float, result: int, reason: str) -> None:
-        """End a running job before its time; if it was cancelled, its targets clean up."""
-        epilog = self._most_epilog
-        if result != CANCELED or not len(self.plan.held[job].listed):
-            self._most_epilog = 0
+        """End a running job before its time; unless its node failed, its targets clean up."""
         self.recorder.reasons[job] = reason
-        events, self.recorder.events = self.recorder.events, None
-        if events is not None:
-            events.tell(job, now, "exception", {"type": "fatal", "severity": 0, "note": reason})
-            if not self._most_epilog:
-                events.note(job, now, "release", "free", "clean")
-        self._finish(job, now, result)
-        self.recorder.events, self._most_epilog = events, epilog
+        self._finish(job, now, result, reason)
 
     def requeue(self, job: int, now: float, reason: str) -> None:
         """Take a running job off its resources and put it back into the queue, to run from its start."""
@@ -435,10 +431,10 @@ class Engine:
         if self._each_event or self.clock.last_of_instant():
             self._pass(now)
         else:
-            self.pass_is_due = True
+            self.due = now
 
     def _pass(self, now: float) -> None:
-        self.pass_is_due = False
+        self.due = None
         queued = 0
         for waiting, desk, policy in self.lanes:
             if waiting.ranks:
@@ -476,8 +472,8 @@ class Engine:
     def _on_until(self, _: Event) -> None:
         """End the run with the last pass of this instant; what a pass brings about at once belongs to it."""
         now = self.clock._now
-        if self.pass_is_due:
-            self._pass(now)
+        if self.due is not None:
+            self._pass(self.due)
         if self.clock.last_of_instant():
             self.recorder.tick(now, self.plan, self.queued, self._queued_cores)
             raise StopSimulation(None)

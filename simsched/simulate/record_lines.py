@@ -29,6 +29,10 @@ BATCH = 512
 _encode = msgspec.json.Encoder().encode
 
 
+MOMENT = 1e-6
+"""Seconds until R of a job of zero seconds expires: RFC 20 wants that to be later than the start."""
+
+
 class AllocationLog:
     """Encodes allocations as lines; they go to `sink`, or wait in memory until one is given.
 
@@ -58,7 +62,7 @@ class AllocationLog:
     def alloc(self, job: int, now: float, selection: Selection) -> None:
         """Write that a job got `selection`."""
         duration = self._durations[job]
-        until = 0 if duration == float("inf") else now + duration
+        until = 0 if duration == float("inf") else now + (duration or MOMENT)
         text = self._plain.of(selection, _number(now), _number(until), self._said[job])
         if text is None:
             said = self._schedulers[job]

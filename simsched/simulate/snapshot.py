@@ -32,6 +32,7 @@ from simsched.errors import FormatError, RunError
 from simsched.formats.text import read_bytes
 from simsched.match.emit import to_rset
 from simsched.simulate.clock import FIRST
+from simsched.simulate.record_lines import MOMENT
 from simsched.simulate.snapshot_state import restore, state_of
 
 if TYPE_CHECKING:
@@ -154,7 +155,8 @@ def _running(engine: Engine, workload: Workload) -> Iterator[dict[str, Any]]:
     index, never = engine.plan.available.index, float("inf")
     for job, selection in engine.plan.held.items():
         start, end = engine.recorder.start[job], engine.plan.expected_end(job)
-        held = to_rset(selection, index, starttime=start, expiration=0 if end == never else end)
+        until = 0 if end == never else max(end, start + MOMENT)
+        held = to_rset(selection, index, starttime=start, expiration=until)
         yield {
             "id": workload.jobs[job].id,
             "start": start,

@@ -9,7 +9,9 @@ import pytest
 from simworld import job, machine, run, workload
 
 from simsched.errors import RunError
-from simsched.simulate.audit import audit, audit_run
+from simsched.formats.dependency import Dependency
+from simsched.simulate.audit import audit, audit_run, read_jobs
+from simsched.simulate.audit_life import told
 from simsched.simulate.inventory import Inventory
 
 MACHINE = machine(4, cores=2, gpus=1, properties={"ssd": "0-1"})
@@ -195,6 +197,146 @@ def test_a_planted_fault_is_found(honest, plant, law):
     assert not report
     assert law in report.counts, str(report)
     assert f"{law} job" in str(report)
+
+
+# --- against what the run was told -----------------------------------------------------------------------
+
+STORY = (
+    job("A", 0, "slot=2/node", 10),
+    job("B", 1, "slot=1/core", 9, 4),
+    job("C", 2, "slot=1/core", 3, dependencies=(Dependency.parse("afterok:A"),)),
+    job("D", 2, "slot=1/core", 3, dependencies=(Dependency.parse("begin-time:30"),)),
+    job("E", 3, "slot=1/core", 50, cancel_at=40),
+    job("F", 3, "slot=1/node", 3, hold=True),
+    job("G", 4, "slot=1/node", 6),
+)
+OUTAGES = [
+    {"ranks": "3", "start": 12, "end": 20, "kind": "drain"},
+    {"ranks": "2", "start": 100, "end": 110, "kind": "maintenance"},
+    {"ranks": "3", "start": 60, "end": 70, "kind": "failure"},
+]
+
+
+@pytest.fixture
+def story(tmp_path):
+    """A run directory, and how to check it once its rows, lines or meta were changed."""
+    result = run(MACHINE, *STORY, outages=OUTAGES)
+    result.save(tmp_path / "run")
+    lines = [json.loads(line) for line in result.log.text().splitlines()]
+    rows = read_jobs(tmp_path / "run" / "jobs.parquet")
+
+    def check(change, said=lambda meta: None):
+        change({row["id"]: row for row in rows}, lines)
+        meta = json.loads((tmp_path / "run" / "run.json").read_text())
+        said(meta)
+        (tmp_path / "run" / "run.json").write_text(json.dumps(meta))
+        encoded = [json.dumps(line).encode() for line in sorted(lines, key=lambda line: line["time"])]
+        return audit(Inventory.of(MACHINE), workload(*STORY).jobs, encoded, rows, told=told(tmp_path / "run"))
+
+    return check
+
+
+def move(rows, lines, name, start, ranks=None):
+    """Let a job run as long as it did from another time on, on other ranks."""
+    row = rows[name]
+    by = start - row["start"]
+    row.update(start=start, end=row["end"] + by)
+    for line in lines:
+        if line["id"] == name:
+            line["time"] += by
+            execution = line["R"]["execution"]
+            execution["starttime"] += by
+            execution["expiration"] += by
+            if ranks is not None:
+                execution["R_lite"][0]["rank"] = ranks
+                execution["nodelist"] = [f"n{ranks}"]
+
+
+def test_an_honest_story_is_clean(story):
+    assert story(lambda rows, lines: None)
+
+
+@pytest.mark.parametrize(
+    ("change", "text"),
+    [
+        (lambda r, x: move(r, x, "C", 6), "job C: starts at 6, before afterok:A is met"),
+        (lambda r, x: r["A"].update(result="TIMEOUT"), "job C: starts at 10.0, and afterok:A was never met"),
+        (lambda r, x: move(r, x, "D", 20), "job D: starts at 20, before begin-time:30"),
+        (lambda r, x: r["G"].update(eligible=7), "job G: starts at 4.0, eligible at 7"),
+        (
+            lambda r, x: move(r, x, "G", 14, "3"),
+            "job G: is given rank 3 in spite of its drain from 12 until 20",
+        ),
+        (lambda r, x: move(r, x, "G", 96, "2"), "is given rank 2 in spite of its maintenance from 100 until"),
+        (lambda r, x: move(r, x, "G", 57, "3"), "job G: outlived the failure from 60 until 70 of rank 3"),
+        (lambda r, x: r["B"].update(result="COMPLETED"), "job B: is COMPLETED: asked for 4 s, needs 9 s"),
+        (lambda r, x: r["A"].update(result="RUNNING"), "job A: is RUNNING, and the run was not cut short"),
+        (lambda r, x: r["A"].update(end=None), "job A: is COMPLETED and has no end"),
+        (lambda r, x: r["A"].update(result="PENDING", start=None), "job A: is PENDING and has an allocation"),
+        (lambda r, x: r["E"].update(result="PENDING"), "job E: is PENDING and has an allocation"),
+        (lambda r, x: r["B"].update(result="FAILED"), "run.json counts 0 failed, the table has 1"),
+    ],
+)
+def test_a_fault_against_what_the_run_was_told_is_found(story, change, text):
+    assert text in str(story(change))
+
+
+def test_a_held_job_that_ran_and_one_that_ran_too_long_before_it_was_cancelled(story):
+    def change(rows, lines):
+        rows["E"]["end"] = 60.0
+        next(x for x in lines if x["id"] == "E" and x["event"] == "release")["time"] = 60
+        rows["F"].update(start=20.0, end=23.0, result="COMPLETED", nodes=1, cores=2, gpus=1)
+        for event, time in (("alloc", 20), ("release", 23)):
+            record = json.loads(json.dumps(next(x for x in lines if x["id"] == "G")))
+            record.update(id="F", event=event, time=time)
+            record["R"]["execution"].update(starttime=20, expiration=23)
+            lines.append(record)
+
+    found = str(story(change))
+    assert "job F: starts at 20.0 and is held" in found
+    assert "job E: CANCELED after 57.0 s, though it would have ended after 50 s" in found
+
+
+def test_a_job_that_should_have_ended_when_the_run_was_cut_short(story):
+    found = story(lambda rows, lines: rows["A"].update(result="RUNNING"), lambda meta: meta.update(until=50))
+    assert "job A: is RUNNING at 50, and should have ended" in str(found)
+
+
+@pytest.mark.parametrize("until", [3, 4, 5, 6])
+def test_a_run_cut_short_while_targets_clean_up_is_clean(tmp_path, until):
+    result = run(MACHINE, job("A", 0, "slot=2/node", 3), epilog="2s", until=until)
+    result.save(tmp_path / "run")
+    assert audit_run(tmp_path / "run", MACHINE, result.workload)
+    result = run(MACHINE, job("A", 0, "slot=2/node", 3), epilog="2s", until=until)
+    assert result.jobs["end"][0] == 3
+
+
+@pytest.mark.parametrize("cancel_at", [8, None])
+def test_a_job_that_was_queued_again_and_never_ran_is_no_fault(tmp_path, cancel_at):
+    """A's node fails at 5 for good: it waits for the others until it is cancelled, or for ever."""
+    jobs = [job("A", 0, "slot=4/node", 9, cancel_at=cancel_at)]
+    result = run(MACHINE, *jobs, outages=[{"ranks": "0", "start": 5, "kind": "failure"}])
+    assert result.jobs["result"][0] == ("PENDING" if cancel_at is None else "CANCELED")
+    result.save(tmp_path / "run")
+    assert audit_run(tmp_path / "run", MACHINE, result.workload)
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda line: line.update(time="soon"),
+        lambda line: line["R"]["execution"].pop("R_lite"),
+        lambda line: line["R"]["execution"].update(nodelist=3),
+        lambda line: line["R"]["execution"].update(R_lite=[{"rank": "x-", "children": {}}]),
+        lambda line: line["R"]["execution"].update(R_lite=[{"rank": "0", "children": {"core": "a"}}]),
+        lambda line: line["R"]["execution"].update(R_lite=7),
+        lambda line: line.update(R=[]),
+    ],
+)
+def test_an_r_that_cannot_be_read_is_a_fault_and_no_crash(honest, spoil):
+    lines, rows = honest
+    spoil(lines[0])
+    assert "A1" in check(lines, rows).counts
 
 
 def test_lines_that_are_no_records_are_faults(honest):

@@ -15,7 +15,7 @@ from cases import CLUSTERS, FOLDERS, describe, random_request, to_jgf, to_r, to_
 from simworld import job, run, workload
 
 import simsched as ss
-from simsched.simulate.audit import audit
+from simsched.simulate.audit import Told, audit
 from simsched.simulate.inventory import Inventory
 from simsched.simulate.satisfied import shortfall
 
@@ -210,7 +210,7 @@ def test_a_policy_of_whole_targets_may_give_more(tree):
     jobs = (job("A", 0, "slot=3/core", 5),)
     result = run(tree, *jobs, match_policy="lonodex")
     lines = result.log.text().encode().splitlines()
-    assert audit(Inventory.of(tree), jobs, lines, rows(result), whole_targets=True)
+    assert audit(Inventory.of(tree), jobs, lines, rows(result), told=Told(whole_targets=True))
 
 
 def shared_by(cluster, first, second, edit):

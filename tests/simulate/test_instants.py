@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 
 import numpy as np
@@ -10,9 +11,11 @@ from simworld import job, machine, results, run, spans, starts, workload
 
 from simsched.errors import ConfigError
 from simsched.formats.dependency import Dependency
+from simsched.formats.rset import ResourceSet
 from simsched.simulate.api import engine_of, make_config
 from simsched.simulate.audit import audit_run
 from simsched.simulate.circles import circles
+from simsched.simulate.lifecycle import State, replay
 from simsched.simulate.outages import Failures
 
 
@@ -258,3 +261,48 @@ def test_a_pass_plans_anew_once_an_expected_end_has_passed(policy):
         overrun="allow",
     )
     assert starts(found)["J"] == 7
+
+
+# --- what a run writes of it -----------------------------------------------------------------------------
+
+
+def test_who_waited_for_a_job_whose_node_failed_is_ended_in_the_eventlog_too():
+    outages = [{"ranks": "0", "start": 3, "end": 9, "kind": "failure"}]
+    found = run(
+        machine(2),
+        job("A", 0, "slot=1/node", 5),
+        job("B", 1, "slot=1/node", 5, **after("afterok:A")),
+        outages=outages,
+        on_failure="fail",
+        eventlog=True,
+    )
+    events = [json.loads(line) for line in found.events.text().splitlines()]
+    names = {name: [event["name"] for event in events if event["id"] == name] for name in "AB"}
+    assert names["A"][-4:] == ["exception", "release", "free", "clean"]
+    assert names["B"] == ["submit", "validate", "exception", "clean"]
+    assert all(replay(said) is State.INACTIVE for said in names.values())
+
+
+def test_the_last_instant_of_a_run_is_written_as_in_the_whole_run():
+    """`until` may be 21.0 where the workload says 21, and the other way round."""
+    for submit, until in ((3, 3.0), (3.0, 3)):
+        jobs = [job("A", submit, "slot=1/node", 5)]
+        whole = run(machine(2), *jobs, eventlog=True).events.text().splitlines()
+        part = run(machine(2), *jobs, eventlog=True, until=until).events.text().splitlines()
+        assert part == whole[: len(part)]
+
+
+def test_r_of_a_job_of_zero_seconds_is_an_r(tmp_path):
+    """RFC 20: the expiration must be greater than the starttime; in a snapshot, too."""
+    jobs = [job("A", 0, "slot=1/core", 0), job("B", 2, "slot=1/node", 0)]
+    file = tmp_path / "state.json"
+    found = run(machine(2), *jobs, epilog="3s", snapshots={4: file})
+    lines = [json.loads(line) for line in found.log.text().splitlines()]
+    held = [entry["R"] for entry in json.loads(file.read_text())["running"]]
+    assert len(lines) == 4
+    assert len(held) == 1
+    for document in [*(line["R"] for line in lines if line["event"] == "alloc"), *held]:
+        read = ResourceSet.from_dict(document)
+        assert read.expiration > read.starttime
+    found.save(tmp_path / "run")
+    assert audit_run(tmp_path / "run", machine(2), found.workload)

@@ -14,7 +14,7 @@ import pytest
 from simworld import job, machine, run
 
 from simsched.formats.dependency import Dependency
-from simsched.simulate.audit import audit
+from simsched.simulate.audit import Told, audit
 from simsched.simulate.inventory import Inventory
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "stories.md"
@@ -149,7 +149,9 @@ def played(cluster, jobs, rules):
     columns = {name: column.tolist() for name, column in result.jobs.items()}
     rows = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
     rows = [{key: None if value != value else value for key, value in row.items()} for row in rows]
-    found = audit(Inventory.of(cluster), jobs, result.log.text().encode().splitlines(), rows, epilog=epilog)
+    found = audit(
+        Inventory.of(cluster), jobs, result.log.text().encode().splitlines(), rows, told=Told(epilog=epilog)
+    )
     assert found, str(found)
     return result
 
