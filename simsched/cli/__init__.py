@@ -18,12 +18,12 @@ import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, TypeAlias
 
+from simsched.cli.messages import encoding_text, printable, text_of
 from simsched.errors import ConfigError, SimschedError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from types import ModuleType
-    from typing import TextIO
 
     Subparsers: TypeAlias = argparse._SubParsersAction[argparse.ArgumentParser]
 
@@ -86,9 +86,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return EXIT_INTERRUPTED
     except UnicodeEncodeError as error:
-        return _fail(_encoding_text(error))
+        return _fail(encoding_text(error))
     except (SimschedError, MemoryError, RecursionError, OSError) as error:
-        return _fail(_text_of(error))
+        return _fail(text_of(error))
     except Exception as error:
         if os.environ.get(DEBUG):
             raise
@@ -186,35 +186,8 @@ def _verb_of(arguments: Sequence[str]) -> str | None:
 
 def _fail(message: str) -> int:
     stream = sys.stderr
-    stream.write(f"simsched: error: {_printable(message, stream)}\n")
+    stream.write(f"simsched: error: {printable(message, stream)}\n")
     return EXIT_BAD_INPUT
-
-
-def _printable(message: str, stream: TextIO) -> str:
-    """Replace what the stream cannot encode, and control characters other than newline and tab."""
-    encoding = getattr(stream, "encoding", None) or "utf-8"
-    text = message.encode(encoding, "backslashreplace").decode(encoding)
-    return "".join(c if c.isprintable() or c in "\n\t" else repr(c)[1:-1] for c in text)
-
-
-def _text_of(error: Exception) -> str:
-    if isinstance(error, MemoryError):
-        return "out of memory: the input stands for more than this machine can hold"
-    if isinstance(error, RecursionError):
-        return "the input is nested too deeply"
-    return _os_error_text(error) if isinstance(error, OSError) else str(error)
-
-
-def _os_error_text(error: OSError) -> str:
-    reason = error.strerror or str(error) or type(error).__name__
-    return f"{os.fsdecode(error.filename)}: {reason}" if isinstance(error.filename, str | bytes) else reason
-
-
-def _encoding_text(error: UnicodeEncodeError) -> str:
-    found = error.object[error.start]
-    return (
-        f"the character {found!a} cannot be written in {error.encoding} (expected a UTF-8 terminal or file)"
-    )
 
 
 def _open_missing_streams() -> None:

@@ -27,6 +27,7 @@ def completion(args: argparse.Namespace) -> int:
     """Print the script of ``args.shell``; verbs that this installation lacks are left out."""
     import shtab
 
+    # a verb that knows all verbs: their table names this module, so it is asked only when this runs
     from simsched.cli import build_parser
 
     print(shtab.complete(build_parser(*_installed_verbs()), shell=args.shell))

@@ -6,6 +6,7 @@ import re
 import sys
 from typing import TYPE_CHECKING
 
+from simsched.cli.messages import text_of
 from simsched.cli.output import print_lines, write
 from simsched.errors import ConfigError, SimschedError
 
@@ -97,9 +98,7 @@ def _report(path: str, kind: str, cluster: str | None) -> Report:
     try:
         return _judge(path, where, kind, cluster)
     except (SimschedError, OSError, RecursionError, MemoryError) as error:
-        from simsched.cli import _text_of
-
-        message, expected, place = _text_of(error), "", where
+        message, expected, place = text_of(error), "", where
         if isinstance(error, SimschedError):
             message, expected, place = error.message, error.expected or "", _place(error.where, where)
         return Report(where, kind, 0, (Fault((), message, expected, where=place),))
