@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from simsched.arguments import check, check_real, check_whole, wrong
+from simsched.arguments import check, check_real, check_whole
 from simsched.errors import ConfigError, FormatError, SimschedError
-from simsched.formats.hostlist import Hostlist
 from simsched.formats.idset import Idset
 from simsched.formats.jobspec import as_jobspec
 from simsched.formats.rset import ResourceSet
@@ -23,6 +22,7 @@ from simsched.match.compile import compile_request
 from simsched.match.emit import to_rset
 from simsched.match.exact import SearchLimitError
 from simsched.match.explain import State, explain_later
+from simsched.match.named import targets_of
 from simsched.match.outcome import Busy, Infeasible, Matched, Outcome, Undecided
 from simsched.match.policy import MatchPolicy, find_policy
 from simsched.match.reasons import Reasons
@@ -209,7 +209,7 @@ class Matcher:
         """
         if status not in STATUSES:
             raise ConfigError(f"unknown status {status!r}", expected=f"one of {', '.join(STATUSES)}")
-        targets = np.array(self._targets_of(ranks, hosts), dtype=np.int64)
+        targets = np.array(targets_of(self.index, ranks, hosts), dtype=np.int64)
         self._settle()
         changing = targets[self.available.up[targets] != (status == "up")]
         self.available.set_status(changing, up=status == "up")
@@ -368,27 +368,12 @@ class Matcher:
         selection = self._claims[id_]
         if part is None:
             return Parts(selection, None)
-        ranks = part.ranks if isinstance(part, ResourceSet) else _idset(part)
-        targets = self._targets_of(ranks, "")
+        targets = targets_of(self.index, part.ranks if isinstance(part, ResourceSet) else part)
         missing = sorted(set(targets) - set(selection.targets.tolist()))
         if missing or not targets:
             names = Idset.from_ids(self.index.ranks[missing].tolist()) if missing else "these"
             raise ConfigError(f"id {id_} has nothing on rank {names}", expected="ranks of its R")
         return split(selection, np.array(targets, dtype=np.int64), self.index)
-
-    def _targets_of(self, ranks: Idset | str, hosts: str) -> list[int]:
-        """Return the ordinals of targets, by ranks and by names."""
-        found = []
-        for rank in _idset(ranks):
-            ordinal = self.index.ordinal_of_rank.get(rank)
-            if ordinal is None:
-                raise ConfigError(f"this cluster has no rank {rank}")
-            found.append(ordinal)
-        for host in Hostlist.parse(hosts) if hosts else ():
-            if host not in self.index.ordinal_of_host:
-                raise ConfigError(f"this cluster has no host {host!r}")
-            found.extend(self.index.ordinal_of_host[host])
-        return list(dict.fromkeys(found))
 
     def _fill(self, saved: Mapping[str, Any]) -> None:
         """Claim what was claimed, with everything up as it must have been once; then mark what is down."""
@@ -459,20 +444,6 @@ class _Moment:
 
 def _undecided(error: SimschedError) -> Undecided:
     return Undecided(reasons=Reasons(note=str(error)))
-
-
-def _idset(ranks: Idset | str | Iterable[int]) -> Idset:
-    if isinstance(ranks, Idset):
-        return ranks
-    if isinstance(ranks, str):
-        return Idset.parse(ranks)
-    try:
-        found = list(ranks)
-    except TypeError:
-        raise wrong("ranks", ranks, "an idset, or numbers") from None
-    for rank in found:
-        check_whole("ranks", rank)
-    return Idset.from_ids(found)
 
 
 def _ends_of(ends: Mapping[int | str, float] | None) -> Mapping[int | str, float]:
