@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from simsched.graph.index import Index
     from simsched.graph.kinds import Ints
-    from simsched.match.policy import Candidates
+    from simsched.match.candidates import Candidates
 
 STARTS = 512
 """Places tried at a time for the start of a run; the first block mostly has the best one."""
