@@ -200,15 +200,14 @@ def _outages(rest: dict[str, Any], where: str) -> Any:
 
 def _queues(rest: dict[str, Any], where: str) -> Queues:
     policy = rest.get("policy", {})
-    default = None
+    found: Any = policy
     for key in ("jobspec", "defaults", "system", "queue"):
-        policy = policy.get(key) if isinstance(policy, dict) else None
-        default = policy
-    if default is not None and not isinstance(default, str):
+        found = found.get(key) if isinstance(found, dict) else None
+    if found is not None and not isinstance(found, str):
         raise ConfigError(
             "the default queue is no name", where=f"{where}: policy.jobspec.defaults.system.queue"
         )
-    return Queues.from_dict(rest["queues"], default=default, where=f"{where}: queues")
+    return Queues.from_dict(rest["queues"], default=found, policy=policy, where=f"{where}: queues")
 
 
 _READERS: dict[str, Callable[[dict[str, Any], str], Any]] = {

@@ -25,7 +25,14 @@ if TYPE_CHECKING:
     from simsched.graph.index import Index
 
 KEYS = ("requires", "hosts", "parent", "priority", "policy", "closed", "preempts")
+WHERE = ("requires", "hosts")
+DEFAULTS = ("duration", "queue")
+"""What a queue, or all of them, may set for jobs that say nothing."""
+
 INF = float("inf")
+MOST = 2**31
+"""A whole number of a configuration is less than this."""
+
 _SIZES = {"nnodes": "nodes", "ncores": "cores", "ngpus": "gpus"}
 
 
@@ -64,9 +71,14 @@ class Queues:
 
     @classmethod
     def from_dict(
-        cls, document: Mapping[str, Any], *, default: str | None = None, where: str = "queues"
+        cls,
+        document: Mapping[str, Any],
+        *,
+        default: str | None = None,
+        policy: Mapping[str, Any] | None = None,
+        where: str = "queues",
     ) -> Queues:
-        """Read ``queues.NAME`` of a configuration (RFC 33).
+        """Read ``queues.NAME`` of a configuration (RFC 33); `policy` holds where a queue says nothing.
 
         Raises
         ------
@@ -76,8 +88,9 @@ class Queues:
         if not isinstance(document, dict) or not document:
             raise ConfigError("no queues", where=where, expected="queues.NAME = {requires, hosts, policy …}")
         made: dict[str, Queue] = {}
+        common = _with_policy(Queue(""), policy or {}, "policy")
         for name in document:
-            _make(name, document, made, (), where)
+            _make(name, document, made, (), where, common)
         if default is not None and default not in made:
             raise ConfigError(
                 f"the default queue {default!r} does not exist", where=where, expected=", ".join(made)
@@ -86,7 +99,12 @@ class Queues:
 
 
 def _make(
-    name: str, document: Mapping[str, Any], made: dict[str, Queue], above: tuple[str, ...], where: str
+    name: str,
+    document: Mapping[str, Any],
+    made: dict[str, Queue],
+    above: tuple[str, ...],
+    where: str,
+    common: Queue,
 ) -> Queue:
     if name in made:
         return made[name]
@@ -95,21 +113,21 @@ def _make(
     if not isinstance(entry, dict):
         raise ConfigError("a queue is a table", where=place, expected=", ".join(KEYS))
     _refuse_unknown(entry, KEYS, place)
-    base = Queue(name)
+    base = replace(common, name=name)
     parent = entry.get("parent")
     if parent is not None:
-        if parent not in document or parent in (*above, name):
+        if not isinstance(parent, str) or parent not in document or parent in (*above, name):
             raise ConfigError(
                 f"the parent {parent!r} is no other queue", where=place, expected="another queue's name"
             )
-        base = replace(_make(parent, document, made, (*above, name), where), name=name)
+        base = replace(_make(parent, document, made, (*above, name), where, common), name=name)
     made[name] = _with_policy(
         replace(
             base,
-            constraint=_constraint(entry, place) or base.constraint,
+            constraint=base.constraint if entry.keys().isdisjoint(WHERE) else _constraint(entry, place),
             priority=_integer(entry.get("priority", base.priority), f"{place}.priority"),
             preempts=_flag(entry.get("preempts", base.preempts), f"{place}.preempts"),
-            closed=_windows(entry.get("closed", ()), f"{place}.closed") or base.closed,
+            closed=_windows(entry["closed"], f"{place}.closed") if "closed" in entry else base.closed,
         ),
         entry.get("policy", {}),
         f"{place}.policy",
@@ -142,6 +160,8 @@ def _constraint(entry: Mapping[str, Any], place: str) -> Constraint | None:
 def _integer(value: Any, place: str) -> int:
     if not isinstance(value, int) or isinstance(value, bool):
         raise ConfigError(f"{value!r} is no whole number", where=place)
+    if abs(value) >= MOST:
+        raise ConfigError("the number is too large", where=place, expected=f"less than {MOST}")
     return value
 
 
@@ -188,9 +208,13 @@ def _with_policy(queue: Queue, policy: Mapping[str, Any], place: str) -> Queue:
     most = _sizes(size.get("max", {}), f"{place}.limits.job-size.max")
     least = _sizes(size.get("min", {}), f"{place}.limits.job-size.min")
     queue = replace(queue, most={**queue.most, **most}, least={**queue.least, **least})
-    system = policy.get("jobspec", {}).get("defaults", {}).get("system", {})
+    system = policy
+    for key, known in (("jobspec", ("defaults",)), ("defaults", ("system",)), ("system", DEFAULTS)):
+        system = system.get(key, {})
+        place = f"{place}.{key}"
+        _refuse_unknown(system, known, place)
     if "duration" in system:
-        seconds = parse_duration(system["duration"], where=f"{place}.jobspec.defaults.system.duration")
+        seconds = parse_duration(system["duration"], where=f"{place}.duration")
         queue = replace(queue, default_duration=seconds)
     return queue
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from simworld import job, machine, results, run, starts, workload
+from simworld import job, machine, results, run, spans, starts, workload
 
 from simsched.errors import SimschedError
 from simsched.simulate.api import simulate
@@ -171,6 +171,34 @@ def test_a_configuration_file(tmp_path):
     assert read_config(tmp_path / "config.yaml")["order"] == "sjf"
 
 
+def test_a_policy_of_all_queues_holds_where_a_queue_says_nothing():
+    document = {
+        "policy": {
+            "limits": {"duration": "10s", "job-size": {"max": {"nnodes": 2}}},
+            "jobspec": {"defaults": {"system": {"queue": "a", "duration": "3s"}}},
+        },
+        "queues": {"a": {}, "b": {"policy": {"limits": {"duration": "20s"}}}},
+    }
+    found = run(
+        CLUSTER,
+        job("A", 0, "slot=1/core", 9, float("inf")),
+        job("B", 0, "slot=1/core", 15),
+        job("C", 0, "slot=1/core", 15, queue="b"),
+        job("D", 0, "slot=3/node", 1, queue="b"),
+        **from_document(document),
+    )
+    assert results(found) == {"A": "TIMEOUT", "B": "FAILED", "C": "COMPLETED", "D": "FAILED"}
+    assert spans(found)["A"] == (0, 3)
+
+
+def test_a_virtual_queue_may_be_everywhere_and_always_open():
+    queues = Queues.from_dict(
+        {"day": {"hosts": "n0", "closed": [[0, 9]]}, "all": {"parent": "day", "hosts": "all", "closed": []}}
+    )
+    found = run(CLUSTER, job("A", 0, "slot=2/node", 1, queue="all"), queues=queues)
+    assert spans(found) == {"A": (0, 1)}
+
+
 @pytest.mark.parametrize(
     ("document", "message"),
     [
@@ -192,6 +220,13 @@ def test_a_configuration_file(tmp_path):
             "does not exist",
         ),
         ({"policy": {}}, "no queues"),
+        ({"queues": {"a": {}}, "policy": {"limit": {}}}, "unknown key 'limit'"),
+        ({"queues": {"a": {"parent": []}}}, "is no other queue"),
+        ({"queues": {"a": {"priority": 10**30}}}, "too large"),
+        ({"queues": {"a": {"policy": {"jobspec": None}}}}, "not a table"),
+        ({"queues": {"a": {"policy": {"jobspec": {"defaults": {"sistem": {}}}}}}}, "unknown key 'sistem'"),
+        ({"queues": {"a": {"policy": {"jobspec": {"defaults": {"system": 3}}}}}}, "not a table"),
+        ({"queues": {"a": {"closed": 5}}}, "no list of windows"),
     ],
 )
 def test_configurations_that_are_none(document, message):
