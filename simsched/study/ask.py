@@ -18,7 +18,7 @@ from simsched.study.plan import is_random_run
 from simsched.study.search import CHECKS
 from simsched.study.stats import CONFIDENCE, check_confidence
 from simsched.study.target import parse_targets
-from simsched.study.task import MODEL, Measure, Source, Task
+from simsched.study.task import MODEL, Input, Measure, Task
 from simsched.study.trials import CRITERIA, EVERY, Bench, Rule, check_seeds, seeded, wanted
 
 if TYPE_CHECKING:
@@ -125,8 +125,8 @@ def open_bench(wish: Ask) -> Iterator[tuple[Task, Bench, Seeds]]:
     """Check a wish, and open the workers; the bench lacks only what a value means (`Bench.make`)."""
     rule = rule_of(wish)
     base = Task(
-        cluster_source(wish.cluster),
-        workload_source(wish.workload, wish.reading),
+        cluster_input(wish.cluster),
+        workload_input(wish.workload, wish.reading),
         transforms=tuple(wish.transforms),
         options=dict(wish.options),
         seed=wish.seed,
@@ -211,18 +211,18 @@ def about_of(base: Task, **more: Any) -> dict[str, Any]:
     }
 
 
-def cluster_source(cluster: Cluster | str | Path) -> Source:
-    """Return the source of a cluster: a file, a bundled name, ``-``, or a value."""
+def cluster_input(cluster: Cluster | str | Path) -> Input:
+    """Return the input that is a cluster: a file, a bundled name, ``-``, or a value."""
     from simsched.graph.cluster import as_cluster
 
     if isinstance(cluster, str | Path):
-        return _source("clusters", str(cluster), {})
+        return _input("clusters", str(cluster), {})
     cluster = as_cluster(cluster)
-    return Source.of_text(json.dumps(cluster.to_dict("jgf", dialect="as-read")), f"{cluster.name}.json")
+    return Input.of_text(json.dumps(cluster.to_dict("jgf", dialect="as-read")), f"{cluster.name}.json")
 
 
-def workload_source(workload: Workload | str | Path, reading: Mapping[str, Any]) -> Source:
-    """Return the source of a workload: a file (of jobs, or of a model), a bundled name, ``-``, or a value."""
+def workload_input(workload: Workload | str | Path, reading: Mapping[str, Any]) -> Input:
+    """Return the input that is a workload: a file (of jobs or a model), a bundled name, ``-``, or a value."""
     from simsched.study.task import canonical
 
     if not isinstance(workload, str | Path):
@@ -230,19 +230,19 @@ def workload_source(workload: Workload | str | Path, reading: Mapping[str, Any])
         from simsched.workload.save import lines_of
 
         workload = as_workload(workload)
-        return Source.of_text("\n".join(lines_of(workload, "jsonl")) + "\n", f"{workload.name}.jsonl")
+        return Input.of_text("\n".join(lines_of(workload, "jsonl")) + "\n", f"{workload.name}.jsonl")
     model = _model(str(workload))
     if model is not None:
-        return Source.of_text(canonical(model).decode(), str(workload), kind=MODEL)
-    return _source("workloads", str(workload), reading)
+        return Input.of_text(canonical(model).decode(), str(workload), kind=MODEL)
+    return _input("workloads", str(workload), reading)
 
 
-def _source(room: str, name: str, reading: Mapping[str, Any]) -> Source:
+def _input(room: str, name: str, reading: Mapping[str, Any]) -> Input:
     if name == "-":
         from simsched.formats.text import read_text
 
-        return Source.of_text(read_text("-"), "stdin", reading=reading)
-    return Source.find(room, name, {key: value for key, value in reading.items() if value})
+        return Input.of_text(read_text("-"), "stdin", reading=reading)
+    return Input.find(room, name, {key: value for key, value in reading.items() if value})
 
 
 def _model(name: str) -> dict[str, Any] | None:

@@ -26,7 +26,7 @@ from simsched.workload.steps import STEPS
 
 if TYPE_CHECKING:
     from simsched.formats.lexical import Path as Steps
-    from simsched.study.sources import Finder
+    from simsched.study.finder import Finder
     from simsched.study.task import Task
 
 OPTION = "policy-options."

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from simsched.errors import ConfigError, RunError, SimschedError
 from simsched.study.edits import apply_edits, edit_recipe, recipe_edits
-from simsched.study.task import MODEL, Source, canonical, digest_of
+from simsched.study.task import MODEL, Input, canonical, digest_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -109,7 +109,7 @@ class Inputs:
                 if self._users[digest] <= 0:
                     self._sent.pop(digest, None)
 
-    def path_of(self, source: Source) -> Path:
+    def path_of(self, source: Input) -> Path:
         """Return a file with the content of a source: its own, a bundled one, or one written here.
 
         Raises
@@ -133,7 +133,7 @@ class Inputs:
         why = "has changed since the study was planned" if here else "is not on this machine"
         raise RunError(f"the input {why}", where=source.name)
 
-    def _written(self, source: Source, data: bytes) -> Path:
+    def _written(self, source: Input, data: bytes) -> Path:
         if sha256(data).hexdigest() != source.sha256:
             raise RunError("the content that was sent is not the one that was meant", where=source.name)
         if self._folder is None:
@@ -151,13 +151,13 @@ class Inputs:
 
     # --- clusters
 
-    def cluster(self, source: Source, edits: tuple[str, ...] = ()) -> Cluster:
+    def cluster(self, source: Input, edits: tuple[str, ...] = ()) -> Cluster:
         """Return the cluster after its edits."""
         with self.lock:
             key = _key(source.identity(), edits)
             return self.clusters.get(key, lambda: self._cluster(source, edits))
 
-    def _cluster(self, source: Source, edits: tuple[str, ...]) -> Cluster:
+    def _cluster(self, source: Input, edits: tuple[str, ...]) -> Cluster:
         changes, others = recipe_edits(edits)
         if others:
             cluster = apply_edits(self.cluster(source, changes), others)
@@ -168,7 +168,7 @@ class Inputs:
         cluster.source = None  # the record of a run names the task's source
         return cluster
 
-    def _read_cluster(self, source: Source) -> Cluster:
+    def _read_cluster(self, source: Input) -> Cluster:
         from simsched.graph.cluster import load_cluster
 
         try:
@@ -176,7 +176,7 @@ class Inputs:
         except SimschedError as error:
             raise _named(error, source) from None
 
-    def _from_recipe(self, source: Source, changes: tuple[str, ...]) -> Cluster:
+    def _from_recipe(self, source: Input, changes: tuple[str, ...]) -> Cluster:
         from simsched.bundled import plain_name
         from simsched.formats.text import load_document, read_text
         from simsched.graph.cluster import Cluster
@@ -211,16 +211,16 @@ class Inputs:
 
         return self.workloads.get(key, make)
 
-    def _has_patterns(self, source: Source) -> bool:
+    def _has_patterns(self, source: Input) -> bool:
         """Whether reading a workload takes a look at the cluster, as SSS Job Objects do."""
         if source.kind == MODEL:
             return False
         if source.sha256 not in self._patterns:
             from simsched.workload.load import detect
-            from simsched.workload.source import Source as Text
+            from simsched.workload.source import Source
 
             path = self.path_of(source)
-            kind = source.reading.get("as_") or detect(Text.of(path).head(), path.name)
+            kind = source.reading.get("as_") or detect(Source.of(path).head(), path.name)
             self._patterns[source.sha256] = kind == "sss"
         return self._patterns[source.sha256]
 
@@ -249,14 +249,14 @@ class Inputs:
             self.workloads.clear()
 
 
-def _is_same(source: Source, path: Path) -> bool:
+def _is_same(source: Input, path: Path) -> bool:
     """Whether a file and those that it names are what the task means."""
     files = {path: source.sha256}
     files.update((path.parent / part, digest) for part, digest in source.parts.items())
     return all(file.is_file() and digest_of(file) == digest for file, digest in files.items())
 
 
-def _named(error: SimschedError, source: Source) -> SimschedError:
+def _named(error: SimschedError, source: Input) -> SimschedError:
     """Return the error with the name by which the user knows the input."""
     if error.where and source.name in error.where:
         return error
@@ -298,7 +298,7 @@ LUBLIN = {
 }
 
 
-def draw(source: Source, seed: int) -> Workload:
+def draw(source: Input, seed: int) -> Workload:
     """Draw the jobs of a model: ``{"lublin": {…}, "map": …}`` or ``{"mix": {…}}``.
 
     Raises

@@ -11,7 +11,7 @@ from simsched.study.cache import INPUTS
 
 if TYPE_CHECKING:
     from simsched.graph.view import Group
-    from simsched.study.task import Source
+    from simsched.study.task import Input
 
 NODES = "nodes"
 _PATH = re.compile(r"[a-z_]+\[\d+\].*|[a-z_]+\..*")
@@ -54,7 +54,7 @@ class Growth:
         return f"{value:,} {word} {rest}".rstrip()
 
 
-def growth_of(text: str, cluster: Source) -> Growth:
+def growth_of(text: str, cluster: Input) -> Growth:
     """Return what a word stands for on a cluster.
 
     ``nodes`` are all nodes, of a cluster whose nodes are alike.  A property, the common part of
@@ -76,7 +76,7 @@ def growth_of(text: str, cluster: Source) -> Growth:
     return _group(text, cluster)
 
 
-def _group(text: str, cluster: Source) -> Growth:
+def _group(text: str, cluster: Input) -> Growth:
     from simsched.graph.view import summary
 
     graph = INPUTS.cluster(cluster).graph
@@ -93,7 +93,7 @@ def _group(text: str, cluster: Source) -> Growth:
     return Growth(text, noun, count, (f"resize({where}, {{}})",))
 
 
-def _where(text: str, cluster: Source, groups: list[Group]) -> tuple[str, int]:
+def _where(text: str, cluster: Input, groups: list[Group]) -> tuple[str, int]:
     """Return the words that name a group in an edit, and its number of nodes."""
     if text == NODES:
         return "all", sum(g.count for g in groups)
@@ -110,7 +110,7 @@ def _where(text: str, cluster: Source, groups: list[Group]) -> tuple[str, int]:
                           expected=", ".join([NODES, "gpus", *_choices(groups)])) from None  # fmt: skip
 
 
-def _of(cluster: Source, where: str) -> str:
+def _of(cluster: Input, where: str) -> str:
     """Return the hosts that the words of an edit name, as a hostlist."""
     from simsched.graph.view import summary
 
@@ -144,7 +144,7 @@ def _choices(groups: list[Group]) -> list[str]:
 # ------------------------------------------------------------ values of a recipe
 
 
-def _recipe(text: str, cluster: Source) -> Any:
+def _recipe(text: str, cluster: Input) -> Any:
     """Return the recipe that a cluster is; ConfigError if it is none."""
     document = _document(cluster)
     if document is None:
@@ -153,7 +153,7 @@ def _recipe(text: str, cluster: Source) -> Any:
     return document
 
 
-def _document(cluster: Source) -> Any:
+def _document(cluster: Input) -> Any:
     from simsched.formats.recipe import is_recipe
     from simsched.formats.text import load_document, read_text
 
@@ -164,7 +164,7 @@ def _document(cluster: Source) -> Any:
     return document if is_recipe(document) else None
 
 
-def _units(kind: str, cluster: Source) -> Growth:
+def _units(kind: str, cluster: Input) -> Growth:
     """Return the gpus or cores of a node: of the groups of a recipe, or of the nodes, that have some."""
     document = _document(cluster)
     if document is None:
@@ -175,7 +175,7 @@ def _units(kind: str, cluster: Source) -> Growth:
     return Growth(kind, f"{kind} a node", count, tuple(f"set({path}, {{}})" for path in paths))
 
 
-def _units_of_nodes(kind: str, cluster: Source) -> Growth:
+def _units_of_nodes(kind: str, cluster: Input) -> Growth:
     from simsched.graph.view import summary
 
     unit = kind.removesuffix("s")
@@ -185,7 +185,7 @@ def _units_of_nodes(kind: str, cluster: Source) -> Growth:
     return Growth(kind, f"{kind} a node", count, tuple(f"units({g.hosts}, {unit}, {{}})" for g in groups))
 
 
-def _alike(kind: str, cluster: Source, counts: list[int], places: list[str]) -> int:
+def _alike(kind: str, cluster: Input, counts: list[int], places: list[str]) -> int:
     if not counts:
         raise ConfigError(
             f"no node of {cluster.name} has {kind}", where="--grow", expected="some to begin with"
@@ -195,7 +195,7 @@ def _alike(kind: str, cluster: Source, counts: list[int], places: list[str]) -> 
     return counts[0]
 
 
-def _value(path: str, cluster: Source) -> Growth:
+def _value(path: str, cluster: Input) -> Growth:
     from simsched.formats.lexical import parse_path
 
     place = _recipe(path, cluster)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from concurrent.futures import Future
 
-    from simsched.study.task import Source
+    from simsched.study.task import Input
 
 CONNECT = 5.0
 """Seconds within which a scheduler has to answer at first."""
@@ -68,7 +68,7 @@ class DaskWorkers(Workers):
                 f"{address!r} is no address of a scheduler", where="--scheduler", expected="tcp://host:8786"
             )
         self.address = address
-        self._sources: dict[str, Source] = {}
+        self._sources: dict[str, Input] = {}
         self._plugins: set[str] = set()
         self._count, self._counted = 1, -RECOUNT
         self._quiet = _Quiet()
@@ -99,14 +99,14 @@ class DaskWorkers(Workers):
             ) from None
         self._executor = self._client.get_executor(pure=False)
 
-    def send(self, sources: Sequence[Source]) -> None:
+    def send(self, sources: Sequence[Input]) -> None:
         """Send the contents that were not sent yet."""
         new = {s.sha256: s for s in sources if s.sha256 not in self._sources and s.text is None}
         if new:
             self._sources.update(new)
             self._register(list(new.values()))
 
-    def _register(self, sources: Sequence[Source]) -> None:
+    def _register(self, sources: Sequence[Input]) -> None:
         for digest, content in contents_of(sources).items():
             self._plugins.add(name := f"{self._client.id}-{digest[:20]}")
             self._client.register_plugin(SendInputs({digest: content}), name=name)

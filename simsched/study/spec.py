@@ -19,7 +19,7 @@ from simsched.errors import ConfigError
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from simsched.study.task import Source, Task
+    from simsched.study.task import Input, Task
 
 MAX_RUNS = 1_000_000
 SEED = "seed"
@@ -30,9 +30,9 @@ _SIGNS = ("<=", ">=", "!=", "<", ">", "=")
 class Change:
     """What a setting changes of the base: inputs are replaced, steps added, options merged."""
 
-    cluster: Source | None = None
+    cluster: Input | None = None
     edits: tuple[str, ...] = ()
-    workload: Source | None = None
+    workload: Input | None = None
     transforms: tuple[str, ...] = ()
     options: Mapping[str, Any] = field(default_factory=dict)
 

@@ -14,7 +14,7 @@ from simsched.errors import ConfigError
 from simsched.formats.study import StudyDocument, read_study_document, study_document
 from simsched.simulate.config_file import read_document
 from simsched.study.axes import axis_of
-from simsched.study.sources import Finder
+from simsched.study.finder import Finder
 from simsched.study.spec import SEED, Axis, Rule, Study, column, comparison
 from simsched.study.task import KEEP, Measure, Task
 

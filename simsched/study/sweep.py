@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from concurrent.futures import Executor
     from pathlib import Path
 
-    from simsched.study.task import Source, Task
+    from simsched.study.task import Input, Task
     from simsched.study.workers import Workers
 
 
@@ -182,7 +182,7 @@ def changed_inputs(record: Mapping[str, Any], study: Study) -> list[str]:
     return sorted({s.name for s in files if s.sha256 not in before.get(s.name, {s.sha256})})
 
 
-def _inputs(tasks: Sequence[Task]) -> list[Source]:
+def _inputs(tasks: Sequence[Task]) -> list[Input]:
     """Return the clusters and workloads of tasks, each content once."""
     return list({s.sha256: s for task in tasks for s in (task.cluster, task.workload)}.values())
 

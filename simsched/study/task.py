@@ -53,7 +53,7 @@ def canonical(value: Any) -> bytes:
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class Input:
     """An input by the digest of its content.
 
     Attributes
@@ -77,8 +77,8 @@ class Source:
     parts: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
-    def find(cls, room: str, name: str, reading: Mapping[str, Any] | None = None) -> Source:
-        """Return the source of a file or a bundled name; `room` is ``clusters`` or ``workloads``.
+    def find(cls, room: str, name: str, reading: Mapping[str, Any] | None = None) -> Input:
+        """Return the input that is a file or a bundled name; `room` is ``clusters`` or ``workloads``.
 
         Raises
         ------
@@ -98,8 +98,8 @@ class Source:
     @classmethod
     def of_text(
         cls, text: str, name: str, *, kind: str = TEXT, reading: Mapping[str, Any] | None = None
-    ) -> Source:
-        """Return the source of a content that is at hand; `name` may end like a file's."""
+    ) -> Input:
+        """Return the input that is a content that is at hand; `name` may end like a file's."""
         digest = hashlib.sha256(text.encode()).hexdigest()
         return cls(kind, name, digest, None, text, dict(reading or {}))
 
@@ -165,8 +165,8 @@ class Task:
     settings : axis → label, for tables; has no part in what the task is.
     """
 
-    cluster: Source
-    workload: Source
+    cluster: Input
+    workload: Input
     edits: tuple[str, ...] = ()
     transforms: tuple[str, ...] = ()
     options: Mapping[str, Any] = field(default_factory=dict)
@@ -211,8 +211,8 @@ class Task:
                 f"a task of format {document.get('format')!r}", expected=f"format {TASK_FORMAT}"
             )
         return cls(
-            cluster=Source(**document["cluster"]),
-            workload=Source(**document["workload"]),
+            cluster=Input(**document["cluster"]),
+            workload=Input(**document["workload"]),
             edits=tuple(document["edits"]),
             transforms=tuple(document["transforms"]),
             options=dict(document["options"]),

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from concurrent.futures import Future
 
-    from simsched.study.task import Source
+    from simsched.study.task import Input
 
 #: what an exception means: the pool is lost; a worker died; a run kills its workers; the run raised
 Fate = Literal["pool", "worker", "dead", "run"]
@@ -30,7 +30,7 @@ class Workers(ABC):
     def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
         """Hand in a call of a function of a module."""
 
-    def send(self, sources: Sequence[Source]) -> None:  # noqa: B027 - most need not send anything
+    def send(self, sources: Sequence[Input]) -> None:  # noqa: B027 - most need not send anything
         """Make inputs known to the workers that share no files with us."""
 
     def fate(self, error: BaseException) -> Fate:
@@ -56,7 +56,7 @@ def cores() -> int:
         return os.cpu_count() or 1
 
 
-def contents_of(sources: Sequence[Source]) -> Mapping[str, bytes]:
+def contents_of(sources: Sequence[Input]) -> Mapping[str, bytes]:
     """Return the contents of files by digest, once each."""
     from simsched.study.cache import INPUTS
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import simsched as ss
-from simsched.study.ask import cluster_source, load_steps, workload_source
+from simsched.study.ask import cluster_input, load_steps, workload_input
 from simsched.study.cache import INPUTS
 from simsched.study.run_task import perform
 from simsched.study.target import parse_targets
@@ -34,7 +34,7 @@ def stream(count: int = 60, gap: int = 60, seconds: int = 90) -> Workload:
 
 
 def task(workload: Workload | None = None, nodes: int = 2, **more) -> Task:
-    return Task(cluster_source(machine(nodes)), workload_source(workload or stream(), {}), **more)
+    return Task(cluster_input(machine(nodes)), workload_input(workload or stream(), {}), **more)
 
 
 def test_a_task_is_sent_with_the_figures_that_it_is_to_give():

@@ -16,7 +16,7 @@ from simsched.study import execute
 from simsched.study.execute import Done, run_tasks
 from simsched.study.executors import open_executor
 from simsched.study.sweep import sweep
-from simsched.study.task import Source
+from simsched.study.task import Input
 
 pytest.importorskip("distributed")
 
@@ -61,8 +61,8 @@ def test_inputs_are_sent_and_not_looked_for(dask_cluster, tmp_path):
     (tmp_path / "jobs.yaml").write_text("- {file: one.yaml, runtime: 5, count: 9, every: 1}\n")
     base = small().tasks[0]
     task = base.changed(
-        cluster=Source.find("clusters", str(tmp_path / "cluster.json")),
-        workload=Source.find("workloads", str(tmp_path / "jobs.yaml")),
+        cluster=Input.find("clusters", str(tmp_path / "cluster.json")),
+        workload=Input.find("workloads", str(tmp_path / "jobs.yaml")),
         transforms=(),
     )
     with open_executor(scheduler=dask_cluster.address) as workers:

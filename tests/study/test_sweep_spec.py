@@ -11,9 +11,9 @@ from studyworld import small
 
 from simsched.errors import ConfigError
 from simsched.study.spec import Axis, Change, Rule, Setting, Study, column, merged
-from simsched.study.task import Source, Task
+from simsched.study.task import Input, Task
 
-BASE = Task(Source.of_text("c", "c"), Source.of_text("w", "w"))
+BASE = Task(Input.of_text("c", "c"), Input.of_text("w", "w"))
 
 
 def axis(name, labels):

@@ -14,14 +14,14 @@ from simsched.errors import ConfigError, RunError, SimschedError
 from simsched.study.cache import Inputs, Shelf
 from simsched.study.edits import apply_edits, edit_recipe, taken_apart
 from simsched.study.run_task import options_of, perform, same_task
-from simsched.study.task import MODEL, Measure, Row, Source, Task, canonical
+from simsched.study.task import MODEL, Input, Measure, Row, Task, canonical
 
 NAMES = st.text("abc-", min_size=1, max_size=6)
 OPTIONS = st.dictionaries(st.sampled_from(["order", "queue-policy"]), NAMES, max_size=2)
 
 
 def source(text="content", name="name", **more):
-    return Source.of_text(text, name, **more)
+    return Input.of_text(text, name, **more)
 
 
 @st.composite
@@ -56,7 +56,7 @@ def test_the_key_is_the_digest_of_what_decides_the_result(one, other):
 @given(tasks(), NAMES)
 def test_names_places_and_labels_do_not_decide(task, name):
     """A renamed input, another path, other labels, other things kept: the same run."""
-    moved = Source(task.cluster.kind, name, task.cluster.sha256, "/elsewhere/" + name, task.cluster.text)
+    moved = Input(task.cluster.kind, name, task.cluster.sha256, "/elsewhere/" + name, task.cluster.text)
     assert task.changed(cluster=moved, settings={"axis": name}, keep=()).key == task.key
 
 
@@ -204,7 +204,7 @@ def test_one_thing_that_is_too_large_is_still_kept():
 def test_an_input_that_has_changed_is_refused(tmp_path):
     file = tmp_path / "small.yaml"
     file.write_text(canonical(RECIPE).decode())
-    found = Source.find("clusters", str(file))
+    found = Input.find("clusters", str(file))
     assert len(Inputs().cluster(found).index) == 4
     file.write_text(canonical({**RECIPE, "name": "other"}).decode())
     with pytest.raises(RunError, match=r"small.yaml: the input has changed"):
@@ -220,7 +220,7 @@ def test_an_input_that_was_sent_needs_no_file_here(tmp_path):
     (folder / "specs").mkdir(parents=True)
     shutil.copy("workloads/jobspecs/one-core.json", folder / "specs")
     (folder / "jobs.yaml").write_text("- {file: specs/one-core.json, runtime: 5}\n")
-    found = Source.find("workloads", str(folder / "jobs.yaml"))
+    found = Input.find("workloads", str(folder / "jobs.yaml"))
     assert list(found.parts) == ["specs/one-core.json"]
     from simsched.study.workers import contents_of
 
@@ -243,9 +243,9 @@ def test_an_input_that_was_sent_needs_no_file_here(tmp_path):
 def test_a_changed_part_is_another_task(tmp_path):
     (tmp_path / "one.json").write_text("{}")
     (tmp_path / "jobs.jsonl").write_text('{"file": "one.json", "runtime": 5}\n')
-    first = Source.find("workloads", str(tmp_path / "jobs.jsonl"))
+    first = Input.find("workloads", str(tmp_path / "jobs.jsonl"))
     (tmp_path / "one.json").write_text("[]")
-    second = Source.find("workloads", str(tmp_path / "jobs.jsonl"))
+    second = Input.find("workloads", str(tmp_path / "jobs.jsonl"))
     assert first.sha256 == second.sha256
     assert first.identity() != second.identity()
 
@@ -255,7 +255,7 @@ def test_parts_stay_below_their_folder(tmp_path, name):
     (tmp_path / "jobs").mkdir()
     (tmp_path / "outside.json").write_text("{}")
     (tmp_path / "jobs" / "jobs.yaml").write_text(f"- {{file: {name}, runtime: 5}}\n")
-    assert Source.find("workloads", str(tmp_path / "jobs" / "jobs.yaml")).parts == {}
+    assert Input.find("workloads", str(tmp_path / "jobs" / "jobs.yaml")).parts == {}
 
 
 def test_a_model_is_drawn_with_the_seed_of_the_task_alone():
@@ -346,7 +346,7 @@ def test_a_recipe_without_such_a_place(edit):
 
 def test_only_recipes_have_values():
     with pytest.raises(ConfigError, match="only the values of a recipe can be set"):
-        Inputs().cluster(Source.find("clusters", "flat240"), ("set(groups[0].count, 3)",))
+        Inputs().cluster(Input.find("clusters", "flat240"), ("set(groups[0].count, 3)",))
 
 
 @settings(max_examples=50)

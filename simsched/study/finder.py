@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from simsched.errors import ConfigError, SimschedError
-from simsched.study.task import MODEL, Source, canonical
+from simsched.study.task import MODEL, Input, canonical
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -44,7 +44,7 @@ class Finder:
 
     # --- clusters
 
-    def cluster(self, value: Any, path: Steps) -> tuple[Source, tuple[str, ...]]:
+    def cluster(self, value: Any, path: Steps) -> tuple[Input, tuple[str, ...]]:
         """Return a cluster and the edits made to it."""
         row: dict[str, Any] = {"file": value} if isinstance(value, str) else value
         self._one_of(row, ("file", "recipe"), path)
@@ -53,12 +53,12 @@ class Finder:
         if "recipe" in row:
             text = canonical(row["recipe"]).decode()
             name = str(row["recipe"].get("name") or row.get("label") or "recipe")
-            return Source.of_text(text, name), edits
-        return self._source("clusters", row["file"], {}, path), edits
+            return Input.of_text(text, name), edits
+        return self._input("clusters", row["file"], {}, path), edits
 
     # --- workloads
 
-    def workload(self, value: Any, path: Steps) -> tuple[Source, tuple[str, ...]]:
+    def workload(self, value: Any, path: Steps) -> tuple[Input, tuple[str, ...]]:
         """Return a workload and its transforms."""
         row: dict[str, Any] = {"file": value} if isinstance(value, str) else value
         kind = self._one_of(row, ("file", *MODELS, "jobs"), path)
@@ -74,14 +74,14 @@ class Finder:
                 )
             return self._model(kind, row), steps
         if kind == "jobs":
-            return Source.of_text(canonical(row["jobs"]).decode(), "jobs.yaml", reading=reading), steps
-        return self._source("workloads", row["file"], reading, path), steps
+            return Input.of_text(canonical(row["jobs"]).decode(), "jobs.yaml", reading=reading), steps
+        return self._input("workloads", row["file"], reading, path), steps
 
-    def _model(self, kind: str, row: Mapping[str, Any]) -> Source:
+    def _model(self, kind: str, row: Mapping[str, Any]) -> Input:
         document = {kind: row[kind]}
         if kind == "lublin" and "map" in row:
             document["map"] = row["map"]
-        return Source.of_text(canonical(document).decode(), f"model {kind}", kind=MODEL)
+        return Input.of_text(canonical(document).decode(), f"model {kind}", kind=MODEL)
 
     def _one_of(self, row: Mapping[str, Any], words: Sequence[str], path: Steps) -> str:
         said = [word for word in words if word in row]
@@ -90,12 +90,12 @@ class Finder:
             raise ConfigError(what, where=self.document.place(path), expected=f"one of {', '.join(words)}")
         return said[0]
 
-    def _source(self, room: str, name: str, reading: Mapping[str, Any], path: Steps) -> Source:
+    def _input(self, room: str, name: str, reading: Mapping[str, Any], path: Steps) -> Input:
         place = self.document.place(path)
         if name == "-":
             raise ConfigError("standard input can be read only once", where=place, expected="a file")
         try:
-            found = Source.find(room, str(self.find(name)), reading)
+            found = Input.find(room, str(self.find(name)), reading)
         except SimschedError as error:
             raise error.at(place) from None
         return replace(found, name=name)
