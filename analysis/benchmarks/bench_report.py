@@ -83,8 +83,8 @@ def pages(folder: Path) -> Iterator[tuple[str, str, str]]:
     run = ss.load_run(path)
     drawn = least(lambda: plots.save("gantt", [run], folder / "g.png"), 1)
     yield "its Gantt chart as PNG", f"{drawn:.1f} s", ""
-    if shutil.which("chromium") and shutil.which("chromedriver") and find_spec("selenium"):
-        opened, zoomed = in_chromium(file)
+    if has_chromium():
+        _, opened, zoomed = in_chromium(file)
         yield (
             "it opened in headless Chromium; a zoom, wall time",
             f"{opened:.1f} s; {zoomed:.2f} s",
@@ -92,8 +92,44 @@ def pages(folder: Path) -> Iterator[tuple[str, str, str]]:
         )
 
 
-def in_chromium(file: Path) -> tuple[float, float]:
-    """Seconds until every chart is drawn, and until the Gantt chart is drawn again after a zoom."""
+#: eight ways to run HPC2N; no two give the same schedule
+EIGHT: tuple[tuple[str, dict[str, object]], ...] = (
+    ("fcfs", {}),
+    ("easy", {}),
+    ("easy", {"order": "sjf"}),
+    ("fcfs", {"order": "sjf"}),
+    ("easy", {"queue_options": {"extra": False}}),
+    ("easy", {"queue_options": {"reservation": "none"}}),
+    ("easy", {"queue_options": {"queue_depth": 8}}),
+    ("easy", {"overrun": "allow"}),
+)
+
+
+def eight(folder: Path) -> Iterator[tuple[str, str, str]]:
+    """The page that compares eight runs of a whole trace."""
+    from simsched.report import html
+
+    cluster, workload = ss.load_cluster("flat240"), ss.load_workload(str(HPC2N))
+    paths = [
+        ss.simulate(cluster, workload, policy, allocations=False, **options).save(folder / f"run{number}")
+        for number, (policy, options) in enumerate(EIGHT)
+    ]
+    file = folder / "eight.html"
+    seconds = least(lambda: file.write_text(html.page([ss.load_run(path) for path in paths])), 1)
+    size = file.stat().st_size / 1e6
+    yield "HTML comparison of eight runs of HPC2N", f"{seconds:.1f} s, {size:.1f} MB", ""
+    if has_chromium():
+        shown, opened, _ = in_chromium(file)
+        yield "what is in view of it drawn; all of it, wall time", f"{shown:.1f} s; {opened:.1f} s", "8 s"
+
+
+def has_chromium() -> bool:
+    """Whether a page can be opened here."""
+    return bool(shutil.which("chromium") and shutil.which("chromedriver") and find_spec("selenium"))
+
+
+def in_chromium(file: Path) -> tuple[float, float, float]:
+    """Seconds until what is in view is drawn, until all is, and until a Gantt chart is drawn after a zoom."""
     from selenium.webdriver import Chrome
     from selenium.webdriver.chrome.options import Options
     from selenium.webdriver.chrome.service import Service
@@ -109,11 +145,12 @@ def in_chromium(file: Path) -> tuple[float, float]:
         while not driver.execute_script("return window.simsched && window.simsched.done"):
             time.sleep(0.02)
         opened = time.monotonic() - started
+        shown = driver.execute_script("return window.simsched.shown") / 1000
         zoom = """const done = arguments[0], began = performance.now();
           document.querySelector('[data-move=in]').click();
           const after = () => done((performance.now() - began) / 1000);
           requestAnimationFrame(() => requestAnimationFrame(after));"""
-        return opened, min(driver.execute_async_script(zoom) for _ in range(3))
+        return shown, opened, min(driver.execute_async_script(zoom) for _ in range(3))
     finally:
         driver.quit()
 
@@ -125,6 +162,7 @@ def rows() -> Iterator[tuple[str, str, str]]:
         yield from tables(million(folder / "million"))
         if HPC2N.is_file():
             yield from pages(folder)
+            yield from eight(folder)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 

@@ -28,15 +28,18 @@ def page(runs: Sequence[Run]) -> str:
     """
     try:
         from simsched.report import plot_bokeh, plot_compare, plot_page
+        from simsched.report.islands import Islands
     except ModuleNotFoundError as error:
         raise ConfigError(
             f"an HTML report needs {error.name}", expected="pip install 'simsched[plot]'"
         ) from None
     charts: list[dict[str, Any]] = []
+    islands = Islands()
     parts = [plot_compare.comparison(runs, charts)] if len(runs) > 1 else []
-    parts += [plot_page.run_section(run, f"r{i}", charts) for i, run in enumerate(runs)]
+    parts += [plot_page.run_section(run, f"r{i}", charts, islands) for i, run in enumerate(runs)]
     title = runs[0].name if len(runs) == 1 else f"{len(runs)} runs compared"
     data = plot_bokeh.dump({"charts": charts, "cycle": list(palette.CYCLE)})
+    parts.append(islands.html())
     return markup.frame(title, _links(runs), "\n".join(parts), data, plot_bokeh.bokeh_script())
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,14 +16,17 @@ from simsched.report.series import types_in_use
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from simsched.report.islands import Islands
     from simsched.report.tables import Run
 
 #: boxes of a Gantt chart at most; of more, those with the largest area are kept
 MAX_BOXES = 1_500_000
 
 
-def over_time(run: Run, prefix: str, drawn: plot_bokeh.Charts, charts: list[dict[str, Any]]) -> str:
-    """Return the panels of a run over time with their packed data, and append their charts."""
+def over_time(
+    run: Run, prefix: str, drawn: plot_bokeh.Charts, charts: list[dict[str, Any]], islands: Islands
+) -> str:
+    """Return the panels of a run over time; append their charts, and their packed data to the islands."""
     gantt = chart(run)
     origin = float(np.nanmin([run.jobs["submit"].min(), run.timeline["time"].min()]))
     last = float(np.nanmax([run.jobs["end"].max(), run.timeline["time"].max(), origin + 1]))
@@ -44,15 +46,15 @@ def over_time(run: Run, prefix: str, drawn: plot_bokeh.Charts, charts: list[dict
         "kinds": [[k, run.totals[k]] for k in kinds],
         **_names(run),
     }
+    spec["islands"] = {
+        "line": islands.add(_packed_line(run, kinds, origin, tick)),
+        "boxes": islands.add(_packed_rects(_largest(gantt.boxes), origin, tick)),
+        "jobs": islands.add(_packed_jobs(run, origin, tick)),
+        "results": islands.add(_packed_results(run)),
+        "ids": islands.add_json([] if spec["ids_count"] else run.jobs["id"].astype(str).tolist()),
+    }
     charts.append({"time": spec})
-    islands = [_island(f"{prefix}-line", _packed_line(run, kinds, origin, tick))]
-    kept = _largest(gantt.boxes)
-    islands.append(_island(f"{prefix}-rects", _packed_rects(kept, origin, tick)))
-    islands.append(_island(f"{prefix}-jobs", _packed_jobs(run, origin, tick)))
-    ids = [] if spec["ids_count"] else run.jobs["id"].astype(str).tolist()
-    text = plot_bokeh.dump(ids)
-    islands.append(f'<script type="application/json" id="{prefix}-ids">{text}</script>')
-    return _time_panels(prefix, gantt) + "".join(islands)
+    return _time_panels(prefix, gantt)
 
 
 def _time_panels(prefix: str, gantt: Chart) -> str:
@@ -137,19 +139,20 @@ def _packed_rects(rects: pd.DataFrame, origin: float, tick: float) -> Packed:
 
 
 def _packed_jobs(run: Run, origin: float, tick: float) -> Packed:
+    """Pack what a workload says of its jobs: equal for all runs of it."""
     jobs = run.jobs
-    results = {r: i for i, r in enumerate(RESULTS)}
     return pack(
         {
             "submit": ticks(jobs["submit"].to_numpy() - origin, tick),
             "user": _codes(jobs["user"]),
             "queue": _codes(jobs["queue"]),
-            "result": jobs["result"].astype("object").map(results).fillna(0).to_numpy(dtype=np.int64),
             "nodes": jobs["nodes"].to_numpy(),
             "cores": jobs["cores"].to_numpy(),
         }
     )
 
 
-def _island(name: str, packed: Packed) -> str:
-    return markup.island(name, json.dumps(packed.fields), packed.text)
+def _packed_results(run: Run) -> Packed:
+    codes = {r: i for i, r in enumerate(RESULTS)}
+    found = run.jobs["result"].astype("object").map(codes).fillna(0)
+    return pack({"result": found.to_numpy(dtype=np.int64)})

@@ -15,16 +15,17 @@ from simsched.report.series import curve
 from simsched.report.summary import metric
 
 if TYPE_CHECKING:
+    from simsched.report.islands import Islands
     from simsched.report.tables import Run
 
 
-def run_section(run: Run, prefix: str, charts: list[dict[str, Any]]) -> str:
-    """Return the section of one run and append its charts."""
+def run_section(run: Run, prefix: str, charts: list[dict[str, Any]], islands: Islands) -> str:
+    """Return the section of one run; append its charts, and their packed data to the islands."""
     done = m.measured(run.jobs)
     parts = [_title(run, prefix), markup.cards(run)]
     if len(done):
         drawn = plot_bokeh.Charts()
-        parts += [over_time(run, prefix, drawn, charts), _distributions(done, prefix, drawn)]
+        parts += [over_time(run, prefix, drawn, charts, islands), _distributions(done, prefix, drawn)]
         parts += [
             plot_machine.section(run, prefix, drawn),
             _groups(run, done, prefix),

@@ -54,6 +54,24 @@ def test_one_run_has_a_section_and_several_are_compared(runs, both):
     assert [c["title"] for c in page_data(both)["charts"]] == ["comparison", "easy", "fcfs"]
 
 
+def test_what_runs_share_is_there_once(both):
+    """Both runs have the same jobs, at the same times: one element for each kind of columns."""
+    islands = [chart["time"]["islands"] for chart in page_data(both)["charts"][1:]]
+    assert len(islands) == 2
+    assert islands[0] == islands[1]
+    assert sorted(islands[0].values()) == re.findall(
+        r'<script type="application/octet-stream" id="([\w-]+)"', both
+    )
+
+
+def test_jobs_that_run_at_other_times_are_still_shared(write_run, make_schedule, make_records):
+    jobs = make_schedule(4)
+    later = jobs.assign(start=jobs["start"] + 600, end=jobs["end"] + 600)
+    found = [load_run(write_run(n, j, records=make_records(j))) for n, j in (("a", jobs), ("b", later))]
+    first, second = (chart["time"]["islands"] for chart in page_data(html.page(found))["charts"][1:])
+    assert [name for name in first if first[name] == second[name]] == ["jobs", "results", "ids"]
+
+
 def test_every_chart_and_table_has_a_download_and_every_place_a_chart(both):
     page = both
     places = {p for c in page_data(page)["charts"] for p in c["places"]}

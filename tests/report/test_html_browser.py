@@ -125,6 +125,18 @@ def test_no_request_no_error_and_every_chart_drawn(browser, report):
     assert browser.js(empty) == []
 
 
+def test_what_is_in_view_is_drawn_first(browser, report):
+    """A link to the second run: its charts come before those of the first; all are drawn in the end."""
+    browser.driver.get("about:blank")
+    browser.driver.get(f"{report.as_uri()}#run-r1")
+    while not browser.js("return window.simsched.done"):
+        time.sleep(0.02)
+    order = browser.js("return window.simsched.order")
+    assert sorted(order) == ["comparison", "easy", "fcfs"]
+    assert order.index("fcfs") < order.index("easy")
+    assert browser.js("return window.simsched.shown <= window.simsched.done")
+
+
 def test_the_gantt_zooms_and_its_neighbours_follow(browser, report):
     browser.open(report)
     whole = browser.range()

@@ -4,13 +4,25 @@ const PAGE = JSON.parse(document.getElementById("page-data").textContent);
 const NEVER = 4294967295;
 const DETAIL = 4000;        // single boxes that can be pointed at, up to this many in view
 const byId = (id) => document.getElementById(id);
-window.simsched = { ready: 0, charts: PAGE.charts.length, errors: [], renders: 0 };
+window.simsched = { ready: 0, charts: PAGE.charts.length, errors: [], renders: 0, order: [] };
 
 // ---- columns ----------------------------------------------------------------------------------------------
-async function unpack(id) {
-  const holder = byId(id);
-  if (!holder) return null;
-  const bytes = Uint8Array.from(atob(holder.textContent), (c) => c.charCodeAt(0));
+// Runs of one workload share their jobs: every island is unpacked once.
+const islands = new Map();
+function unpack(id) {
+  if (!islands.has(id)) islands.set(id, unpacked(byId(id)));
+  return islands.get(id);
+}
+
+function bytesOf(text) {
+  if (Uint8Array.fromBase64) return Uint8Array.fromBase64(text);
+  const raw = atob(text), bytes = new Uint8Array(raw.length);
+  for (let i = 0; i < raw.length; i++) bytes[i] = raw.charCodeAt(i);
+  return bytes;
+}
+
+async function unpacked(holder) {
+  const bytes = bytesOf(holder.textContent);
   const plain = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
   const buffer = await new Response(plain).arrayBuffer();
   const columns = {};
@@ -77,8 +89,8 @@ const rgba = (hex) => {
 };
 
 class TimeCharts {
-  constructor(doc, spec, jobs, boxes, line) {
-    Object.assign(this, { doc, spec, jobs, boxes, line, colourBy: "job" });
+  constructor(doc, spec, jobs, boxes, line, ids) {
+    Object.assign(this, { doc, spec, jobs, boxes, line, ids, colourBy: "job" });
     const model = (name) => doc.get_model_by_name(`${spec.prefix}-${name}`);
     this.model = model;
     this.range = model("time");
@@ -237,7 +249,6 @@ class TimeCharts {
     };
   }
   idOf(job) {
-    this.ids ??= JSON.parse(byId(`${this.spec.prefix}-ids`).textContent);
     return this.spec.ids_count ? String(job + this.spec.ids_first) : this.ids[job];
   }
   move(zoom, shift) {
@@ -330,11 +341,13 @@ async function start(item) {
   const spec = item.time;
   let charts = null;
   if (spec) {
-    const [jobs, boxes, line] = await Promise.all(["jobs", "rects", "line"].map((n) => unpack(`${spec.prefix}-${n}`)));
-    charts = new TimeCharts(doc, spec, jobs, boxes, line);
+    const names = ["jobs", "results", "boxes", "line", "ids"];
+    const [jobs, results, boxes, line, ids] = await Promise.all(names.map((name) => unpack(spec.islands[name])));
+    charts = new TimeCharts(doc, spec, { ...jobs, ...results }, boxes, line, JSON.parse(new TextDecoder().decode(ids.text)));
     listen(charts, spec);
   }
   downloads(doc, item, charts);
+  window.simsched.order.push(item.title);
   window.simsched.ready += 1;
 }
 
@@ -366,14 +379,34 @@ async function begin() {
   document.querySelectorAll("table").forEach(sortable);
   document.querySelectorAll("[data-save-table]").forEach((button) => button.addEventListener("click", () =>
     save(`${button.dataset.saveTable}.csv`, csvOfTable(byId(button.dataset.saveTable)))));
-  for (const item of PAGE.charts) {
+  if (location.hash) byId(location.hash.slice(1))?.scrollIntoView({ behavior: "instant" });   // the browser does it later
+  await drawAll();
+  window.simsched.done = performance.now();
+}
+
+// What is in view comes first, whatever its order; the others follow while the browser has nothing else to do.
+async function drawAll() {
+  const left = [...PAGE.charts];
+  while (left.length) {
+    if (left.every((item) => distance(item) > window.innerHeight)) {
+      window.simsched.shown ??= performance.now();
+      await new Promise((next) => (window.requestIdleCallback ?? setTimeout)(next, { timeout: 300 }));
+    } else await new Promise((next) => setTimeout(next, 0));
+    const far = left.map(distance), item = left.splice(far.indexOf(Math.min(...far)), 1)[0];
     try { await start(item); } catch (error) {
       window.simsched.errors.push(String(error));
       console.error(error);
       for (const place of Object.keys(item.places)) byId(place).innerHTML = '<p class="sorry">This chart could not be drawn by this browser.</p>';
     }
-    await new Promise((next) => setTimeout(next, 0));   // let the page answer between runs
   }
-  window.simsched.done = performance.now();
+  window.simsched.shown ??= performance.now();
+}
+
+// How many pixels of scrolling bring the nearest chart into view.
+function distance(item) {
+  return Math.min(...Object.keys(item.places).map((place) => {
+    const { top, bottom } = byId(place).getBoundingClientRect();
+    return Math.max(top - window.innerHeight, -bottom, 0);
+  }));
 }
 begin();
