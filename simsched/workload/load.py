@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from simsched import bundled
 from simsched.arguments import check, check_callable, check_whole, texts
 from simsched.errors import ConfigError, SimschedError
+from simsched.formats.files import name_of
 from simsched.workload.job import Workload
 from simsched.workload.mapping import JobMap, Reading
 from simsched.workload.source import Source
@@ -137,7 +138,7 @@ def _opened(given: str | Path | Source) -> tuple[Source, str]:
     else:
         path = resolve_workload(given)
         source = Source(path, path.name) if path.is_dir() else Source.of(path)
-    return source, "standard input" if str(given) == "-" else str(given)
+    return source, name_of(given)
 
 
 def _as_given(error: SimschedError, name: str, given: str) -> SimschedError:

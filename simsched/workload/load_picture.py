@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from simsched.formats.files import name_of
 from simsched.workload.flux_queue import read_flux_queue
 from simsched.workload.load import detect
 from simsched.workload.mapping import Reading
@@ -30,7 +31,7 @@ def load_picture(
         For what is no picture although it begins like one, with the place of what is wrong.
     """
     source = path if isinstance(path, Source) else Source.of(path)
-    given = str(source.path) if str(source.path) != "-" else "standard input"
+    given = name_of(source.path)
     reading = reading or Reading()
     head = source.head()
     if looks_ours(head):
