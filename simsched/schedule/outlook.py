@@ -47,12 +47,15 @@ class Outlook:
     def more_until(self, desk: Desk) -> float | None:
         """Return until when more is free than was foreseen; None if all may be different.
 
-        It may be once a job overruns, somebody else started one, or the machine changed.
+        It may be once a job overruns, somebody else started one, or the machine changed; or one of
+        zero seconds is done, behind whose moment others were planned for this very instant.
         """
-        ends, units = desk.plan.expected_ends(), desk.book.units
+        ends, units, durations = desk.plan.expected_ends(), desk.book.units, desk.book.durations
         if desk.plan.overrun(desk.now) or ends.items() - self._ends.items():
             return None
         gone = self._ends.items() - ends.items()
+        if not all(durations[job] for job, _ in gone):
+            return None
         if desk.free_units() != self._free + sum(units[job] for job, _ in gone):
             return None
         return max([desk.now, *(end for _, end in gone)])

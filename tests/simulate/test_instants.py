@@ -306,3 +306,15 @@ def test_r_of_a_job_of_zero_seconds_is_an_r(tmp_path):
         assert read.expiration > read.starttime
     found.save(tmp_path / "run")
     assert audit_run(tmp_path / "run", machine(2), found.workload)
+
+
+@pytest.mark.parametrize("policy", ["conservative", "hybrid", "easy", "fcfs"])
+def test_who_was_planned_behind_a_job_of_zero_seconds_starts_at_that_instant(policy):
+    found = run(
+        machine(2),
+        job("A", 0, "slot=2/core", 3),
+        job("B", 1, "slot=1/core", 0),
+        job("C", 2, "slot=2/core", 4),
+        policy=policy,
+    )
+    assert starts(found) == {"A": 0, "B": 3, "C": 3}
