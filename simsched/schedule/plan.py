@@ -295,7 +295,8 @@ def set_aside(
     others hold until then.
     """
     left = available.copy(counts_only=counts_only)
-    for selection in selections:
+    given = tuple(selections)
+    for selection in given:
         holds = [
             changed(hold, ordinals=hold.ordinals[~left.held[hold.type][hold.ordinals]])
             for hold in selection.holds
@@ -303,8 +304,8 @@ def set_aside(
         ]
         some = tuple(hold for hold in holds if len(hold.ordinals))
         left.claim(changed(selection, held=(), holds=some, shared=()))
-        draws = tuple(_over(left, type_, free) for type_, free in keep.items())
-        left.claim(changed(selection, targets=_NONE, held=draws, holds=(), shared=()))
+    draws = tuple(_over(left, type_, free) for type_, free in keep.items())
+    left.claim(changed(given[-1], targets=_NONE, held=draws, holds=(), shared=()))
     return left
 
 
