@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from simsched.workload.job import Workload
 
 
-NO_END = "waits for what has no known end"
+NO_END = "waits for what has no known end: a job without a limit, or nodes that are down"
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from simworld import job, machine, run, workload
 from simsched.errors import SimschedError
 from simsched.formats.jobspec import Jobspec
 from simsched.graph.cluster import load_cluster
-from simsched.simulate.forecast import forecast_at
+from simsched.simulate.forecast import NO_END, forecast_at
 from simsched.simulate.live import forecast_live, live_at
 from simsched.workload.flux_queue import read_flux_queue
 from simsched.workload.mapping import Reading
@@ -184,7 +184,7 @@ def test_an_end_that_has_passed_counts_as_now_and_none_as_never():
         (found,) = forecast_live(
             machine(1), picture(7, [running("A", "0", 0, None)], queue), queue_policy=policy
         )
-        assert (found.start, found.reason) == (INF, "waits for what has no known end")
+        assert (found.start, found.reason) == (INF, NO_END)
     for end in ({"duration": 9}, {"R": {**granted("0", ONE)}, "duration": "9s"}):
         entry = {"id": "A", "start": 1, "R": granted("0", ONE), **end}
         assert forecasts(machine(1), 7, [entry], queue) == {"C": 10}
