@@ -299,16 +299,21 @@ class Grants:
         vertices = index.vertex_types[kind]
         if vertices.level == TARGET:
             return np.array(sorted(parts.targets), dtype=np.int64)
-        touched: list[int] = []
-        for vertex in range(len(vertices)):
-            if vertices.level == ABOVE:
-                inside = index.members(kind, vertex, index.target_type)
-                hit = not set(parts.targets).isdisjoint(inside.tolist())
-            else:
-                rows = ((banks, index.members(kind, vertex, name)) for name, banks in parts.units.items())
-                hit = any(not banks.keys().isdisjoint(inside.tolist()) for banks, inside in rows)
-            if hit:
-                touched.append(vertex)
+        if vertices.level == ABOVE:
+            mine = np.zeros(len(index), dtype=np.int64)
+            mine[parts.targets] = 1
+            inside = index.beneath(kind, index.target_type)
+            return np.flatnonzero(inside.sum(mine if inside.ordinals is None else mine[inside.ordinals]))
+        low, high = index.interval(index.target_type, kind)
+        touched = [
+            vertex
+            for target in sorted(parts.targets)
+            for vertex in range(int(low[target]), int(high[target]))
+            if any(
+                not banks.keys().isdisjoint(index.members(kind, vertex, name).tolist())
+                for name, banks in parts.units.items()
+            )
+        ]
         return np.array(touched, dtype=np.int64)
 
     # --- from parts to a claim ------------------------------------------------------------------
