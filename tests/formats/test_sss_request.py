@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import pytest
-from sssjobs import fails, job, one
+from sssjobs import fails, job, mapped, one
 
 from simsched.formats.jobspec import Jobspec
 from simsched.formats.sss.layout import geometry_of
@@ -61,12 +61,16 @@ from simsched.formats.sss.layout import geometry_of
         ("<Processors>2</Processors><Memory>512</Memory>", "slot=2/[core;memory=512{unit:MiB}]"),
         (
             "<Memory units='GB'>1.5</Memory><Disk units='TB'>1</Disk>",
-            "slot/[core;memory=2{unit:GiB};disk{unit:TiB}]",
+            "slot/[core;memory=1536{unit:MiB};disk{unit:TiB}]",
         ),
         ("<Swap units='NB'>1</Swap>", "slot/[core;swap=1024{unit:YiB}]"),
         ("<Memory>0</Memory>", "slot/core"),
         ("<Resource name='License' type='MATLAB'>1</Resource>", "[slot/core;License{id:MATLAB}]"),
-        ("<Resource name='tape'>1.2</Resource>", "[slot/core;tape=2]"),
+        (
+            "<Requested><Memory op='LE' units='GB'>1.5</Memory></Requested>",
+            "slot/[core;memory=1-1536{unit:MiB}]",
+        ),
+        ("<Disk units='TB'>1.5</Disk>", "slot/[core;disk=1536{unit:GiB}]"),
         ("<Delivered><Processors>8</Processors></Delivered>", "slot=8/core"),
         ("<Processors>4</Processors><Delivered><Processors>8</Processors></Delivered>", "slot=4/core"),
         ("<Memory context='Used'>99</Memory>", "slot/core"),
@@ -190,3 +194,48 @@ def test_contradictory_counts_are_named(inner, says):
 def test_geometry_counts_the_tasks_of_each_node():
     assert geometry_of("{1,4}{2}{3,5}") == (2, 1, 2)
     assert geometry_of(" {0-3} {4-5}") == (4, 2)
+
+
+# -- what is no whole number ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("inner", "shape", "told"),
+    [
+        (
+            "<Disk units='TB'>0.3</Disk>",
+            "slot/[core;disk=314573{unit:MiB}]",
+            "f.xml:1:16: Disk 0.3 TB, in MiB, is rounded up to 314573",
+        ),
+        (
+            "<Memory>0.0000001</Memory>",
+            "slot/[core;memory{unit:B}]",
+            "f.xml:1:16: Memory 0.0000001 MB, in B, is rounded up to 1",
+        ),
+        (
+            "<Resource name='tape'>1.2</Resource>",
+            "[slot/core;tape=2]",
+            "f.xml:1:16: tape 1.2 is rounded up to 2",
+        ),
+    ],
+)
+def test_what_is_rounded_up_is_told(inner, shape, told):
+    (record,), warnings = mapped(job(inner))
+    assert record.jobspec.to_shape() == shape
+    assert [str(warning) for warning in warnings] == [told]
+    (record,), warnings = mapped(job(inner, " awarenessPolicy='Ignore'"))
+    assert record.jobspec.to_shape() == shape
+    assert warnings == ()
+
+
+def test_amounts_in_several_units_are_whole_in_one():
+    text = (
+        "<Requested><Memory units='GB' op='GE'>1.5</Memory><Memory units='TB' op='LE'>2</Memory></Requested>"
+    )
+    assert one(job(text)).jobspec.to_shape() == "slot/[core;memory=1536-2097152{unit:MiB}]"
+
+
+def test_an_amount_beyond_any_machine_is_an_error():
+    assert fails(job("<Memory units='YB'>3000000000000</Memory>")) == (
+        "f.xml:1:16: Memory 3000000000000 is beyond any machine (expected at most 1,000,000,000 YB)"
+    )

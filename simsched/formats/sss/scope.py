@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from fractions import Fraction
 from functools import partial
+from math import ceil
 from typing import TYPE_CHECKING
 
 from simsched.errors import FormatError
 from simsched.formats.constraint import ANY, Constraint
-from simsched.formats.lexical import place
+from simsched.formats.lexical import clip, place
 from simsched.formats.sss import names
-from simsched.formats.sss.condition import Junction, Tree, by_topic, expression, leaves, number_set
+from simsched.formats.sss.condition import ENDLESS, Junction, Tree, by_topic, expression, leaves, number_set
 from simsched.formats.sss.constraints import Names, UnexpandedError, constraint_of
 from simsched.formats.sss.document import report
 from simsched.formats.sss.layout import count_of
@@ -24,6 +25,10 @@ _SCALE: dict[str, int] = {unit: 1024**power for power, unit in enumerate(names.V
 UNITS = dict(
     zip(names.VALUES["units"], ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB", "ZiB", "YiB"), strict=False)
 )
+
+
+GRAIN = Fraction(1, 1000)
+"""How much of an amount may be added by rounding it up, before a smaller unit is taken."""
 
 
 class ScopeReader:
@@ -98,16 +103,49 @@ class ScopeReader:
         return found
 
     def pools(self, topics: dict[str, Tree]) -> tuple[ResourceVertex, ...]:
-        """Memory, disk and swap of one task, each in the smallest unit that its request uses."""
+        """Memory, disk and swap of one task, each in a unit in which what is asked for is whole."""
         result = []
         for name in names.SIZES:
             if (tree := topics.get(name)) is None:
                 continue
-            unit = min((_unit(e) for e in leaves(tree)), key=_SCALE.__getitem__)
+            unit = self._fitting_unit(tree)
             found = number_set(tree, partial(_amount, unit=unit))
+            beyond = next((e for e in leaves(tree) if _amount(e, unit=unit) > ENDLESS), None)
+            if beyond is not None:
+                said = f"{name} {clip(beyond.text.strip(), 30)} is beyond any machine"
+                raise self.at(beyond, FormatError(said, expected=f"at most {ENDLESS:,} {unit}"))
             if found:
                 result.append(ResourceVertex(name.lower(), count_of(found), unit=UNITS[unit]))
         return tuple(result)
+
+    def _fitting_unit(self, tree: Tree) -> str:
+        """Return the largest unit, of those named and smaller ones, in which every amount is a whole number.
+
+        Without such a unit what is rounded up is told, unless the policy is Ignore; then it is the first
+        in which that adds no more than a `GRAIN` of the amount.
+        """
+        smallest = min((_unit(e) for e in leaves(tree)), key=_SCALE.__getitem__)
+        units = [unit for unit in reversed(UNITS) if _SCALE[unit] <= _SCALE[smallest]]
+        countable = [unit for unit in units if all(_amount(e, unit=unit) <= ENDLESS for e in leaves(tree))]
+        amounts = {u: [_amount(e, unit=u) for e in leaves(tree)] for u in countable or units[:1]}
+        fitting = (
+            unit
+            for grain in (Fraction(0), GRAIN)
+            for unit, found in amounts.items()
+            if all(ceil(amount) - amount <= amount * grain for amount in found)
+        )
+        unit = next(fitting, list(amounts)[-1])
+        for element, amount in zip(leaves(tree), amounts[unit], strict=True):
+            own = element.attribute("units") or "MB"
+            told = f"{element.name} {element.text.strip()} {own}, in {UNITS[unit]},"
+            self._tell_rounded(element, amount, told)
+        return unit
+
+    def _tell_rounded(self, element: Element, amount: Fraction, what: str) -> None:
+        """Tell where a part is asked for of what is had as a whole only, unless the policy is Ignore."""
+        if amount.denominator != 1 and element.policy != "Ignore":
+            message = f"{what} is rounded up to {ceil(amount)}"
+            self.warnings.append(FormatError(message, where=place(self.where, element.line, element.column)))
 
     def extras(self, topics: dict[str, Tree], copies: int) -> tuple[ResourceVertex, ...]:
         """Resource elements as top-level vertices: the name is the type, the type an id of that type."""
@@ -117,6 +155,9 @@ class ScopeReader:
             if element.name != "Resource":
                 continue
             found = number_set(tree, lambda e: Fraction(e.text.strip()) * copies)
+            for each in leaves(tree):
+                asked = f"{each.attribute('name') or 'Resource'} {each.text.strip()}"
+                self._tell_rounded(each, Fraction(each.text.strip()) * copies, asked)
             if found:
                 kind = element.attribute("name") or "Resource"
                 if kind == "slot":
