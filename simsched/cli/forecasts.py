@@ -64,10 +64,13 @@ def run_forecast(args: argparse.Namespace) -> int:
     from simsched.errors import ConfigError
     from simsched.simulate.forecast import forecast_at
 
-    options = checked_rules(args) if args.workload is not None else _rules_of_run(args)
-    picture = _picture(args)
-    if picture is not None:
-        return _run_live(args, picture, options)
+    if args.workload is None:
+        options = _rules_of_run(args)
+    else:
+        options = checked_rules(args)
+        picture = _picture(args)
+        if picture is not None:
+            return _run_live(args, picture, options)
     if args.details is not None:
         raise ConfigError("there is no picture", where="--details", expected="CLUSTER PICTURE")
     if args.at is None and args.resume is None:

@@ -124,6 +124,20 @@ def test_a_workload_from_standard_input_is_still_one(place, capsys, monkeypatch)
     assert typed(capsys, "tiny", "log.json", "--at", "1")[0] == 0
 
 
+def test_a_run_of_a_log_with_active_jobs_is_still_a_run(place, capsys):
+    """Of a log that `run` played, the active jobs are left out, and `forecast RUN` plays it again."""
+    finished = {**FLUX["jobs"][0], "state": "INACTIVE", "t_cleanup": 1711580031.0, "result": "COMPLETED"}
+    queued = {**finished, "id": 5, "jobid": "ƒ6", "t_submit": 1711580000.9, "t_run": 1711580031.0,
+              "t_cleanup": 1711580032.0}  # fmt: skip
+    (place / "log.json").write_text(json.dumps({"jobs": [finished, queued, FLUX["jobs"][1]]}))
+    assert main(["run", "tiny", "log.json", "-o", "out", "--quiet"]) == 0
+    capsys.readouterr()
+    status, out, _ = typed(capsys, "out", "--at", "5")
+    assert (status, [line.split()[0] for line in out.splitlines()]) == (0, ["JOB", "5"])
+    assert typed(capsys, "tiny", "log.json", "--as", "flux", "--at", "5")[1] == out
+    assert "ƒ2ARxLQf" in typed(capsys, "tiny", "log.json")[1]
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
