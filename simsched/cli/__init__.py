@@ -32,7 +32,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "shape": ("requests", "expand an RFC 46 shape into jobspec resources"),
     "validate": ("validation", "check jobspecs, shapes, constraints, R and JGF; every fault with its place"),
     "convert": ("requests", "turn one job format into another"),
-    "feasible": ("matching", "could this request ever run on this cluster, and if not, why"),
+    "feasible": ("feasibility", "could this request ever run on this cluster, and if not, why"),
     "match": ("matching", "what would these requests get, one R each"),
     "run": ("runs", "simulate a workload on a cluster under a queue policy"),
     "forecast": ("forecasts", "when would each waiting job start, as of a time"),
