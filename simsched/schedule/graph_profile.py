@@ -1,0 +1,209 @@
+"""Availability over time on the real graph."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from simsched.schedule.count_profile import CountProfile
+from simsched.schedule.hole import NEVER, Bounds, Hole, end_of
+from simsched.schedule.plan import set_aside
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from simsched.graph.kinds import Ints
+    from simsched.match.allocate import Availability
+    from simsched.match.selection import Selection
+    from simsched.schedule.desk import Desk
+    from simsched.schedule.outlook import Known
+
+
+class _Booking(NamedTuple):
+    start: float
+    end: float
+    selection: Selection
+
+
+class GraphProfile:
+    """What is free of each pool as a step function: row i from `times[i]` to `times[i + 1]`.
+
+    A row is the free units of all banks, one pool type after the other.  A start is sought by
+    the sums of each type first; then by what the least rows of a window leave on each target,
+    where a request is copies of plain units; and only then by the matcher, on what is available
+    at the start with the reservations of the window set aside.
+    """
+
+    def __init__(self, desk: Desk) -> None:
+        plan = desk.plan
+        self._desk = desk
+        self._now = desk.now
+        self._moments = [moment for moment in plan.moments(desk.now) if moment[0] != NEVER]
+        base = plan.available.copy(counts_only=plan.counts_only)  # before this pass starts anything
+        self._states = {0: base}
+        self._bookings: list[_Booking] = []
+        self._soonest = Bounds()
+        self._banks: dict[str, slice] = {}
+        for name, free in base.free.items():
+            begin = sum(len(base.free[before]) for before in self._banks)
+            self._banks[name] = slice(begin, begin + len(free))
+        steps = dict(self._released_rows(base))
+        self.times: list[float] = list(steps)
+        self._rows: list[Ints] = list(steps.values())
+        for time in desk.calendar.reopenings(desk.now):
+            self._step(time)
+        self._sums = [CountProfile.of(self.times.copy(), self._total(type_)) for type_ in desk.book.types]
+
+    def _released_rows(self, base: Availability) -> Iterator[tuple[float, Ints]]:
+        """Yield what is free from each moment on at which something ends."""
+        state = base.copy(counts_only=self._desk.plan.counts_only)
+        yield self._now, np.concatenate([*state.free.values()])
+        for end, jobs in self._moments:
+            for job in jobs:
+                state.release(self._desk.plan.held[job])
+            yield end, np.concatenate([*state.free.values()])
+
+    def _total(self, type_: str) -> list[int]:
+        banks = self._banks.get(type_, slice(0, 0))
+        return [int(row[banks].sum()) for row in self._rows]
+
+    def advance(self, now: float) -> None:
+        """Forget what lies before now."""
+
+    def settle(self, known: Known) -> int:  # noqa: ARG002
+        """Reserve what is known in front of the first job that could start sooner, or now; say how many."""
+        return 0
+
+    # -- questions --------------------------------------------------------------------------
+
+    def earliest(self, job: int) -> Hole:
+        """Return the first time from which the job could run to its requested end."""
+        book = self._desk.book
+        kind, duration = book.kinds[job], book.durations[job]
+        at = self._fitting(job, bisect_left(self.times, self._soonest.of(kind, duration)))
+        hole = Hole(NEVER, None)
+        while at is not None and self.times[at] != NEVER:
+            found = self._at(job, self.times[at])
+            if found is not None:
+                hole = found
+                break
+            at = self._fitting(job, at + 1)
+        self._soonest.note(kind, duration, hole.start)
+        return hole
+
+    def now(self, job: int) -> Hole:
+        """Return a hole that begins now, or one that never begins."""
+        book = self._desk.book
+        if self._soonest.of(book.kinds[job], book.durations[job]) > self._now or self._fitting(job, 0) != 0:
+            return Hole(NEVER, None)
+        return self._at(job, self._now) or Hole(NEVER, None)
+
+    def real(self, job: int) -> Selection | None:
+        """Return what the job may start on now: free in fact, and in nobody's way until its requested end."""
+        desk, now = self._desk, self._now
+        end = now + desk.book.durations[job]
+        window = self._beside(desk.plan.available, now, end, self._least(now, end))
+        return desk.seek_at(job, window, now)
+
+    def _fitting(self, job: int, begin: int) -> int | None:
+        """Return the first step, `begin` at the soonest, from which the sums suffice for the job's time."""
+        book = self._desk.book
+        needs = book.demand[:, job].tolist()
+        at = -1
+        while at != begin:
+            at = begin
+            for sums, need in zip(self._sums, needs, strict=True):
+                found = sums.find(need, book.durations[job], begin)
+                if found is None:
+                    return None
+                begin = found
+        return at
+
+    def _at(self, job: int, time: float) -> Hole | None:
+        """Return the hole at one of the times, or None if the job could not run from then to its end."""
+        desk = self._desk
+        end = time + desk.book.durations[job]
+        least = self._least(time, end)
+        if not self._has_room(job, least):
+            return None
+        # What this pass has given away is known by id; an overrunning job may hold what is expected back.
+        as_it_is = time == self._now and not desk.plan.overrun(time)
+        state = desk.plan.available if as_it_is else self._released(time)
+        selection = desk.seek_at(job, self._beside(state, time, end, least), time)
+        return None if selection is None else Hole(time, selection)
+
+    def _least(self, begin: float, end: float) -> Ints:
+        """Return the least that is free of each bank from `begin` to `end`."""
+        at = bisect_left(self.times, begin)
+        least: Ints = np.minimum.reduce(self._rows[at : max(at + 1, bisect_left(self.times, end))])
+        return least
+
+    def _has_room(self, job: int, least: Ints) -> bool:
+        """Whether what is free on each target does not rule out copies of plain units, or whole targets."""
+        request = self._desk.request(job)
+        each = self._desk.plan.available.index.on_each_target
+        if request.plain is not None and request.plain.flat:
+            flat, wanted = request.plain.flat, request.slots
+        elif request.whole and each:
+            flat, wanted = tuple(each.items()), request.whole
+        else:
+            return True
+        copies = np.minimum.reduce([least[self._banks[type_]] // units for type_, units in flat])
+        return int(np.maximum(copies, 0).sum(where=request.eligible)) >= wanted
+
+    def _beside(self, state: Availability, begin: float, end: float, least: Ints) -> Availability:
+        """Return what the reservations leave of a state from `begin` to `end`."""
+        within = [b for b in self._bookings if (b.start < end and begin < b.end) or b.start == begin < b.end]
+        if not within:
+            return state
+        keep = {name: least[banks] for name, banks in self._banks.items()}
+        counts_only = self._desk.plan.counts_only
+        return set_aside(state, [booking.selection for booking in within], keep, counts_only=counts_only)
+
+    def _released(self, time: float) -> Availability:
+        """Return what is available at `time` but for the reservations; made once between two ends."""
+        number = sum(end <= time for end, _ in self._moments)
+        if number not in self._states:
+            nearest = max(known for known in self._states if known < number)
+            state = self._states[nearest].copy(counts_only=self._desk.plan.counts_only)
+            for _, jobs in self._moments[nearest:number]:
+                for job in jobs:
+                    state.release(self._desk.plan.held[job])
+            self._states[number] = state
+        return self._states[number]
+
+    # -- reservations -----------------------------------------------------------------------
+
+    def book(self, job: int, hole: Hole) -> None:
+        """Reserve the hole for the job."""
+        if hole.selection is None:
+            return
+        duration = self._desk.book.durations[job]
+        end = end_of(hole.start, duration)
+        self._bookings.append(_Booking(hole.start, end, hole.selection))
+        begin, stop = bisect_left(self.times, hole.start), self._step(end)
+        totals = dict.fromkeys(self._desk.book.types, 0)
+        for draw in hole.selection.held:
+            banks = draw.banks + self._banks[draw.type].start
+            for row in self._rows[begin:stop]:
+                row[banks] -= draw.units
+            if draw.type in totals:
+                totals[draw.type] += draw.amount
+        for sums, total in zip(self._sums, totals.values(), strict=True):
+            sums.reserve(begin, total, duration)
+
+    def _step(self, time: float) -> int:
+        """Return the step that begins at a time, made if there is none."""
+        at = bisect_left(self.times, time)
+        if at == len(self.times) or self.times[at] != time:
+            self.times.insert(at, time)
+            self._rows.insert(at, self._rows[at - 1].copy())
+        return at
+
+    def _check(self) -> None:
+        assert self.times == sorted(set(self.times))
+        for type_, sums in zip(self._desk.book.types, self._sums, strict=True):
+            assert sums.times == self.times
+            assert sums.free == self._total(type_)
