@@ -128,8 +128,8 @@ def as_counted(held: Mapping[int, Selection], book: Book, index: Index, *, alone
     """
     users = np.zeros(len(index), dtype=np.int64)
     for number, selection in held.items():
-        asked = book.units[number] if book.requests[number] is not None else 0
-        if asked != units_of(selection, book, index) or not index.up[selection.targets].all():
+        asked, units = book.units[number], units_of(selection, book, index)
+        if asked != units or not index.up[selection.targets].all() or (book.content and not units):
             return False
         users[selection.targets] += 1
     return not (alone or book.single == index.target_type) or bool((users <= 1).all())

@@ -428,3 +428,10 @@ def test_flux_goes_by_its_priorities_unless_told_otherwise():
     asks = [("SCHED", {"ncores": 1, "duration": 50.0, "priority": p}) for p in (16, 99)]
     assert at_once(machine(1), flux(*busy, *asks)) == {"j2": 250, "j3": 200}
     assert at_once(machine(1), flux(*busy, *asks), order="fifo") == {"j2": 200, "j3": 250}
+
+
+def test_what_runs_although_it_can_never_run_here_gives_back_what_it_holds():
+    """A asked for five slots of two cores and holds four cores: counts of slots cannot tell the end."""
+    held = [running("A", "0-3", 0, 10, shape="slot=5/core=2")]
+    queue = [waiting("B", "slot=1/core=2", 5), waiting("C", "slot=4/core=2", 5)]
+    assert forecasts(machine(4, 2), 1, held, queue) == {"B": 10, "C": 15}
