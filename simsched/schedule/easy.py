@@ -232,7 +232,7 @@ class CountReservation:
         jobs = jobs[desk.book.demand[0][jobs] <= free]
         if not len(jobs):
             return ()
-        start = self.settle(desk)
+        start = self.settle(desk) if self._start is None else self._start
         small = desk.book.demand[0][jobs] <= self.left
         return listed(jobs, small | (desk.book.judged_array[jobs] <= start - desk.now))
 

@@ -305,8 +305,15 @@ def set_aside(
         some = tuple(hold for hold in holds if len(hold.ordinals))
         left.claim(changed(selection, held=(), holds=some, shared=()))
     draws = tuple(_over(left, type_, free) for type_, free in keep.items())
-    left.claim(changed(given[-1], targets=_NONE, held=draws, holds=(), shared=()))
+    left.claim(changed(given[-1], targets=_touched(left, draws), held=draws, holds=(), shared=()))
     return left
+
+
+def _touched(available: Availability, draws: Iterable[Draw]) -> Ints:
+    """Return the targets on which some units are set aside: nobody has them whole."""
+    pools = available.index.pool_types
+    targets = np.unique(np.concatenate([pools[draw.type].target[draw.banks] for draw in draws] or [_NONE]))
+    return targets[targets >= 0]
 
 
 def _over(available: Availability, type_: str, keep: Ints) -> Draw:

@@ -318,3 +318,51 @@ def test_who_was_planned_behind_a_job_of_zero_seconds_starts_at_that_instant(pol
         policy=policy,
     )
     assert starts(found) == {"A": 0, "B": 3, "C": 3}
+
+
+@pytest.mark.parametrize("behind", [0, 60])
+@pytest.mark.parametrize("refresh", ["when-blocked", "always"])
+def test_a_reservation_that_stays_stays_however_long_the_queue_is(refresh, behind):
+    """H gets 100 when it is first blocked. A ends at 10, so 20 would do; C ends before 100 and after 20."""
+    found = run(
+        machine(4),
+        job("A", 0, "slot=2/core", 10, 100),
+        job("B", 0, "slot=2/core", 20),
+        job("H", 1, "slot=4/core", 1),
+        job("D", 3, "slot=2/core", 200),
+        *(job(f"L{number}", 2, "slot=4/core", 1) for number in range(behind)),
+        job("C", 12, "slot=2/core", 50),
+        queue_options={"refresh": refresh},
+    )
+    assert starts(found)["C"] == (12 if refresh == "when-blocked" else 21 + behind)
+
+
+def test_a_long_queue_is_looked_at_like_a_short_one():
+    """The same jobs, small and large, with 60 behind them that nobody can let in before the end."""
+    rng = np.random.default_rng(3)
+    jobs = [
+        job(f"j{n}", int(rng.integers(0, 40)), f"slot={rng.integers(1, 5)}/core", int(rng.integers(1, 9)), 12)
+        for n in range(25)
+    ]
+    last = [job(f"L{n}", 41, "slot=4/core", 500, urgency=1) for n in range(60)]
+    for options in ({}, {"refresh": "when-blocked"}, {"extra": False}, {"reservation": "none"}):
+        short = starts(run(machine(4), *jobs, order="priority", queue_options=options))
+        long = starts(run(machine(4), *jobs, *last, order="priority", queue_options=options))
+        assert {name: long[name] for name in short} == short
+
+
+def test_what_a_reservation_that_stays_has_set_aside_is_no_whole_node(tmp_path):
+    """n3 was down when H was first blocked, and is not left over then: W must not get it empty."""
+    cluster = machine(4, cores=2)
+    found = run(
+        cluster,
+        job("A", 0, "slot=4/core", 50),
+        job("H", 6, "slot=6/core", 5),
+        job("W", 10, "slot=1/node", 100),
+        outages=[{"ranks": "3", "start": 5, "end": 10, "kind": "failure"}],
+        queue_options={"refresh": "when-blocked"},
+        match_policy="bestfit",
+    )
+    found.save(tmp_path / "run")
+    assert audit_run(tmp_path / "run", cluster, found.workload)
+    assert starts(found)["W"] == 50
