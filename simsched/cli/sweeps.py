@@ -122,7 +122,9 @@ def _show(study: Study, found: Plan, args: argparse.Namespace) -> None:
         from simsched.report import human
 
         many = f"{workers} workers" if workers > 1 else "1 worker"
-        print(f"about {human.seconds(seconds)} on {many} of this machine")
+        sampled = "1 run" if found.samples == 1 else f"{found.samples} runs"
+        told = f"by the first jobs of {sampled}; more if queues grow later"
+        print(f"about {human.seconds(seconds)} on {many} of this machine, {told}")
 
 
 @contextmanager

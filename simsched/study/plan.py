@@ -1,12 +1,13 @@
 """What a sweep would do: its inputs read and checked, its runs counted, its time estimated.
 
-The estimate measures a small prefix of a few runs in this process and scales it by the numbers
-of jobs.  Runs that pile up jobs take longer than their prefix says: it is a lower bound in
-spirit, and told as "about".
+The estimate performs the first jobs of a few runs in this process, of each set of rules that the study
+has: twice, so many and four times as many, which also says how the time grows with the number of jobs.
+Runs whose queue begins to grow only later take longer than that, so it is told as "about".
 """
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -22,10 +23,16 @@ if TYPE_CHECKING:
     from simsched.study.spec import Study
     from simsched.study.task import Task
 
-#: jobs of the prefix that is measured
-PREFIX = 1000
-#: seconds after which no further prefix is measured
+#: jobs of the first prefix that is measured
+PREFIX = 500
+#: by how much a prefix is longer than the one before
+STEP = 4
+#: seconds in all that measuring should take
 BUDGET = 8.0
+#: runs that are sampled at most
+MAX_SAMPLES = 24
+#: a run takes time as its jobs to this power at most: each pass over a queue of all of them
+MAX_POWER = 2.0
 #: workloads that are put together to count their jobs; of further ones the mean is taken
 MAX_COUNTED = 40
 
@@ -34,7 +41,7 @@ MAX_COUNTED = 40
 class Plan:
     """The runs of a study, and about how long they take.
 
-    `seconds` is of all runs one after another; None if nothing was measured.
+    `seconds` is of all runs one after another, by samples of so many of them; None if nothing was measured.
     """
 
     tasks: tuple[Task, ...]
@@ -42,6 +49,7 @@ class Plan:
     jobs: int
     seconds: float | None
     notes: tuple[str, ...] = ()
+    samples: int = 0
 
     def wall(self, workers: int) -> float | None:
         """Return about how long it takes with so many workers, their start included."""
@@ -56,12 +64,14 @@ def check(study: Study) -> int:
     SimschedError
         The first fault, with the settings of the first run that has it.
     """
+    return sum(_counts(study))
+
+
+def _counts(study: Study) -> list[int]:
+    """Return the jobs of each task; errors as `check`."""
     counts: dict[str, int] = {}
     seen: set[Any] = set()
-    total = 0
-    for task in study.tasks:
-        total += _checked(study, task, seen, counts)
-    return total
+    return [_checked(study, task, seen, counts) for task in study.tasks]
 
 
 def _checked(study: Study, task: Task, seen: set[Any], counts: dict[str, int]) -> int:
@@ -92,27 +102,72 @@ def plan(study: Study, *, measure: bool = True) -> Plan:
     SimschedError
         As `check`.
     """
-    jobs = check(study)
+    counts = _counts(study)
     tasks = study.tasks
-    rate = _rate(tasks) if measure and jobs else None
-    seconds = None if rate is None else rate[0] * jobs + rate[1] * len(tasks)
+    samples = _samples(tasks) if measure and any(counts) else {}
+    found = _estimate(tasks, counts, samples) if samples else None
     distinct = len({task.key for task in tasks})
-    return Plan(tasks, distinct, jobs, seconds, tuple(_notes(study, distinct)))
+    notes = tuple(_notes(study, distinct))
+    return Plan(tasks, distinct, sum(counts), found, notes, sum(map(len, samples.values())))
 
 
-def _rate(tasks: Sequence[Task]) -> tuple[float, float]:
-    """Return seconds a job and seconds a run, by the prefixes of a few runs across the plan."""
-    few = sorted({0, len(tasks) // 3, 2 * len(tasks) // 3, len(tasks) - 1})
-    began = time.perf_counter()
+def _rules(task: Task) -> str:
+    return repr(sorted(task.options.items()))
+
+
+def _samples(tasks: Sequence[Task]) -> dict[str, list[int]]:
+    """Return for each set of rules which tasks are measured: its first, and its last (of the most load)."""
+    ends: dict[str, list[int]] = {}
+    for number, task in enumerate(tasks):
+        ends.setdefault(_rules(task), []).append(number)
+    few = list(ends)[:: -(-2 * len(ends) // MAX_SAMPLES)]
+    return {rules: sorted({ends[rules][0], ends[rules][-1]}) for rules in few}
+
+
+def _estimate(tasks: Sequence[Task], counts: Sequence[int], samples: Mapping[str, list[int]]) -> float:
+    """Return the seconds of all tasks: of each as of the mean of the samples of its rules."""
     _timed(tasks[0], 10)  # what is imported and compiled at first is not paid by every run
-    spent, jobs, bare = 0.0, 0, 0.0
-    for number in few:
-        least, _ = _timed(tasks[number], 10)
-        took, count = _timed(tasks[number], PREFIX)
-        spent, jobs, bare = spent + max(0.0, took - least), jobs + count, max(bare, least)
-        if time.perf_counter() - began > BUDGET:
-            break
-    return spent / max(1, jobs), bare
+    share = BUDGET / sum(map(len, samples.values()))
+    laws = {
+        rules: [_law(tasks[number], counts[number], share) for number in numbers]
+        for rules, numbers in samples.items()
+    }
+    every = [law for found in laws.values() for law in found]
+    total = 0.0
+    for task, count in zip(tasks, counts, strict=True):
+        known = laws.get(_rules(task), every)
+        total += sum(law.seconds(count) for law in known) / len(known)
+    return total
+
+
+@dataclass(frozen=True, slots=True)
+class _Law:
+    """What was measured: `bare` seconds without jobs, `took` more with `jobs`, and how that grows."""
+
+    bare: float
+    took: float
+    jobs: int
+    power: float
+
+    def seconds(self, jobs: int) -> float:
+        return self.bare + self.took * math.pow(jobs / self.jobs, self.power)
+
+
+def _law(task: Task, jobs: int, share: float) -> _Law:
+    """Measure longer and longer prefixes of a task until its share of the time is spent, or it is done."""
+    bare, _ = _timed(task, 10)
+    before, size = (0.0, 0), PREFIX
+    began = time.perf_counter()
+    while True:
+        took, count = _timed(task, size)
+        took = max(took - bare, 1e-6)
+        power = 1.0
+        if before[0] > 0 and count > before[1]:
+            power = min(max(math.log(took / before[0]) / math.log(count / before[1]), 1.0), MAX_POWER)
+        spent = time.perf_counter() - began
+        if size >= jobs or (before[1] and spent + STEP * took > share):
+            return _Law(bare, took, count, power)
+        before, size = (took, count), size * STEP
 
 
 def _timed(task: Task, count: int) -> tuple[float, int]:

@@ -40,7 +40,8 @@ def test_a_dry_run_shows_the_runs(capsys):
         ["easy", "1"],
     ]
     assert lines[5] == "4 runs, 160 jobs in all"
-    assert re.fullmatch(r"about .* on \d+ workers? of this machine", lines[6])
+    told = r"by the first jobs of \d+ runs?; more if queues grow later"
+    assert re.fullmatch(rf"about .* on \d+ workers? of this machine, {told}", lines[6])
     assert err == ""
 
 

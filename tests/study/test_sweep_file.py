@@ -233,3 +233,32 @@ def test_a_cluster_that_cannot_be_read_names_the_run(tmp_path):
     study = small(cluster=str(tmp_path / "bad.json"))
     with pytest.raises(SimschedError, match=r"bad\.json"):
         plan(study, measure=False)
+
+
+def test_each_policy_is_sampled_on_its_own(monkeypatch):
+    """Of one of two policies time grows with the square of the jobs: no mean of both would tell."""
+    study = small(
+        workload={"lublin": {"machine": 16, "jobs": 4000, "load": 0.9}},
+        axes={"queue-policy": ["fcfs", "conservative"]},
+        seeds=1,
+    )
+    cost = {"fcfs": lambda jobs: 1e-5 * jobs, "conservative": lambda jobs: 1e-6 * jobs**2}
+    asked = []
+
+    def timed(task, count):
+        asked.append(count)
+        return 0.001 + cost[task.options["queue-policy"]](count), count
+
+    monkeypatch.setattr("simsched.study.plan._timed", timed)
+    found = plan(study)
+    assert found.seconds == pytest.approx(0.002 + 0.04 + 16, rel=0.2)
+    assert found.samples == 2
+    assert max(asked) <= 8000
+
+
+def test_a_plan_of_many_rules_samples_some(monkeypatch):
+    monkeypatch.setattr("simsched.study.plan._timed", lambda task, count: (1e-3 * count, count))
+    depths = [{"label": str(n), "config": {"policy-options": {"queue_depth": n}}} for n in range(1, 101)]
+    found = plan(small(axes={"rules": depths}, seeds=1))
+    assert 12 <= found.samples <= 24
+    assert found.seconds == pytest.approx(100 * 60 * 1e-3, rel=0.2)
