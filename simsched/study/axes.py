@@ -43,7 +43,7 @@ def axis_of(name: str, value: Any, base: Task, finder: Finder) -> Axis:
         For an axis that does not exist, a value that it does not take, or a label given twice.
     """
     path: Steps = ("axes", name)
-    _check_name(name, path, finder)
+    _check_name(name, value, path, finder)
     if isinstance(value, dict):
         settings = _templated(name, value, finder)
     else:
@@ -62,10 +62,11 @@ def axis_of(name: str, value: Any, base: Task, finder: Finder) -> Axis:
     return Axis(name, tuple(settings))
 
 
-def _check_name(name: str, path: Steps, finder: Finder) -> None:
+def _check_name(name: str, value: Any, path: Steps, finder: Finder) -> None:
     place = finder.document.place(path, key=True)
     if name in {SEED, "seeds"}:
-        raise ConfigError("seeds are no axis", where=place, expected="seeds: at the top of the file")
+        meant = value if isinstance(value, list) and all(isinstance(item, int) for item in value) else 5
+        raise ConfigError("seeds are no axis", where=place, expected=f"`seeds: {meant}` beside axes")
     if not name.strip() or column(name) in {"run", "key", SEED, *(known.name for known in METRICS)}:
         raise ConfigError(f"no axis can be called {name!r}", where=place, expected="a name of its own")
 

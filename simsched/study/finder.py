@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from simsched.bundled import bundled
 from simsched.errors import ConfigError, SimschedError
 from simsched.study.task import MODEL, Input, canonical
 
@@ -37,8 +38,9 @@ class Finder:
     def find(self, name: str) -> Path:
         """Return the file of that name beside the study file, or as seen from here if there is none."""
         beside = self.home / Path(name).expanduser()
+        bundled_too = name in {**bundled("clusters"), **bundled("workloads")}  # no folder hides these
         try:
-            return beside if beside.exists() and not beside.is_dir() else Path(name)
+            return beside if beside.exists() and not (beside.is_dir() and bundled_too) else Path(name)
         except (OSError, ValueError):  # such as a name longer than the file system allows
             return Path(name)
 

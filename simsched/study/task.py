@@ -85,9 +85,12 @@ class Input:
         ConfigError
             If there is no such file and no such name, or it cannot be read.
         """
-        from simsched.bundled import bundled, resolve
+        from simsched.bundled import bundled, is_folder, resolve
         from simsched.study.parts import parts_of
 
+        if room == "workloads" and is_folder(name) and name not in bundled(room):
+            made = f"a file, such as `simsched workload convert {name} -o jobs.jsonl` makes"
+            raise ConfigError("a folder of jobs is not sent to workers", where=name, expected=made)
         path = resolve(room, name)
         kind = BUNDLED if bundled(room).get(str(name)) == path else FILE
         given = dict(reading or {})

@@ -69,7 +69,8 @@ FAULTS = [
     ("cluster: [{}]", "4:13: axes.cluster[0]: it is not said which"),
     ("workload: [{file: month, lublin: {}}]", "axes.workload[0]: both file and lublin"),
     ("workload: [{lublin: {machine: 3}, as: swf}]", "axes.workload[0].as: 'as' says how a file is read"),
-    ("seed: [1]", "4:3: axes.seed: seeds are no axis"),
+    ("seed: [1, 2]", "4:3: axes.seed: seeds are no axis (expected `seeds: [1, 2]` beside axes)"),
+    ("seeds: [x]", "4:3: axes.seeds: seeds are no axis (expected `seeds: 5` beside axes)"),
     ("mean-wait: [{label: x}]", "4:3: axes.mean-wait: no axis can be called 'mean-wait'"),
     ("epilog: [3x]", "4:12: axes.epilog[0]: epilog: unknown unit 'x'"),
     ("order: [1]", "4:11: axes.order[0]: 1 is no value of order"),
@@ -262,3 +263,16 @@ def test_a_plan_of_many_rules_samples_some(monkeypatch):
     found = plan(small(axes={"rules": depths}, seeds=1))
     assert 12 <= found.samples <= 24
     assert found.seconds == pytest.approx(100 * 60 * 1e-3, rel=0.2)
+
+
+def test_a_folder_of_jobs_is_refused_with_what_to_do(tmp_path):
+    """Flux's jobs as files: they are many, and a worker elsewhere would need them all."""
+    (tmp_path / "jobs" / "1").mkdir(parents=True)
+    (tmp_path / "study.yaml").write_text("cluster: tiny\nworkload: jobs\n")
+    with pytest.raises(SimschedError) as caught:
+        load_study(tmp_path / "study.yaml")
+    folder = tmp_path / "jobs"
+    assert str(caught.value) == (
+        f"{tmp_path}/study.yaml:2:11: workload: {folder}: a folder of jobs is not sent to workers "
+        f"(expected a file, such as `simsched workload convert {folder} -o jobs.jsonl` makes)"
+    )
