@@ -170,7 +170,7 @@ def engine_of(
         engine.hours = QueueHours(engine, config.queues)
         engine.hours.schedule()
     if admission is not None:
-        preemption = Preemption(jobs, admission.of)
+        preemption = Preemption(engine, jobs, admission.of)
         engine.preemption = preemption or None
     return engine, prepared, workload
 

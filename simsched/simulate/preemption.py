@@ -3,17 +3,22 @@
 A running job may be preempted once it has run the seconds that its jobspec says
 (``attributes.system.preemptible-after``, RFC 14), by a waiting job whose queue `preempts` and
 has a higher priority than its own.  Those that started last go first, no more of them than
-are needed, and only those that help; they are queued again and start over.
+are needed, and only those that help; they are queued again and start over.  Where a job waits for
+others to have run that long, the pass at that instant is made for it.
 """
 
 from __future__ import annotations
 
+from math import inf
 from typing import TYPE_CHECKING
 
 from simsched.schedule.plan import first_fit
+from simsched.simulate.clock import SUBMISSION
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
+
+    from simpy.events import Event
 
     from simsched.match.allocate import Availability
     from simsched.simulate.engine import Engine, Lane
@@ -21,13 +26,20 @@ if TYPE_CHECKING:
     from simsched.workload.job import Job
 
 
+def _whole(seconds: float) -> float:
+    """Return whole numbers as such, so that times stay those of the workload."""
+    return int(seconds) if seconds.is_integer() else seconds
+
+
 class Preemption:
     """Looks, before a pass, for a waiting job that may drive others out."""
 
-    def __init__(self, jobs: Sequence[Job], of: Sequence[Queue | None]) -> None:
+    def __init__(self, engine: Engine, jobs: Sequence[Job], of: Sequence[Queue | None]) -> None:
+        self._engine = engine
         self._of = of
+        self._ripe_at: set[float] | None = None  # times at which a pass is entered; None: not looked at
         self._after = {
-            number: float(after)
+            number: _whole(float(after))
             for number, job in enumerate(jobs)
             if (after := job.jobspec.system.get("preemptible-after")) is not None
         }
@@ -47,6 +59,7 @@ class Preemption:
             if selection is None:
                 victims = self._victims(engine, job, now, free)
                 if victims is None:
+                    self._come_back(job, now)
                     return
                 for victim in victims:
                     free.release(engine.plan.held[victim])
@@ -56,12 +69,31 @@ class Preemption:
                 return
             free.claim(selection)
 
+    def _come_back(self, job: int, now: float) -> None:
+        """Enter a pass for the instant at which the next running job may be preempted by this one."""
+        clock, running = self._engine.clock, self._lower(job)
+        if self._ripe_at is None:  # a run that goes on from a snapshot has some already
+            self._ripe_at = {time for time, *_, call in clock._queue if call.callbacks == [self._on_ripe]}
+        ripe = min((time for time in map(self._ripens, running) if now < time < inf), default=now)
+        if ripe > now and ripe not in self._ripe_at:
+            self._ripe_at.add(ripe)
+            clock.at(ripe, SUBMISSION, self._on_ripe)
+
+    def _on_ripe(self, _: Event) -> None:
+        if self._ripe_at is not None:
+            self._ripe_at.discard(self._engine.now)
+        self._engine.settle()
+
+    def _ripens(self, job: int) -> float:
+        """Return from when on a running job may be preempted."""
+        return self._engine.recorder.start[job] + self._after[job]
+
     def _victims(self, engine: Engine, job: int, now: float, free: Availability) -> list[int] | None:
         """Return the fewest running jobs, the latest first, without which the job fits; None: never."""
         request = engine.prepared.book.requests[job]
         assert request is not None
         starts = engine.recorder.start
-        ranked = sorted(self._candidates(engine, job, now), key=lambda victim: (-starts[victim], -victim))
+        ranked = sorted(self._candidates(job, now), key=lambda victim: (-starts[victim], -victim))
         state = free.copy()
         chosen: list[int] = []
         for victim in ranked:
@@ -85,15 +117,15 @@ class Preemption:
                 needed.remove(spared)
         return needed
 
-    def _candidates(self, engine: Engine, job: int, now: float) -> list[int]:
-        mine = self._of[job]
+    def _candidates(self, job: int, now: float) -> list[int]:
+        return [victim for victim in self._lower(job) if self._ripens(victim) <= now]
+
+    def _lower(self, job: int) -> Iterator[int]:
+        """Yield the running jobs of lower queues that may be preempted at some time."""
+        engine, mine = self._engine, self._of[job]
         assert mine is not None
-        found = []
         for victim in engine.plan.held:
-            after = self._after.get(victim)
-            if after is None or not engine.is_running(victim) or now - engine.recorder.start[victim] < after:
-                continue
-            queue = self._of[victim]
-            if (0 if queue is None else queue.priority) < mine.priority:
-                found.append(victim)
-        return found
+            if victim in self._after and engine.is_running(victim):
+                queue = self._of[victim]
+                if (0 if queue is None else queue.priority) < mine.priority:
+                    yield victim

@@ -63,6 +63,8 @@ def callbacks_of(engine: Engine) -> dict[str, Callable[[Any], None]]:
     if (disruption := engine.disruption) is not None:
         known["failure"], known["repair"] = disruption._on_failure, disruption._on_repair
         known["down"], known["up"] = disruption._on_down, disruption._on_up
+    if (preemption := engine.preemption) is not None:
+        known["ripe"] = preemption._on_ripe
     if (hours := engine.hours) is not None:
         known["queue-stop"], known["queue-start"] = hours._on_stop, hours._on_start
     return known
