@@ -40,7 +40,7 @@ async function unpacked(holder) {
 const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 const documents = [];
 
-function restyle() {
+function restyle(which = documents) {
   const ink = css("--ink"), muted = css("--muted"), line = css("--line"), surface = css("--surface");
   const wear = {
     axis: { axis_label_text_color: ink, major_label_text_color: muted, axis_line_color: line, major_tick_line_color: line },
@@ -49,7 +49,7 @@ function restyle() {
     title: { text_color: ink },
     bar: { major_label_text_color: muted, title_text_color: muted },
   };
-  for (const { doc, styled } of documents)
+  for (const { doc, styled } of which)
     for (const [id, kind] of styled) doc.get_model_by_id(id)?.setv(wear[kind]);
 }
 
@@ -336,7 +336,7 @@ async function start(item) {
   await Bokeh.embed.embed_items({ [docid]: item.doc }, [{ docid, roots, root_ids: Object.keys(roots) }]);
   const doc = Bokeh.documents.at(-1);
   documents.push({ doc, styled: item.styled });
-  restyle();
+  restyle(documents.slice(-1));
   Object.keys(item.places).forEach((place) => letScroll(byId(place)));
   const spec = item.time;
   let charts = null;
