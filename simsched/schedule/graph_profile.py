@@ -59,11 +59,13 @@ class GraphProfile:
     def _released_rows(self, base: Availability) -> Iterator[tuple[float, Ints]]:
         """Yield what is free from each moment on at which something ends."""
         state = base.copy(counts_only=self._desk.plan.counts_only)
-        yield self._now, np.concatenate([*state.free.values()])
+        most = max((int(pool.size.max(initial=0)) for pool in base.index.pool_types.values()), default=0)
+        small = np.int16 if most < 1 << 15 else np.int64  # rows are read many times
+        yield self._now, np.concatenate([*state.free.values()], dtype=small, casting="same_kind")
         for end, jobs in self._moments:
             for job in jobs:
                 state.release(self._desk.plan.held[job])
-            yield end, np.concatenate([*state.free.values()])
+            yield end, np.concatenate([*state.free.values()], dtype=small, casting="same_kind")
 
     def _total(self, type_: str) -> list[int]:
         banks = self._banks.get(type_, slice(0, 0))
@@ -104,7 +106,7 @@ class GraphProfile:
         """Return what the job may start on now: free in fact, and in nobody's way until its requested end."""
         desk, now = self._desk, self._now
         end = now + desk.book.durations[job]
-        window = self._beside(desk.plan.available, now, end, self._least(now, end))
+        window = self._beside(desk.plan.available, now, end, self._least(now, desk.book.durations[job]))
         return desk.seek_at(job, window, now)
 
     def _fitting(self, job: int, begin: int) -> int | None:
@@ -125,7 +127,7 @@ class GraphProfile:
         """Return the hole at one of the times, or None if the job could not run from then to its end."""
         desk = self._desk
         end = time + desk.book.durations[job]
-        least = self._least(time, end)
+        least = self._least(time, desk.book.durations[job])
         if not self._has_room(job, least):
             return None
         # What this pass has given away is known by id; an overrunning job may hold what is expected back.
@@ -134,11 +136,15 @@ class GraphProfile:
         selection = desk.seek_at(job, self._beside(state, time, end, least), time)
         return None if selection is None else Hole(time, selection)
 
-    def _least(self, begin: float, end: float) -> Ints:
-        """Return the least that is free of each bank from `begin` to `end`."""
+    def _least(self, begin: float, duration: float) -> Ints:
+        """Return the least that is free of each bank for some time from `begin` on."""
         at = bisect_left(self.times, begin)
-        least: Ints = np.minimum.reduce(self._rows[at : max(at + 1, bisect_left(self.times, end))])
+        least: Ints = np.minimum.reduce(self._rows[at : self._stop(at, duration)])
         return least
+
+    def _stop(self, begin: int, duration: float) -> int:
+        """Return the step behind the last that a window from a step on takes in."""
+        return max(begin + 1, bisect_left(self.times, self.times[begin] + duration))
 
     def _has_room(self, job: int, least: Ints) -> bool:
         """Whether what is free on each target does not rule out copies of plain units, or whole targets."""
@@ -151,7 +157,7 @@ class GraphProfile:
         else:
             return True
         copies = np.minimum.reduce([least[self._banks[type_]] // units for type_, units in flat])
-        return int(np.maximum(copies, 0).sum(where=request.eligible)) >= wanted
+        return int(np.maximum(copies, 0).sum(where=request.eligible, dtype=np.int64)) >= wanted
 
     def _beside(self, state: Availability, begin: float, end: float, least: Ints) -> Availability:
         """Return what the reservations leave of a state from `begin` to `end`."""

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 
 from simsched.errors import ConfigError
+from simsched.schedule.count_profile import CountProfile
 from simsched.schedule.order import job_order
 from simsched.schedule.policies import POLICIES, queue_policy
-from simsched.schedule.count_profile import CountProfile
 
 INF = float("inf")
 STEPS = st.lists(st.tuples(st.integers(1, 5), st.integers(0, 4)), max_size=6)
