@@ -137,6 +137,7 @@ class _Stage:
             clock.step()
         clock._now = time
         engine._next, engine.resumed = len(engine.state), True
+        self._take_all_their_time()
         self._claim()
         for number, run in self._runs.items():
             if run.end >= time or at > time:  # one that is over its end is still there at this instant
@@ -151,6 +152,14 @@ class _Stage:
             else:
                 engine._arrive(number, time)
         engine.settle()
+
+    def _take_all_their_time(self) -> None:
+        """Let jobs end well at their requested ends, be these their own or their queue's."""
+        prepared = self.engine.prepared
+        prepared.timeouts[:] = bytes(len(prepared.timeouts))
+        for number, duration in enumerate(prepared.book.durations):
+            if duration != NEVER:
+                prepared.runtimes[number] = duration
 
     def _claim(self) -> None:
         """Claim what is held, on nodes that are down as well: they go down with what runs there."""
