@@ -41,8 +41,8 @@ VERBS: dict[str, tuple[str, str]] = {
     "sweep": ("sweeps", "perform the runs of a study: many machines, loads, policies, seeds"),
     "size": ("sizing", "the smallest machine that meets a target"),
     "headroom": ("sizing", "how much more load a machine takes before a target breaks"),
-    "cluster": ("clusters", "show, make and convert clusters"),
-    "workload": ("workloads", "show, make and convert workloads"),
+    "cluster": ("clusters", "show, make, convert, compare and list clusters"),
+    "workload": ("workloads", "show, make, convert and list workloads"),
     "demo": ("demo", "a real study in under a minute"),
     "completion": ("completion", "print the completion script of a shell"),
 }

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import sys
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Iterator
 
     from simsched.cli import Subparsers
     from simsched.graph.cluster import Cluster
@@ -257,7 +259,8 @@ def run_make(args: argparse.Namespace) -> int:
 
     document, where = _recipe_of(args)
     name = args.name or document.get("name") or "cluster"
-    graph = graph_from_document({**document, "name": name}, name=name, where=where)
+    with _by_options(args):
+        graph = graph_from_document({**document, "name": name}, name=name, where=where)
     if args.form == "recipe":
         _put(format_recipe({**document, "name": name}).encode(), args.output)
         return 0
@@ -267,6 +270,21 @@ def run_make(args: argparse.Namespace) -> int:
         if equals:
             cluster = _edited(cluster, [], [f"{label}={hosts}"])
     return _write(cluster.graph, args)
+
+
+@contextmanager
+def _by_options(args: argparse.Namespace) -> Iterator[None]:
+    """Let a fault of what options say be found at the option: there is no recipe that anybody wrote."""
+    from simsched.errors import SimschedError
+
+    try:
+        yield
+    except SimschedError as error:
+        group, dot, key = (error.where or "").partition("groups[0].")
+        if args.recipe is not None or group or not dot:
+            raise
+        option = f"--{'nodes' if key == 'count' else key}"
+        raise type(error)(error.message, where=option, expected=error.expected) from None
 
 
 def _recipe_of(args: argparse.Namespace) -> tuple[dict[str, Any], str | None]:

@@ -86,6 +86,8 @@ def run_run(args: argparse.Namespace) -> int:
     options = rules_of(args, rules) | _times(args)
     refuse_foreign(args.output)
     cluster, workload = read_inputs(args)
+    if not len(workload):
+        sys.stderr.write("note: the workload has no job\n")
     with _stopping() as stop, RunDirectory(args.output) as directory:
         sink = None if args.no_allocations else directory.allocations()
         result = _simulate(args, cluster, workload, sink, stop, options)

@@ -1,4 +1,4 @@
-"""``simsched workload show|make|convert``: look at, make and rewrite workloads."""
+"""``simsched workload show|make|convert|list``: look at, make and rewrite workloads."""
 
 from __future__ import annotations
 
@@ -17,12 +17,21 @@ if TYPE_CHECKING:
 
 def register(subparsers: Subparsers) -> None:
     """Add the verb ``workload`` and its actions."""
-    parser = subparsers.add_parser("workload", help="show, make and convert workloads")
+    parser = subparsers.add_parser("workload", help="show, make, convert and list workloads")
     actions = parser.add_subparsers(title="actions", metavar="ACTION", dest="action", required=True)
     _register_show(actions)
     _register_make(actions)
     _register_convert(actions)
     _register_deliver(actions)
+    actions.add_parser("list", help="name the bundled workloads").set_defaults(run=list_names)
+
+
+def list_names(_: argparse.Namespace) -> int:
+    """Print the names of the bundled workloads."""
+    from simsched.bundled import bundled
+
+    print("\n".join(bundled("workloads")))
+    return 0
 
 
 def _register_show(actions: Subparsers) -> None:

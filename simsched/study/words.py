@@ -213,7 +213,8 @@ def _jobs(answer: Answer) -> list[str]:
     if trial is None or not trial.infeasible:
         return []
     one = "1 job" if trial.infeasible == 1 else f"{trial.infeasible:,} jobs"
-    return [f"{one} can never run there and counts for nothing ({trial.example})"]
+    count = "counts" if trial.infeasible == 1 else "count"
+    return [f"{one} can never run there and {count} for nothing ({trial.example})"]
 
 
 def _seeds(answer: Answer) -> list[str]:

@@ -193,6 +193,19 @@ def test_diff_as_json(capfd):
     assert json.loads(capfd.readouterr().out)[0] == {"what": "total of node", "left": "4", "right": "240"}
 
 
+@pytest.mark.parametrize(
+    ("options", "fault"),
+    [
+        ("--nodes 0", "--nodes: 0 is less than the minimum of 1"),
+        ("--nodes 2 --cores -1", "--cores: "),
+        ("--nodes 2 --cores 4 --memory x", "--memory: found 'x' (expected a whole number and a unit"),
+    ],
+)
+def test_a_fault_of_an_option_is_found_at_the_option(options, fault, capfd):
+    assert main(["cluster", "make", *options.split()]) == 2
+    assert capfd.readouterr().err.startswith(f"simsched: error: {fault}")
+
+
 def test_list(capfd):
     assert simsched("cluster list") == 0
     assert capfd.readouterr().out.split() == list(bundled.bundled("clusters"))

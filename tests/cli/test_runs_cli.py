@@ -259,3 +259,9 @@ def test_forecast_of_a_run_whose_inputs_or_rules_are_not_its_own(inputs, capsys)
     (inputs / "out" / "run.json").write_text(json.dumps(document))
     assert main(["forecast", out, "--at", "2"]) == 2
     assert "does not say how it was made" in capsys.readouterr().err
+
+
+def test_a_run_without_jobs_says_so(inputs, capsys):
+    (inputs / "empty.swf").write_text("; an empty trace\n")
+    assert run(inputs, "--quiet", workload="empty.swf") == 0
+    assert capsys.readouterr().err == "note: the workload has no job\n"

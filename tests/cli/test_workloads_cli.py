@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from simsched.bundled import bundled
 from simsched.cli import main
 from simsched.formats.sss import read_document
 from simsched.workload.load import load_workload
@@ -211,3 +212,8 @@ def test_a_pattern_needs_a_cluster(capsys):
     assert "needs a cluster" in capsys.readouterr().err
     assert run("convert", EXAMPLES / "sss_elaborate.xml", "--cluster", "colony") == 0
     assert "fr15n[01-08]" in capsys.readouterr().out
+
+
+def test_list(capsys):
+    assert main(["workload", "list"]) == 0
+    assert capsys.readouterr().out.split() == list(bundled("workloads"))

@@ -158,7 +158,7 @@ def test_jobs_that_never_fit_do_not_meet():
 
     allowed = sized(machine(2), jobs, "max_wait<=1d", allow_infeasible=True)
     assert allowed.value == 1
-    assert allowed.notes[0].startswith("2 jobs can never run there and counts for nothing")
+    assert allowed.notes[0].startswith("2 jobs can never run there and count for nothing")
     none = sized(machine(2), jobs, "max_wait<=1d", most=4)
     assert none.sentence.startswith(
         "No size up to 4 nodes meets max_wait<=1d; there 2 jobs can never run (job 1: "
