@@ -8,6 +8,7 @@ import numpy as np
 
 from simsched.arguments import check
 from simsched.errors import ConfigError
+from simsched.formats.duration import parse_duration
 from simsched.schedule.fairshare import FairShare
 from simsched.schedule.ranking import Order
 
@@ -24,10 +25,13 @@ if TYPE_CHECKING:
 def job_order(name: str) -> JobOrder:
     """Find a job order by its name; one that remembers is made anew.
 
+    ``fairshare:3d`` is ``fairshare`` with another half-life than a week.
+
     Raises
     ------
-    ConfigError
-        If there is none of that name, here or among the installed ``simsched.job_orders``.
+    ConfigError, FormatError
+        If there is none of that name, here or among the installed ``simsched.job_orders``, or
+        what follows is no half-life.
 
     >>> job_order("sjf").static
     True
@@ -35,14 +39,15 @@ def job_order(name: str) -> JobOrder:
     check("order", name, str, "the name of a job order")
     if name in ORDERS:
         return ORDERS[name]
-    if name == "fairshare":
-        return FairShare()
+    kind, colon, half_life = name.partition(":")
+    if kind == FairShare.name:
+        return FairShare(parse_duration(half_life, where=f"order {name}")) if colon else FairShare()
     from importlib.metadata import entry_points
 
     for entry in entry_points(group="simsched.job_orders", name=name):
         order: JobOrder = entry.load()
         return order
-    raise ConfigError(f"unknown job order {name!r}", expected=", ".join([*ORDERS, "fairshare"]))
+    raise ConfigError(f"unknown job order {name!r}", expected=", ".join([*ORDERS, "fairshare[:HALF-LIFE]"]))
 
 
 def _durations(book: Book, jobs: Integers) -> Floats:

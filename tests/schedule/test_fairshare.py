@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from simsched.errors import ConfigError
+from simsched.errors import ConfigError, SimschedError
 from simsched.schedule.book import Book
 from simsched.schedule.fairshare import WEEK, FairShare
+from simsched.schedule.order import job_order
 
 
 def book(users, banks):
@@ -46,6 +47,19 @@ def test_the_past_counts_half_after_a_half_life():
     assert order.ranked(jobs, np.arange(2), WEEK).tolist() == [0, 1]
     order.charge(jobs, 0, 20, WEEK)
     assert order.ranked(jobs, np.arange(2), WEEK).tolist() == [1, 0]
+
+
+def test_the_half_life_stands_behind_the_name():
+    """Ann used 100 a day ago, bob 60 now: with a half-life of a day hers counts 50, with a week's 91."""
+    jobs = book([0, 1], [0, 0])
+    for name, first in (("fairshare:1d", [0, 1]), ("fairshare", [1, 0]), ("fairshare:inf", [1, 0])):
+        order = job_order(name)
+        order.charge(jobs, 0, 100, 0)
+        order.charge(jobs, 1, 60, 86400)
+        assert order.ranked(jobs, np.arange(2), 86400).tolist() == first
+    for name in ("fairshare:", "fairshare:x", "fairshare:0", "fairshare:-1d", "sjf:1d"):
+        with pytest.raises(SimschedError):
+            job_order(name)
 
 
 def test_decades_do_not_overflow():
