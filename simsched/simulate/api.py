@@ -16,6 +16,7 @@ from simsched.simulate.conditions import Conditions
 from simsched.simulate.config import RunConfig
 from simsched.simulate.disruption import Disruption, QueueHours, closures_of
 from simsched.simulate.engine import Engine
+from simsched.simulate.odd_jobs import refuse_odd_jobs
 from simsched.simulate.outages import FAILURE
 from simsched.simulate.preemption import Preemption
 from simsched.simulate.prepare import prepare
@@ -138,6 +139,7 @@ def engine_of(
     Unless `counted`, every match is asked of the matcher, even where counts alone could decide.
     """
     index = cluster.index
+    refuse_odd_jobs(workload.jobs)
     admission = admit(workload.jobs, config.queues, index) if config.queues is not None else None
     if admission is not None:
         workload = replace(workload, jobs=admission.jobs)

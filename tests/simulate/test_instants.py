@@ -5,18 +5,20 @@ from __future__ import annotations
 import json
 import threading
 
+import msgspec
 import numpy as np
 import pytest
 from simworld import job, machine, results, run, spans, starts, workload
 
-from simsched.errors import ConfigError
+from simsched.errors import ConfigError, WorkloadError
 from simsched.formats.dependency import Dependency
 from simsched.formats.rset import ResourceSet
-from simsched.simulate.api import engine_of, make_config
+from simsched.simulate.api import engine_of, make_config, simulate
 from simsched.simulate.audit import audit_run
 from simsched.simulate.circles import circles
 from simsched.simulate.lifecycle import State, replay
 from simsched.simulate.outages import Failures
+from simsched.workload.job import Workload
 
 
 def after(*texts):
@@ -366,3 +368,28 @@ def test_what_a_reservation_that_stays_has_set_aside_is_no_whole_node(tmp_path):
     found.save(tmp_path / "run")
     assert audit_run(tmp_path / "run", cluster, found.workload)
     assert starts(found)["W"] == 50
+
+
+# --- jobs that Python callers may make -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("odd", "message"),
+    [
+        ({"submit": float("nan")}, "job B: submit is nan"),
+        ({"submit": float("inf")}, "job B: submit is inf"),
+        ({"submit": -1}, "job B: submit is -1"),
+        ({"runtime": float("nan")}, "job B: runtime is nan"),
+        ({"duration": -3}, "job B: duration is -3"),
+        ({"cancel_at": float("nan")}, "job B: cancel_at is nan"),
+        ({"preceding": "A", "think_time": float("inf")}, "job B: think_time is inf"),
+        ({"id": "A"}, "job A: its id occurs twice"),
+        ({"submit": 0}, "job B: it is submitted before the job in front of it"),
+    ],
+)
+def test_jobs_that_cannot_be_played_are_one_clear_error(odd, message):
+    """One of them would never come to an end: no time is ever equal to nan."""
+    first = job("A", 1, "slot=1/core", 5)
+    second = msgspec.structs.replace(job("B", 2, "slot=1/core", 5), **odd)
+    with pytest.raises(WorkloadError, match=message):
+        simulate(machine(2), Workload(jobs=(first, second), total_records=2))
