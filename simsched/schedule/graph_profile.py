@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from itertools import pairwise
+from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -12,8 +14,6 @@ from simsched.schedule.hole import NEVER, Bounds, Hole, end_of
 from simsched.schedule.plan import set_aside
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from simsched.graph.kinds import Ints
     from simsched.match.allocate import Availability
     from simsched.match.selection import Selection
@@ -49,27 +49,28 @@ class GraphProfile:
         for name, free in base.free.items():
             begin = sum(len(base.free[before]) for before in self._banks)
             self._banks[name] = slice(begin, begin + len(free))
-        steps = dict(self._released_rows(base))
-        self.times: list[float] = list(steps)
-        self._rows: list[Ints] = list(steps.values())
-        for time in desk.calendar.reopenings(desk.now):
-            self._step(time)
-        self._sums = [CountProfile.of(self.times.copy(), self._total(type_)) for type_ in desk.book.types]
+        self.times: list[float] = []
+        self._rows: list[Ints] = []
+        self._sums = [CountProfile.of([], []) for _ in desk.book.types]
+        self._foresee(base.copy(counts_only=plan.counts_only))
 
-    def _released_rows(self, base: Availability) -> Iterator[tuple[float, Ints]]:
-        """Yield what is free from each moment on at which something ends."""
-        state = base.copy(counts_only=self._desk.plan.counts_only)
-        most = max((int(pool.size.max(initial=0)) for pool in base.index.pool_types.values()), default=0)
+    def _foresee(self, state: Availability) -> None:
+        """Make a step of every moment at which something ends or opens again."""
+        desk = self._desk
+        most = max((int(pool.size.max(initial=0)) for pool in state.index.pool_types.values()), default=0)
         small = np.int16 if most < 1 << 15 else np.int64  # rows are read many times
-        yield self._now, np.concatenate([*state.free.values()], dtype=small, casting="same_kind")
-        for end, jobs in self._moments:
+        openings: list[tuple[float, list[int]]] = [(time, []) for time in desk.calendar.reopenings(self._now)]
+        moments = sorted([(self._now, []), *self._moments, *openings], key=itemgetter(0))
+        for (end, jobs), (following, _) in pairwise([*moments, (NEVER, [])]):
             for job in jobs:
-                state.release(self._desk.plan.held[job])
-            yield end, np.concatenate([*state.free.values()], dtype=small, casting="same_kind")
-
-    def _total(self, type_: str) -> list[int]:
-        banks = self._banks.get(type_, slice(0, 0))
-        return [int(row[banks].sum()) for row in self._rows]
+                state.release(desk.plan.held[job])
+            if end == following:
+                continue
+            self.times.append(end)
+            self._rows.append(np.concatenate([*state.free.values()], dtype=small, casting="same_kind"))
+            for type_, sums in zip(desk.book.types, self._sums, strict=True):
+                sums.times.append(end)
+                sums.free.append(state.total.get(type_, 0))
 
     def advance(self, now: float) -> None:
         """Forget what lies before now."""
@@ -212,4 +213,5 @@ class GraphProfile:
         assert self.times == sorted(set(self.times))
         for type_, sums in zip(self._desk.book.types, self._sums, strict=True):
             assert sums.times == self.times
-            assert sums.free == self._total(type_)
+            banks = self._banks.get(type_, slice(0, 0))
+            assert sums.free == [int(row[banks].sum()) for row in self._rows]

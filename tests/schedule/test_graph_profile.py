@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 
 import simsched as ss
+from simsched.formats.idset import Idset
 from simsched.schedule import outlook
 from simsched.schedule.graph_profile import GraphProfile
 from simsched.schedule.hole import NEVER, Hole
+from simsched.simulate.outages import DRAIN, MAINTENANCE, Outage
 
 SHAPES = {
     "tiny": [
@@ -23,6 +25,11 @@ SHAPES = {
     ],
     "topo16": ["slot=9/socket", "slot=30/core=2", "node=9", "slot=5/[core=4;memory=16]", "slot=110/core"],
 }
+OUTAGES = (
+    Outage(Idset.parse("0"), 100, 300),
+    Outage(Idset.parse("1"), 400, 900, MAINTENANCE),
+    Outage(Idset.parse("2"), 50, 700, DRAIN),
+)
 BATCH = {"properties": ["batch"]}
 
 
@@ -82,8 +89,10 @@ class Patient(GraphProfile):
         {"queue_policy": "conservative", "match_policy": "bestfit"},
         {"queue_policy": "conservative", "overrun": "allow"},
         {"queue_policy": "conservative", "match_policy": "lonodex"},
+        {"queue_policy": "conservative", "outages": OUTAGES},
+        {"queue_policy": "hybrid", "epilog": (0, 30)},
     ],
-    ids=["conservative", "hybrid", "bestfit", "overruns", "whole nodes"],
+    ids=["conservative", "hybrid", "bestfit", "overruns", "whole nodes", "outages", "epilogs"],
 )
 def test_sums_and_room_rule_out_nothing_that_the_matcher_would_find(cluster, options, monkeypatch):
     machine, workload = ss.load_cluster(cluster), crowd(cluster, 1)
