@@ -143,7 +143,7 @@ def in_chromium(file: Path) -> tuple[float, float, float]:
         started = time.monotonic()
         driver.get(file.as_uri())
         while not driver.execute_script("return window.simsched && window.simsched.done"):
-            time.sleep(0.02)
+            time.sleep(0.1)  # asking takes time of the page
         opened = time.monotonic() - started
         shown = driver.execute_script("return window.simsched.shown") / 1000
         zoom = """const done = arguments[0], began = performance.now();
