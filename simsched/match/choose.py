@@ -92,10 +92,10 @@ def _select_plain(
         return None
     among = fixed_order(policy, avail.index.target_type, avail)
     if content.unit is not None and avail.index.pool_types[content.unit].uniform == 1:
-        targets, _ = first_copies(supply.fits, wanted, among, most=1)
+        targets, _ = first_copies(supply.fits, wanted, among, most=1, total=supply.total)
         whole = (Draw(content.unit, targets, 1, wanted),)  # banks of one unit leave no choice of units
         return Selection(request, targets, whole, whole, (), (), request.slots)
-    targets, copies = first_copies(supply.fits, wanted, among)
+    targets, copies = first_copies(supply.fits, wanted, among, total=supply.total)
     assert content.flat is not None
     draws = [
         Draw(type_, targets, copies if units == 1 else copies * units, wanted * units)
@@ -111,11 +111,12 @@ def _select_whole(request: Request, avail: Availability, policy: MatchPolicy) ->
     idle = avail.idle_targets()
     if not request.every:
         idle = idle & request.eligible
-    if np.count_nonzero(idle) < wanted:
+    total = int(np.count_nonzero(idle))
+    if total < wanted:
         return None
     kind = index.target_type
     fits = cast("Ints", idle)  # 0 or 1
-    targets, _ = first_copies(fits, wanted, fixed_order(policy, kind, avail), most=1)
+    targets, _ = first_copies(fits, wanted, fixed_order(policy, kind, avail), most=1, total=total)
     each = index.on_each_target or {}
     held = tuple(Draw(name, targets, units, units * wanted) for name, units in each.items())
     return Selection(request, targets, held, held, (Hold(kind, targets, exclusive=True),), (), request.slots)

@@ -380,14 +380,17 @@ def _draw(type_: str, banks: Ints, units: Ints | int) -> Draw:
     return Draw(type_, banks, units, amount)
 
 
-def first_copies(fits: Ints, wanted: int, among: Ints | None, most: int = MANY) -> tuple[Ints, Ints | int]:
+def first_copies(
+    fits: Ints, wanted: int, among: Ints | None, most: int = MANY, *, total: int = MANY
+) -> tuple[Ints, Ints | int]:
     """Take `wanted` copies from candidates in a fixed order (None: all, in graph order).
 
     Returns the candidates and how many copies of each (one number: the same of all).  Looks
-    at a block of candidates at a time, so that a mostly idle machine is not read to its end.
+    at a block of candidates at a time, so that a mostly idle machine is not read to its end;
+    the first is as large as would do if the `total` of all copies lay evenly.
     """
     size = len(fits) if among is None else len(among)
-    low, block, left = 0, BLOCK, wanted
+    low, block, left = 0, max(BLOCK, wanted * size // total), wanted
     parts: list[Ints] = []
     numbers: list[Ints] = []
     while True:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from itertools import accumulate
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -142,18 +141,18 @@ class Plan:
         """Return when `need` units of the one counted type are free, and how many are left over then.
 
         `units` are the units of each job by number.  (inf, 0) if the releases never suffice.
-        O(running jobs), in C.
+        O(running jobs); most often a few of the first ends suffice.
         """
-        ends = self._ends
-        freed = list(accumulate(map(units.__getitem__, self._jobs), initial=free))
-        at = bisect_left(freed, need)
-        if at == 0:
-            return now, free - need
-        if at == len(freed):
-            return float("inf"), 0
-        start = max(ends[at - 1], now)
-        at = bisect_right(ends, start)
-        return start, freed[at] - need
+        start, left = now, free - need
+        if left >= 0:
+            return start, left
+        for end, job in zip(self._ends, self._jobs, strict=True):
+            if left < 0:
+                start = max(start, end)
+            elif end > start:
+                break
+            left += units[job]
+        return (start, left) if left >= 0 else (float("inf"), 0)
 
     def shadow(self, request: Request, now: float, seek: Seek) -> Shadow | None:
         """Return the earliest start of `request` when nothing else starts before it, or None if never.

@@ -111,6 +111,9 @@ class PlainText:
         self, targets: Ints, words: list[Words]
     ) -> tuple[list[int], list[int], Iterable[tuple[int, ...]]]:
         """Return runs of consecutive targets with equal units: the first and last of each, and the units."""
+        if len(targets) == 1:
+            alone = [targets.item()]
+            return alone, alone, (tuple([row.item() for row in words]),)
         ends = targets[1:] - targets[:-1] != 1
         for row in words:
             ends |= row[1:] != row[:-1]

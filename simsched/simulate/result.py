@@ -75,7 +75,8 @@ def job_columns(workload: Workload, prepared: Prepared, recorder: Recorder) -> d
     shapes = _shapes(jobs)
     return {
         "id": _texts(
-            [job.id for job in jobs] + [skip.where if skip.id is None else skip.id for skip in dropped]
+            [str(job.id) for job in jobs]
+            + [str(skip.where if skip.id is None else skip.id) for skip in dropped]
         ),
         **{
             name: _texts([getattr(job, name) for job in jobs] + [None] * more)
@@ -105,9 +106,9 @@ def _was_job(skip: Skip) -> bool:
     return skip.id is not None or skip.submit is not None or bool(skip.where)
 
 
-def _texts(values: Sequence[Any]) -> Any:
+def _texts(values: Sequence[str | None]) -> Any:
     column = np.empty(len(values), dtype=object)
-    column[:] = [None if value is None else str(value) for value in values]
+    column[:] = values
     return column
 
 
