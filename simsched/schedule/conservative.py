@@ -10,12 +10,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from simsched.schedule.outlook import outlook_on
 from simsched.schedule.profile import Hole
 
 if TYPE_CHECKING:
+    import numpy as np
     import numpy.typing as npt
 
     from simsched.schedule.desk import Desk
@@ -86,5 +85,5 @@ def _reach(desk: Desk, queue: Integers) -> int:
 
     What lies behind it cannot start now, and its reservations move nobody.
     """
-    could = np.flatnonzero(desk.fits_now(queue))
-    return int(could[-1]) + 1 if len(could) else 0
+    could = desk.fits_now(queue).nonzero()[0]
+    return could.item(-1) + 1 if len(could) else 0

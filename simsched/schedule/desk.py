@@ -130,12 +130,17 @@ class Desk:
 
     def could_start(self, job: int) -> bool:
         """Whether the sums of free units do not rule out that the job starts now."""
+        if self._single:
+            return self.book.units[job] <= self.free_units()
         free = self.plan.free
         demand = self.book.demand[:, job].tolist()
         return all(need <= free(type_) for type_, need in zip(self.book.types, demand, strict=True))
 
     def fits_now(self, jobs: Integers) -> npt.NDArray[np.bool_]:
         """Return which jobs the sums of free units do not rule out."""
+        if self._single:
+            few: npt.NDArray[np.bool_] = self.book.demand[0][jobs] <= self.free_units()
+            return few
         fits: npt.NDArray[np.bool_] = np.logical_and.reduce(self.book.demand[:, jobs] <= self.free(), axis=0)
         return fits
 
