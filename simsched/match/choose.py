@@ -86,16 +86,16 @@ def _select_plain(
     request: Request, content: Content, avail: Availability, policy: MatchPolicy
 ) -> Selection | None:
     """Return copies of one slot of plain units in a fixed order: what most jobs ask for, without detours."""
-    supply = capacity(content, avail)
-    wanted = request.needs[0].amount
-    if supply.total < wanted:
+    unit, wanted = content.unit, request.needs[0].amount
+    fits, total, _ = capacity(content, avail) if unit is None else (avail.free[unit], avail.total[unit], 0)
+    if total < wanted:
         return None
     among = fixed_order(policy, avail.index.target_type, avail)
-    if content.unit is not None and avail.index.pool_types[content.unit].uniform == 1:
-        targets, _ = first_copies(supply.fits, wanted, among, most=1, total=supply.total)
-        whole = (Draw(content.unit, targets, 1, wanted),)  # banks of one unit leave no choice of units
+    if unit is not None and avail.index.pool_types[unit].uniform == 1:
+        targets, _ = first_copies(fits, wanted, among, most=1, total=total)
+        whole = (Draw(unit, targets, 1, wanted),)  # banks of one unit leave no choice of units
         return Selection(request, targets, whole, whole, (), (), request.slots)
-    targets, copies = first_copies(supply.fits, wanted, among, total=supply.total)
+    targets, copies = first_copies(fits, wanted, among, total=total)
     assert content.flat is not None
     draws = [
         Draw(type_, targets, copies if units == 1 else copies * units, wanted * units)

@@ -212,6 +212,8 @@ def fixed_order(policy: MatchPolicy, kind: str, avail: Availability) -> Ints | N
 
     Made once a cluster; it never depends on the state (`MatchPolicy.static`).
     """
+    if policy.order is None:
+        return None
     known: dict[tuple[str, str], Ints | None] = avail.index.memo.setdefault("fixed orders", {})
     key = (policy.name, kind)
     if key not in known:
