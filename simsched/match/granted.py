@@ -19,7 +19,7 @@ from simsched.formats.jobspec import Jobspec
 from simsched.graph.kinds import ABOVE, BELOW, TARGET
 from simsched.match.allocate import Availability
 from simsched.match.compile import compile_request
-from simsched.match.emit import path_of
+from simsched.match.emit import ids_of, path_of
 from simsched.match.masks import listed, lowest_bits
 from simsched.match.request import POOL, VERTEX
 from simsched.match.selection import Draw, Hold, Selection
@@ -436,6 +436,4 @@ def _mask(pool: PoolType, bank: int, ids: Idset) -> int:
 
 
 def _of_mask(pool: PoolType, bank: int, mask: int) -> Idset:
-    from simsched.match.emit import ids_of
-
     return ids_of(pool, bank, mask) if mask else Idset()

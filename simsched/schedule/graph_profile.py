@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from itertools import pairwise
 from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple
@@ -171,7 +171,7 @@ class GraphProfile:
 
     def _released(self, time: float) -> Availability:
         """Return what is available at `time` but for the reservations; made once between two ends."""
-        number = sum(end <= time for end, _ in self._moments)
+        number = bisect_right(self._moments, time, key=itemgetter(0))
         if number not in self._states:
             nearest = max(known for known in self._states if known < number)
             state = self._states[nearest].copy(counts_only=self._desk.plan.counts_only)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING
@@ -38,22 +39,26 @@ def held_by(running: Sequence[RunningJob], index: Index, *, whole: bool = False)
     grants = Grants(index)
     found: dict[int, Selection] = {}
     for at in sorted(range(len(running)), key=lambda at: _rank(running[at], grants)):
-        job = running[at]
-        try:
-            found[at] = _held(job, grants, index, whole=whole)
-        except SimschedError as error:
-            raise error.at(f"{job.where} (job {job.job.id})") from None
+        with _at_place_of(running[at]):
+            found[at] = _held(running[at], grants, index, whole=whole)
     return [found[at] for at in range(len(running))]
+
+
+@contextmanager
+def _at_place_of(job: RunningJob) -> Iterator[None]:
+    """Give errors the place of a job in the picture."""
+    try:
+        yield
+    except SimschedError as error:
+        raise error.at(f"{job.where} (job {job.job.id})") from None
 
 
 def _rank(job: RunningJob, grants: Grants) -> tuple[bool, bool, int]:
     """Return what `held_by` goes by: whether it cleans up, whether R is unknown, the doubtful nodes."""
     if isinstance(job.holds, ResourceSet):
         return job.cleaning, False, 0
-    try:
+    with _at_place_of(job):
         targets = grants.targets_of(job.holds.ranks, job.holds.hosts)
-    except SimschedError as error:
-        raise error.at(f"{job.where} (job {job.job.id})") from None
     whole = job.holds.cores in (None, grants.cores_on(targets))
     return job.cleaning, True, 0 if whole else len(targets)
 

@@ -56,17 +56,14 @@ class PlainText:
         count = len(targets)
         if self._prefix is None or selection.unlisted is not None or not count:
             return None
+        if len(draws) > 1:
+            draws = tuple(sorted(draws, key=lambda draw: draw.type))
         words: list[Words] = []
         for draw in draws:
             if draw.banks is not targets or draw.type not in self._types or isinstance(draw.masks, list):
                 return None
             if draw.masks is not None:
                 words.append(draw.masks)
-        if len(draws) > 1:
-            draws = tuple(sorted(draws, key=lambda draw: draw.type))
-            words = [
-                draw.masks for draw in draws if draw.masks is not None and not isinstance(draw.masks, list)
-            ]
         entries, hosts = self._entries(draws, targets, words)
         return (
             f'{{"version":1,"execution":{{"R_lite":[{entries}],'

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from simsched.errors import SimschedError, WorkloadError
+from simsched.formats.rset import ResourceSet
 from simsched.workload.dependencies import JOB_SCHEMES, resolve
 from simsched.workload.flat import bare
 from simsched.workload.jobs_yaml import Maker, refuse_unknown, seconds_of
@@ -29,7 +30,6 @@ from simsched.workload.picture import NEVER, UNTOLD, Details, Picture, RunningJo
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from simsched.formats.rset import ResourceSet
     from simsched.workload.job import Job
     from simsched.workload.source import Source
 
@@ -111,7 +111,7 @@ class _Reader:
         where, granted = (f"{place}.R", entry["R"]) if "R" in entry else self.details.of(entry["id"], "R")
         if granted is None:
             raise WorkloadError("runs, and nobody knows where", where=place, expected="R (RFC 20)")
-        holds = rset_of(granted, where)
+        holds = ResourceSet.from_dict(granted, where)
         asked = self._asks(entry)
         job = self._job(
             {**entry, "submit": entry.get("submit", start)} | ({} if asked else {"shape": UNTOLD}), place
@@ -159,13 +159,6 @@ class _Reader:
 
 
 _KEPT = frozenset((*_JOB, "hold"))
-
-
-def rset_of(document: Any, where: str) -> ResourceSet:
-    """Return an R document as a value; FormatError with its place."""
-    from simsched.formats.rset import ResourceSet
-
-    return ResourceSet.from_dict(document, where)
 
 
 def _end(entry: dict[str, Any], place: str, start: float, otherwise: float | None) -> float:
