@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import gc
 import json
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from simsched.cli.asked import (
@@ -20,6 +18,7 @@ from simsched.cli.asked import (
     tell_clusters,
 )
 from simsched.errors import ConfigError
+from simsched.formats.collector import seldom_collected
 
 if TYPE_CHECKING:
     import argparse
@@ -69,19 +68,8 @@ def register(subparsers: Subparsers) -> None:
 
 def run_feasible(args: argparse.Namespace) -> int:
     """Answer each request on each cluster; 0 if each is feasible somewhere, else 1."""
-    with _seldom_collected():
+    with seldom_collected():  # 100,000 answers stay
         return _answer_each(args)
-
-
-@contextmanager
-def _seldom_collected() -> Iterator[None]:
-    """Let the garbage collector run seldom: 100,000 answers stay, and it would walk them again and again."""
-    before = gc.get_threshold()
-    gc.set_threshold(50_000, 20, 20)
-    try:
-        yield
-    finally:
-        gc.set_threshold(*before)
 
 
 def _answer_each(args: argparse.Namespace) -> int:

@@ -26,3 +26,14 @@ def collector_paused() -> Iterator[None]:
                 gc.freeze()
                 gc.unfreeze()
             gc.enable()
+
+
+@contextmanager
+def seldom_collected() -> Iterator[None]:
+    """Let the garbage collector run seldom while much stays and some goes: it walks what stays each time."""
+    before = gc.get_threshold()
+    gc.set_threshold(50_000, 20, 20)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
