@@ -12,8 +12,9 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from simsched.errors import RunError
+from simsched.errors import RunError, first_line
 from simsched.simulate.nodes import node_columns
+from simsched.simulate.parquet import readable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -127,7 +128,7 @@ def _tables(result: Result) -> dict[str, Mapping[str, Any]]:
 def write_tables(folder: Path, tables: Mapping[str, Mapping[str, Any]]) -> None:
     """Write ``NAME.parquet`` of each table, NumPy columns of one length.
 
-    NaN becomes NULL, inf stays, a column of lists becomes lists of texts.
+    NaN and None become NULL, inf stays, a column of lists becomes lists of texts.
 
     Raises
     ------
@@ -138,26 +139,15 @@ def write_tables(folder: Path, tables: Mapping[str, Mapping[str, Any]]) -> None:
 
     with duckdb.connect(":memory:", config={"threads": 1}) as connection:
         for name, columns in tables.items():
-            choices = ", ".join(_choice(column, values) for column, values in columns.items())
-            connection.register("of_run", dict(columns))
+            arrays, items = readable(columns)
+            connection.register("of_run", arrays)
             target = str(folder / f"{name}.parquet").replace("'", "''")
-            copy = f"COPY (SELECT {choices} FROM of_run) TO '{target}' (FORMAT parquet, COMPRESSION zstd)"  # noqa: S608
+            copy = f"COPY (SELECT {', '.join(items)} FROM of_run) TO '{target}' (FORMAT parquet, COMPRESSION zstd)"  # noqa: S608
             try:
                 connection.execute(copy)
             except duckdb.IOException as error:
-                raise OSError(str(error).partition("\n")[0]) from None
+                raise OSError(first_line(error)) from None
             connection.unregister("of_run")
-
-
-def _choice(name: str, column: Any) -> str:
-    quoted = f'"{name}"'
-    if column.dtype.kind == "f":
-        value = f"CASE WHEN isnan({quoted}) THEN NULL ELSE {quoted} END"
-        return f"CAST({value} AS BIGINT) AS {quoted}" if name == "procs" else f"{value} AS {quoted}"
-    if column.dtype.kind != "O":
-        return quoted
-    lists = len(column) and isinstance(column[0], list)
-    return f"CAST({quoted} AS VARCHAR{'[]' if lists else ''}) AS {quoted}"
 
 
 def finite(value: Any) -> Any:
