@@ -38,9 +38,9 @@ class SimschedError(Exception):
 
 
 def first_line(error: BaseException) -> str:
-    """Return the first line of an exception's message, or its type's name where it has no message.
+    r"""Return the first line of an exception's message, or its type's name where it has no message.
 
-    >>> first_line(ValueError("wrong here\\nand there")), first_line(ValueError())
+    >>> first_line(ValueError("wrong here\nand there")), first_line(ValueError())
     ('wrong here', 'ValueError')
     """
     return str(error).strip().partition("\n")[0].rstrip() or type(error).__name__

@@ -69,7 +69,9 @@ def read_shards(file: Path) -> pd.DataFrame:
         try:
             frame = con.execute(_ENTRIES, [glob_free(file)]).df()
         except (duckdb.Error, ValueError) as error:  # ValueError: a message that is not UTF-8
-            raise RunError(f"cannot be read: {first_line(error)}", where=str(file), expected="one R per line") from None
+            raise RunError(
+                f"cannot be read: {first_line(error)}", where=str(file), expected="one R per line"
+            ) from None
     if frame.empty:
         return no_shards()
     if frame[["id", "event", "time", "ranks"]].isna().to_numpy().any():

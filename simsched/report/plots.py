@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from simsched.errors import ConfigError
+from simsched.extras import needs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -83,7 +84,7 @@ def _matplotlib(dark: bool) -> Iterator[Any]:
         import matplotlib as mpl
         from matplotlib.figure import Figure
     except ModuleNotFoundError as error:
-        raise ConfigError(f"a picture needs {error.name}", expected="pip install 'simsched[plot]'") from None
+        raise needs("a picture", error, extra="plot") from None
     with mpl.rc_context(cast("Any", _style(dark))):
         yield Figure
 

@@ -142,7 +142,8 @@ def write_tables(folder: Path, tables: Mapping[str, Mapping[str, Any]]) -> None:
             arrays, items = readable(columns)
             connection.register("of_run", arrays)
             target = str(folder / f"{name}.parquet").replace("'", "''")
-            copy = f"COPY (SELECT {', '.join(items)} FROM of_run) TO '{target}' (FORMAT parquet, COMPRESSION zstd)"  # noqa: S608
+            select = f"SELECT {', '.join(items)} FROM of_run"  # noqa: S608 - quoted names
+            copy = f"COPY ({select}) TO '{target}' (FORMAT parquet, COMPRESSION zstd)"
             try:
                 connection.execute(copy)
             except duckdb.IOException as error:

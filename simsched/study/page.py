@@ -10,6 +10,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from simsched.errors import ConfigError, RunError
+from simsched.extras import needs
 from simsched.report import markup, palette
 from simsched.report.summary import metric
 from simsched.study.folder import write_beside
@@ -63,7 +64,7 @@ def _bokeh() -> tuple[Any, Any]:
     try:
         from simsched.report import plot_bokeh, plot_compare
     except ModuleNotFoundError as error:
-        raise ConfigError(f"a report needs {error.name}", expected="pip install 'simsched[plot]'") from None
+        raise needs("an HTML report", error, extra="plot") from None
     return plot_bokeh, plot_compare
 
 

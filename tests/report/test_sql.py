@@ -128,7 +128,13 @@ def test_a_query_may_read_other_files_when_that_is_asked_for(runs, secret):
 
 @pytest.mark.parametrize(
     "text",
-    ["describe jobs", "summarize timeline", "pivot jobs on queue using count(*)", "from jobs select id", "explain from jobs"],
+    [
+        "describe jobs",
+        "summarize timeline",
+        "pivot jobs on queue using count(*)",
+        "from jobs select id",
+        "explain from jobs",
+    ],
 )
 def test_statements_that_read_are_queries(runs, text):
     assert len(query(text, runs))

@@ -54,7 +54,11 @@ def test_a_table_without_rows(tmp_path):
 
 
 def test_names_with_quotes_and_numbers(tmp_path):
-    columns = {'a"b': objects(["x", None]), "procs": np.array([4.0, np.nan]), "end": np.array([np.inf, np.nan])}
+    columns = {
+        'a"b': objects(["x", None]),
+        "procs": np.array([4.0, np.nan]),
+        "end": np.array([np.inf, np.nan]),
+    }
     write_tables(tmp_path, {"t": columns})
     rows = duckdb.sql(f"select * from '{tmp_path}/t.parquet'").fetchall()
     assert rows == [("x", 4, float("inf")), (None, None, None)]
