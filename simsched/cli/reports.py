@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from simsched.report.tables import Run
 
 FORMATS = ("text", "json", "html", "csv", "markdown")
-#: what `--by` groups jobs by, and the parts of the machine that it shows the use of
-BY = ("queue", "user", "bank", "size", "runtime", "day", "result", "property", "place", "node")
+#: what `--by` groups jobs by, single jobs, and the parts of the machine that it shows the use of
+BY = ("queue", "user", "bank", "size", "runtime", "day", "result", "job", "property", "place", "node")
 #: the format that a file's ending asks for
 ENDINGS = {".txt": "text", ".json": "json", ".html": "html", ".htm": "html", ".csv": "csv", ".md": "markdown"}
 
@@ -42,7 +42,8 @@ def register(subparsers: Subparsers) -> None:
     report.add_argument(
         "--by",
         choices=BY,
-        help="a table of the jobs grouped by this, or of the use of the machine by property, place or node",
+        help="a table of the jobs grouped by this, of every job (`--by job --format csv` has all columns), "
+        "or of the use of the machine by property, place or node",
     )
     report.set_defaults(run=run_report)
 
