@@ -6,9 +6,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-# What `make test-newest` and `make test-lowest` run on.
-NEWEST = $(firstword $(foreach v,3.15 3.14 3.13 3.12 3.11,$(shell $(UV) python find --no-project $(v) 2>/dev/null)))
+# What `make test-lowest` and `make test-newest` run on: the newest Python that starts, pyenv's included.
 LOWEST = 3.11
+NEWEST = $(firstword $(foreach v,3.15 3.14 3.13 3.12 3.11,\
+    $(shell python$(v) -c 'import sys; print(sys.executable)' 2>/dev/null) $(wildcard $(HOME)/.pyenv/versions/$(v)*/bin/python)))
 UV := $(BIN)/uv
 export UV_PYTHON_DOWNLOADS := never
 
