@@ -19,6 +19,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, TypeAlias
 
 from simsched.cli.messages import encoding_text, printable, text_of
+from simsched.cli.parser import Parser, UsageError, parse
 from simsched.errors import ConfigError, SimschedError
 
 if TYPE_CHECKING:
@@ -100,10 +101,11 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _run(arguments: list[str]) -> int:
     parser = build_parser(_verb_of(arguments))
     try:
-        args, unknown = parser.parse_known_args(arguments)
-        if unknown:
-            _innermost(parser, args).error(f"unrecognized arguments: {' '.join(unknown)}")
-    except SystemExit as stop:  # argparse has printed its message or the help
+        args = parse(parser, arguments)
+    except UsageError as error:
+        sys.stderr.write(f"{printable(str(error), sys.stderr)}\n")
+        return EXIT_BAD_INPUT
+    except SystemExit as stop:  # argparse has printed the help
         return stop.code if isinstance(stop.code, int) else EXIT_BAD_INPUT
     function: Callable[[argparse.Namespace], int | None] | None = getattr(args, "run", None)
     if function is None:
@@ -125,17 +127,9 @@ def _refuse_two_stdins(args: argparse.Namespace) -> None:
         raise ConfigError(message, where=told, expected="a file for all but one")
 
 
-def _innermost(parser: argparse.ArgumentParser, args: argparse.Namespace) -> argparse.ArgumentParser:
-    """Return the parser of the verb, action or model that the arguments chose: its usage is of use."""
-    for action in parser._actions:
-        if isinstance(action, argparse._SubParsersAction) and getattr(args, action.dest, None):
-            return _innermost(action.choices[getattr(args, action.dest)], args)
-    return parser
-
-
-def build_parser(*verbs: str | None) -> argparse.ArgumentParser:
+def build_parser(*verbs: str | None) -> Parser:
     """Build the parser in which `verbs` have their own arguments and every other verb only its help line."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="simsched",
         description="A simulated scheduler and matching engine for Flux-style HPC clusters.",
         epilog="`simsched VERB --help` explains one verb.",

@@ -21,6 +21,7 @@ from simsched.formats.task import COUNT_KEYS
 from simsched.formats.task import KEYS as TASK_KEYS
 from simsched.formats.vertex import KEYS as VERTEX_KEYS
 from simsched.formats.yaml_text import yaml_hint
+from simsched.suggest import nearest
 
 if TYPE_CHECKING:
     from simsched.formats.lexical import Path
@@ -102,7 +103,7 @@ class _Check:
     def keys(self, value: dict[str, Any], path: Path, known: tuple[str, ...]) -> None:
         for key in value:
             if key not in known:
-                near = _nearest(key, known)
+                near = nearest(key, known)
                 hint = f", perhaps {near!r}" if near else ""
                 self.fault((*path, key), f"unknown key {key!r}{hint}", ", ".join(known), at_key=True)
 
@@ -438,10 +439,3 @@ class _V1Check(_Check):
             self.fault(("attributes",), "the key 'system' is missing", "system")
         elif isinstance(value["system"], dict) and "duration" not in value["system"]:
             self.fault(("attributes", "system"), "the key 'duration' is missing", "duration, in seconds")
-
-
-def _nearest(key: str, known: tuple[str, ...]) -> str | None:
-    from difflib import get_close_matches
-
-    found = get_close_matches(key[:40], known, n=1)
-    return found[0] if found else None

@@ -19,6 +19,7 @@ from simsched.formats.faults import Fault, located, located_in_all
 from simsched.formats.forms import looks_like_shapes
 from simsched.formats.jobspec_rules import SYSTEM_KEYS, faults_of
 from simsched.formats.marked import MarkedError
+from simsched.suggest import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -160,11 +161,7 @@ def _unknown(document: dict[str, Any]) -> Iterator[str]:
     """Yield a note on each key of `attributes.system` that RFC 14 does not know, which is no fault."""
     for key in (document.get("attributes") or {}).get("system") or {}:
         if key not in SYSTEM_KEYS:
-            from difflib import get_close_matches
-
-            near = get_close_matches(key, SYSTEM_KEYS, 1)
-            meant = f", {near[0]} perhaps?" if near else ""
-            yield f"note: attributes.system has the unknown key {key!r}{meant}"
+            yield f"note: attributes.system has the unknown key {key!r}{did_you_mean(key, SYSTEM_KEYS)}"
 
 
 def _items(document: Any) -> list[tuple[Path, Any]]:

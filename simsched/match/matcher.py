@@ -91,6 +91,10 @@ class Matcher:
 
     # --- questions -----------------------------------------------------------------------
 
+    def __repr__(self) -> str:
+        held = len(self._claims)
+        return f"<Matcher on {self.cluster.name!r}: policy {self.policy.name}, {held} allocations>"
+
     def satisfiable(self, jobspec: Jobspec, *, status: bool = False) -> Outcome:
         """Say whether the jobspec can ever match here: with nothing claimed, and all of it up (M11).
 

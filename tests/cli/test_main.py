@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import subprocess
 import sys
@@ -84,7 +85,7 @@ def test_a_bug_is_one_line_that_says_so_and_a_traceback_for_who_asks(verb, capsy
 def test_wrong_arguments_are_status_2(verb, capsys, argv):
     verb(lambda args: 0)
     assert cli.main(argv) == 2
-    assert "usage: simsched" in capsys.readouterr().err
+    assert "simsched" in capsys.readouterr().err
 
 
 def test_help_and_version(capsys):
@@ -164,11 +165,48 @@ def test_what_the_output_cannot_hold_is_one_error():
         (["--bogus"], "simsched"),
     ],
 )
-def test_unknown_arguments_show_the_usage_of_their_verb(capsys, words, who):
+def test_unknown_arguments_are_one_line_and_where_to_look(capsys, words, who):
     assert cli.main(words) == 2
     err = capsys.readouterr().err
-    assert err.startswith(f"usage: {who} [")
-    assert err.endswith(f"{who}: error: unrecognized arguments: --bogus\n")
+    assert err == f"{who}: error: unrecognized arguments: --bogus\n(`{who} --help` lists what it takes)\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "meant"),
+    [
+        (["feasable", "tiny", "core"], "feasible"),
+        (["run", "tiny", "month", "-o", "x", "--queue-polizy", "easy"], "--queue-policy"),
+        (["match", "tiny", "core", "--format", "tabel"], "table"),
+        (["cluster", "shwo", "tiny"], "show"),
+        (["feasible", "flat24", "core"], "flat240"),
+        (["workload", "show", "mont"], "month"),
+    ],
+)
+def test_a_near_miss_is_answered_with_what_was_meant(capsys, words, meant):
+    assert cli.main(words) == 2
+    err = capsys.readouterr().err
+    assert f"; did you mean {meant}?" in err
+    assert len(err.splitlines()) <= 2
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "feasible tiny --format json slot=1/core slot=2/core",
+        "feasible tiny slot=1/core --format json slot=2/core",
+        "feasible --format json tiny slot=1/core slot=2/core",
+        "feasible tiny slot=1/core slot=2/core --format json",
+    ],
+)
+def test_options_may_stand_between_positionals(capsys, words):
+    assert cli.main(words.split()) == 0
+    answers = json.loads(capsys.readouterr().out)
+    assert [answer["request"] for answer in answers] == ["slot=1/core", "slot=2/core"]
+
+
+def test_options_between_the_positionals_of_an_action(capsys, tmp_path):
+    assert cli.main(["report", "--format", "csv", "nowhere", "--by", "user", "neither"]) == 2
+    assert "nowhere" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

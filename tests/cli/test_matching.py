@@ -216,3 +216,22 @@ def test_pipes_are_files(run, tmp_path):
     assert answer == (0, f"{tmp_path / 'request'}: yes\n", "")
     jobs = ss.load_workload(pipe("jobs", "- {shape: core, submit: 0, runtime: 5}\n"))
     assert len(jobs.jobs) == 1
+
+
+def test_shapes_from_a_file_and_from_standard_input(run, tmp_path):
+    file = tmp_path / "shapes.txt"
+    file.write_text("# two requests\nslot=1/core\n\nslot=2/gpu=9\n")
+    status, out, _ = run("feasible", "tiny", str(file))
+    assert (status, out.splitlines()[:2]) == (1, ["slot=1/core: yes", "slot=2/gpu=9: never"])
+    assert run("feasible", "tiny", "-", stdin=file.read_text())[1] == out
+    file.write_text("slot=1/core\nslot=1/core=x\n")
+    status, _, err = run("match", "tiny", str(file))
+    assert status == 2
+    assert f"{file}:2: " in err
+
+
+@pytest.mark.parametrize("count", ["4GB", "4G", "4 GB"])
+def test_a_unit_behind_a_count_is_answered_with_how_it_is_written(run, count):
+    status, _, err = run("feasible", "tiny", f"slot=1/memory={count}")
+    assert status == 2
+    assert "a unit follows in braces: 4{unit:GB}" in err
