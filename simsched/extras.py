@@ -18,7 +18,7 @@ def needs(what: str, missing: ModuleNotFoundError, *, extra: str) -> ConfigError
     >>> needs("a picture", ModuleNotFoundError(name="matplotlib"), extra="plot").message
     'a picture needs matplotlib, which is not installed'
     """
-    advice = " ".join(["pip install", *(f"'{one}'" for one in requirements(extra) or [missing.name])])
+    advice = " ".join(["pip install", *(f"'{one}'" for one in requirements(extra) or [str(missing.name)])])
     return ConfigError(f"{what} needs {missing.name}, which is not installed", expected=advice)
 
 

@@ -74,7 +74,7 @@ def _groups_of_jobs(run: Run, key: str) -> pd.DataFrame:
 def of_jobs(run: Run) -> pd.DataFrame:
     """Return every job under its id, those that never ran included, with the column ``wait`` (s)."""
     jobs = run.jobs.set_index("id")
-    jobs.insert(jobs.columns.get_loc("start") + 1, "wait", jobs["start"] - jobs["submit"])
+    jobs.insert(list(jobs.columns).index("start") + 1, "wait", jobs["start"] - jobs["submit"])
     return jobs
 
 

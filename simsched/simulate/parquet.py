@@ -45,7 +45,7 @@ def readable(columns: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
         if list in kinds:
             value = f"string_split({value}, chr({ord(_ITEM)}))[2:]"
         if type(None) in kinds:
-            arrays[f"missing {name}"] = np.equal(column, None).astype(bool)
+            arrays[f"missing {name}"] = (column == None).astype(bool)  # noqa: E711 - element by element
             value = f'CASE WHEN "missing {quoted[1:]} THEN NULL ELSE {value} END'
         items.append(f"{value} AS {quoted}")
     return arrays, items
