@@ -23,14 +23,6 @@ def _os_error_text(error: OSError) -> str:
     return f"{os.fsdecode(error.filename)}: {reason}" if isinstance(error.filename, str | bytes) else reason
 
 
-def encoding_text(error: UnicodeEncodeError) -> str:
-    """Return what is said where an answer cannot be written on the terminal."""
-    found = error.object[error.start]
-    return (
-        f"the character {found!a} cannot be written in {error.encoding} (expected a UTF-8 terminal or file)"
-    )
-
-
 def printable(message: str, stream: TextIO) -> str:
     """Replace what the stream cannot encode, and control characters other than newline and tab."""
     encoding = getattr(stream, "encoding", None) or "utf-8"
