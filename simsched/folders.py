@@ -113,7 +113,7 @@ class StagedFolder:
             what = f"this cannot be {_a(self._layout.noun)} directory"
             raise RunError(what, where=str(self.path), expected="a path to a new directory")
         try:
-            self._target.parent.mkdir(parents=True, exist_ok=True)
+            _make_parents(self._target)
             if self._durable:
                 self.recovered = recover(self._target, self._layout)
             refuse_foreign(self._target, self._layout, self.path)
@@ -186,6 +186,13 @@ def replace_folder(work: Path, path: Path, layout: Layout) -> None:
     if _put(work, target, layout, path):
         shutil.rmtree(work, ignore_errors=True)
     sync(target.parent)
+
+
+def _make_parents(target: Path) -> None:
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+    except FileExistsError:  # a file is where a directory would have to be
+        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR)) from None
 
 
 def _make(target: Path) -> Path:

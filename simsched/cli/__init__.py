@@ -20,7 +20,7 @@ import warnings
 from importlib import import_module
 from typing import TYPE_CHECKING, TypeAlias
 
-from simsched.cli.messages import printable, text_of
+from simsched.cli.messages import encoding_text, printable, text_of
 from simsched.cli.output import adapt
 from simsched.cli.signals import interruptible, status_of
 from simsched.errors import ConfigError, SimschedError
@@ -95,6 +95,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return EXIT_BROKEN_PIPE
     except KeyboardInterrupt as stop:
         return status_of(stop)
+    except UnicodeEncodeError as error:
+        return _fail(encoding_text(error))
     except (SimschedError, MemoryError, RecursionError) as error:
         return _fail(text_of(error))
     except OSError as error:

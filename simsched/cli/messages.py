@@ -23,6 +23,11 @@ def _os_error_text(error: OSError) -> str:
     return f"{os.fsdecode(error.filename)}: {reason}" if isinstance(error.filename, str | bytes) else reason
 
 
+def encoding_text(error: UnicodeEncodeError) -> str:
+    """Return what is said where a file cannot hold a character: half of one, from a damaged input."""
+    return f"the character {error.object[error.start]!a} cannot be written in {error.encoding}"
+
+
 def printable(message: str, stream: TextIO) -> str:
     """Replace what the stream cannot encode, and control characters other than newline and tab."""
     encoding = getattr(stream, "encoding", None) or "utf-8"

@@ -32,11 +32,14 @@ _PLAIN = {
 
 
 def adapt(*streams: TextIO) -> None:
-    """Let streams fall back to plain characters where their encoding has no others."""
+    """Let streams fall back to plain characters where their encoding has no others.
+
+    UTF-8 has none for what is not text at all, such as a name of a file in another encoding.
+    """
     codecs.register_error(_FALLBACK, _plainer)
     for stream in streams:
         reconfigure = getattr(stream, "reconfigure", None)
-        if reconfigure is not None and codecs.lookup(stream.encoding or "utf-8").name != "utf-8":
+        if reconfigure is not None:
             reconfigure(errors=_FALLBACK)
 
 

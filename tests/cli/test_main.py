@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 from types import ModuleType
 
 import pytest
@@ -160,6 +161,23 @@ def test_what_the_output_cannot_hold_falls_back_to_plain_characters():
         "  tiny", "  `- n0", "     `- core 0"
     ]  # fmt: skip
     assert "1 x n0" in in_ascii("cluster", "show", "tiny").decode("ascii")
+
+
+def test_what_is_no_text_is_escaped(capsys):
+    """A name of a file in another encoding, as Python hands it to us."""
+    path = os.fsdecode(b"caf\xe9.json")
+    assert cli.main(["cluster", "show", path]) == 2
+    assert "caf\\udce9.json" in capsys.readouterr().err
+
+
+def test_a_name_in_another_encoding_is_printed(tmp_path):
+    file = os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9.json")
+    Path(file).write_text('{"groups": [{"name": "n", "count": 1, "cores": 1}]}')
+    for form in ("text", "json"):
+        command = [sys.executable, "-m", "simsched", "cluster", "show", file, "--format", form]
+        done = subprocess.run(command, capture_output=True, check=False)
+        assert (done.returncode, done.stderr) == (0, b"")
+    assert json.loads(done.stdout)["source"].endswith("caf\udce9.json")
 
 
 NAMED = '{"jobs": [{"shape": "slot=1/core", "runtime": 5, "user": "J\u00fcrgen \u2026 \U0001f600"}]}'
