@@ -103,6 +103,7 @@ class StagedFolder:
         self.path = Path(path)
         self.work = Path()
         self.replaced = self.recovered = False
+        self._to_remove = False  # whether there is anything under the hidden name that is ours to remove
         self._target = through_links(path)
         self._layout = layout
         self._durable = durable
@@ -120,6 +121,7 @@ class StagedFolder:
             if self._target.is_dir() and not os.access(self._target, os.W_OK):
                 raise PermissionError("Permission denied")
             self.work = _make(self._target)
+            self._to_remove = True
             self._lock()
         except (OSError, ValueError) as error:  # ValueError: a NUL in the name
             raise RunError(f"cannot be written: {reason_of(error)}", where=str(self.path)) from error
@@ -130,7 +132,8 @@ class StagedFolder:
     ) -> None:
         if self._descriptor is not None:
             os.close(self._descriptor)
-        shutil.rmtree(self.work, ignore_errors=True)
+        if self._to_remove:
+            shutil.rmtree(self.work, ignore_errors=True)
         if isinstance(error, OSError) and self._is_about_writing(error):
             raise RunError(f"cannot be written: {reason_of(error)}", where=self._named(error)) from error
 
@@ -164,9 +167,10 @@ class StagedFolder:
             nested = any(path.is_dir() for path in self.work.iterdir())
             (sync_disk if nested else sync_folder)(self.work)
         try:
-            self.replaced = _put(self.work, target, self._layout, shown)
+            self.replaced = self._to_remove = _put(self.work, target, self._layout, shown)
         except RunError as error:
             kept = _put_aside(self.work, target)
+            self._to_remove = False  # another thread may write under that name from now on
             noun = self._layout.noun
             raise RunError(f"{error.message}; the finished {noun} is in {kept}", where=str(shown)) from None
         if self._durable:

@@ -157,10 +157,13 @@ def in_ascii(*words, **options):
 
 
 def test_what_the_output_cannot_hold_falls_back_to_plain_characters():
-    assert in_ascii("match", "tiny", "core", "--format", "tree").decode("ascii").splitlines()[1:] == [
-        "  tiny", "  `- n0", "     `- core 0"
-    ]  # fmt: skip
-    assert "1 x n0" in in_ascii("cluster", "show", "tiny").decode("ascii")
+    assert in_ascii("match", "tiny", "core", "--format", "tree").decode("ascii").splitlines() == [
+        "core",
+        "  cluster  cluster0",
+        "  `- node  node0  {batch}",
+        "     `- core  1  [0]",
+    ]
+    assert "2 x node[0-1]" in in_ascii("cluster", "show", "tiny").decode("ascii")
 
 
 def test_what_is_no_text_is_escaped(capsys):
