@@ -42,15 +42,13 @@ class SimulatedRun(Run):
         Raises
         ------
         RunError
-            if `directory` exists and is no run directory.
+            if `directory` holds anything but an earlier run of ours, which is replaced, or cannot be written.
         """
-        from simsched.report.summary_file import write_summary
+        from simsched.report.summary_file import summary_text
 
         check_path("directory", directory)
-        path = self.result.save(directory)
-        write_summary(path)
-        self.path = path
-        return path
+        self.path = self.result.save(directory, files={"summary.json": summary_text(self)})
+        return self.path
 
 
 def simulate(

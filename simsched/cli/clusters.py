@@ -6,6 +6,8 @@ import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from simsched.cli.output import put, write
+
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator
@@ -160,13 +162,13 @@ def run_show(args: argparse.Namespace) -> int:
 
         draw = picture.dot if args.dot else picture.svg
         text = draw(cluster.graph, args.subsystem or CONTAINMENT, apart=args.apart or None)
-        _put(text.encode(), args.output)
+        put(text, args.output, "xml" if args.svg else "other")
     elif args.format == "json":
         import json
 
-        _put((json.dumps(_facts(cluster), indent=2, ensure_ascii=False) + "\n").encode(), args.output)
+        put(json.dumps(_facts(cluster), indent=2, ensure_ascii=False) + "\n", args.output, "json")
     else:
-        _put(("\n".join(_text(cluster, args)) + "\n").encode(), args.output)
+        put("\n".join(_text(cluster, args)) + "\n", args.output, "text")
     return 0
 
 
@@ -181,7 +183,7 @@ def _show_found(cluster: Cluster, args: argparse.Namespace) -> int:
         units = f"{pool.size} {pool.unit}".strip() if pool.ids is None else f"{pool.size} [{pool.ids}]"
         marks = " ".join([pool.status, *pool.properties])
         lines.append(f"{paths.get(key, key)}\t{pool.type}\t{units}\t{marks}")
-    _put("".join(f"{line}\n" for line in lines).encode(), args.output)
+    put("".join(f"{line}\n" for line in lines), args.output, "text")
     return 0 if lines else 1
 
 
@@ -262,7 +264,7 @@ def run_make(args: argparse.Namespace) -> int:
     with _by_options(args):
         graph = graph_from_document({**document, "name": name}, name=name, where=where)
     if args.form == "recipe":
-        _put(format_recipe({**document, "name": name}).encode(), args.output)
+        put(format_recipe({**document, "name": name}), args.output)
         return 0
     cluster = Cluster(graph, name=name)
     for text in args.properties:
@@ -356,7 +358,7 @@ def _write(graph: ResourceGraph, args: argparse.Namespace) -> int:
     from simsched.graph.write import to_bytes
 
     expand = False if args.compact else None
-    _put(to_bytes(graph, args.form, dialect=args.dialect, expand=expand), args.output)
+    put(to_bytes(graph, args.form, dialect=args.dialect, expand=expand), args.output)
     for sentence in losses(graph, args.form):
         print(f"not held by {args.form}: {sentence}", file=sys.stderr)
     return 0
@@ -372,7 +374,7 @@ def run_diff(args: argparse.Namespace) -> int:
         import json
 
         rows = [{"what": one.what, "left": one.left, "right": one.right} for one in found]
-        print(json.dumps(rows, indent=2, ensure_ascii=False))
+        write(json.dumps(rows, indent=2, ensure_ascii=False) + "\n", "json")
     else:
         for one in found:
             print(one)
@@ -385,15 +387,3 @@ def run_list(_: argparse.Namespace) -> int:
 
     print("\n".join(bundled("clusters")))
     return 0
-
-
-def _put(data: bytes, output: str | None) -> None:
-    """Write bytes to a file or to standard output."""
-    from pathlib import Path
-
-    if output is None or output == "-":
-        sys.stdout.flush()
-        sys.stdout.buffer.write(data)
-        sys.stdout.buffer.flush()
-    else:
-        Path(output).write_bytes(data)

@@ -17,6 +17,7 @@ from simsched.cli.asked import (
     split,
     tell_clusters,
 )
+from simsched.cli.output import print_lines
 from simsched.errors import ConfigError
 from simsched.formats.collector import seldom_collected
 
@@ -80,8 +81,7 @@ def _answer_each(args: argparse.Namespace) -> int:
         question = _question(cluster, args)
         answers[cluster] = [(asked, about(asked, question)) for asked in requests]
     yes = "now" if args.now or args.running else "yes"
-    for line in FEASIBLE_WRITERS[args.format](answers, yes):
-        print(line)
+    print_lines(FEASIBLE_WRITERS[args.format](answers, yes), "json" if args.format == "json" else "text")
     found = [any(outcomes) for outcomes in _by_request(answers)]
     refused = (asked for asked, one in zip(requests, found, strict=True) if not one)
     tell_clusters(refused, "is asked with --cluster {}" if args.clusters else STANDS_FIRST)

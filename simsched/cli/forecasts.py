@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
+from simsched.cli.output import write
 from simsched.cli.reading import READING, add_reading, read_inputs
 from simsched.cli.rules import NAMES, add_rules, checked_rules, time_of
 
@@ -80,7 +81,7 @@ def run_forecast(args: argparse.Namespace) -> int:
     at = None if args.at is None else time_of(args.at, "--at")
     cluster, workload = read_inputs(args)
     at, found = forecast_at(cluster, workload, at, resume=args.resume, **options)
-    print(_as_json(found) if args.format == "json" else _as_text(found, at))
+    _put(found, at, args.format)
     return 0
 
 
@@ -122,7 +123,7 @@ def _run_live(args: argparse.Namespace, picture: Picture, options: dict[str, Any
         sys.stderr.write(
             f"without R: {untold} running jobs, placed by their nodes and numbers of cores (see --details)\n"
         )
-    print(_as_json(found) if args.format == "json" else _as_text(found, at, dates=picture.epoch))
+    _put(found, at, args.format, dates=picture.epoch)
     return 0
 
 
@@ -191,6 +192,13 @@ def _refuse_changed(args: argparse.Namespace, meta: dict[str, Any], folder: Path
         with places[known["role"]].open("rb") as stream:
             if file_digest(stream, "sha256").hexdigest() != known["sha256"]:
                 raise RunError(f"has changed since {folder} was made", where=str(places[known["role"]]))
+
+
+def _put(found: list[Forecast], at: float, form: str, *, dates: bool = False) -> None:
+    if form == "json":
+        write(_as_json(found) + "\n", "json")
+    else:
+        write(_as_text(found, at, dates=dates) + "\n")
 
 
 def _as_json(found: list[Forecast]) -> str:

@@ -6,13 +6,16 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from simsched.cli.output import put
 from simsched.errors import ConfigError, RunError
+from simsched.visible import visible
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable, Sequence
 
     from simsched.cli import Subparsers
+    from simsched.cli.output import Form
     from simsched.report.tables import Run
 
 FORMATS = ("text", "json", "html", "csv", "markdown")
@@ -20,6 +23,9 @@ FORMATS = ("text", "json", "html", "csv", "markdown")
 BY = ("queue", "user", "bank", "size", "runtime", "day", "result", "job", "property", "place", "node")
 #: the format that a file's ending asks for
 ENDINGS = {".txt": "text", ".json": "json", ".html": "html", ".htm": "html", ".csv": "csv", ".md": "markdown"}
+
+
+_FORMS: dict[str, Form] = {"json": "json", "html": "xml", "csv": "other"}
 
 
 def register(subparsers: Subparsers) -> None:
@@ -69,11 +75,8 @@ def run_report(args: argparse.Namespace) -> int:
         )
     runs = _steady(load_runs(args.runs), args)
     text = _grouped(runs, args.by, kind) if args.by else _rendered(runs, kind)
-    if args.output and args.output != "-":
-        Path(args.output).write_text(text, encoding="utf-8")
+    if put(text if kind == "html" else visible(text), args.output, _FORMS.get(kind, "text")):
         sys.stderr.write(f"written: {args.output}\n")
-    else:
-        print(text, end="")
     return 0
 
 

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import sys
-from contextlib import contextmanager, suppress
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from simsched.cli.output import write
 from simsched.cli.reading import add_reading, whole
 from simsched.cli.rules import add_rules, rules_document
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
+    from pathlib import Path
 
     from simsched.cli import Subparsers
     from simsched.study.answer import Answer
@@ -160,43 +160,34 @@ def _answered(args: argparse.Namespace, search: Callable[[dict[str, Any]], Answe
 
     if args.runs and not args.output:
         raise ConfigError("it is not said where the runs go", where="--runs", expected="-o DIR")
-    target = Path(args.output) if args.output else None
-    with _place(target):
-        answer = search(_ask(args))
-    print(_rendered(answer, args.format), end="")
-    if target is not None:
-        from simsched.study.answer_folder import write_answer
+    if not args.output:
+        answer = search(_ask(args, None))
+        _show_answer(answer, args.format)
+        return 0 if answer else EXIT_NONE
+    from simsched.folders import StagedFolder
+    from simsched.study.answer_folder import ANSWER, finish_answer
 
-        for path in write_answer(answer, target):
-            sys.stderr.write(f"written: {path}\n")
+    with StagedFolder(args.output, ANSWER) as staged:
+        answer = search(_ask(args, staged.work / "runs" if args.runs else None))
+        _show_answer(answer, args.format)
+        written = finish_answer(answer, staged)
+    if staged.replaced:
+        sys.stderr.write(f"note: replaced the earlier answer in {args.output}\n")
+    for path in written:
+        sys.stderr.write(f"written: {path}\n")
     return 0 if answer else EXIT_NONE
 
 
-@contextmanager
-def _place(target: Path | None) -> Iterator[None]:
-    """Make the directory of the answer before the search; it goes again if nothing comes of it."""
-    if target is None:
-        yield
-        return
-    from simsched.study.answer_folder import refuse_other
-
-    refuse_other(target)
-    target.mkdir(parents=True, exist_ok=True)
-    try:
-        yield
-    except BaseException:
-        with suppress(OSError):  # it may hold something
-            target.rmdir()
-        raise
-
-
-def _rendered(answer: Answer, kind: str) -> str:
+def _show_answer(answer: Answer, kind: str) -> None:
     if kind == "json":
-        return answer.to_json()
-    return answer.to_csv() if kind == "csv" else answer.text()
+        write(answer.to_json(), "json")
+    elif kind == "csv":
+        write(answer.to_csv(), "other")
+    else:
+        write(answer.text())
 
 
-def _ask(args: argparse.Namespace) -> dict[str, Any]:
+def _ask(args: argparse.Namespace, runs: Path | None) -> dict[str, Any]:
     """Return what the command line says, as keywords of `size` and `headroom`."""
     from simsched.formats.duration import parse_duration
 
@@ -227,7 +218,7 @@ def _ask(args: argparse.Namespace) -> dict[str, Any]:
         "workers": args.workers,
         "scheduler": args.scheduler,
         "hpc": args.hpc,
-        "runs": Path(args.output) / "runs" if args.runs else None,
+        "runs": runs,
         "progress": None if args.quiet or not sys.stderr.isatty() else _show,
     }
 

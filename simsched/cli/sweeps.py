@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from simsched.study.sweep import Progress
 
 EXIT_FAILED = 1
-EXIT_INTERRUPTED = 130
 #: rows of the table of runs that `--dry-run` prints, unless all are asked for
 MAX_ROWS = 60
 
@@ -68,12 +67,11 @@ def run_sweep(args: argparse.Namespace) -> int:
 
 def _perform(study: Study, args: argparse.Namespace) -> int:
     from simsched.study.cache import INPUTS
-    from simsched.study.folder import StudyFolder
+    from simsched.study.folder import place_of
     from simsched.study.plan import plan
     from simsched.study.sweep import changed_inputs, sweep
 
-    folder = StudyFolder(args.output)
-    folder.check(resume=args.resume)
+    folder, earlier = place_of(args.output, resume=args.resume)
     for name in changed_inputs(folder.record() or {}, study):
         sys.stderr.write(f"note: {name} is not what it was: its runs are performed anew\n")
     for note in plan(study, measure=False).notes:
@@ -94,7 +92,9 @@ def _perform(study: Study, args: argparse.Namespace) -> int:
             )
     except KeyboardInterrupt:
         sys.stderr.write("interrupted; what was done is kept, and --resume goes on\n")
-        return EXIT_INTERRUPTED
+        raise
+    if earlier is not None and result.path == earlier.path:
+        sys.stderr.write(f"note: replaced the earlier study in {args.output}\n")
     for failure in result.failures:
         told = ", ".join(f"{axis} {label}" for axis, label in failure["settings"].items())
         sys.stderr.write(f"failed: run {failure['run']} ({told}): {failure['reason']}\n")
@@ -102,7 +102,7 @@ def _perform(study: Study, args: argparse.Namespace) -> int:
         from simsched.study.text import summary
 
         print(summary(result), end="")
-        sys.stderr.write(f"written: {args.output}\n")
+        sys.stderr.write(f"written: {result.path}\n")
     return EXIT_FAILED if result.failures else 0
 
 

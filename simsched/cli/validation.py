@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 from typing import TYPE_CHECKING
 
 from simsched.cli.messages import text_of
@@ -45,7 +44,7 @@ def validate(args: argparse.Namespace) -> int:
     if args.print_schema:
         from simsched.formats.validate import schema_text
 
-        sys.stdout.write(schema_text(args.print_schema))
+        write(schema_text(args.print_schema), "json")
         return 0
     if not args.files:
         raise ConfigError("no file is named", where="validate", expected="FILE…, or - for stdin")
@@ -54,16 +53,10 @@ def validate(args: argparse.Namespace) -> int:
         _print_json(reports)
     else:
         for report in reports:
-            print_lines(_printable(str(fault)) for fault in report.faults)
+            print_lines((str(fault) for fault in report.faults), "text")
             if report.is_valid and not args.quiet:
-                print_lines([_printable(f"{report.where}: valid ({_counted(report)})")])
+                print_lines([f"{report.where}: valid ({_counted(report)})"], "text")
     return 0 if all(report.is_valid for report in reports) else 2
-
-
-def _printable(text: str) -> str:
-    """Return a message without what standard output cannot show; it quotes what the file holds."""
-    encoding = sys.stdout.encoding or "utf-8"
-    return text.encode(encoding, "backslashreplace").decode(encoding)
 
 
 def _counted(report: Report) -> str:

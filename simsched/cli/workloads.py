@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
+from simsched.cli.output import print_lines, put
 from simsched.cli.reading import TRANSFORMS, add_reading, generator, read_workloads, whole
 
 if TYPE_CHECKING:
@@ -174,13 +175,8 @@ def deliver(args: argparse.Namespace) -> int:
     run, text = load_run(args.directory), read_text(args.document)
     document = read_document(text, args.document)
     text = delivered_document(document, run, second_zero=second_zero(document)).to_xml()
-    if args.output:
-        from pathlib import Path
-
-        Path(args.output).write_text(text, encoding="utf-8")
+    if put(text, args.output, "xml"):
         sys.stderr.write(f"written: {args.output}\n")
-    else:
-        print(text, end="")
     return 0
 
 
@@ -231,8 +227,7 @@ def _write(workload: Workload, args: argparse.Namespace) -> None:
         save_workload(workload, args.output, to=kind)
         sys.stderr.write(f"{args.output}: {len(workload):,} jobs ({kind})\n")
     else:
-        for line in lines_of(workload, kind):
-            print(line)
+        print_lines(lines_of(workload, kind))
     lost = losses(workload, kind)
     if lost:
         sys.stderr.write(f"note: {kind} cannot hold: {', '.join(lost)}\n")

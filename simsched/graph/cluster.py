@@ -70,14 +70,11 @@ class Cluster:
 
     def save(self, path: str | Path, form: str = "r", *, dialect: str = "fluxion") -> None:
         """Write the cluster as JSON; errors as `to_dict`, and ClusterError where nothing can be written."""
+        from simsched.files import write_file
         from simsched.graph.write import to_bytes
 
         check_path("path", path)
-        document = to_bytes(self.graph, form, dialect=dialect)
-        try:
-            Path(path).write_bytes(document)
-        except OSError as error:
-            raise ClusterError(f"cannot be written: {error.strerror}", where=str(path)) from None
+        write_file(path, to_bytes(self.graph, form, dialect=dialect), ClusterError)
 
     def __repr__(self) -> str:
         return f"<Cluster {self.name!r}: {len(self.graph)} vertices>"

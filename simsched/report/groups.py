@@ -11,7 +11,7 @@ import pandas as pd
 from simsched.errors import RunError
 from simsched.report import human, machine
 from simsched.report.classes import day, run_time_class, size_class
-from simsched.report.export import markdown_table
+from simsched.report.export import csv_text, markdown_table
 from simsched.report.metrics import by, ran
 from simsched.report.text import table
 
@@ -153,7 +153,7 @@ def _shown(value: Any, name: str, units: Mapping[str, str]) -> str:
 
 def as_csv(runs: Sequence[Run], key: str) -> str:
     """Return the groups as CSV, times in seconds, shares from 0 to 1."""
-    return str(grouped(runs, key).to_csv(index=False, float_format="%.12g", lineterminator="\n"))
+    return csv_text(grouped(runs, key))
 
 
 def as_json(runs: Sequence[Run], key: str) -> str:

@@ -15,7 +15,7 @@ from simsched.errors import ConfigError
 from simsched.extras import needs
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from simsched.report.tables import Run
 
@@ -124,7 +124,15 @@ def save(kind: str, runs: Sequence[Run], target: str | Path, *, dpi: int = 144, 
     stamp = stamp_of(path, dpi)
     figure = draw(kind, runs, dark=dark)
     with _matplotlib(dark):
-        figure.savefig(path, dpi=dpi, metadata=stamp)
+        save_figure(figure, path, dpi, stamp)
+
+
+def save_figure(figure: Any, path: Path, dpi: int, stamp: Mapping[str, Any]) -> None:
+    """Write a matplotlib Figure as a whole or not at all; RunError where it cannot be written."""
+    from simsched.files import replacing
+
+    with replacing(path) as stream:
+        figure.savefig(stream, format=path.suffix.lower()[1:], dpi=dpi, metadata=dict(stamp))
 
 
 def stamp_of(path: Path, dpi: int) -> dict[str, Any]:

@@ -201,7 +201,9 @@ class Answer:
 
     def to_csv(self) -> str:
         """Return `frame` as CSV, times in seconds."""
-        return str(self.frame.to_csv(index=False, float_format="%.12g", lineterminator="\n"))
+        from simsched.report.export import csv_text
+
+        return csv_text(self.frame)
 
     def plot(self, target: str | Path, *, dpi: int = 144, dark: bool = False) -> None:
         """Draw each target's figure over the size or load into a .png, .svg or .pdf file.

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from simsched.errors import ConfigError, RunError
 from simsched.extras import needs
+from simsched.files import write_file
 from simsched.report import markup, palette
 from simsched.report.summary import metric
-from simsched.study.folder import write_beside
 from simsched.study.grid import Grid
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def write_page(result: StudyResult) -> bool:
         text = page(result)
     except ConfigError:
         return False
-    write_beside(result.path / "report.html", text.encode())
+    write_file(result.path / "report.html", text)
     return True
 
 

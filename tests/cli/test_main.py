@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 from types import ModuleType
 
 import pytest
@@ -146,14 +147,58 @@ def test_a_closed_stream_is_an_empty_one(stream):
         assert "Traceback" not in done.stderr
 
 
-def test_what_the_output_cannot_hold_is_one_error():
-    command = [sys.executable, "-c", "from simsched.cli import main; raise SystemExit(main())"]
+def in_ascii(*words, **options):
+    """Run a command whose standard output holds ASCII only; return its output, and that it did not fail."""
+    command = [sys.executable, "-m", "simsched", *words]
     environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
-    words = ["match", "tiny", "core", "--format", "tree"]
-    done = subprocess.run([*command, *words], capture_output=True, text=True, env=environment, check=False)
-    assert done.returncode == 2
-    assert done.stderr.startswith("simsched: error: the character '\\u")
-    assert "cannot be written in ascii" in done.stderr
+    done = subprocess.run(command, capture_output=True, env=environment, check=False, **options)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_what_the_output_cannot_hold_falls_back_to_plain_characters():
+    assert in_ascii("match", "tiny", "core", "--format", "tree").decode("ascii").splitlines() == [
+        "core",
+        "  cluster  cluster0",
+        "  `- node  node0  {batch}",
+        "     `- core  1  [0]",
+    ]
+    assert "2 x node[0-1]" in in_ascii("cluster", "show", "tiny").decode("ascii")
+
+
+def test_what_is_no_text_is_escaped(capsys):
+    """A name of a file in another encoding, as Python hands it to us."""
+    path = os.fsdecode(b"caf\xe9.json")
+    assert cli.main(["cluster", "show", path]) == 2
+    assert "caf\\udce9.json" in capsys.readouterr().err
+
+
+def test_a_name_in_another_encoding_is_printed(tmp_path):
+    file = os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9.json")
+    Path(file).write_text('{"groups": [{"name": "n", "count": 1, "cores": 1}]}')
+    for form in ("text", "json"):
+        command = [sys.executable, "-m", "simsched", "cluster", "show", file, "--format", form]
+        done = subprocess.run(command, capture_output=True, check=False)
+        assert (done.returncode, done.stderr) == (0, b"")
+    assert json.loads(done.stdout)["source"].endswith("caf\udce9.json")
+
+
+NAMED = '{"jobs": [{"shape": "slot=1/core", "runtime": 5, "user": "J\u00fcrgen \u2026 \U0001f600"}]}'
+
+
+def test_documents_keep_their_meaning_where_the_output_holds_ascii(tmp_path):
+    """JSON is escaped, XML has references, and what has neither is written in UTF-8."""
+    (tmp_path / "jobs.json").write_text(NAMED, encoding="utf-8")
+    user = "J\u00fcrgen \u2026 \U0001f600"
+    shown = in_ascii("forecast", "tiny", "jobs.json", "--at", "0", "--format", "json", cwd=tmp_path)
+    assert json.loads(shown.decode("ascii")) == []
+    lines = in_ascii("workload", "convert", "jobs.json", "--to", "jsonl", cwd=tmp_path)
+    assert json.loads(lines.decode())["user"] == user
+    objects = in_ascii("workload", "convert", "jobs.json", "--to", "sss", cwd=tmp_path)
+    assert user in objects.decode()
+    (tmp_path / "r.yaml").write_text("name: r\u00e9seau\ngroups: [{name: n, count: 1, cores: 1}]\n")
+    facts = in_ascii("cluster", "show", "r.yaml", "--format", "json", cwd=tmp_path)
+    assert json.loads(facts.decode("ascii"))["name"] == "r\u00e9seau"
 
 
 @pytest.mark.parametrize(

@@ -491,7 +491,7 @@ def test_the_directory_of_an_answer(tmp_path):
         assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
     (tmp_path / "c").mkdir()
     (tmp_path / "c" / "thesis.tex").write_text("mine")
-    with pytest.raises(RunError, match="holds something else"):
+    with pytest.raises(RunError, match="holds something that is not an answer"):
         write_answer(answer, tmp_path / "c")
 
 
