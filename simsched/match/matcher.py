@@ -24,7 +24,7 @@ from simsched.match.exact import SearchLimitError
 from simsched.match.explain import State, explain_later
 from simsched.match.named import targets_of
 from simsched.match.outcome import Busy, Infeasible, Matched, Outcome, Undecided
-from simsched.match.policy import MatchPolicy, find_policy
+from simsched.match.policy import MatchPolicy, find_policy, is_found_by_name
 from simsched.match.reasons import Reasons
 from simsched.match.rules import find_rules
 from simsched.match.selection import Parts, Selection, split
@@ -250,7 +250,10 @@ class Matcher:
         return twin
 
     def save(self) -> dict[str, Any]:
-        """Return the state as JSON data, for `restore`."""
+        """Return the state as JSON data, for `restore`.
+
+        A policy that its name does not find (one that was given as a `MatchPolicy`) is not saved.
+        """
         down = np.flatnonzero(~self.available.up)
         claims = []
         for id_, selection in self._claims.items():
@@ -259,7 +262,7 @@ class Matcher:
         return {
             "format": state.FORMAT,
             "cluster": state.cluster_facts(self.index),
-            "policy": self.policy.name,
+            "policy": self.policy.name if is_found_by_name(self.policy) else None,
             "rules": self.rules.name,
             "next": self._next,
             "generator": state.generator_to_dict(self._rng),
@@ -268,20 +271,26 @@ class Matcher:
         }
 
     @classmethod
-    def restore(cls, cluster: Cluster, saved: Mapping[str, Any]) -> Matcher:
-        """Return a matcher in the state that `save` wrote.
+    def restore(
+        cls, cluster: Cluster, saved: Mapping[str, Any], *, policy: str | MatchPolicy | None = None
+    ) -> Matcher:
+        """Return a matcher in the state that `save` wrote, with its policy or with another `policy`.
 
         Raises
         ------
         FormatError
-            if it is no saved state, or one of another cluster.
+            if it is not a saved state, or one of another cluster, or if `policy` is missing for a
+            state whose policy was not saved.
         """
+        cluster = as_cluster(cluster)
         try:
             if saved["format"] != state.FORMAT:
                 raise FormatError(f"a state of format {saved['format']}", expected=f"format {state.FORMAT}")
             if saved["cluster"] != state.cluster_facts(cluster.index):
                 raise FormatError("this state was saved on another cluster", where=cluster.name)
-            matcher = cls(cluster, saved["policy"], saved["rules"])
+            if policy is None and saved["policy"] is None:
+                raise FormatError("this state was saved without its match policy", expected="policy=…")
+            matcher = cls(cluster, saved["policy"] if policy is None else policy, saved["rules"])
             matcher._rng = state.generator_from_dict(saved["generator"])
             matcher._fill(saved)
         except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:

@@ -291,6 +291,64 @@ def test_a_policy_of_another_package_is_found_by_name(plugged, four):
     assert policies.known_policies()[-2:] == ["oddfirst", "evenfirst"]
 
 
+def by_ids(*ids):
+    """An order that takes nodes with these ids first, as a plug-in that reads a site's list would."""
+    return lambda candidates: np.argsort(~np.isin(candidates.ids(), ids), kind="stable")
+
+
+def test_policies_of_one_name_have_orders_of_their_own(four):
+    """A cluster remembers the order of a policy, not that of a name."""
+    for static in (True, False):
+        mine = [MatchPolicy(name="mine", says="", order=by_ids(node), static=static) for node in (3, 1, 2)]
+        for policy, node in zip(mine, (3, 1, 2), strict=True):
+            assert placed(ss.Matcher(four, policy=policy).match(JOBSPEC("slot/core"))) == f"{node}:0"
+    ours = MatchPolicy(name="lonode", says="", order=by_ids(2), static=True)
+    assert [placed(ss.Matcher(four, policy=p).match(JOBSPEC("slot/core"))) for p in ("lonode", ours)] == [
+        "0:0",
+        "2:0",
+    ]
+
+
+def test_siblings_in_order_are_known_for_each_policy(jgf):
+    """Sockets of one node in the order of one policy or the other, though both have one name."""
+    cluster = jgf("cluster0\n  node0 rank=0\n    socket0\n      core0\n    socket1\n      core1")
+    up = MatchPolicy(name="mine", says="", order=lambda c: np.argsort(c.ids()), static=True)
+    down = MatchPolicy(name="mine", says="", order=lambda c: np.argsort(-c.ids()), static=True)
+    found = [placed(ss.Matcher(cluster, p).match(JOBSPEC("slot/socket/core"))) for p in (up, down)]
+    assert found == ["0:0", "0:1"]
+
+
+def test_orders_that_are_remembered_have_a_limit(four, monkeypatch):
+    monkeypatch.setattr(policies, "MAX_ORDERS", 5)
+    for node in [0, 1, 2, 3] * 5:
+        policy = MatchPolicy(name="mine", says="", order=by_ids(node), static=True)
+        assert placed(ss.Matcher(four, policy=policy).match(JOBSPEC("slot/core"))) == f"{node}:0"
+    assert len(four.index.memo["fixed orders"]) <= 5
+
+
+def test_a_policy_given_as_an_object_is_not_restored_as_another_of_its_name(four):
+    ours = MatchPolicy(name="lonode", says="", order=by_ids(2), static=True)
+    saved = ss.Matcher(four, policy=ours).save()
+    with pytest.raises(ss.errors.FormatError, match="saved without its match policy"):
+        ss.Matcher.restore(four, saved)
+    for policy, ranks in ((ours, "2"), ("hinode", "3")):
+        again = ss.Matcher.restore(four, saved, policy=policy)
+        assert str(again.match(JOBSPEC("slot/node")).R.ranks) == ranks
+    assert ss.Matcher.restore(four, ss.Matcher(four, "hinode").save()).policy is POLICIES["hinode"]
+
+
+def test_rules_of_one_name_read_requests_in_their_own_way(four, monkeypatch):
+    """A compiled request is remembered for a dialect, not for its name."""
+    from simsched.match.rules import RULES, MatchRules
+
+    found = []
+    for exclusive in (True, False):
+        monkeypatch.setitem(RULES, "mine", MatchRules(name="mine", exclusive_in_slot=exclusive))
+        matcher = ss.Matcher(four, rules="mine")
+        found.append([bool(matcher.match(JOBSPEC("slot=4/node"))) for _ in range(2)])
+    assert found == [[True, False], [True, True]]
+
+
 def test_our_own_names_cannot_be_taken(plugged, four):
     plugged(first=odd_nodes_first)
     assert ss.Matcher(four, policy="first").policy is POLICIES["first"]
