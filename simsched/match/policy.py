@@ -72,6 +72,7 @@ class MatchPolicy:
     whole_nodes: bool = False
     static: bool = False
     each_copy: bool = False
+    lowest: bool = False
     highest: bool = False
 
 
@@ -97,6 +98,7 @@ _TABLE = (
         says="lowest unit ids of the whole machine first",
         order=lambda c: ascending(c.unit_ids()),
         each_copy=True,
+        lowest=True,
     ),
     MatchPolicy(
         name="high",
@@ -105,8 +107,20 @@ _TABLE = (
         each_copy=True,
         highest=True,
     ),
-    MatchPolicy(name="lonode", says="lowest node ids first", order=_lowest_node, static=True),
-    MatchPolicy(name="hinode", says="highest node ids first", order=_highest_node, static=True),
+    MatchPolicy(
+        name="lonode",
+        says="lowest node ids first, and on each the lowest unit ids",
+        order=_lowest_node,
+        static=True,
+        lowest=True,
+    ),
+    MatchPolicy(
+        name="hinode",
+        says="highest node ids first, and on each the highest unit ids",
+        order=_highest_node,
+        static=True,
+        highest=True,
+    ),
     MatchPolicy(name="firstnodex", says="graph order, whole nodes", whole_nodes=True, static=True),
     MatchPolicy(
         name="lonodex",

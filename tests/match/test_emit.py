@@ -196,13 +196,14 @@ def test_a_selection_as_jgf_is_a_cluster_that_holds_it(cluster, shape):
 
 
 def test_what_is_held_says_so(center):
-    got = ss.Matcher(center).match(JOBSPEC("node/slot=2/core"))
-    graph = graph_of(got.selection, center.index)
-    assert not any(graph.nodes[key]["pool"].extra.get("exclusive") for key in graph)
-    got = ss.Matcher(center).match(JOBSPEC("slot/node"))
-    graph = graph_of(got.selection, center.index)
-    held = {graph.nodes[key]["pool"].type for key in graph if graph.nodes[key]["pool"].extra.get("exclusive")}
-    assert held == {"node", "socket"}
+    def held(shape):
+        graph = graph_of(ss.Matcher(center).match(JOBSPEC(shape)).selection, center.index)
+        pools = [graph.nodes[key]["pool"] for key in graph]
+        return {pool.type for pool in pools if pool.extra.get("exclusive")}
+
+    assert held("node/slot=2/core") == {"core"}
+    assert held("node/core=2") == set()
+    assert held("slot/node") >= {"node", "socket", "core"}
 
 
 @pytest.mark.parametrize("hosts", ["node[0-8]", "n[00-08]", "r1n[0-8]", "a[0-3],b[4-8]", "x1[0-8]", "[0-8]"])
@@ -218,3 +219,50 @@ def test_the_nodelist_names_the_hosts_of_the_ranks(hosts):
     got = matcher.match(ss.Jobspec.from_shape("slot=4/core")).R
     assert list(got.hosts) == [names[rank] for rank in got.ranks] == names[1::2]
     assert list(held[2].R.hosts) == [names[2]]
+
+
+# --- what is exclusive in JGF ---------------------------------------------------------------
+
+LEAVES = """
+cluster0
+  node0 rank=0
+    core0
+    core1
+    gpu0
+    memory0 size=512000000000 unit=B
+  node1 rank=1
+    core0
+    gpu0
+    gpu1
+"""
+
+
+def marked(cluster, shape, policy="first", **more):
+    """Names of the vertices of a match's JGF, those that are marked exclusive with an ``x``."""
+    matcher = ss.Matcher(cluster, policy=policy)
+    found = matcher.match(ss.Jobspec.from_shape(shape, **more))
+    nodes = jgf_of(matcher.allocations[found.id], cluster.index)["graph"]["nodes"]
+    told = [node["metadata"] for node in nodes]
+    return " ".join(f"{facts['type']}{facts['id']}{'x' * facts.get('exclusive', False)}" for facts in told)
+
+
+@pytest.mark.parametrize(
+    ("shape", "constraint", "expected"),
+    [
+        ("slot/gpu", "rank:0", "cluster0 node0 gpu0x"),
+        ("slot/gpu", "rank:1", "cluster0 node1 gpu0x"),
+        ("slot/core=2", "rank:0", "cluster0 node0 core0x core1x"),
+        ("slot/memory=4{unit:GB}", None, "cluster0 node0 memory0x"),
+        ("slot/node", "rank:1", "cluster0 node1x core0x gpu0x gpu1x"),
+        ("node/[core=2;gpu]", "rank:0", "cluster0 node0 core0 core1 gpu0"),
+        ("node/[slot/core;gpu]", "rank:0", "cluster0 node0 core0x gpu0"),
+    ],
+)
+def test_a_leaf_says_that_it_is_exclusive_as_any_other_vertex(shape, constraint, expected):
+    assert marked(outline_cluster(LEAVES), shape, constraint=constraint) == expected
+
+
+def test_nodes_that_a_policy_takes_whole_are_exclusive():
+    for shape in ("slot/core", "node/slot/core", "slot/node{-x}/core"):
+        found = marked(outline_cluster(LEAVES), shape, "lonodex", constraint="rank:1")
+        assert found == "cluster0 node1x core0x gpu0x gpu1x", shape
