@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from simsched.formats.jobspec import Jobspec
-    from simsched.graph.cluster import Cluster
+    from simsched.graph.cluster import ClusterLike
     from simsched.match.request import Request
 
 __all__ = ["Matcher", "could_fit", "feasible", "select"]
@@ -46,7 +46,7 @@ class Matcher:
 
     Parameters
     ----------
-    cluster : the cluster.
+    cluster : the cluster, a networkx graph of one, a file or a bundled name.
     policy : the match policy, by name or itself.
     rules : name of the dialect.
     seed : seed of the generator for policies that draw lots.
@@ -75,7 +75,12 @@ class Matcher:
     """
 
     def __init__(
-        self, cluster: Cluster, policy: str | MatchPolicy = "first", rules: str = "rfc14", *, seed: int = 0
+        self,
+        cluster: ClusterLike,
+        policy: str | MatchPolicy = "first",
+        rules: str = "rfc14",
+        *,
+        seed: int = 0,
     ) -> None:
         self.cluster = as_cluster(cluster)
         self.index = self.cluster.index
@@ -272,7 +277,7 @@ class Matcher:
 
     @classmethod
     def restore(
-        cls, cluster: Cluster, saved: Mapping[str, Any], *, policy: str | MatchPolicy | None = None
+        cls, cluster: ClusterLike, saved: Mapping[str, Any], *, policy: str | MatchPolicy | None = None
     ) -> Matcher:
         """Return a matcher in the state that `save` wrote, with its policy or with another `policy`.
 
@@ -461,7 +466,7 @@ def _ends_of(ends: Mapping[int | str, float] | None) -> Mapping[int | str, float
     return ends or {}
 
 
-def feasible(cluster: Cluster, jobspec: Jobspec, *, now: bool = False, policy: str = "first") -> Outcome:
+def feasible(cluster: ClusterLike, jobspec: Jobspec, *, now: bool = False, policy: str = "first") -> Outcome:
     """Say whether a jobspec can match on a cluster: ever, or with `now` in its present up/down state."""
     matcher = Matcher(cluster, policy=policy)
     return matcher.feasible_now(jobspec) if now else matcher.satisfiable(jobspec)
