@@ -18,7 +18,6 @@ from simsched.graph import edit
 from simsched.graph.diff import diff
 from simsched.graph.resource_graph import edge_rows
 
-
 SMALL = ("tiny", "center", "grug4", "topo16")
 """Bundled clusters of an R, a recipe, a GRUG and a TreePool."""
 

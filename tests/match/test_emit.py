@@ -266,3 +266,87 @@ def test_nodes_that_a_policy_takes_whole_are_exclusive():
     for shape in ("slot/core", "node/slot/core", "slot/node{-x}/core"):
         found = marked(outline_cluster(LEAVES), shape, "lonodex", constraint="rank:1")
         assert found == "cluster0 node1x core0x gpu0x gpu1x", shape
+
+
+# --- R on a cluster with a TreePool topology (RFC 49) ---------------------------------------
+
+
+def treepool_cluster():
+    """Four nodes with two sockets, one of which has a disk too large for its units to be named."""
+    sockets = [{"cores": "0-1", "memory": 16}, {"cores": "2-3", "gpus": "0"}]
+    disk = [{"path": "/ssd", "capacity": 100_000, "unit": "MB"}]
+    children = [
+        {"ranks": "0-1,3", "topo": {"socket": sockets}},
+        {"ranks": "2", "topo": {"socket": sockets, "storage": disk}},
+    ]
+    R = {
+        "version": 1,
+        "execution": {
+            "R_lite": [{"rank": "0-3", "children": {"core": "0-3", "gpu": "0"}}],
+            "nodelist": ["n[0-3]"],
+            "starttime": 0,
+            "expiration": 0,
+        },
+        "scheduling": {"writer": "TreePool", "children": children, "site": {"room": 7}},
+    }
+    from simsched.graph.read import graph_from_document
+
+    return Cluster(graph_from_document(R)), children
+
+
+def test_r_carries_the_topology_of_its_ranks():
+    """RFC 49: ranks are trimmed to those allocated, entries without any are removed, topos stay unchanged."""
+    cluster, children = treepool_cluster()
+    matcher = ss.Matcher(cluster)
+    alone = matcher.match(JOBSPEC("slot/core=3", constraint="rank:1")).R.to_dict()["scheduling"]
+    assert alone == {
+        "writer": "TreePool",
+        "children": [{"ranks": "1", "topo": children[0]["topo"]}],
+        "site": {"room": 7},
+    }
+    several = matcher.match(JOBSPEC("slot=3/node", constraint="rank:0,2-3"))
+    document = several.R.to_dict()
+    topologies = document["scheduling"]["children"]
+    assert topologies == [
+        {"ranks": "0,3", "topo": children[0]["topo"]},
+        {"ranks": "2", "topo": children[1]["topo"]},
+    ]
+    assert list(document["scheduling"]["pools"].values()) == [100_000]
+    assert ss.Cluster.from_rset(several.R).index.ranks.tolist() == [0, 2, 3]
+    kept = matcher.release(several.id, "2-3")
+    assert kept.to_dict()["scheduling"]["children"] == [{"ranks": "0", "topo": children[0]["topo"]}]
+
+
+def test_r_of_an_allocation_is_a_cluster_with_that_topology():
+    from simsched.graph.read import graph_from_document
+
+    cluster, _ = treepool_cluster()
+    found = ss.Matcher(cluster).match(JOBSPEC("slot=2/node", constraint="rank:1-2")).R.to_dict()
+    part = Cluster(graph_from_document(found))
+    assert part.index.totals["socket"] == 4
+    assert part.index.totals["memory"] == 32
+    assert ss.Matcher(part).match(JOBSPEC("slot=4/socket"))
+
+
+def test_what_is_held_of_an_unnamed_pool_is_read_back_from_a_treepool_r():
+    from simsched.match.granted import Grants
+
+    cluster, _ = treepool_cluster()
+    found = ss.Matcher(cluster).match(JOBSPEC("slot/[core;storage=40000]"))
+    assert found.R.to_dict()["scheduling"]["pools"] == {"/cluster0/n2/storage0": 40_000}
+    held = Grants(cluster.index).exact("1", found.R)
+    assert held.counts["storage"] == 40_000
+
+
+def test_a_run_on_a_treepool_cluster_writes_the_topology():
+    jobs = [
+        ss.Job(id=n, submit=0, runtime=5, duration=5, jobspec=JOBSPEC(shape))
+        for n, shape in enumerate(("slot/core", "slot=2/core=4", "slot=1/node"))
+    ]
+    cluster, _ = treepool_cluster()
+    run = ss.simulate(cluster, ss.Workload(jobs=tuple(jobs), name="w"))
+    lines = [json.loads(line) for line in run.result.log.text().splitlines()]
+    for line in lines:
+        ranks = ResourceSet.from_dict(line["R"]).ranks
+        topologies = line["R"]["scheduling"]["children"]
+        assert sum(len(ss.Idset.parse(entry["ranks"])) for entry in topologies) == len(ranks)
