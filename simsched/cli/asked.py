@@ -40,6 +40,11 @@ def add_common(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--constraint", metavar="C", help="RFC 35 constraint for every request, and-ed to its own"
     )
+    parser.add_argument(
+        "--lenient",
+        action="store_true",
+        help="take jobspecs with tasks that name no slot, or one that is not there, with a warning",
+    )
 
 
 def split(words: Sequence[str]) -> tuple[list[str], Sequence[str]]:
@@ -49,8 +54,12 @@ def split(words: Sequence[str]) -> tuple[list[str], Sequence[str]]:
     return [words[0]], words[1:]
 
 
-def read_requests(arguments: Sequence[str], constraint: str | None) -> Iterator[Asked]:
+def read_requests(
+    arguments: Sequence[str], constraint: str | None, *, lenient: bool = False
+) -> Iterator[Asked]:
     """Yield the requests of the command line: files in their order, shapes as they are.
+
+    `lenient` takes tasks that name no slot with a warning.
 
     Raises
     ------
@@ -58,7 +67,7 @@ def read_requests(arguments: Sequence[str], constraint: str | None) -> Iterator[
         naming the argument, for what is neither.
     """
     for argument in arguments:
-        for asked in _from_file(argument) if _is_file(argument) else [_from_shape(argument)]:
+        for asked in _from_file(argument, lenient=lenient) if _is_file(argument) else [_from_shape(argument)]:
             yield asked._replace(jobspec=_constrained(asked.jobspec, constraint))
 
 
@@ -74,11 +83,11 @@ def _exists(path: Path) -> bool:
     return path.exists() and not path.is_dir()
 
 
-def _from_file(argument: str) -> list[Asked]:
+def _from_file(argument: str, *, lenient: bool) -> list[Asked]:
     from simsched.cli.job_objects import tell
     from simsched.formats.jobspec import load_jobspecs
 
-    jobspecs = load_jobspecs(argument, warn=tell)
+    jobspecs = load_jobspecs(argument, warn=tell, lenient=tell if lenient else None)
     name = "stdin" if argument == "-" else argument
     if not jobspecs:
         raise ConfigError("there is no jobspec in this file", where=name)

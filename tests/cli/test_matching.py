@@ -216,3 +216,28 @@ def test_pipes_are_files(run, tmp_path):
     assert answer == (0, f"{tmp_path / 'request'}: yes\n", "")
     jobs = ss.load_workload(pipe("jobs", "- {shape: core, submit: 0, runtime: 5}\n"))
     assert len(jobs.jobs) == 1
+
+
+ODD = """\
+version: 1
+resources:
+- {type: node, count: 1, with: [{type: slot, count: 2, label: a, with: [{type: core, count: 1}]}]}
+tasks:
+- {command: [app], slot: b, count: {per_slot: 1}}
+attributes: {system: {duration: 1}}
+"""
+
+
+def test_lenient_runs_what_names_no_slot_and_warns(run, tmp_path):
+    path = tmp_path / "odd.yaml"
+    path.write_text(ODD)
+    warning = "simsched: warning: tasks[0].slot: there is no slot labelled 'b' (expected 'a')\n"
+    for verb, more in (("feasible", ()), ("match", ("--format", "table"))):
+        assert run(verb, *more, "tiny", str(path))[0] == 2
+        status, out, err = run(verb, *more, "--lenient", "tiny", str(path))
+        assert (status, err) == (0, warning)
+        assert out
+    assert run("validate", str(path))[0] == 2
+    status, out, _ = run("validate", "--lenient", str(path))
+    assert status == 0
+    assert "warning: tasks[0].slot: there is no slot labelled 'b'" in out
