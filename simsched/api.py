@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from simsched.graph.cluster import Cluster
+    from simsched.graph.cluster import ClusterLike
     from simsched.simulate.result import Result
     from simsched.workload.job import Workload
 
@@ -52,7 +52,7 @@ class SimulatedRun(Run):
 
 
 def simulate(
-    cluster: Cluster | str | Path,
+    cluster: ClusterLike,
     workload: Workload | str | Path,
     queue_policy: str = "easy",
     match_policy: str = "first",
@@ -63,7 +63,8 @@ def simulate(
 
     Parameters
     ----------
-    cluster, workload : as loaded, or a file, or the name of a bundled one.
+    cluster, workload : as loaded, or a file, or the name of a bundled one.  A cluster may also be a
+        networkx graph.
     queue_policy, match_policy : names; ``simsched run --help`` lists them.
     seed : of every random choice; the same seed gives the same run.
     options : what else `simsched.simulate.api.simulate` takes: `allocations`, `overrun`, `order` …

@@ -41,6 +41,11 @@ def add_common(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--constraint", metavar="C", help="RFC 35 constraint for every request, and-ed to its own"
     )
+    parser.add_argument(
+        "--lenient",
+        action="store_true",
+        help="take jobspecs with tasks that name no slot, or one that is not there, with a warning",
+    )
 
 
 def split(words: Sequence[str]) -> tuple[list[str], Sequence[str]]:
@@ -50,8 +55,12 @@ def split(words: Sequence[str]) -> tuple[list[str], Sequence[str]]:
     return [words[0]], words[1:]
 
 
-def read_requests(arguments: Sequence[str], constraint: str | None) -> Iterator[Asked]:
+def read_requests(
+    arguments: Sequence[str], constraint: str | None, *, lenient: bool = False
+) -> Iterator[Asked]:
     """Yield the requests of the command line: files in their order, shapes as they are.
+
+    `lenient` takes tasks that name no slot with a warning.
 
     Raises
     ------
@@ -59,7 +68,7 @@ def read_requests(arguments: Sequence[str], constraint: str | None) -> Iterator[
         naming the argument, for what is neither.
     """
     for argument in arguments:
-        for asked in _from_file(argument) if _is_file(argument) else [_from_shape(argument)]:
+        for asked in _from_file(argument, lenient=lenient) if _is_file(argument) else [_from_shape(argument)]:
             yield asked._replace(jobspec=_constrained(asked.jobspec, constraint))
 
 
@@ -75,7 +84,7 @@ def _exists(path: Path) -> bool:
     return path.exists() and not path.is_dir()
 
 
-def _from_file(argument: str) -> list[Asked]:
+def _from_file(argument: str, *, lenient: bool) -> list[Asked]:
     from simsched.cli.job_objects import tell
     from simsched.formats.forms import looks_like_shapes, read_shapes
     from simsched.formats.jobspec import jobspecs_of
@@ -84,7 +93,7 @@ def _from_file(argument: str) -> list[Asked]:
     text, where = read_text(argument), name_of(argument)
     if looks_like_shapes(text):
         return [_from_shape(shape, place) for shape, place in read_shapes(text, where)]
-    jobspecs = jobspecs_of(text, where, warn=tell)
+    jobspecs = jobspecs_of(text, where, warn=tell, lenient=tell if lenient else None)
     name = "stdin" if argument == "-" else argument
     if not jobspecs:
         raise ConfigError("there is no jobspec in this file", where=name)

@@ -32,6 +32,11 @@ def register(subparsers: Subparsers) -> None:
     parser.add_argument("--as", dest="kind", choices=kinds, default="auto", help="what the files should be")
     parser.add_argument("--print-schema", choices=("v1", "rfc14"), help="print the JSON Schema and exit")
     parser.add_argument("--format", choices=("text", "json"), default="text")
+    parser.add_argument(
+        "--lenient",
+        action="store_true",
+        help="of jobspecs: a task that names no slot, or one that is not there, is a warning and not a fault",
+    )
     parser.add_argument("--quiet", "-q", action="store_true", help="print faults only")
     parser.add_argument(
         "--cluster", metavar="CLUSTER", help="what patterns in Job Objects are matched against"
@@ -48,7 +53,7 @@ def validate(args: argparse.Namespace) -> int:
         return 0
     if not args.files:
         raise ConfigError("no file is named", where="validate", expected="FILE…, or - for stdin")
-    reports = [_report(path, args.kind, args.cluster) for path in args.files]
+    reports = [_report(path, args) for path in args.files]
     if args.format == "json":
         _print_json(reports)
     else:
@@ -76,12 +81,18 @@ def _print_json(reports: list[Report]) -> None:
     for report in reports:
         faults = [{**asdict(fault), "path": format_path(fault.path)} for fault in report.faults]
         documents.append(
-            {"file": report.where, "kind": report.kind, "valid": report.is_valid, "faults": faults}
+            {
+                "file": report.where,
+                "kind": report.kind,
+                "valid": report.is_valid,
+                "faults": faults,
+                "notes": list(report.notes),
+            }
         )
     write(json.dumps(documents, indent=2) + "\n")
 
 
-def _report(path: str, kind: str, cluster: str | None) -> Report:
+def _report(path: str, args: argparse.Namespace) -> Report:
     """Judge one file, a fault of reading it included."""
     from simsched.formats.faults import Fault
     from simsched.formats.text import name_of
@@ -89,12 +100,12 @@ def _report(path: str, kind: str, cluster: str | None) -> Report:
 
     where = name_of(path)
     try:
-        return _judge(path, where, kind, cluster)
+        return _judge(path, where, args)
     except (SimschedError, OSError, RecursionError, MemoryError) as error:
         message, expected, place = text_of(error), "", where
         if isinstance(error, SimschedError):
             message, expected, place = error.message, error.expected or "", _place(error.where, where)
-        return Report(where, kind, 0, (Fault((), message, expected, where=place),))
+        return Report(where, args.kind, 0, (Fault((), message, expected, where=place),))
 
 
 def _place(place: str | None, where: str) -> str:
@@ -107,10 +118,11 @@ def _place(place: str | None, where: str) -> str:
     return where + place[len(name) :] if place.startswith(name) else f"{where}: {place}"
 
 
-def _judge(path: str, where: str, kind: str, cluster: str | None) -> Report:
+def _judge(path: str, where: str, args: argparse.Namespace) -> Report:
     from simsched.formats.text import read_text
     from simsched.formats.validate import validate_text
 
+    kind = args.kind
     if kind in _LOADERS and path != "-":
         return _LOADERS[kind](path, where)
     text = read_text(path, lenient=kind == "swf")
@@ -119,10 +131,10 @@ def _judge(path: str, where: str, kind: str, cluster: str | None) -> Report:
     if kind == "sss":
         from simsched.cli.job_objects import judge
 
-        return judge(text, where, cluster)
+        return judge(text, where, args.cluster)
     if kind in _LOADERS:
         return _LOADERS[kind](path, where) if path != "-" else _from_stdin(text, where, kind)
-    return validate_text(text, where, kind)  # type: ignore[arg-type]
+    return validate_text(text, where, kind, lenient=args.lenient)
 
 
 def _from_stdin(text: str, where: str, kind: str) -> Report:

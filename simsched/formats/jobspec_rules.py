@@ -93,8 +93,10 @@ class _Check:
         self.labels: dict[str, Path] = {}
         self.slots: dict[str, set[str]] = {}
 
-    def fault(self, path: Path, message: str, expected: str = "", *, at_key: bool = False) -> None:
-        self.faults.append(Fault(path, message, expected, at_key))
+    def fault(
+        self, path: Path, message: str, expected: str = "", *, at_key: bool = False, mild: bool = False
+    ) -> None:
+        self.faults.append(Fault(path, message, expected, at_key, mild=mild))
 
     def wrong(self, path: Path, value: Any, expected: str) -> None:
         hint = yaml_hint(value)
@@ -232,15 +234,17 @@ class _Check:
             self.wrong(path, value, "a task: an object with command, slot and count")
             return
         self.keys(value, path, self.task_keys)
-        self.needs(value, path, ("command", "slot", "count"))
+        self.needs(value, path, ("command", "count"))
         if "command" in value:
             self.command(value["command"], (*path, "command"))
         slot = value.get("slot")
+        if "slot" not in value:
+            self.fault(path, "the key 'slot' is missing", "slot", mild=True)
         if "slot" in value and not isinstance(slot, str):
             self.wrong((*path, "slot"), slot, "the label of a slot")
         elif isinstance(slot, str) and slot not in self.slots:
             known = ", ".join(map(repr, self.slots)) or "a slot among the resources"
-            self.fault((*path, "slot"), f"there is no slot labelled {shown(slot)}", known)
+            self.fault((*path, "slot"), f"there is no slot labelled {shown(slot)}", known, mild=True)
         if "count" in value:
             self.task_count(value["count"], (*path, "count"), slot)
         self.task_extras(value, path)

@@ -133,7 +133,7 @@ def _from_r(document: dict[str, Any], name: str, where: str | None, jgf: Any = N
     writer = (scheduling or {}).get("writer")
     if writer == WRITER:
         return from_treepool(rset, from_scheduling(scheduling or {}, where=inner), name=name)
-    if scheduling and writer is not None and not str(writer).lower().startswith("fluxion"):
+    if scheduling and writer is not None and not str(writer).lower().startswith(("fluxion", "simsched")):
         raise FormatError(
             f"unknown writer {writer!r}", where=f"{inner}.writer", expected="TreePool or fluxion"
         )

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from concurrent.futures import Executor
 
-    from simsched.graph.cluster import Cluster
+    from simsched.graph.cluster import ClusterLike
     from simsched.study.target import Target
     from simsched.study.trials import Trial
     from simsched.workload.job import Workload
@@ -41,7 +41,7 @@ BY = {"arrival": "load", "runtime": "runtime"}
 class Ask:
     """What both questions need to know; fields are those of `size` and `headroom`."""
 
-    cluster: Cluster | str | Path
+    cluster: ClusterLike
     workload: Workload | str | Path
     targets: str | Target | Iterable[str | Target]
     load: float = 1.0
@@ -67,7 +67,7 @@ class Ask:
 
 
 def wish_of(
-    cluster: Cluster | str | Path,
+    cluster: ClusterLike,
     workload: Workload | str | Path,
     targets: str | Target | Iterable[str | Target],
     ask: Mapping[str, Any],
@@ -211,7 +211,7 @@ def about_of(base: Task, **more: Any) -> dict[str, Any]:
     }
 
 
-def cluster_input(cluster: Cluster | str | Path) -> Input:
+def cluster_input(cluster: ClusterLike) -> Input:
     """Return the input that is a cluster: a file, a bundled name, ``-``, or a value."""
     from simsched.graph.cluster import as_cluster
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-    from simsched.graph.cluster import Cluster
+    from simsched.graph.cluster import ClusterLike
     from simsched.study.search import Search
     from simsched.study.target import Target
     from simsched.study.trials import Bench
@@ -58,7 +58,7 @@ class Loads:
 
 
 def headroom(
-    cluster: Cluster | str | Path,
+    cluster: ClusterLike,
     workload: Workload | str | Path,
     targets: str | Target | Iterable[str | Target],
     *,

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-    from simsched.graph.cluster import Cluster
+    from simsched.graph.cluster import ClusterLike
     from simsched.study.target import Target
     from simsched.workload.job import Workload
 
@@ -25,7 +25,7 @@ MAX_SIZE = 1_000_000
 
 
 def size(
-    cluster: Cluster | str | Path,
+    cluster: ClusterLike,
     workload: Workload | str | Path,
     targets: str | Target | Iterable[str | Target],
     *,

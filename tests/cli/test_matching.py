@@ -235,3 +235,28 @@ def test_a_unit_behind_a_count_is_answered_with_how_it_is_written(run, count):
     status, _, err = run("feasible", "tiny", f"slot=1/memory={count}")
     assert status == 2
     assert "a unit follows in braces: 4{unit:GB}" in err
+
+
+ODD = """\
+version: 1
+resources:
+- {type: node, count: 1, with: [{type: slot, count: 2, label: a, with: [{type: core, count: 1}]}]}
+tasks:
+- {command: [app], slot: b, count: {per_slot: 1}}
+attributes: {system: {duration: 1}}
+"""
+
+
+def test_lenient_runs_what_names_no_slot_and_warns(run, tmp_path):
+    path = tmp_path / "odd.yaml"
+    path.write_text(ODD)
+    warning = "simsched: warning: tasks[0].slot: there is no slot labelled 'b' (expected 'a')\n"
+    for verb, more in (("feasible", ()), ("match", ("--format", "table"))):
+        assert run(verb, *more, "tiny", str(path))[0] == 2
+        status, out, err = run(verb, *more, "--lenient", "tiny", str(path))
+        assert (status, err) == (0, warning)
+        assert out
+    assert run("validate", str(path))[0] == 2
+    status, out, _ = run("validate", "--lenient", str(path))
+    assert status == 0
+    assert "warning: tasks[0].slot: there is no slot labelled 'b'" in out
