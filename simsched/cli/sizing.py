@@ -118,8 +118,8 @@ def _add_rest(parser: argparse.ArgumentParser) -> None:
         "--checks",
         metavar="N",
         type=whole,
-        default=1,
-        help="further probes on each side of the answer (default 1)",
+        help="sizes (or steps of load) tried on each side of the answer (default: 3 to 8, until the noise "
+        "between seeds cannot explain what they come to)",
     )
     what = parser.add_argument_group("what counts")
     what.add_argument("--warm-up", metavar="D", default="0", help="leave out jobs of the first D, such as 3d")

@@ -15,7 +15,7 @@ from simsched.study.answer import Seeds
 from simsched.study.cache import INPUTS
 from simsched.study.executors import open_executor
 from simsched.study.plan import is_random_run
-from simsched.study.search import CHECKS
+from simsched.study.search import Scan
 from simsched.study.stats import CONFIDENCE, check_confidence
 from simsched.study.target import parse_targets
 from simsched.study.task import MODEL, Input, Measure, Task
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from simsched.workload.job import Workload
 
 SEEDS = 5
-#: the most probes beside the answer that may be asked for
+#: the most probes on either side of the answer that may be asked for
 MAX_CHECKS = 1000
 #: what load is scaled by → the step of a workload
 BY = {"arrival": "load", "runtime": "runtime"}
@@ -51,7 +51,7 @@ class Ask:
     block: str | None = None
     meet: str = EVERY
     confidence: float = CONFIDENCE
-    checks: int = CHECKS
+    checks: int | None = None
     warm_up: float = 0.0
     drain: float = 0.0
     allow_infeasible: bool = False
@@ -88,7 +88,7 @@ def wish_of(
     for name in rest:
         if name.replace("_", "-") not in (*PLAIN, *OTHERS):
             raise ConfigError(f"unknown keyword {name!r}", expected=", ".join(sorted(known)))
-    for name in ("seeds", "seed", "checks"):
+    for name in ("seeds", "seed"):
         check_number(name, given.get(name, 0), whole=True)
     for name in ("load", "confidence"):
         check_number(name, given.get(name, 1.0))
@@ -103,7 +103,8 @@ def wish_of(
 
 def _check_given(given: Mapping[str, Any]) -> None:
     """Refuse what is of the wrong type among the keywords that were given."""
-    check_whole("checks", given.get("checks", CHECKS), 0, MAX_CHECKS)
+    if given.get("checks") is not None:
+        check_whole("checks", given["checks"], 0, MAX_CHECKS)
     for name in ("options", "reading"):
         check(name, given.get(name, {}), Mapping, "a mapping")
     for name in ("by", "meet"):
@@ -146,6 +147,11 @@ def open_bench(wish: Ask) -> Iterator[tuple[Task, Bench, Seeds]]:
             progress=wish.progress,
         )
         yield base, bench, seeds
+
+
+def scan_of(wish: Ask, bench: Bench) -> Scan:
+    """Return how far the neighbourhood of the answer is tried: as asked for, or as the seeds' noise needs."""
+    return Scan.of(wish.checks, lambda value: bench.rule.clear(bench.trial(value)))
 
 
 def rule_of(wish: Ask) -> Rule:
