@@ -7,6 +7,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from simsched.cli.heartbeat import expected, heartbeat
 from simsched.cli.reading import add_reading, whole
 from simsched.cli.rules import add_rules, rules_document
 
@@ -98,7 +99,9 @@ def _add_rest(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--runs", action="store_true", help="keep every run directory in DIR/runs")
     parser.add_argument("--format", choices=FORMATS, default="text")
-    parser.add_argument("--quiet", action="store_true", help="no progress")
+    parser.add_argument(
+        "--quiet", action="store_true", help="no progress (else a line on standard error every 30 s)"
+    )
     chance = parser.add_argument_group("chance")
     chance.add_argument("--seeds", metavar="N", type=whole, default=5,
                         help="the workload as it is and N - 1 resamples of it (default 5)")  # fmt: skip
@@ -161,8 +164,9 @@ def _answered(args: argparse.Namespace, search: Callable[[dict[str, Any]], Answe
     if args.runs and not args.output:
         raise ConfigError("it is not said where the runs go", where="--runs", expected="-o DIR")
     target = Path(args.output) if args.output else None
-    with _place(target):
-        answer = search(_ask(args))
+    tried: list[Trial] = []
+    with _place(target), heartbeat(args.verb, lambda spent: _state(tried, spent), quiet=args.quiet):
+        answer = search(_ask(args, tried))
     print(_rendered(answer, args.format), end="")
     if target is not None:
         from simsched.study.answer_folder import write_answer
@@ -196,8 +200,8 @@ def _rendered(answer: Answer, kind: str) -> str:
     return answer.to_csv() if kind == "csv" else answer.text()
 
 
-def _ask(args: argparse.Namespace) -> dict[str, Any]:
-    """Return what the command line says, as keywords of `size` and `headroom`."""
+def _ask(args: argparse.Namespace, tried: list[Trial]) -> dict[str, Any]:
+    """Return the keywords of `size` and `headroom`; trials are added to `tried` as they are made."""
     from simsched.formats.duration import parse_duration
 
     options = rules_document(args)
@@ -228,8 +232,25 @@ def _ask(args: argparse.Namespace) -> dict[str, Any]:
         "scheduler": args.scheduler,
         "hpc": args.hpc,
         "runs": Path(args.output) / "runs" if args.runs else None,
-        "progress": None if args.quiet or not sys.stderr.isatty() else _show,
+        "progress": tried.append if args.quiet or not sys.stderr.isatty() else _shown(tried),
     }
+
+
+def _state(tried: list[Trial], spent: float) -> str:
+    """Return how many trials there were, and about how long the further ones take at least."""
+    left = tried[-1].left if tried else None
+    done = "1 trial" if len(tried) == 1 else f"{len(tried)} trials"
+    return f"{done} done{expected(spent, len(tried), left or 0, 'at least')}"
+
+
+def _shown(tried: list[Trial]) -> Callable[[Trial], None]:
+    """Return what says on a terminal what each trial came to."""
+
+    def show(trial: Trial) -> None:
+        tried.append(trial)
+        _show(trial)
+
+    return show
 
 
 def _show(trial: Trial) -> None:
