@@ -89,7 +89,11 @@ def _add_inputs(parser: argparse.ArgumentParser) -> None:
         "--target", metavar="T", action="append", required=True, help="what has to be met; may be repeated"
     )
     parser.add_argument(
-        "--by", choices=("arrival", "runtime"), default="arrival", help="how load is scaled (default arrival)"
+        "--by",
+        choices=("arrival", "runtime", "users", "jobs"),
+        default="arrival",
+        help="how load is scaled: by denser arrivals (default; days become shorter, while run times, limits "
+        "and windows of time stay), longer run times and limits, or users or jobs left out or copied",
     )
 
 
@@ -107,6 +111,11 @@ def _add_rest(parser: argparse.ArgumentParser) -> None:
                         help="the workload as it is and N - 1 resamples of it (default 5)")  # fmt: skip
     chance.add_argument(
         "--block", metavar="D", help="length of the blocks of a resampled workload, such as 7d"
+    )
+    chance.add_argument(
+        "--shake",
+        metavar="D",
+        help="in place of resamples: the workload with each submission moved at random by up to D (1m)",
     )
     chance.add_argument(
         "--meet",
@@ -212,6 +221,7 @@ def _ask(args: argparse.Namespace, tried: list[Trial]) -> dict[str, Any]:
         "seeds": args.seeds,
         "seed": seed,
         "block": args.block,
+        "shake": args.shake,
         "meet": args.meet,
         "confidence": args.confidence,
         "checks": args.checks,

@@ -45,14 +45,16 @@ class Axis(Protocol):
 class Seeds:
     """The seeds of a search: how many, the first, and how long the blocks of resampled traces are.
 
-    `block` is None where nothing is resampled: one seed, a model, or a burst (all jobs are
-    submitted at one instant, so that there is nothing to draw).
+    `block` is None where nothing is resampled: one seed, a model, a burst (all jobs are
+    submitted at one instant, so that there is nothing to draw), or shaken copies, whose submissions
+    are moved by up to `shake` seconds.
     """
 
     count: int
     first: int
     block: float | None = None
     burst: bool = False
+    shake: float | None = None
 
 
 @dataclass(frozen=True)
@@ -176,7 +178,12 @@ class Answer:
             "largest": None if self.limit is None else _plain(self.axis.number(self.limit)),
             **self._scope(),
             "monotone": self.search.monotone,
-            "seeds": {"count": self.seeds.count, "first": self.seeds.first, "block": self.seeds.block},
+            "seeds": {
+                "count": self.seeds.count,
+                "first": self.seeds.first,
+                "block": self.seeds.block,
+                "shake": self.seeds.shake,
+            },
             "differences": {str(t.figure): _difference(d) for t, d in self.differences.items()},
             "trials": [self._trial(trial) for trial in self.trials.values()],
             **self.about,

@@ -34,7 +34,9 @@ SEEDS = 5
 #: the most probes on either side of the answer that may be asked for
 MAX_CHECKS = 1000
 #: what load is scaled by → the step of a workload
-BY = {"arrival": "load", "runtime": "runtime"}
+BY = {"arrival": "load", "runtime": "runtime", "users": "users", "jobs": "copies"}
+#: those that draw at random
+DRAWN = ("users", "jobs")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,6 +51,7 @@ class Ask:
     seeds: int = SEEDS
     seed: int = 0
     block: str | None = None
+    shake: str | None = None
     meet: str = EVERY
     confidence: float = CONFIDENCE
     checks: int | None = None
@@ -109,7 +112,8 @@ def _check_given(given: Mapping[str, Any]) -> None:
         check(name, given.get(name, {}), Mapping, "a mapping")
     for name in ("by", "meet"):
         check(name, given.get(name, ""), str, "text")
-    check("block", given.get("block"), str | int | float | None, "a duration such as 7d")
+    for name, example in (("block", "7d"), ("shake", "1m")):
+        check(name, given.get(name), str | int | float | None, f"a duration such as {example}")
     check_callable("progress", given.get("progress"))
     if given.get("runs") is not None:
         check_path("runs", given["runs"])
@@ -174,13 +178,35 @@ def _seeds(wish: Ask, base: Task) -> Seeds:
         raise ConfigError("the workload has no job", where=base.workload.name, expected="some jobs")
     if not model and "queues" not in base.options:
         _check_queries(wish, workload)
+    if wish.by in DRAWN:  # jobs without users are refused at once
+        INPUTS.workload(seeded(base, 0, None, load_steps(wish.by, 1.5)))
+    if wish.shake is not None:
+        return _shaken(wish, base)
     if wish.seeds == 1 or model:
         return Seeds(wish.seeds, wish.seed)
     block = block_of(workload) if wish.block is None else parse_duration(wish.block, where="--block")
     if block is None:
-        return Seeds(wish.seeds if is_random_run(base.options) else 1, wish.seed, burst=True)
+        some = is_random_run(base.options) or wish.by in DRAWN
+        return Seeds(wish.seeds if some else 1, wish.seed, burst=True)
     INPUTS.workload(seeded(base, 1, wish.block))  # a block that does not fit is refused at once
     return Seeds(wish.seeds, wish.seed, block)
+
+
+def _shaken(wish: Ask, base: Task) -> Seeds:
+    """Return the seeds of shaken copies of a trace; ConfigError where that is not to be had."""
+    from simsched.formats.duration import parse_duration
+
+    if base.workload.kind == MODEL:
+        raise ConfigError("each seed is a draw of the model", where="--shake", expected="the file of a log")
+    if wish.block is not None:
+        raise ConfigError("seeds are resamples or shaken copies", where="--block", expected="no --shake")
+    if wish.seeds == 1:
+        raise ConfigError(
+            "one seed is the workload as it is", where="--shake", expected="--seeds of 2 or more"
+        )
+    by = parse_duration(wish.shake, where="--shake")  # type: ignore[arg-type]
+    INPUTS.workload(seeded(base, 1, None, shake=wish.shake))  # a time that is none is refused at once
+    return Seeds(wish.seeds, wish.seed, shake=by)
 
 
 def _check_queries(wish: Ask, workload: Workload) -> None:
@@ -197,7 +223,9 @@ def _check_queries(wish: Ask, workload: Workload) -> None:
 def load_steps(by: str, load: float) -> tuple[str, ...]:
     """Return the steps that make a workload so many times the load; ConfigError if that is none."""
     if by not in BY:
-        raise ConfigError(f"load cannot be scaled by {by!r}", where="--by", expected=" or ".join(BY))
+        raise ConfigError(
+            f"load cannot be scaled by {by!r}", where="--by", expected=f"one of {', '.join(BY)}"
+        )
     if not 0 < load < 1e6:
         raise ConfigError(f"{load:g} times the load", where="--load", expected="a number above 0")
     return () if load == 1 else (f"{BY[by]}({load:.12g})",)

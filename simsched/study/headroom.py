@@ -75,7 +75,7 @@ def headroom(
     step : the load is found to this precision, in times today's: 0.01 is one per cent.
     least, most : the range, in times the workload's load.
     ask : as for `size`; `load` is what counts as today's, `by` says how it is scaled: by denser
-        ``arrival`` or longer ``runtime``.
+        ``arrival``, longer ``runtime``, more ``users`` or more ``jobs``.
 
     Returns
     -------
@@ -94,7 +94,7 @@ def headroom(
     axis, low, high = _axis(wish.load, step, least, most)
     with open_bench(wish) as (base, bench, seeds):
         bench.make = lambda value, number: seeded(
-            base, number, wish.block, load_steps(wish.by, axis.number(value))
+            base, number, wish.block, load_steps(wish.by, axis.number(value)), shake=wish.shake
         ).changed(settings={"load": axis.number(value)})
         stride = max(1, round(STRIDE / step))
         search = smallest(

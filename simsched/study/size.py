@@ -42,8 +42,10 @@ def size(
     targets : such as ``p95_wait<=1h``; one or several (see `target`).
     grow : what is varied: ``nodes``, a group of nodes, ``gpus`` … (see `growth.growth_of`).
     least, most : the range; by default 1, and 16 times today's number.
-    ask : `load` (times today's), `by` (``arrival``, ``runtime``), `seeds`, `seed`, `block` (of
-        resampled traces, ``7d``), `meet` (``every`` seed, the ``mean``, ``confident``), `confidence`,
+    ask : `load` (times today's), `by` (``arrival``, ``runtime``, ``users``, ``jobs``), `seeds`, `seed`,
+        `block` (of resampled traces, ``7d``), `shake` (``1m``: seeds are the trace with submissions
+        moved by up to that, in place of resamples), `meet` (``every`` seed, the ``mean``,
+        ``confident``), `confidence`,
         `checks` (numbers tried on each side of the answer; by default as many as noise needs),
         `warm_up` and `drain` (s), `allow_infeasible`, `transforms` (steps), `reading`
         (keywords of `load_workload`), `options` (keys of a configuration file; ``queue_policy`` and the
@@ -65,7 +67,7 @@ def size(
         growth = growth_of(grow, base.cluster)
         low, high = _range(least, most, growth.current)
         steps = load_steps(wish.by, wish.load)
-        bench.make = lambda value, number: seeded(base, number, wish.block, steps).changed(
+        bench.make = lambda value, number: seeded(base, number, wish.block, steps, shake=wish.shake).changed(
             edits=growth.edits(value), settings={growth.noun: value}
         )
         search = smallest(

@@ -1,7 +1,7 @@
 """Trials: one machine and load simulated with every seed, and held against the targets.
 
-Seed 0 of a trace is the trace as it is; further seeds are resamples of it (`workload.resample`),
-and of a model each seed is a draw of its own.  Seed *s* is the same demand for every trial
+Seed 0 of a trace is the trace as it is; further seeds are resamples of it (`workload.resample`), or
+shaken copies, and of a model each seed is a draw of its own.  Seed *s* is the same demand for every trial
 (common random numbers): what is drawn never depends on the machine or on the load.
 """
 
@@ -272,14 +272,19 @@ def look(task: Task) -> tuple[int, str, float]:
     return len(found), f"job {workload.jobs[first].id}: {found[first]}", offered
 
 
-def seeded(base: Task, number: int, block: str | None, steps: tuple[str, ...] = ()) -> Task:
+def seeded(
+    base: Task, number: int, block: str | None, steps: tuple[str, ...] = (), *, shake: str | None = None
+) -> Task:
     """Return the task of one seed.
 
-    The resampling (in blocks of `block`, or of what suits the workload) comes after the steps that
-    the task has, and `steps` come last: what is drawn does not depend on them.
+    The resampling (in blocks of `block`, or of what suits the workload), or the shaking by up to
+    `shake`, comes after the steps that the task has, and `steps` come last: what is drawn does not
+    depend on them.
     """
     drawn: tuple[str, ...] = ()
-    if number and base.workload.kind != MODEL:
+    if number and shake:
+        drawn = (f"shake({shake})",)
+    elif number and base.workload.kind != MODEL:
         drawn = (f"resample({block})" if block else "resample",)
     return base.changed(seed=base.seed + number, transforms=(*base.transforms, *drawn, *steps))
 

@@ -50,7 +50,8 @@ def _size_scope(answer: Answer) -> str:
         claim, why = f"{here} is the smallest that meets", f"every size from {phrase(low)} was tried"
     else:
         claim = f"{here} is a threshold"
-        why = f"the smaller sizes tried ({listed(answer.axis, smaller)}) do not meet, others were not tried"
+        said = "size tried (%s) does" if len(smaller) == 1 else "sizes tried (%s) do"
+        why = f"the smaller {said % listed(answer.axis, smaller)} not meet, others were not tried"
     larger = [value for value in scope.met if value > answer.value]
     odd = _contradictions(
         answer,
@@ -201,7 +202,7 @@ def _broken(answer: Answer, trial: Trial) -> str:
 
 def notes(answer: Answer) -> list[str]:
     """Return what has to be known besides the sentence, most important first."""
-    return [*_overload(answer), *_noise(answer), *_jobs(answer), *_seeds(answer)]
+    return [*_overload(answer), *_noise(answer), *_jobs(answer), *_scaling(answer), *_seeds(answer)]
 
 
 def _overload(answer: Answer) -> list[str]:
@@ -242,8 +243,11 @@ def _neighbour(answer: Answer, trial: Trial) -> list[str]:
             found.append(f"{target.figure} is the same with {there}")
         elif difference.within_noise:
             low, high = (_change(target, end) for end in (difference.interval.low, difference.interval.high))
+            noise = "within noise"
+            if answer.seeds.shake is not None:
+                noise = f"within what moving submissions by up to {human.seconds(answer.seeds.shake)} does"
             found.append(
-                f"{target.figure}: the difference between {here} and {there} is within noise "
+                f"{target.figure}: the difference between {here} and {there} is {noise} "
                 f"({low} to {high}, {difference.pairs} pairs)"
             )
     return found
@@ -262,6 +266,18 @@ def _jobs(answer: Answer) -> list[str]:
     return [f"{one} can never run there and {count} for nothing ({trial.example})"]
 
 
+def _scaling(answer: Answer) -> list[str]:
+    """Say how load is scaled where it is, and what that does to days."""
+    by = answer.about.get("by")
+    load = answer.about.get("load", 1) if answer.question == SIZE else answer.number
+    if load is None or load == 1:
+        return []
+    if by == "arrival":
+        days = f"a day takes {24 / load:.3g} h, while run times, limits and windows of time stay"
+        return [f"load {load:g} is of denser arrivals: {days} (--by users and --by jobs keep days)"]
+    return [f"load {load:g} is of {by} left out or copied at random"] if by in ("users", "jobs") else []
+
+
 def _seeds(answer: Answer) -> list[str]:
     seeds = answer.seeds
     if seeds.burst:
@@ -270,6 +286,11 @@ def _seeds(answer: Answer) -> list[str]:
     if seeds.count == 1:
         return ["one seed: nothing is known of chance"]
     met = CRITERIA[answer.rule.criterion]
+    if seeds.shake is not None:
+        copies = "1 copy" if seeds.count == 2 else f"{seeds.count - 1} copies"
+        by = human.seconds(seeds.shake)
+        drawn = f"the workload as it is and {copies} of it with submissions moved by up to {by}"
+        return [f"a target is met {met}: {drawn}, which shows chaos and says nothing of other demand"]
     if seeds.block is None:
         return [f"a target is met {met}: {seeds.count} draws of the model"]
     blocks = human.seconds(seeds.block)
