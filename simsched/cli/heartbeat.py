@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -32,8 +32,9 @@ def heartbeat(verb: str, state: Callable[[float], str], *, quiet: bool = False) 
     def beat() -> None:
         while not done.wait(EVERY):
             spent = time.monotonic() - began
-            sys.stderr.write(f"simsched {verb}: {_seconds(spent)} so far, {state(spent)}\n")
-            sys.stderr.flush()
+            with suppress(OSError, ValueError):  # standard error may be closed by now
+                sys.stderr.write(f"simsched {verb}: {_seconds(spent)} so far, {state(spent)}\n")
+                sys.stderr.flush()
 
     thread = threading.Thread(target=beat, daemon=True)
     thread.start()

@@ -36,7 +36,7 @@ def register(subparsers: Subparsers) -> None:
         help="the smallest machine that meets a target",
         description="Search for the smallest machine on which a workload meets targets, by simulating it on "
         "machines of different size.",
-        epilog=TARGETS + "\nExit status: 0 found, 1 no size in the range does, 2 the input is wrong.",
+        epilog=TARGETS + "\nExit status: 0 found, 1 none of the sizes tried does, 2 the input is wrong.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     _add_inputs(size)
@@ -130,7 +130,7 @@ def _add_rest(parser: argparse.ArgumentParser) -> None:
         "--checks",
         metavar="N",
         type=whole,
-        help="sizes (or steps of load) tried on each side of the answer (default: 3 to 8, until the noise "
+        help="sizes (or steps of load) tried on each side of the answer (default: 3 to 10, until the noise "
         "between seeds cannot explain what they come to)",
     )
     what = parser.add_argument_group("what counts")

@@ -103,7 +103,8 @@ def _load_scope(answer: Answer) -> str:
     less = [value for value in less if value >= answer.today] or less
     if answer.value < answer.today or not less:
         return f"{text}: not every step between today's load and that was tried."
-    return f"{text}: of the loads below it {listed(axis, less)} were tried, others were not."
+    were = "was" if len(less) == 1 else "were"
+    return f"{text}: of the loads below it {listed(axis, less)} {were} tried, others were not."
 
 
 def _contradictions(answer: Answer, *groups: tuple[tuple[int, ...], str, str]) -> str:
