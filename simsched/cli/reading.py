@@ -17,9 +17,10 @@ if TYPE_CHECKING:
 
 TRANSFORMS = """\
 transforms of the workload, in order, each with -t:
-  slice(BEGIN, END)  first(N)  where(QUERY)  thin(SHARE)  load(FACTOR)  runtime(FACTOR)
+  slice(BEGIN, END)  first(N)  where(QUERY)  thin(SHARE)  users(FACTOR)  copies(FACTOR)
+  load(FACTOR), of denser arrivals, which makes days shorter  runtime(FACTOR)
   estimates(exact)  estimates(FACTOR)  estimates(tsafrir, LIMIT)  anonymise
-  release  shift(T)  rebase  repeat(TIMES, PERIOD)  resample(BLOCK)
+  release  shift(T)  rebase  repeat(TIMES, PERIOD)  resample(BLOCK)  shake(T)
 """
 
 READING = ("as_", "map", "procs_per_node", "constrain", "limit", "strict", "transform")

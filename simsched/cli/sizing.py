@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
+from simsched.cli.heartbeat import expected, heartbeat
 from simsched.cli.output import write
 from simsched.cli.reading import add_reading, whole
 from simsched.cli.rules import add_rules, rules_document
@@ -35,7 +36,7 @@ def register(subparsers: Subparsers) -> None:
         help="the smallest machine that meets a target",
         description="Search for the smallest machine on which a workload meets targets, by simulating it on "
         "machines of different size.",
-        epilog=TARGETS + "\nExit status: 0 found, 1 no size in the range does, 2 the input is wrong.",
+        epilog=TARGETS + "\nExit status: 0 found, 1 none of the sizes tried does, 2 the input is wrong.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     _add_inputs(size)
@@ -88,7 +89,11 @@ def _add_inputs(parser: argparse.ArgumentParser) -> None:
         "--target", metavar="T", action="append", required=True, help="what has to be met; may be repeated"
     )
     parser.add_argument(
-        "--by", choices=("arrival", "runtime"), default="arrival", help="how load is scaled (default arrival)"
+        "--by",
+        choices=("arrival", "runtime", "users", "jobs"),
+        default="arrival",
+        help="how load is scaled: by denser arrivals (default; days become shorter, while run times, limits "
+        "and windows of time stay), longer run times and limits, or users or jobs left out or copied",
     )
 
 
@@ -98,12 +103,19 @@ def _add_rest(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--runs", action="store_true", help="keep every run directory in DIR/runs")
     parser.add_argument("--format", choices=FORMATS, default="text")
-    parser.add_argument("--quiet", action="store_true", help="no progress")
+    parser.add_argument(
+        "--quiet", action="store_true", help="no progress (else a line on standard error every 30 s)"
+    )
     chance = parser.add_argument_group("chance")
     chance.add_argument("--seeds", metavar="N", type=whole, default=5,
                         help="the workload as it is and N - 1 resamples of it (default 5)")  # fmt: skip
     chance.add_argument(
         "--block", metavar="D", help="length of the blocks of a resampled workload, such as 7d"
+    )
+    chance.add_argument(
+        "--shake",
+        metavar="D",
+        help="in place of resamples: the workload with each submission moved at random by up to D (1m)",
     )
     chance.add_argument(
         "--meet",
@@ -118,8 +130,8 @@ def _add_rest(parser: argparse.ArgumentParser) -> None:
         "--checks",
         metavar="N",
         type=whole,
-        default=1,
-        help="further probes on each side of the answer (default 1)",
+        help="sizes (or steps of load) tried on each side of the answer (default: 3 to 10, until the noise "
+        "between seeds cannot explain what they come to)",
     )
     what = parser.add_argument_group("what counts")
     what.add_argument("--warm-up", metavar="D", default="0", help="leave out jobs of the first D, such as 3d")
@@ -160,15 +172,22 @@ def _answered(args: argparse.Namespace, search: Callable[[dict[str, Any]], Answe
 
     if args.runs and not args.output:
         raise ConfigError("it is not said where the runs go", where="--runs", expected="-o DIR")
-    if not args.output:
-        answer = search(_ask(args, None))
-        _show_answer(answer, args.format)
-        return 0 if answer else EXIT_NONE
+    tried: list[Trial] = []
+    with heartbeat(args.verb, lambda spent: _state(tried, spent), quiet=args.quiet):
+        if not args.output:
+            answer = search(_ask(args, tried, None))
+            _show_answer(answer, args.format)
+            return 0 if answer else EXIT_NONE
+        return _written(args, search, tried)
+
+
+def _written(args: argparse.Namespace, search: Callable[[dict[str, Any]], Answer], tried: list[Trial]) -> int:
+    """Search, print, and write the directory of the answer."""
     from simsched.folders import StagedFolder
     from simsched.study.answer_folder import ANSWER, finish_answer
 
     with StagedFolder(args.output, ANSWER) as staged:
-        answer = search(_ask(args, staged.work / "runs" if args.runs else None))
+        answer = search(_ask(args, tried, staged.work / "runs" if args.runs else None))
         _show_answer(answer, args.format)
         written = finish_answer(answer, staged)
     if staged.replaced:
@@ -187,8 +206,8 @@ def _show_answer(answer: Answer, kind: str) -> None:
         write(answer.text())
 
 
-def _ask(args: argparse.Namespace, runs: Path | None) -> dict[str, Any]:
-    """Return what the command line says, as keywords of `size` and `headroom`."""
+def _ask(args: argparse.Namespace, tried: list[Trial], runs: Path | None) -> dict[str, Any]:
+    """Return the keywords of `size` and `headroom`; trials are added to `tried` as they are made."""
     from simsched.formats.duration import parse_duration
 
     options = rules_document(args)
@@ -199,6 +218,7 @@ def _ask(args: argparse.Namespace, runs: Path | None) -> dict[str, Any]:
         "seeds": args.seeds,
         "seed": seed,
         "block": args.block,
+        "shake": args.shake,
         "meet": args.meet,
         "confidence": args.confidence,
         "checks": args.checks,
@@ -219,8 +239,25 @@ def _ask(args: argparse.Namespace, runs: Path | None) -> dict[str, Any]:
         "scheduler": args.scheduler,
         "hpc": args.hpc,
         "runs": runs,
-        "progress": None if args.quiet or not sys.stderr.isatty() else _show,
+        "progress": tried.append if args.quiet or not sys.stderr.isatty() else _shown(tried),
     }
+
+
+def _state(tried: list[Trial], spent: float) -> str:
+    """Return how many trials there were, and about how long the further ones take at least."""
+    left = tried[-1].left if tried else None
+    done = "1 trial" if len(tried) == 1 else f"{len(tried)} trials"
+    return f"{done} done{expected(spent, len(tried), left or 0, 'at least')}"
+
+
+def _shown(tried: list[Trial]) -> Callable[[Trial], None]:
+    """Return what says on a terminal what each trial came to."""
+
+    def show(trial: Trial) -> None:
+        tried.append(trial)
+        _show(trial)
+
+    return show
 
 
 def _show(trial: Trial) -> None:

@@ -6,6 +6,7 @@ import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from simsched.cli.heartbeat import expected, heartbeat
 from simsched.cli.reading import whole
 
 if TYPE_CHECKING:
@@ -127,11 +128,27 @@ def _show(study: Study, found: Plan, args: argparse.Namespace) -> None:
         print(f"about {human.seconds(seconds)} on {many} of this machine, {told}")
 
 
+def _state(last: list[Progress], spent: float) -> str:
+    """Return how many runs are done, and about how long the others take."""
+    if not last:
+        return "the inputs are read"
+    state = last[0]
+    failed = f", {state.failed} failed" if state.failed else ""
+    fresh = state.done - state.there + state.failed
+    more = expected(spent, fresh, state.total - state.there - fresh)
+    return f"{state.done} of {state.total} runs done{failed}{more}"
+
+
 @contextmanager
 def _progress(*, quiet: bool) -> Iterator[Callable[[Progress], None] | None]:
-    """Show a line on a terminal's standard error: done, running, failed, time left; nothing in a pipe."""
-    if quiet or not sys.stderr.isatty():
+    """Show on standard error: done, running, failed, time left; without a terminal a line every 30 s."""
+    if quiet:
         yield None
+        return
+    if not sys.stderr.isatty():
+        seen: list[Progress] = []
+        with heartbeat("sweep", lambda spent: _state(seen[-1:], spent)):
+            yield seen.append
         return
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn

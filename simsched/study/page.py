@@ -81,19 +81,17 @@ def _lead(result: StudyResult) -> str:
 
 def _in_words(grid: Grid) -> str:
     """Return what the first axis of names does, setting by setting, against its first setting."""
-    lines = []
-    for said in grid.verdicts("mean_wait"):
-        parts = [f"{word} in {number}" for word, number in said.counts.items() if number]
-        lines.append(
-            f"<li><strong>{escape(said.label)}</strong> against {escape(said.base)}: the mean wait is "
-            f"{escape(', '.join(parts))} of {sum(said.counts.values())} combinations of the other axes.</li>"
-        )
+    lines = [
+        f"<li><strong>{escape(said.label)}</strong> against {escape(said.base)}: the mean wait is "
+        f"{escape(said.counted)}.</li>"
+        for said in grid.verdicts("mean_wait")
+    ]
     if not lines:
         return ""
     note = "One seed: nothing is known of chance, and any of these may be noise."
     if grid.several:
         note = (
-            "Seed by seed, so that chance that both share cancels; within noise: the 95 % interval holds 0."
+            f"Seed by seed, so that chance that both share cancels; {grid.noise}: the 95 % interval holds 0."
         )
     return (
         f'<section class="panel"><h2>In words</h2><p class="note">{note}</p>'

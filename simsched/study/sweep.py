@@ -11,6 +11,7 @@ from simsched.study.dataset import write_dataset, write_timings
 from simsched.study.execute import Done, Failed, run_tasks
 from simsched.study.executors import open_executor
 from simsched.study.folder import FAILURES, RECORD, STUDY, STUDY_FORMAT, StudyFolder, place_of, write_json
+from simsched.study.plan import is_shaken
 from simsched.study.result import StudyResult
 from simsched.study.spec import Study
 from simsched.study.task import FILE, version
@@ -203,6 +204,7 @@ def record_of(study: Study, state: _State, *, complete: bool) -> dict[str, Any]:
         "description": study.description,
         "axes": {axis.name: [setting.label for setting in axis.settings] for axis in study.axes},
         "seeds": list(study.seeds),
+        "shaken": is_shaken(tasks),
         "measure": study.base.measure.to_dict(),
         "counts": {"runs": len(tasks), "done": len(state.done), "failed": len(state.failed)},
         "inputs": [{"name": s.name, "kind": s.kind, "sha256": s.sha256} for s in _inputs(tasks)],
