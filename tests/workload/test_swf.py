@@ -194,7 +194,7 @@ def test_files(tmp_path):
     assert load_workload(plain).jobs == load_workload(packed).jobs
     assert load_workload(plain).header == {"UserName": "Zo\xeb"}
     packed.write_bytes(gzip.compress(GOOD.encode() * 1000)[:-20])
-    with pytest.raises(FormatError, match="b: damaged gzip data"):
+    with pytest.raises(FormatError, match="b: the gzip data is truncated"):
         load_workload(packed)
     with pytest.raises(ConfigError, match="no such file"):
         load_workload(tmp_path / "none")
