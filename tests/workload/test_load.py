@@ -39,6 +39,21 @@ SAMPLES = {
             ]
         }
     ),
+    "squeue-json": json.dumps(
+        {
+            "jobs": [
+                {
+                    "job_id": 1,
+                    "job_state": ["COMPLETED"],
+                    "submit_time": {"set": True, "infinite": False, "number": 5},
+                    "start_time": {"set": True, "infinite": False, "number": 6},
+                    "end_time": 9,
+                    "cpus": {"set": True, "infinite": False, "number": 4},
+                    "time_limit": {"set": True, "infinite": True, "number": 0},
+                }
+            ]
+        }
+    ),
     "flux": '{"jobs": [{"id": 1, "t_submit": 5.5, "t_run": 6, "t_cleanup": 7, "ncores": 2, '
     '"result": "FAILED"}]}',
     "batsim": '{"nb_res": 4, "jobs": [{"id": 1, "subtime": 0, "res": 2, "profile": "a"}], '
