@@ -131,7 +131,7 @@ def test_what_every_writer_writes_is_read_as_its_kind(kind, tmp_path):
     path = tmp_path / "file"
     save_workload(workload, path, to=kind)
     back = load_workload(path)
-    assert (back.kind, len(back)) == (kind, 50)
+    assert (back.kind, len(back)) == ("batsim" if kind == "batsim4" else kind, 50)
     again = tmp_path / "again"
     save_workload(back, again, to=kind)
     assert load_workload(again).jobs == back.jobs
