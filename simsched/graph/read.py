@@ -23,7 +23,7 @@ KINDS = "R, R with a graph, JGF, TreePool, GRUG or a cluster recipe"
 
 
 def read_graph(path: str | Path, *, name: str) -> ResourceGraph:
-    """Read a file (``-`` is standard input, gzip is fine) and build its graph.
+    """Read a file (``-`` is standard input, it may be compressed) and build its graph.
 
     Raises
     ------

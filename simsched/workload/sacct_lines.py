@@ -94,7 +94,8 @@ def delimiter_of(head: str) -> str | None:
     if lower.isdisjoint(("jobid", "jobidraw")) or len(lower & _KNOWN) < 2:
         return None
     gaps = Counter(bare[a.end() : b.start()] for a, b in pairwise(names))
-    return gaps.most_common(1)[0][0] or None
+    gap = gaps.most_common(1)[0][0]
+    return gap if gap.strip(" ") or (gap and "state" in lower) else None  # squeue's table has ST
 
 
 @dataclass(frozen=True, slots=True)

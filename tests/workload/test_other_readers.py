@@ -173,6 +173,24 @@ def test_a_folder_of_jobs(tmp_path):
     assert workload.jobs[0].jobspec is workload.jobs[1].jobspec
 
 
+@pytest.mark.parametrize("root", ["", "job"])
+@pytest.mark.parametrize("given", ["", "job"])
+def test_a_dump_of_the_kvs_keeps_its_nesting(tmp_path, root, given):
+    """Ids are the four parts of the path in hexadecimal; the rest of a KVS is passed over."""
+    if given and not root:
+        pytest.skip("there is no such folder")
+    events = [SUBMIT, (110, "start", None), (150, "finish", {"status": 0})]
+    ids = (0x0000_0001_00AB_0000, 0x0000_0002_0000_0001, 1068541739008)
+    for number in ids:
+        digits = f"{number:016x}"
+        put(tmp_path / root, "/".join(digits[at : at + 4] for at in range(0, 16, 4)), events, R=R)
+    put(tmp_path / root, "0000/0003/0000/0000", [SUBMIT])
+    (tmp_path / "resource" / "eventlog").mkdir(parents=True)
+    workload = load_workload(tmp_path / given)
+    assert sorted(job.id for job in workload) == sorted(ids)
+    assert workload.skipped_counts == {"never started": 1}
+
+
 def test_faults_in_a_folder_name_the_file(tmp_path):
     with pytest.raises(WorkloadError, match="no job in this folder"):
         read_flux_folder(tmp_path)
