@@ -312,8 +312,9 @@ def _recipe_of(args: argparse.Namespace) -> tuple[dict[str, Any], str | None]:
     from simsched.formats.text import load_document, read_text
 
     options = {key: value for key in MAKE_OPTIONS if (value := getattr(args, key)) is not None}
+    everywhere = [text for text in args.properties if "=" not in text]
     if args.recipe is not None:
-        if options or args.nodes or args.racks:
+        if options or args.nodes or args.racks or everywhere:
             raise ConfigError("both a recipe and options", expected="one of them")
         document = load_document(read_text(args.recipe), args.recipe)
         if not isinstance(document, dict) or "groups" not in document:
@@ -328,7 +329,6 @@ def _recipe_of(args: argparse.Namespace) -> tuple[dict[str, Any], str | None]:
         **({} if args.nodes is None else {"count": args.nodes}),
         **options,
     }
-    everywhere = [text for text in args.properties if "=" not in text]
     if everywhere:
         group["properties"] = everywhere
     racks = {} if args.racks is None else {"racks": args.racks}

@@ -19,10 +19,14 @@ HEAD = 16_384
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What a text looks like; `role` is what simsched takes such a file for, empty if it does not read it."""
+    """What a text looks like.
+
+    `role` is what simsched takes such a file for, empty if it does not read it; `advice` says how it can.
+    """
 
     what: str
     role: str = ""
+    advice: str = ""
 
 
 def unrecognised(text: str, where: str | None, wanted: str, known: str) -> FormatError | None:
@@ -40,7 +44,13 @@ def unrecognised(text: str, where: str | None, wanted: str, known: str) -> Forma
         if detect_kind(head) != "text" or not head.strip():
             return None
         return FormatError("the format is not recognised", where=where, expected=known)
-    purpose = f", which is a {look.role}" if look.role else ", which is not read"
+    purpose = (
+        f": {look.advice}"
+        if look.advice
+        else f", which is a {look.role}"
+        if look.role
+        else ", which is not read"
+    )
     message = f"the format is not recognised; it looks like {look.what}{purpose}"
     return FormatError(message, where=where, expected=known)
 
@@ -103,7 +113,8 @@ def _headless(head: str) -> Look | None:
     """Recognise cells with a time or a state of Slurm's and no header above them."""
     line = head.lstrip().partition("\n")[0]
     if "|" in line and _STAMP.search(line):
-        return Look("a Slurm dump without its header line (name its columns: --columns JobIDRaw,Submit,…)")
+        advice = "name its columns with --columns JobIDRaw,Submit,…"
+        return Look("a Slurm dump without its header line", advice=advice)
     return None
 
 

@@ -99,7 +99,7 @@ def read_pipe(stream: Any, where: str) -> bytes:
     head = stream.read(_HEAD)
     if _kind(head) is None:
         refuse_binary(head, where)
-    guard = _Guarded(stream, None, None, where, MAX_PIPED - len(head))
+    guard = _Guarded(stream, None, None, where, MAX_PIPED, seen=len(head))
     return bytes(head + whole(io.BufferedReader(guard, _BUFFER)))
 
 
@@ -116,11 +116,19 @@ class _Guarded(io.RawIOBase):
     """A stream that counts its bytes and turns the faults of a decompressor into errors of ours."""
 
     def __init__(
-        self, plain: Any, raw: Any, kind: str | None, where: str, limit: int, *, by_line: bool = False
+        self,
+        plain: Any,
+        raw: Any,
+        kind: str | None,
+        where: str,
+        limit: int,
+        *,
+        by_line: bool = False,
+        seen: int = 0,
     ) -> None:
         self._plain, self._raw, self._kind = plain, raw, kind
         self._where, self._limit, self._by_line = where, limit, by_line
-        self._read = self._line = 0
+        self._read, self._line = seen, 0
 
     def readable(self) -> bool:
         return True

@@ -129,6 +129,7 @@ def test_the_format_holds_what_was_asked_for(words, form, finds, tmp_path, capfd
     [
         (f"make {NODES} --memory '64 GB' --format r", "r cannot hold what is asked for: pools that are"),
         (f"make {NODES} --property ssd=node[0-1] --format recipe", "a recipe cannot hold a property of some"),
+        ("make clusters/racked.yaml --property ssd", "both a recipe and options"),
         ("convert tiny --set drained=node0 --to r", "r cannot hold what is asked for: status of 1 vertex"),
         ("convert tiny --set down=node0 --to treepool", "treepool cannot hold what is asked for: status"),
     ],
