@@ -26,7 +26,7 @@ def register(subparsers: Subparsers) -> None:
         "cluster",
         help="show, make and convert clusters",
         description="Show, make, convert and compare clusters. A CLUSTER is a file (R, R with a graph, JGF, "
-        "TreePool, GRUG, recipe; gzip is fine), - for standard input, or the name of a bundled one.",
+        "TreePool, GRUG, recipe; it may be compressed), - for standard input, or the name of a bundled one.",
     )
     verbs = cluster.add_subparsers(title="verbs", metavar="VERB", dest="cluster_verb", required=True)
     _add_show(verbs)
@@ -130,7 +130,10 @@ def _add_diff(verbs: Any) -> None:
 
 def _add_output(parser: argparse.ArgumentParser, *, choices: tuple[str, ...], flag: str) -> None:
     parser.add_argument(
-        flag, choices=choices, default="r", dest="form", help=f"{', '.join(choices)} (default r)"
+        flag,
+        choices=choices,
+        dest="form",
+        help=f"{', '.join(choices)} (default r, or r+jgf where r cannot hold what is asked for)",
     )
     parser.add_argument("-o", "--output", metavar="FILE", help="write here, not to standard output")
     parser.add_argument(
@@ -257,6 +260,7 @@ def run_make(args: argparse.Namespace) -> int:
     """Make a cluster from a recipe or from options and write it."""
     from simsched.formats.recipe import format_recipe
     from simsched.graph.cluster import Cluster
+    from simsched.graph.losses import MEASURED, losses
     from simsched.graph.read import graph_from_document
 
     document, where = _recipe_of(args)
@@ -264,6 +268,7 @@ def run_make(args: argparse.Namespace) -> int:
     with _by_options(args):
         graph = graph_from_document({**document, "name": name}, name=name, where=where)
     if args.form == "recipe":
+        _refuse_properties_of_some(args)
         put(format_recipe({**document, "name": name}), args.output)
         return 0
     cluster = Cluster(graph, name=name)
@@ -271,7 +276,21 @@ def run_make(args: argparse.Namespace) -> int:
         label, equals, hosts = text.partition("=")
         if equals:
             cluster = _edited(cluster, [], [f"{label}={hosts}"])
-    return _write(cluster.graph, args)
+    form = args.form or ("r" if not losses(cluster.graph, "r") else "r+jgf")
+    return _write(cluster.graph, args, form, [MEASURED] if args.memory is not None else [])
+
+
+def _refuse_properties_of_some(args: argparse.Namespace) -> None:
+    """Raise a ConfigError for properties of some hosts: the groups of a recipe are alike."""
+    from simsched.errors import ConfigError
+
+    some = next((text for text in args.properties if "=" in text), None)
+    if some is not None:
+        raise ConfigError(
+            "a recipe cannot hold a property of some nodes of a group",
+            where=f"--property {some}",
+            expected=f"--format {', '.join(FORMS)}",
+        )
 
 
 @contextmanager
@@ -295,8 +314,9 @@ def _recipe_of(args: argparse.Namespace) -> tuple[dict[str, Any], str | None]:
     from simsched.formats.text import load_document, read_text
 
     options = {key: value for key in MAKE_OPTIONS if (value := getattr(args, key)) is not None}
+    everywhere = [text for text in args.properties if "=" not in text]
     if args.recipe is not None:
-        if options or args.nodes or args.racks:
+        if options or args.nodes or args.racks or everywhere:
             raise ConfigError("both a recipe and options", expected="one of them")
         document = load_document(read_text(args.recipe), args.recipe)
         if not isinstance(document, dict) or "groups" not in document:
@@ -311,7 +331,6 @@ def _recipe_of(args: argparse.Namespace) -> tuple[dict[str, Any], str | None]:
         **({} if args.nodes is None else {"count": args.nodes}),
         **options,
     }
-    everywhere = [text for text in args.properties if "=" not in text]
     if everywhere:
         group["properties"] = everywhere
     racks = {} if args.racks is None else {"racks": args.racks}
@@ -322,6 +341,7 @@ def run_convert(args: argparse.Namespace) -> int:
     """Write a cluster in another format, after the edits that were asked for."""
     from simsched.graph import edit
     from simsched.graph.cluster import load_cluster
+    from simsched.graph.losses import STATUS, losses
 
     cluster = load_cluster(args.cluster)
     if args.hosts:
@@ -332,7 +352,10 @@ def run_convert(args: argparse.Namespace) -> int:
         from simsched.formats.constraint_text import parse_constraint
 
         cluster = edit.restrict(cluster, parse_constraint(args.constraint))
-    return _write(_edited(cluster, args.statuses, args.properties).graph, args)
+    graph = _edited(cluster, args.statuses, args.properties).graph
+    asked = [STATUS] if any(not text.startswith("up=") for text in args.statuses) else []
+    lost = any(sentence.startswith(STATUS) for sentence in losses(graph, "r"))
+    return _write(graph, args, args.form or ("r+jgf" if asked and lost else "r"), asked)
 
 
 def _edited(cluster: Cluster, statuses: list[str], properties: list[str]) -> Cluster:
@@ -352,15 +375,26 @@ def _edited(cluster: Cluster, statuses: list[str], properties: list[str]) -> Clu
     return cluster
 
 
-def _write(graph: ResourceGraph, args: argparse.Namespace) -> int:
-    """Write a graph; say on standard error what the format cannot hold of it."""
+def _write(graph: ResourceGraph, args: argparse.Namespace, form: str, asked: list[str]) -> int:
+    """Write a graph; say on standard error what the format cannot hold of it.
+
+    ConfigError for a format that was asked for and cannot hold what was `asked` for with it (the
+    beginnings of sentences of `losses`).
+    """
+    from simsched.errors import ConfigError
     from simsched.graph.losses import losses
     from simsched.graph.write import to_bytes
 
+    lost = losses(graph, form)
+    refused = next((text for text in lost if text.startswith(tuple(asked))), None) if asked else None
+    if refused is not None:
+        raise ConfigError(f"{form} cannot hold what is asked for: {refused}", expected="r+jgf or jgf")
     expand = False if args.compact else None
-    put(to_bytes(graph, args.form, dialect=args.dialect, expand=expand), args.output)
-    for sentence in losses(graph, args.form):
-        print(f"not held by {args.form}: {sentence}", file=sys.stderr)
+    put(to_bytes(graph, form, dialect=args.dialect, expand=expand), args.output)
+    if args.form is None and form != "r":
+        print(f"written as {form}: r cannot hold what is asked for", file=sys.stderr)
+    for sentence in lost:
+        print(f"not held by {form}: {sentence}", file=sys.stderr)
     return 0
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from simsched.cli.heartbeat import expected, heartbeat
 from simsched.cli.output import write
-from simsched.cli.reading import add_reading, whole
+from simsched.cli.reading import READING, add_reading, whole
 from simsched.cli.rules import add_rules, rules_document
 
 if TYPE_CHECKING:
@@ -226,14 +226,7 @@ def _ask(args: argparse.Namespace, tried: list[Trial], runs: Path | None) -> dic
         "drain": parse_duration(args.drain, where="--drain"),
         "allow_infeasible": args.allow_infeasible,
         "transforms": tuple(args.transform),
-        "reading": {
-            "map": args.map,
-            "procs_per_node": args.procs_per_node,
-            "as_": args.as_,
-            "limit": args.limit,
-            "constrain": args.constrain,
-            "strict": args.strict,
-        },
+        "reading": {name: getattr(args, name) for name in READING if name != "transform"},
         "options": options,
         "workers": args.workers,
         "scheduler": args.scheduler,

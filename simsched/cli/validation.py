@@ -159,12 +159,14 @@ def guess_kind(text: str) -> str:
     >>> guess_kind('{"version": 1, "execution": {}}'), guess_kind("; Version: 2.2"), guess_kind("core=4")
     ('r', 'swf', 'auto')
     """
+    from simsched.workload.sacct_lines import delimiter_of
+
     head = text[:100_000].lstrip("\ufeff \t\r\n")
     if re.match(r"<[?!\w]", head):
         return "jgf" if "<graphml" in head else "sss"
     if head.startswith(";") or re.match(r"-?\d+(?:[ \t]+-?\d+(?:\.\d+)?){10}", head):
         return "swf"
-    if re.match(r"[^\n]*\|", head) and "JobID" in head[:200]:
+    if delimiter_of(head.partition("\n")[0]) is not None:
         return "workload"
     keys = set(re.findall(r"""(?m)(?:^|[{,\s])["']?(\w+)["']?\s*:(?=\s|["'\[{\d]|$)""", head[:20_000]))
     top = set(re.findall(r"(?m)^(\w+):", head))  # of a YAML text; in JSON anything may stand anywhere
@@ -213,6 +215,7 @@ _NO_JOBS = {
     "never started",
     "no processors",
     "no run time",
+    "still waiting when the queue was listed",
 }
 
 

@@ -131,7 +131,9 @@ def _add_seed(parser: argparse.ArgumentParser) -> None:
 def _add_output(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-o", "--output", metavar="FILE", help="where to (default: standard output)")
     parser.add_argument(
-        "--to", metavar="FORMAT", help="swf, jobs, jsonl, batsim, sacct or sss (default: by the ending)"
+        "--to",
+        metavar="FORMAT",
+        help="swf, jobs, jsonl, batsim (5), batsim4, sacct or sss (default: by the ending)",
     )
 
 

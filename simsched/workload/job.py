@@ -108,7 +108,8 @@ class Workload:
     """Jobs in submit order (stable), and what became of the records that are not among them.
 
     ``len(jobs) + sum(skipped_counts.values()) == total_records`` as read; transforms then
-    change `jobs` and say so in `history`.
+    change `jobs` and say so in `history`.  `notes` are sentences about what the source says and
+    the jobs do not.
     """
 
     jobs: tuple[Job, ...]
@@ -120,6 +121,7 @@ class Workload:
     total_records: int = 0
     kind: str = ""
     history: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.jobs)
@@ -194,6 +196,7 @@ def assemble(
     name: str,
     kind: str,
     header: Mapping[str, str] | None = None,
+    notes: Iterable[str] = (),
 ) -> Workload:
     """Make the workload of a reader's jobs and skips, and check that no id occurs twice.
 
@@ -214,6 +217,7 @@ def assemble(
         skipped_counts=dict(skips.counts),
         total_records=len(kept) + sum(skips.counts.values()),
         kind=kind,
+        notes=tuple(notes),
     )
 
 

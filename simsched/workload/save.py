@@ -25,17 +25,19 @@ class Writer(NamedTuple):
     loses: tuple[str, ...] = ()
 
 
+_NOT_BATSIM = (
+    "jobspec", "urgency", "priority", "dependencies", "hold", "cancel_at", "bank", "nodes", "queue",
+    "group", "partition", "memory", "wait", "status", "preceding", "think_time",
+)  # fmt: skip
+
 #: Name (``--to``) → writer.
 WRITERS = {
     "swf": Writer(
         "swf_writer", "write_swf", (".swf",),
         ("jobspec", "urgency", "priority", "dependencies", "hold", "cancel_at", "bank", "nodes"),
     ),
-    "batsim": Writer(
-        "batsim", "write_batsim", (".json",),
-        ("jobspec", "urgency", "priority", "dependencies", "hold", "cancel_at", "bank", "nodes", "queue",
-         "group", "partition", "memory", "wait", "status", "preceding", "think_time"),
-    ),
+    "batsim": Writer("batsim", "write_batsim", (".json",), _NOT_BATSIM),
+    "batsim4": Writer("batsim", "write_batsim4", (), _NOT_BATSIM),
     "jobs": Writer("entries", "write_jobs_yaml", (".yaml", ".yml")),
     "jsonl": Writer("entries", "write_jsonl", (".jsonl",)),
     "sacct": Writer(
@@ -89,7 +91,7 @@ def kind_of(name: str) -> str:
     """
     plain = name.removesuffix(".gz")
     for kind, writer in WRITERS.items():
-        if plain.endswith(writer.endings):
+        if writer.endings and plain.endswith(writer.endings):
             return kind
     endings = ", ".join(ending for writer in WRITERS.values() for ending in writer.endings)
     raise ConfigError("the ending tells no format", where=name, expected=f"{endings}, or --to")

@@ -150,6 +150,7 @@ def merge(workloads: Sequence[Workload]) -> Workload:
         skipped=tuple(skip for part in workloads for skip in part.skipped),
         skipped_counts=counts,
         total_records=sum(part.total_records for part in workloads),
+        notes=tuple(dict.fromkeys(note for part in workloads for note in part.notes)),
         header=head.header if len(workloads) == 1 else {},
     )
     return whole.with_jobs(_joined([part.jobs for part in workloads]), f"merged {len(workloads)} workloads")
