@@ -105,6 +105,11 @@ def _unicep(book: Book, jobs: Integers, now: float) -> Floats:
     return keys
 
 
+def _edf(book: Book, jobs: Integers, _now: float) -> Floats:
+    """Earliest deadline first (Liu and Layland 1973); jobs without one come last."""
+    return np.full(len(jobs), np.inf) if book.deadlines is None else book.deadlines[jobs]
+
+
 def _f1(book: Book, jobs: Integers, _now: float) -> Floats:
     """F1 (Carastan-Santos & de Camargo 2017), the least first: log10(requested) size + 870 log10(submit)."""
     submits = np.maximum(book.submits[jobs], 1.0)
@@ -124,5 +129,6 @@ ORDERS: dict[str, Order] = {
         Order("wfp3", _wfp3, static=False),
         Order("unicep", _unicep, static=False),
         Order("f1", _f1),
+        Order("edf", _edf),
     )
 }

@@ -25,6 +25,7 @@ def refuse_odd_jobs(jobs: Sequence[Job]) -> None:
     _refuse("duration", [job.duration for job in jobs], jobs)
     _refuse("runtime", [job.runtime for job in jobs], jobs)
     _refuse("cancel_at", [job.cancel_at for job in jobs], jobs)
+    _refuse("deadline", [job.deadline for job in jobs], jobs)
     following = [job for job in jobs if job.preceding is not None]
     # -1 is how SWF says that there is none
     times = [None if job.think_time == -1 else job.think_time for job in following]

@@ -232,10 +232,12 @@ def _positive(factor: float) -> None:
 
 
 def _moved(job: Job, seconds: float) -> Job:
-    """Return the job so much later: submission, cancellation and begin-time dependencies."""
+    """Return the job so much later: submission, cancellation, deadline and begin-time dependencies."""
     new: dict[str, Any] = {"submit": job.submit + seconds}
     if job.cancel_at is not None:
         new["cancel_at"] = job.cancel_at + seconds
+    if job.deadline is not None:
+        new["deadline"] = max(0, job.deadline + seconds)
     if job.dependencies:
         new["dependencies"] = tuple(_later(item, seconds) for item in job.dependencies)
     return change(job, **new)
