@@ -8,7 +8,7 @@ import numpy as np
 
 from simsched.arguments import check
 from simsched.errors import ConfigError
-from simsched.formats.duration import parse_duration
+from simsched.formats.duration import parse_time
 from simsched.schedule.fairshare import FairShare
 from simsched.schedule.ranking import Order
 
@@ -41,7 +41,7 @@ def job_order(name: str) -> JobOrder:
         return ORDERS[name]
     kind, colon, half_life = name.partition(":")
     if kind == FairShare.name:
-        return FairShare(parse_duration(half_life, where=f"order {name}")) if colon else FairShare()
+        return FairShare(parse_time(half_life, where=f"order {name}")) if colon else FairShare()
     from importlib.metadata import entry_points
 
     for entry in entry_points(group="simsched.job_orders", name=name):

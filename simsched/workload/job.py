@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from simsched.formats.dependency import Dependency
     from simsched.formats.jobspec import Jobspec
 
+MAX_JOBS = 10_000_000
+"""The most jobs that a document, a model or a transform makes."""
+
 #: Records of one reason that an error message or a table names by place.
 FIRST_PLACES = 3
 

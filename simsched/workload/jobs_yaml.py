@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 from simsched.errors import LimitError, SimschedError, WorkloadError
 from simsched.workload.dependencies import resolve
-from simsched.workload.job import Job, Skips, Workload, assemble
+from simsched.workload.job import MAX_JOBS, Job, Skips, Workload, assemble
 from simsched.workload.mapping import Reading
 
 if TYPE_CHECKING:
@@ -33,10 +33,6 @@ if TYPE_CHECKING:
     from simsched.formats.constraint import Constraint
     from simsched.formats.jobspec import Jobspec
 
-#: Jobs that one document may stand for (``count`` multiplies).
-MAX_JOBS = 10_000_000
-MAX_SECONDS = 2.0**53
-"""The highest time: seconds beyond it are not told apart."""
 
 _EMPTY = re.compile(r"(?:\s*(?:#[^\n]*)?(?:\n|\Z))*")
 _REQUESTS = ("shape", "jobspec", "file")
@@ -277,7 +273,7 @@ def seconds_of(entry: Mapping[str, Any], key: str, place: str) -> float | None:
     value = entry.get(key)
     if value is None:
         return None
-    from simsched.formats.duration import parse_duration
+    from simsched.formats.duration import MAX_SECONDS, parse_duration
 
     where = f"{place}.{key}"
     if isinstance(value, bool) or not isinstance(value, int | float | str):

@@ -13,7 +13,7 @@ import msgspec
 from simsched.errors import ConfigError
 from simsched.workload.dependencies import JOB_SCHEMES
 from simsched.workload.flat import procs_of
-from simsched.workload.job import Job, Workload
+from simsched.workload.job import MAX_JOBS, Job, Workload
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -118,10 +118,14 @@ def repeat(workload: Workload, times: int, period: float | None = None) -> Workl
     """
     if times < 1:
         raise ConfigError(f"{times} repetitions", expected="1 or more")
+    if times * max(1, len(workload)) > MAX_JOBS:
+        raise ConfigError(
+            f"{times:,} times {len(workload):,} jobs", expected=f"at most {MAX_JOBS:,} jobs in all"
+        )
     begin, end = workload.span
     if period is None:
         period = end - begin + round((end - begin) / max(1, len(workload) - 1))
-    copies = [shift(workload, copy * period).jobs for copy in range(times)]
+    copies = [shift(workload, copy * period).jobs for copy in range(times if workload.jobs else 0)]
     return workload.with_jobs(_joined(copies), f"{times} times, every {period:g} s")
 
 
