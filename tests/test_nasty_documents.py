@@ -12,11 +12,11 @@ from simsched.cli import DEBUG, main
 
 #: Values of other types, beyond every range, too long, and texts that are no names.
 NASTY = [
-    None, True, -1, 0, 2.0, 1e18, 1e308, 10**19, 10**250, 10**400, 2**63, 10**9, 10**6, "", "x\n", "a\x00b",
+    None, True, -1, 0, 2.0, 1e18, 1e308, 10**19, 10**250, 10**400, 2**63, 10**9, 10**7, "", "x\n", "a\x00b",
     "1e308", "9" * 5000, "n[0-999999999]", "\ud800", "inf", [], ["x"], {"x": 1}, "8 GB\n", 8.0,
 ]  # fmt: skip
-SHARE = 5
-"""Of the values each leaf gets every fifth in the quick run, others than its neighbour."""
+SHARE = 8
+"""Of the values each leaf gets every eighth in the quick run, others than its neighbour."""
 SECONDS = 20
 """No document may take longer; a busy machine is given its time."""
 
@@ -55,7 +55,7 @@ CONFIG = {
     "queues": {
         "batch": {
             "requires": [], "priority": 0, "closed": [["1d", "2d"]],
-            "policy": {"limits": {"duration": "8h", "job-size": {"max": {"nnodes": 4}, "min": {"nnodes": 1}}}},
+            "policy": {"limits": {"duration": "8h", "job-size": {"max": {"nnodes": 4}}}},
         },
         "other": {"hosts": "all", "parent": "batch", "priority": 1},
     },
@@ -93,7 +93,7 @@ PICTURE = {
     "time": 3600,
     "running": [{"id": 7, "start": 600, "expected_end": 7800, "R": {
         "version": 1, "execution": {
-            "R_lite": [{"rank": "0", "children": {"core": "0-1"}}], "nodelist": ["tiny0"],
+            "R_lite": [{"rank": "0", "children": {"core": "0-1"}}], "nodelist": ["node0"],
             "starttime": 0, "expiration": 9000}}}],
     "waiting": [{"id": 8, "submit": 900, "duration": "1h", "shape": "slot=4/core", "urgency": 3,
                  "priority": 5, "hold": False, "depends": ["afterany:7"], "place": 1}],

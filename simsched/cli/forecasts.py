@@ -224,9 +224,9 @@ def _as_text(found: list[Forecast], at: float, *, dates: bool = False) -> str:
 
 
 def _time(seconds: float, *, dates: bool) -> str:
-    from datetime import UTC, datetime
+    from simsched.formats.duration import format_date
 
-    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%SZ}" if dates else f"{seconds:.12g}"
+    return format_date(seconds) if dates else f"{seconds:.12g}"
 
 
 def _wait(seconds: float, *, dates: bool) -> str:

@@ -96,6 +96,20 @@ def format_duration(seconds: float) -> str:
     return min(shortest, key=lambda text: -SECONDS[text.lstrip("0123456789.e+-")])
 
 
+def format_date(seconds: float) -> str:
+    """Return an epoch time as a date (UTC); as seconds after the year 9999, where dates end.
+
+    >>> format_date(86400), format_date(1e12)
+    ('1970-01-02T00:00:00Z', '1000000000000 s')
+    """
+    from datetime import UTC, datetime
+
+    try:
+        return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%SZ}"
+    except (ValueError, OverflowError, OSError):
+        return f"{seconds:.15g} s"
+
+
 def _means(text: str, seconds: float) -> bool:
     try:
         return parse_duration(text) == seconds

@@ -94,15 +94,17 @@ def _in_our_words(error: ValidationError, where: str) -> Fault:
     if rule == "enum":
         words = [value for value in schema["enum"] if isinstance(value, str)]
         return Fault(path, found, ", ".join(words), where=where)
+    if rule in _LIMITS:
+        side, word = _LIMITS[rule]
+        return Fault(path, f"{found}: too {word}", f"{side} {schema[rule]:,}", where=where)
     return Fault(path, f"{found}: {_RULES.get(rule, error.message)}"[:200], where=where)
 
 
 _KINDS = {"object": "a mapping", "array": "a list", "string": "a text", "integer": "a whole number"}
+_LIMITS = {"minimum": ("at least", "small"), "maximum": ("at most", "large")}
 _RULES = {
     "minItems": "too few",
     "uniqueItems": "something occurs twice",
     "minProperties": "it names no axis",
-    "minimum": "too small",
-    "maximum": "too large",
     "pattern": "it is blank",
 }

@@ -109,8 +109,8 @@ def _small(task: Task) -> tuple[Task, float]:
     if task.workload.kind != MODEL:
         return task, 1
     document: dict[str, Any] = load_json(task.workload.text or "{}", task.workload.name)
-    name = next((name for name in MODELS if name in document), None)
-    jobs = document[name].get("jobs") if name is not None else None
+    name = next(name for name in MODELS if name in document)
+    jobs = document[name].get("jobs")
     if not isinstance(jobs, int) or jobs <= MAX_DRAWN or jobs > MAX_JOBS:
         return task, 1
     text = canonical({**document, name: {**document[name], "jobs": MAX_DRAWN}}).decode()
