@@ -95,8 +95,8 @@ def _wfp3(book: Book, jobs: Integers, now: float) -> Floats:
     return -((waits / _finite_durations(book, jobs)) ** 3) * book.sizes[jobs]
 
 
-def _unicep(book: Book, jobs: Integers, now: float) -> Floats:
-    """UNICEP (Tang et al. 2009): wait / (log2(size) times requested time), the greatest first.
+def _unicef(book: Book, jobs: Integers, now: float) -> Floats:
+    """UNICEF (Tang et al. 2009): wait / (log2(size) times requested time), the greatest first.
 
     log2 of a one-unit job is 0; it is taken of size + 1, so that one unit counts 1.
     """
@@ -106,7 +106,11 @@ def _unicep(book: Book, jobs: Integers, now: float) -> Floats:
 
 
 def _f1(book: Book, jobs: Integers, _now: float) -> Floats:
-    """F1 (Carastan-Santos & de Camargo 2017), the least first: log10(requested) size + 870 log10(submit)."""
+    """F1 (Carastan-Santos & de Camargo 2017), the least first: log10(requested) size + 870 log10(submit).
+
+    The submit time is that of the workload's clock, in seconds from its origin and at least 1: the
+    order depends on the origin.
+    """
     submits = np.maximum(book.submits[jobs], 1.0)
     return np.log10(_finite_durations(book, jobs)) * book.sizes[jobs] + 870.0 * np.log10(submits)
 
@@ -122,7 +126,7 @@ ORDERS: dict[str, Order] = {
         Order("smallest-area", _smallest_area),
         Order("largest-area", _largest_area),
         Order("wfp3", _wfp3, static=False),
-        Order("unicep", _unicep, static=False),
+        Order("unicef", _unicef, static=False),
         Order("f1", _f1),
     )
 }
