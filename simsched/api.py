@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cached_property
+from functools import cached_property, partial
+from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from simsched.arguments import check, check_callable, check_path, wrong
@@ -44,13 +45,12 @@ class SimulatedRun(Run):
         RunError
             if `directory` exists and is no run directory.
         """
-        from simsched.report.summary_file import write_summary
+        from simsched.report.summary_file import summary_text
 
         check_path("directory", directory)
-        path = self.result.save(directory)
-        write_summary(path)
-        self.path = path
-        return path
+        tables = Run.from_columns(self.result.jobs, self.result.timeline, self.result.meta)
+        self.path = self.result.save(directory, files={"summary.json": summary_text(tables.summary)})
+        return self.path
 
 
 def simulate(
@@ -81,17 +81,26 @@ def simulate(
     ConfigError
         for a policy or option that does not exist.
     """
+    from simsched.bundled import resolve
     from simsched.graph.cluster import as_cluster
     from simsched.simulate.api import simulate as run_workload
-    from simsched.workload.load import as_workload
+    from simsched.workload.load import as_workload, resolve_workload
 
     _check_options(options)
+    read = {"cluster": (partial(resolve, "clusters"), cluster), "workload": (resolve_workload, workload)}
     cluster, workload = as_cluster(cluster), as_workload(workload)
+    files = {role: find(name) for role, (find, name) in read.items() if _names_file(name)}
+    options["inputs"] = files | dict(options.get("inputs") or {})
     result = run_workload(cluster, workload, queue_policy, match_policy, seed, **options)
     tables = Run.from_columns(result.jobs, result.timeline, result.meta)
     run = SimulatedRun(result, result.meta, name=f"{queue_policy} on {cluster.name}")
     run.__dict__.update(jobs=tables.jobs, timeline=tables.timeline)
     return run
+
+
+def _names_file(value: object) -> bool:
+    """Whether an argument is the path or name of an input, and not the input or standard input."""
+    return isinstance(value, str | PathLike) and str(value) != "-"
 
 
 def _check_options(options: Mapping[str, Any]) -> None:

@@ -6,9 +6,13 @@ import json
 import math
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from simsched.report.summary import summarise
 from simsched.report.tables import load_run
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 
 def write_summary(run_dir: str | Path) -> dict[str, float]:
@@ -20,12 +24,17 @@ def write_summary(run_dir: str | Path) -> dict[str, float]:
     """
     run = load_run(run_dir)
     figures = summarise(run.jobs, run.timeline, run.totals, warm_up=run.warm_up)
-    plain = {name: None if math.isnan(v) or math.isinf(v) else _short(v) for name, v in figures.items()}
     target = Path(run_dir) / "summary.json"
     beside = target.with_suffix(".json.part")
-    beside.write_text(json.dumps(plain, indent=1) + "\n", encoding="utf-8")
+    beside.write_text(summary_text(figures), encoding="utf-8")
     os.replace(beside, target)  # noqa: PTH105 - Path.replace is the same and hides that it is atomic
     return figures
+
+
+def summary_text(figures: Mapping[str, float]) -> str:
+    """Return the text of ``summary.json``; a figure that is not finite is null."""
+    plain = {name: _short(value) if math.isfinite(value) else None for name, value in figures.items()}
+    return json.dumps(plain, indent=1) + "\n"
 
 
 def _short(value: float) -> float | int:

@@ -118,6 +118,7 @@ def _said(
     return {
         "seed": config.seed,
         "config": config.to_dict(),
+        "whole_nodes": find_policy(config.match_policy).whole_nodes,
         "inputs": list(files),
         "cluster": {"name": cluster.name, "targets": len(cluster.index), "totals": totals_of(cluster)},
         "workload": {"name": workload.name, "skipped": dict(workload.skipped_counts)},

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from simsched.errors import RunError
+from simsched.simulate.file_digests import with_digests
 from simsched.simulate.nodes import node_columns
 
 if TYPE_CHECKING:
@@ -78,7 +79,8 @@ class RunDirectory:
         events = {"eventlog.jsonl": result.events.text()} if result.events is not None else {}
         for name, text in {**events, **files}.items():
             (self._work / name).write_text(text, encoding="utf-8")
-        text = json.dumps(finite(result.meta), indent=2, ensure_ascii=False, allow_nan=False)
+        meta = with_digests(finite(result.meta), self._work)
+        text = json.dumps(meta, indent=2, ensure_ascii=False, allow_nan=False)
         (self._work / "run.json").write_text(text + "\n", encoding="utf-8")
         whole = bool(result.meta["complete"])
         target = self.path if whole else self.path.with_name(self.path.name + PARTIAL)
