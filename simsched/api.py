@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from simsched.graph.cluster import Cluster
+    from simsched.match.policy import MatchPolicy
+    from simsched.schedule.desk import QueuePolicy
     from simsched.simulate.result import Result
     from simsched.workload.job import Workload
 
@@ -56,8 +58,8 @@ class SimulatedRun(Run):
 def simulate(
     cluster: Cluster | str | Path,
     workload: Workload | str | Path,
-    queue_policy: str = "easy",
-    match_policy: str = "first",
+    queue_policy: str | QueuePolicy = "easy",
+    match_policy: str | MatchPolicy = "first",
     seed: int = 0,
     **options: Any,
 ) -> SimulatedRun:
@@ -66,7 +68,8 @@ def simulate(
     Parameters
     ----------
     cluster, workload : as loaded, or a file, or the name of a bundled one.
-    queue_policy, match_policy : names; ``simsched run --help`` lists them.
+    queue_policy, match_policy : names, which ``simsched run --help`` lists, or policies as objects.
+        So may `order` among the options.
     seed : of every random choice; the same seed gives the same run.
     options : what else `simsched.simulate.api.simulate` takes: `allocations`, `overrun`, `order` …
 
@@ -83,6 +86,7 @@ def simulate(
     """
     from simsched.bundled import resolve
     from simsched.graph.cluster import as_cluster
+    from simsched.match.plugins import name_of
     from simsched.simulate.api import simulate as run_workload
     from simsched.workload.load import as_workload, resolve_workload
 
@@ -93,7 +97,7 @@ def simulate(
     options["inputs"] = files | dict(options.get("inputs") or {})
     result = run_workload(cluster, workload, queue_policy, match_policy, seed, **options)
     tables = Run.from_columns(result.jobs, result.timeline, result.meta)
-    run = SimulatedRun(result, result.meta, name=f"{queue_policy} on {cluster.name}")
+    run = SimulatedRun(result, result.meta, name=f"{name_of(queue_policy)} on {cluster.name}")
     run.__dict__.update(jobs=tables.jobs, timeline=tables.timeline)
     return run
 

@@ -48,8 +48,8 @@ def register(subparsers: Subparsers) -> None:
     report.add_argument(
         "--audit",
         action="store_true",
-        help="check each run with the independent auditor instead: its files against their digests, and, where "
-        "its inputs are still there, every job and allocation against them",
+        help="audit each run instead: its files against their digests, and, where its inputs are still "
+        "there, every job and allocation against them",
     )
     report.set_defaults(run=run_report)
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from copy import deepcopy
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from simsched.arguments import check
-from simsched.errors import ConfigError
+from simsched.arguments import wrong
 from simsched.formats.duration import parse_duration
+from simsched.match.plugins import installed_names, load, named_in_errors, unknown
 from simsched.schedule.fairshare import FairShare
 from simsched.schedule.ranking import Order
 
@@ -22,8 +23,13 @@ if TYPE_CHECKING:
     Integers = npt.NDArray[np.int64]
 
 
-def job_order(name: str) -> JobOrder:
-    """Find a job order by its name; one that remembers is made anew.
+#: The entry-point group that other packages put their orders in.
+GROUP = "simsched.job_orders"
+KIND = "job order"
+
+
+def job_order(given: str | JobOrder) -> JobOrder:
+    """Find a job order by its name, or copy the one that is given; one that remembers is made anew.
 
     ``fairshare:3d`` is ``fairshare`` with another half-life than a week.
 
@@ -36,7 +42,9 @@ def job_order(name: str) -> JobOrder:
     >>> job_order("sjf").static
     True
     """
-    check("order", name, str, "the name of a job order")
+    if not isinstance(given, str):
+        return _own(given)
+    name = given
     if name in ORDERS:
         return ORDERS[name]
     kind, colon, half_life = name.partition(":")
@@ -44,10 +52,22 @@ def job_order(name: str) -> JobOrder:
         return FairShare(parse_duration(half_life, where=f"order {name}")) if colon else FairShare()
     from importlib.metadata import entry_points
 
-    for entry in entry_points(group="simsched.job_orders", name=name):
-        order: JobOrder = entry.load()
-        return order
-    raise ConfigError(f"unknown job order {name!r}", expected=", ".join([*ORDERS, "fairshare[:HALF-LIFE]"]))
+    for entry in entry_points(group=GROUP, name=name):
+        found = load(KIND, name, entry)
+        if isinstance(found, type):  # one that remembers is given as its class
+            with named_in_errors(KIND, found, name):
+                found = found()
+        return _own(found, name)
+    raise unknown(KIND, name, [*ORDERS, "fairshare[:HALF-LIFE]", *installed_names(GROUP)])
+
+
+def _own(value: Any, name: str | None = None) -> JobOrder:
+    """Return an order for one queue, a copy if it may remember; ConfigError for what is not an order."""
+    if not callable(getattr(value, "ranked", None)) or not hasattr(value, "static"):
+        expected = "the name of a job order, or an object such as simsched.schedule.ranking.Order"
+        raise wrong("order" if name is None else f"the job order {name!r}", value, expected)
+    order: JobOrder = value if isinstance(value, Order) else deepcopy(value)
+    return order
 
 
 def _durations(book: Book, jobs: Integers) -> Floats:

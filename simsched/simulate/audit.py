@@ -13,8 +13,8 @@ A6  R's targets satisfy the job's constraint
 A7  every job of the workload is in the table once, and what the table says of it is what R says
 A8  a job starts no sooner than it may (submission, begin-time, jobs that it waits for, hold), on
     nothing that is out, and runs as long as it should and no longer
-A10 run.json, the timeline, the nodes and the eventlog say the same as the machine, R and the table
-A11 every file, and every input that is still there, has the digest that was recorded
+A9  run.json, the timeline, the nodes and the eventlog say the same as the machine, R and the table
+A10 every file, and every input that is still there, has the digest that was recorded
 
 `audit_documents`, `audit_table`, `audit_life`, `audit_machine` and `audit_events` hold the rules by
 subject; what is held, by which job and where, is followed here.
@@ -391,7 +391,7 @@ class _Auditor:
             self.report.add("A7", name, fault)
 
     def look_around(self, path: Path) -> None:
-        """Check the other files of the run directory (A10)."""
+        """Check the other files of the run directory (A9)."""
         faults = list(wrong_totals(self.told, self.inventory))
         if (path / "nodes.parquet").is_file():
             faults += wrong_nodes(self.inventory, read_table(path / "nodes.parquet"))
@@ -399,11 +399,11 @@ class _Auditor:
             vague = any(law.vague or law.shared for law in self._laws.values())
             faults += self._timeline.wrong(self.told, read_table(path / "timeline.parquet"), vague=vague)
         for fault in faults:
-            self.report.add("A10", "(all)", fault)
+            self.report.add("A9", "(all)", fault)
         if (path / "eventlog.jsonl").is_file():
             with (path / "eventlog.jsonl").open("rb") as lines:
                 for name, fault in wrong_events(lines, self._rows, cut=self.told.cut is not None):
-                    self.report.add("A10", name, fault)
+                    self.report.add("A9", name, fault)
 
     def _cleans_up(self, name: str) -> bool:
         """Whether a job had ended when the run was cut short, and may have held its targets still."""

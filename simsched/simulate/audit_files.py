@@ -28,20 +28,20 @@ def audit_files(directory: str | Path) -> AuditReport:
 
 
 def check_digests(report: AuditReport, path: Path) -> None:
-    """Compare the files of the directory and the inputs with what ``run.json`` states (A11)."""
+    """Compare the files of the directory and the inputs with what ``run.json`` states (A10)."""
     meta = read_meta(path)
     if not has_digests(meta):
         text = "run.json has no digests of the files, so they were not compared"
         if SINCE_DIGESTS in meta:
-            report.add("A11", "(all)", text)
+            report.add("A10", "(all)", text)
         else:
             report.notes.append(text)
     else:
         for fault in changed_files(meta, path):
-            report.add("A11", "(all)", fault)
+            report.add("A10", "(all)", fault)
     for changed, text in changed_inputs(meta):
         if changed:
-            report.add("A11", "(all)", text)
+            report.add("A10", "(all)", text)
         else:
             report.notes.append(text)
 

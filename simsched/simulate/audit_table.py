@@ -94,46 +94,70 @@ def wrong_backfills(
     order that does not change (``fifo``, one queue, one pass per instant); `firsts` is the first start of
     each job.
     """
-    plain = told.order == "fifo" and not told.each_event and told.queues == frozenset()
-    plain = plain and told.queue_policy in TELL_BACKFILLS
     order = sorted(range(len(jobs)), key=lambda at: (jobs[at].submit, -jobs[at].urgency, at))
-    place = {str(jobs[at].id): number for number, at in enumerate(order)}
+    ordered = [jobs[at] for at in order]
+    place = {str(job.id): number for number, job in enumerate(ordered)}
     started = [row for row in rows.values() if known(row["start"]) is not None and str(row["id"]) in place]
-    waiting = sorted(_stays(jobs, rows, place), key=lambda stay: stay[0])
-    queue: list[tuple[int, float]] = []  # (place, first start)
-    held: list[tuple[float, int]] = []
-    at = 0
-    for row in sorted(started, key=lambda row: row["start"]):
-        name, now = str(row["id"]), row["start"]
-        while at < len(waiting) and waiting[at][0] <= now:
-            _, leaves, number, other = waiting[at]
-            heappush(held, (-leaves, number))
-            job = jobs[order[number]]
-            if not (job.hold or job.urgency == 0):  # such a job is in nobody's way
-                heappush(queue, (number, min(leaves, firsts.get(other, inf))))
-            at += 1
-        if row.get("backfilled") and not _another(held, now, place[name]):
-            yield name, f"is backfilled, and no other job waited at {now:g}"
-        if plain and not row.get("backfilled"):
-            while queue and queue[0][1] <= now:
-                heappop(queue)
-            if queue and queue[0][0] < place[name]:
-                other = jobs[order[queue[0][0]]].id
-                yield name, f"started at {now:g} before job {other}, and is not backfilled"
+    started.sort(key=lambda row: row["start"])
+    waits = sorted(_waits(ordered, rows))
+    yield from _passed_no_job(waits, started, place)
+    if (
+        told.order == "fifo"
+        and not told.each_event
+        and not told.queues
+        and told.queue_policy in TELL_BACKFILLS
+    ):
+        yield from _passed_a_job(waits, started, place, ordered, firsts)
 
 
-def _stays(
-    jobs: Sequence[Job], rows: Mapping[str, Mapping[str, Any]], place: Mapping[str, int]
-) -> Iterator[tuple[float, float, int, str]]:
-    """Yield (from, until, place, id) of each job's wait for resources."""
-    for job in jobs:
-        name = str(job.id)
-        row = rows.get(name, {})
+def _waits(
+    ordered: Sequence[Job], rows: Mapping[str, Mapping[str, Any]]
+) -> Iterator[tuple[float, float, int]]:
+    """Yield (from, until, place) of each job's wait for resources."""
+    for number, job in enumerate(ordered):
+        row = rows.get(str(job.id), {})
         eligible, left = known(row.get("eligible")), known(row.get("start"))
         if left is None:
             left = inf if job.cancel_at is None else job.cancel_at
         if eligible is not None:
-            yield eligible, left, place[name], name
+            yield eligible, left, number
+
+
+def _passed_no_job(
+    waits: Sequence[tuple[float, float, int]], started: Sequence[Mapping[str, Any]], place: Mapping[str, int]
+) -> Iterator[tuple[str, str]]:
+    held: list[tuple[float, int]] = []
+    at = 0
+    for row in started:
+        name, now = str(row["id"]), row["start"]
+        while at < len(waits) and waits[at][0] <= now:
+            heappush(held, (-waits[at][1], waits[at][2]))
+            at += 1
+        if row.get("backfilled") and not _another(held, now, place[name]):
+            yield name, f"is backfilled, and no other job waited at {now:g}"
+
+
+def _passed_a_job(
+    waits: Sequence[tuple[float, float, int]],
+    started: Sequence[Mapping[str, Any]],
+    place: Mapping[str, int],
+    ordered: Sequence[Job],
+    firsts: Mapping[str, float],
+) -> Iterator[tuple[str, str]]:
+    queue: list[tuple[int, float]] = []  # (place, when it left the queue for the first time)
+    at = 0
+    for row in started:
+        name, now = str(row["id"]), row["start"]
+        while at < len(waits) and waits[at][0] < now:  # one that comes at the instant may come after the pass
+            _, left, number = waits[at]
+            job = ordered[number]
+            if not (job.hold or job.urgency == 0):  # such a job never starts, and others pass it freely
+                heappush(queue, (number, min(left, firsts.get(str(job.id), inf))))
+            at += 1
+        while queue and queue[0][1] <= now:
+            heappop(queue)
+        if queue and queue[0][0] < place[name] and not row.get("backfilled"):
+            yield name, f"started at {now:g} before job {ordered[queue[0][0]].id}, and is not backfilled"
 
 
 def _another(held: list[tuple[float, int]], now: float, mine: int) -> bool:

@@ -125,7 +125,7 @@ def test_each_column_of_each_table_is_found(run, audited, table, tmp_path):
         assert f"{table}.parquet was changed" in str(audited(copy)), name
         sealed_again(copy)
         report = audited(copy)
-        assert "A11" not in report.counts
+        assert "A10" not in report.counts
         assert bool(report) == (name in ONLY_DIGESTS[table]), f"{name}: {report}"
 
 
@@ -251,7 +251,7 @@ def test_what_run_json_says_is_held_against_the_rest(run, audited, path, value):
     sealed_again(run)
     report = audited(run)
     assert not report
-    assert "A11" not in report.counts
+    assert "A10" not in report.counts
 
 
 def test_a_record_without_its_digests_is_found_by_the_tables(run, audited):
@@ -297,10 +297,10 @@ def test_each_file_that_is_missing_cut_or_changed_is_found(run, audited, name, h
 
 def test_an_eventlog_that_was_cut_at_a_line_is_found_by_what_it_says(run, audited):
     lines = (run / "eventlog.jsonl").read_text().splitlines(keepends=True)
-    for kept in range(len(lines)):
+    for kept in range(0, len(lines), 4):
         (run / "eventlog.jsonl").write_text("".join(lines[:kept]))
         sealed_again(run)
-        assert "A10" in audited(run).counts, kept
+        assert "A9" in audited(run).counts, kept
 
 
 # --- inputs ----------------------------------------------------------------------------------------------
