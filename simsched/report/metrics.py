@@ -32,6 +32,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from simsched.report.causes import by_cause
 from simsched.report.columns import HELD
 
 if TYPE_CHECKING:
@@ -384,13 +385,16 @@ def by(jobs: pd.DataFrame, key: str | pd.Series[Any]) -> pd.DataFrame:
 
 
 def reasons(jobs: pd.DataFrame) -> pd.DataFrame:
-    """Return result, reason, jobs and one example's id for each reason given, the commonest first."""
+    """Return result, reason, jobs and one example's id for each cause, the most frequent first."""
     text = jobs["reason"].astype("object")
     told = jobs.loc[text.notna() & (text != ""), ["result", "reason", "id"]].astype("object")
     if told.empty:
         return pd.DataFrame({"result": [], "reason": [], "jobs": [], "example": []})
-    grouped = told.groupby(["result", "reason"], sort=True)["id"]
-    table = grouped.agg(jobs="size", example="first").reset_index()
+    rows = []
+    for result, jobs_of in told.sort_values(["result", "reason"], kind="stable").groupby("result", sort=True):
+        for cause, places in by_cause(jobs_of["reason"].tolist()):
+            rows.append((result, cause, len(places), jobs_of["id"].iloc[min(places)]))
+    table = pd.DataFrame(rows, columns=["result", "reason", "jobs", "example"])
     return table.sort_values("jobs", ascending=False, kind="stable").reset_index(drop=True)
 
 
