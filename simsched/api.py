@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cached_property, partial
+from functools import cached_property
 from os import PathLike
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from simsched.arguments import check, check_callable, check_path, wrong
 from simsched.report.tables import Run, load_run
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     import pandas as pd
 
     from simsched.graph.cluster import Cluster
@@ -84,17 +83,15 @@ def simulate(
     ConfigError
         for a policy or option that does not exist.
     """
-    from simsched.bundled import resolve
     from simsched.graph.cluster import as_cluster
     from simsched.match.plugins import name_of
     from simsched.simulate.api import simulate as run_workload
-    from simsched.workload.load import as_workload, resolve_workload
+    from simsched.workload.load import as_workload
 
     _check_options(options)
-    read = {"cluster": (partial(resolve, "clusters"), cluster), "workload": (resolve_workload, workload)}
+    given = cluster, workload
     cluster, workload = as_cluster(cluster), as_workload(workload)
-    files = {role: find(name) for role, (find, name) in read.items() if _names_file(name)}
-    options["inputs"] = files | dict(options.get("inputs") or {})
+    options["inputs"] = _files_of(*given) | dict(options.get("inputs") or {})
     result = run_workload(cluster, workload, queue_policy, match_policy, seed, **options)
     tables = Run.from_columns(result.jobs, result.timeline, result.meta)
     run = SimulatedRun(result, result.meta, name=f"{name_of(queue_policy)} on {cluster.name}")
@@ -102,9 +99,17 @@ def simulate(
     return run
 
 
-def _names_file(value: object) -> bool:
-    """Whether an argument is the path or name of an input, and not the input or standard input."""
-    return isinstance(value, str | PathLike) and str(value) != "-"
+def _files_of(cluster: object, workload: object) -> dict[str, Path]:
+    """Return the files of the inputs that were given by path or name; standard input is none."""
+    from simsched.bundled import resolve
+    from simsched.workload.load import resolve_workload
+
+    found = {}
+    if isinstance(cluster, str | PathLike) and str(cluster) != "-":
+        found["cluster"] = resolve("clusters", Path(cluster))
+    if isinstance(workload, str | PathLike) and str(workload) != "-":
+        found["workload"] = resolve_workload(Path(workload))
+    return found
 
 
 def _check_options(options: Mapping[str, Any]) -> None:

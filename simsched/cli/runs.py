@@ -34,8 +34,8 @@ def register(subparsers: Subparsers) -> None:
         description="Simulate a workload on a cluster and write a run directory: tables of jobs and of the "
         "timeline, every allocation as R, and a summary.  An earlier run of that name is replaced once the "
         "new one is whole; anything else of that name is left alone.",
-        epilog="Exit status: 0 done, 1 the audit found faults or, under --strict, a job can never run or none "
-        "ran, 2 the input is wrong, 130 interrupted (what was done is then in DIR.partial).",
+        epilog="Exit status: 0 done, 1 the audit found faults or, under --strict, a job can never run or "
+        "none ran, 2 the input is wrong, 130 interrupted (what was done is then in DIR.partial).",
     )
     run.add_argument("cluster", metavar="CLUSTER", help="a cluster file, or the name of a bundled one")
     run.add_argument("workload", metavar="WORKLOAD", help="a workload file, or the name of a bundled one")

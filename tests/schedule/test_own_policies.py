@@ -215,3 +215,18 @@ def test_an_object_that_fails_is_named():
         ss.simulate("tiny", "first-steps", Idle())
     with pytest.raises(PluginError, match="the job order 'late' did not return one number"):
         ss.simulate("tiny", "first-steps", order=Order("late", lambda book, jobs, now: None))
+
+
+def test_the_queue_policy_and_the_order_of_the_example_package():
+    """docs/examples/simsched-evenfirst, as the manual shows it."""
+    import importlib.util
+    from pathlib import Path
+
+    folder = Path(__file__).parents[2] / "docs" / "examples" / "simsched-evenfirst" / "src"
+    spec = importlib.util.spec_from_file_location("evenfirst", folder / "simsched_evenfirst" / "__init__.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    assert queue_policy(module.Patient(0.5)).patience == 0.5
+    assert typed_options(module.Patient, {"patience": "0.5"}) == {"patience": 0.5}
+    found = ss.simulate("tiny", "first-steps", module.Patient(), order=module.NARROW_FIRST)
+    assert found.meta["counts"]["run"] == 17
