@@ -114,7 +114,7 @@ def _tell_left_out(result: Result) -> bool:
     line = left_out(rows, counts, counts["jobs"] - kept)
     if line is not None:
         sys.stderr.write(f"{line}\n")
-    if not counts["run"]:
+    if not counts["run"] and kept:
         sys.stderr.write("note: no job ran\n")
     return line is not None or not counts["run"]
 

@@ -43,18 +43,34 @@ def load(kind: str, name: str, point: EntryPoint) -> Any:
         raise ConfigError(f"the {kind} {name!r} cannot be loaded: {error}", where=where) from error
 
 
-def unknown(kind: str, name: str, known: Iterable[str], prefix: str = "") -> ConfigError:
-    """Return the error for a name that is neither ours nor installed, with the nearest one that is.
+class UnknownNameError(ConfigError):
+    """A name that is neither ours nor installed; its message ends with the nearest one that is."""
 
-    >>> print(unknown("order", "fifi", ["fifo", "sjf"]))
-    unknown order 'fifi' (expected fifo, sjf; did you mean 'fifo'?)
+    hint = ""
+
+    def at(self, where: str) -> UnknownNameError:
+        """Return the same error with `where` put before its own place."""
+        found = type(self)(self.message, where=super().at(where).where, expected=self.expected)
+        found.hint = self.hint
+        return found
+
+    def __str__(self) -> str:
+        return super().__str__() + self.hint
+
+
+def unknown(kind: str, name: str, known: Iterable[str], prefix: str = "") -> UnknownNameError:
+    """Return the error for a name that is neither ours nor installed.
+
+    >>> print(unknown("order", "fifi", ["fifo", "sjf"]).at("rules"))
+    rules: unknown order 'fifi' (expected fifo, sjf); did you mean 'fifo'?
     """
     from difflib import get_close_matches
 
     names = list(dict.fromkeys(known))
+    error = UnknownNameError(f"unknown {kind} {name!r}", expected=prefix + ", ".join(names))
     near = get_close_matches(name[:40], names, n=1)
-    hint = f"; did you mean {near[0]!r}?" if near else ""
-    return ConfigError(f"unknown {kind} {name!r}", expected=f"{prefix}{', '.join(names)}{hint}")
+    error.hint = f"; did you mean {near[0]!r}?" if near else ""
+    return error
 
 
 def name_of(value: Any) -> str:
