@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property
+from os import PathLike
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from simsched.arguments import check, check_callable, check_path, wrong
 from simsched.report.tables import Run, load_run
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     import pandas as pd
 
     from simsched.graph.cluster import ClusterLike
+    from simsched.match.policy import MatchPolicy
+    from simsched.schedule.desk import QueuePolicy
     from simsched.simulate.result import Result
     from simsched.workload.job import Workload
 
@@ -47,15 +49,16 @@ class SimulatedRun(Run):
         from simsched.report.summary_file import summary_text
 
         check_path("directory", directory)
-        self.path = self.result.save(directory, files={"summary.json": summary_text(self)})
+        tables = Run.from_columns(self.result.jobs, self.result.timeline, self.result.meta)
+        self.path = self.result.save(directory, files={"summary.json": summary_text(tables.summary)})
         return self.path
 
 
 def simulate(
     cluster: ClusterLike,
     workload: Workload | str | Path,
-    queue_policy: str = "easy",
-    match_policy: str = "first",
+    queue_policy: str | QueuePolicy = "easy",
+    match_policy: str | MatchPolicy = "first",
     seed: int = 0,
     **options: Any,
 ) -> SimulatedRun:
@@ -65,7 +68,8 @@ def simulate(
     ----------
     cluster, workload : as loaded, or a file, or the name of a bundled one.  A cluster may also be a
         networkx graph.
-    queue_policy, match_policy : names; ``simsched run --help`` lists them.
+    queue_policy, match_policy : names, which ``simsched run --help`` lists, or policies as objects.
+        So may `order` among the options.
     seed : of every random choice; the same seed gives the same run.
     options : what else `simsched.simulate.api.simulate` takes: `allocations`, `overrun`, `order` …
 
@@ -81,16 +85,32 @@ def simulate(
         for a policy or option that does not exist.
     """
     from simsched.graph.cluster import as_cluster
+    from simsched.match.plugins import name_of
     from simsched.simulate.api import simulate as run_workload
     from simsched.workload.load import as_workload
 
     _check_options(options)
+    given = cluster, workload
     cluster, workload = as_cluster(cluster), as_workload(workload)
+    options["inputs"] = _files_of(*given) | dict(options.get("inputs") or {})
     result = run_workload(cluster, workload, queue_policy, match_policy, seed, **options)
     tables = Run.from_columns(result.jobs, result.timeline, result.meta)
-    run = SimulatedRun(result, result.meta, name=f"{queue_policy} on {cluster.name}")
+    run = SimulatedRun(result, result.meta, name=f"{name_of(queue_policy)} on {cluster.name}")
     run.__dict__.update(jobs=tables.jobs, timeline=tables.timeline)
     return run
+
+
+def _files_of(cluster: object, workload: object) -> dict[str, Path]:
+    """Return the files of the inputs that were given by path or name; standard input is none."""
+    from simsched.bundled import resolve
+    from simsched.workload.load import resolve_workload
+
+    found = {}
+    if isinstance(cluster, str | PathLike) and str(cluster) != "-":
+        found["cluster"] = resolve("clusters", Path(cluster))
+    if isinstance(workload, str | PathLike) and str(workload) != "-":
+        found["workload"] = resolve_workload(Path(workload))
+    return found
 
 
 def _check_options(options: Mapping[str, Any]) -> None:

@@ -103,3 +103,7 @@ class ConfigError(SimschedError):
 
 class RunError(SimschedError):
     """A run directory is missing, incomplete or not one of ours."""
+
+
+class PluginError(SimschedError):
+    """A policy or order of another package raised an exception or returned something it must not."""

@@ -55,7 +55,11 @@ def add_reading(parser: argparse.ArgumentParser) -> None:
         "--delimiter", metavar="TEXT", help="what is between the columns (default: as the header has it)"
     )
     group.add_argument("--limit", type=whole, metavar="N", help="read at most N records")
-    group.add_argument("--strict", action="store_true", help="refuse a workload with bad records")
+    group.add_argument(
+        "--strict",
+        action="store_true",
+        help="refuse bad records; `run` fails if it leaves jobs out",
+    )
     group.add_argument(
         "-t",
         "--transform",

@@ -35,6 +35,7 @@ def register(subparsers: Subparsers) -> None:
         help="tables and metrics of one run, or of several compared",
         description="Tables and metrics of one run directory, or of several side by side. "
         "Several runs of the same workload are also compared job by job, each with the first.",
+        epilog="Exit status: 0 done, 1 the audit found faults, 2 the input is wrong.",
     )
     report.add_argument("runs", nargs="+", metavar="DIR", help="a run directory, or NAME=DIR to call it NAME")
     report.add_argument("-o", "--output", metavar="FILE", help="write to FILE; its ending gives the format")
@@ -50,6 +51,12 @@ def register(subparsers: Subparsers) -> None:
         choices=BY,
         help="a table of the jobs grouped by this, of every job (`--by job --format csv` has all columns), "
         "or of the use of the machine by property, place or node",
+    )
+    report.add_argument(
+        "--audit",
+        action="store_true",
+        help="audit each run instead: its files against their digests, and, where its inputs are still "
+        "there, every job and allocation against them",
     )
     report.set_defaults(run=run_report)
 
@@ -68,6 +75,10 @@ def register(subparsers: Subparsers) -> None:
 
 def run_report(args: argparse.Namespace) -> int:
     """Print or write the report of the runs."""
+    if args.audit:
+        from simsched.cli.audits import run_audits
+
+        return run_audits(args.runs)
     kind = args.format or _kind_of(args.output)
     if kind == "html" and not args.output:
         raise ConfigError(

@@ -119,17 +119,8 @@ def _options(args: argparse.Namespace) -> tuple[dict[str, Any], dict[str, Any]]:
         if name in CHOICES:
             simulation[name] = value
         else:
-            policy[name] = _value(value)
+            policy[name] = value  # the policy knows what it is
     return simulation, policy
-
-
-def _value(text: str) -> Any:
-    """Read yes, no and whole numbers; anything else stays text."""
-    from simsched.simulate.config_file import WORDS
-
-    if text in WORDS:
-        return WORDS[text]
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 19 else text
 
 
 def _config(path: str) -> dict[str, Any]:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from simsched.workload.job import Workload
 
 EXIT_FAULTS = 1
+EXIT_LEFT_OUT = 1
 
 
 def register(subparsers: Subparsers) -> None:
@@ -33,8 +34,9 @@ def register(subparsers: Subparsers) -> None:
         description="Simulate a workload on a cluster and write a run directory: tables of jobs and of the "
         "timeline, every allocation as R, and a summary.  An earlier run of that name is replaced once the "
         "new one is whole.  A directory that holds anything else, even beside a run, is left alone.",
-        epilog="Exit status: 0 done, 1 the audit found faults, 2 the input is wrong, 130 interrupted, 143 "
-        "ended by SIGTERM (what was done is then in DIR.partial).",
+        epilog="Exit status: 0 done, 1 the audit found faults or, under --strict, a job can never run or "
+        "none ran, 2 the input is wrong, 130 interrupted, 143 ended by SIGTERM (what was done is then in "
+        "DIR.partial).",
     )
     run.add_argument("cluster", metavar="CLUSTER", help="a cluster file, or the name of a bundled one")
     run.add_argument("workload", metavar="WORKLOAD", help="a workload file, or the name of a bundled one")
@@ -102,7 +104,24 @@ def run_run(args: argparse.Namespace) -> int:
         return stop.status
     if not args.quiet:
         _report(str(path))
-    return _audit(cluster, result.workload or workload, str(path)) if args.audit else 0
+    left_out = _tell_left_out(result)
+    faults = _audit(cluster, result.workload or workload, str(path)) if args.audit else 0
+    return faults or (EXIT_LEFT_OUT if args.strict and left_out else 0)
+
+
+def _tell_left_out(result: Result) -> bool:
+    """Write one line about the jobs that can never run, and one if no job ran; return whether any."""
+    from simsched.report.causes import left_out
+
+    kept = len(result.workload) if result.workload is not None else len(result.jobs["id"])
+    counts = result.meta["counts"]
+    rows = zip(result.jobs["result"][:kept], result.jobs["reason"][:kept], strict=True)
+    line = left_out(rows, counts, counts["jobs"] - kept)
+    if line is not None:
+        sys.stderr.write(f"{line}\n")
+    if not counts["run"] and kept:
+        sys.stderr.write("note: no job ran\n")
+    return line is not None or not counts["run"]
 
 
 def _times(args: argparse.Namespace) -> dict[str, Any]:
@@ -185,7 +204,7 @@ def _summary(result: Result) -> str:
     from simsched.report.summary_file import summary_text
     from simsched.report.tables import Run
 
-    return summary_text(Run.from_columns(result.jobs, result.timeline, result.meta))
+    return summary_text(Run.from_columns(result.jobs, result.timeline, result.meta).summary)
 
 
 def _report(path: str) -> None:

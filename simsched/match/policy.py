@@ -19,6 +19,7 @@ from simsched.arguments import check
 from simsched.errors import ConfigError
 from simsched.match.candidates import Candidates
 from simsched.match.locality import nearest_together
+from simsched.match.plugins import load, named_in_errors, unknown
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -42,6 +43,7 @@ __all__ = [
     "known_policies",
 ]
 
+KIND = "match policy"
 GROUP = "simsched.match_policies"
 """The entry-point group that other packages put their policies in."""
 
@@ -169,7 +171,7 @@ def find_policy(name: str | MatchPolicy) -> MatchPolicy:
         return policy
     if name in _entry_points():
         return _plugged_in(name)
-    raise ConfigError(f"unknown match policy {name!r}", expected=f"one of {', '.join(known_policies())}")
+    raise unknown(KIND, name, known_policies(), "one of ")
 
 
 def is_found_by_name(policy: MatchPolicy) -> bool:
@@ -194,10 +196,7 @@ def _entry_points() -> dict[str, EntryPoint]:
 @cache
 def _plugged_in(name: str) -> MatchPolicy:
     point = _entry_points()[name]
-    try:
-        found = point.load()
-    except (ImportError, AttributeError) as error:
-        raise ConfigError(f"the match policy {name!r} cannot be loaded: {error}", where=point.value) from None
+    found = load(KIND, name, point)
     if isinstance(found, MatchPolicy):
         return replace(found, name=name)
     if callable(found):
@@ -222,7 +221,8 @@ def arranged(policy: MatchPolicy, candidates: Candidates) -> Ints:
         return np.arange(count)
     if POLICIES.get(policy.name) is policy:
         return policy.order(candidates)
-    found = np.asarray(policy.order(candidates))
+    with named_in_errors(KIND, policy):
+        found = np.asarray(policy.order(candidates))
     if found.shape != (count,) or found.dtype.kind not in "iu" or not _is_permutation(found):
         raise ConfigError(
             f"match policy {policy.name!r} did not return a permutation of its {count} candidates",

@@ -54,6 +54,7 @@ JOBS: tuple[Column, ...] = (
     Column("reason", "category", "", "why it did not run, or did not end well"),
     Column("backfilled", "bool", "", "started ahead of a job that was before it in the queue"),
     Column("shape", "category", "", "its request as an RFC 46 shape"),
+    Column("recorded_state", "category", "", "how it ended in the trace; NaN: the trace does not say"),
 )
 
 #: every value that `result` can have, in the order of the reports

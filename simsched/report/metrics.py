@@ -11,6 +11,7 @@ References
    schedulers", HPDC 1999.
 .. [Zhang00] Y. Zhang et al., "Improving parallel job scheduling by combining gang scheduling and
    backfilling techniques", IPDPS 2000.
+.. [Tang11] W. Tang et al., "Reducing fragmentation on torus-connected supercomputers", IPDPS 2011.
 .. [Tsafrir07] D. Tsafrir, Y. Etsion, D. Feitelson, "Backfilling using system-generated predictions
    rather than user runtime estimates", TPDS 18(6), 2007.
 .. [Mualem01] A. Mu'alem, D. Feitelson, "Utilization, predictability, workloads, and user runtime
@@ -31,10 +32,11 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from simsched.report.causes import by_cause
 from simsched.report.columns import HELD
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
 Floats = npt.NDArray[np.float64]
 
@@ -191,18 +193,38 @@ def types(timeline: pd.DataFrame) -> list[str]:
     return [str(c).removeprefix("used_") for c in timeline.columns if str(c).startswith("used_")]
 
 
+def worth(jobs: pd.DataFrame) -> pd.Series[str]:
+    """Return whether the work of each job is ``good``, ``bad`` or ``cut`` [Basney99].
+
+    Work is good if the job completed, in the run and, where the trace recorded a state, in the
+    trace.  It is cut if the run ended the job at its limit and the trace recorded that it
+    completed: the work was of use, and nothing is known of the rest.  All other work is bad.
+    """
+    unknown = pd.Series(np.nan, index=jobs.index)  # in tables of runs that did not keep the state
+    recorded = jobs.get("recorded_state", unknown).astype("object")
+    completed = recorded == "COMPLETED"
+    good = (jobs["result"] == "COMPLETED") & (completed | recorded.isna())
+    cut = (jobs["result"] == "TIMEOUT") & completed
+    return pd.Series(np.select([good, cut], ["good", "cut"], "bad"), index=jobs.index, name="worth")
+
+
 def goodput(jobs: pd.DataFrame, capacity: float, window: tuple[float, float] | None = None) -> float:
-    """Utilisation by the jobs that ended well (COMPLETED) only [Basney99]; the rest of it is `badput`."""
-    return utilisation(jobs[jobs["result"] == "COMPLETED"], capacity, window=window or span(jobs))
+    """Utilisation by the jobs whose work is good (see `worth`) [Basney99]."""
+    return utilisation(jobs[worth(jobs) == "good"], capacity, window=window or span(jobs))
 
 
 def badput(jobs: pd.DataFrame, capacity: float, window: tuple[float, float] | None = None) -> float:
-    """Utilisation by jobs that timed out, failed or were cancelled: work that is lost [Basney99].
+    """Utilisation by the jobs whose work is bad (see `worth`): lost work [Basney99].
 
-    The frame has a job's last attempt only; what requeued jobs did before is the rest of the
-    timeline's utilisation, and ``badput`` of a summary includes it.
+    The frame has the last attempt of each job only.  Earlier attempts of requeued jobs are the rest
+    of the timeline's utilisation, and ``badput`` of a summary includes them.
     """
-    return utilisation(jobs[jobs["result"] != "COMPLETED"], capacity, window=window or span(jobs))
+    return utilisation(jobs[worth(jobs) == "bad"], capacity, window=window or span(jobs))
+
+
+def cut_share(jobs: pd.DataFrame, capacity: float, window: tuple[float, float] | None = None) -> float:
+    """Utilisation by the jobs that the run ended at their limit and the trace completed (see `worth`)."""
+    return utilisation(jobs[worth(jobs) == "cut"], capacity, window=window or span(jobs))
 
 
 def area_weighted_response(jobs: pd.DataFrame) -> float:
@@ -230,19 +252,46 @@ def loss_of_capacity(
     kind: str = "core",
     window: tuple[float, float] | None = None,
 ) -> float:
-    """Share of capacity * time that idles while a queued job is no larger than what idles [Zhang00].
+    """Share of capacity * time that idles while a queued job is no larger than the idle units [Tang11].
 
-    It is what the scheduler could have used and did not: counts only, so a job that fits by
-    number and not by place is a loss as well.  `kind` is the type that is counted.
+    It is the capacity that the scheduler could have used and did not.  Only counts are compared, so a
+    job that fits by number and not by place is a loss as well.  `kind` is the type that is counted.
     """
+    return _idle_while(lambda smallest, idle: smallest <= idle, jobs, timeline, capacity, kind, window)
+
+
+def loss_of_capacity_any(
+    jobs: pd.DataFrame,
+    timeline: pd.DataFrame,
+    capacity: float,
+    kind: str = "core",
+    window: tuple[float, float] | None = None,
+) -> float:
+    """Share of capacity * time that idles while any job is queued, of whatever size [Zhang00].
+
+    It is never less than `loss_of_capacity`, which leaves out the times at which every queued job is
+    larger than the idle units.
+    """
+    return _idle_while(lambda smallest, _: np.isfinite(smallest), jobs, timeline, capacity, kind, window)
+
+
+def _idle_while(
+    lost: Callable[[Floats, Floats], Any],
+    jobs: pd.DataFrame,
+    timeline: pd.DataFrame,
+    capacity: float,
+    kind: str,
+    window: tuple[float, float] | None,
+) -> float:
+    """Return the share of capacity * time that idles while `lost`(smallest queued job, idle units)."""
     column = f"free_{kind}"
     if column not in timeline or not len(timeline):
         return float("nan")
     time = timeline["time"].to_numpy(dtype=np.float64)
     idle = timeline[column].to_numpy(dtype=np.float64)
-    lost = idle * (smallest_queued(jobs, time, kind) <= idle)
+    counted = idle * lost(smallest_queued(jobs, time, kind), idle)
     lengths = holding(timeline, window)
-    return _share(float((lost * lengths).sum()), capacity * float(lengths.sum()))
+    return _share(float((counted * lengths).sum()), capacity * float(lengths.sum()))
 
 
 def smallest_queued(jobs: pd.DataFrame, time: Floats, kind: str = "core") -> Floats:
@@ -336,13 +385,16 @@ def by(jobs: pd.DataFrame, key: str | pd.Series[Any]) -> pd.DataFrame:
 
 
 def reasons(jobs: pd.DataFrame) -> pd.DataFrame:
-    """Return result, reason, jobs and one example's id for each reason given, the commonest first."""
+    """Return result, reason, jobs and one example's id for each cause, the most frequent first."""
     text = jobs["reason"].astype("object")
     told = jobs.loc[text.notna() & (text != ""), ["result", "reason", "id"]].astype("object")
     if told.empty:
         return pd.DataFrame({"result": [], "reason": [], "jobs": [], "example": []})
-    grouped = told.groupby(["result", "reason"], sort=True)["id"]
-    table = grouped.agg(jobs="size", example="first").reset_index()
+    rows = []
+    for result, jobs_of in told.sort_values(["result", "reason"], kind="stable").groupby("result", sort=True):
+        for cause, places in by_cause(jobs_of["reason"].tolist()):
+            rows.append((result, cause, len(places), jobs_of["id"].iloc[min(places)]))
+    table = pd.DataFrame(rows, columns=["result", "reason", "jobs", "example"])
     return table.sort_values("jobs", ascending=False, kind="stable").reset_index(drop=True)
 
 

@@ -47,13 +47,20 @@ METRICS: tuple[Metric, ...] = (
     Metric("p95_bounded_slowdown", "ratio", "95th percentile of the bounded slowdown", -1),
     Metric("mean_per_processor_bounded_slowdown", "ratio", "mean bounded slowdown per processor", -1),
     Metric("area_weighted_response", "s", "turnaround weighted by core-seconds", -1),
-    Metric("goodput", "share", "share of capacity used by jobs that completed", +1),
+    Metric("goodput", "share", "share of capacity used by jobs that completed, in the trace as well", +1),
     Metric(
-        "badput", "share", "share of capacity used by what did not complete, repeated attempts included", -1
+        "badput",
+        "share",
+        "share of capacity used by jobs that did not complete, and by repeated attempts",
+        -1,
+    ),
+    Metric(
+        "cut_share", "share", "share of capacity used by jobs ended at their limit that the trace completed"
     ),
     Metric(
         "loss_of_capacity", "share", "share of capacity idle while a queued job was no larger than it", -1
     ),
+    Metric("loss_of_capacity_any", "share", "share of capacity idle while any job was queued", -1),
     Metric("fragmentation_core", "share", "share of free cores on partly used nodes", -1),
     Metric("fragmentation_gpu", "share", "share of free gpus on partly used nodes", -1),
     Metric("backfill_share", "share", "share of the jobs that ran which were backfilled"),
@@ -147,11 +154,13 @@ def _use(
     used = {f"utilisation_{t}": m.utilisation_over_time(timeline, t, totals[t], window) for t in kinds}
     down = {f"down_{t}": m.down_share(timeline, t, totals[t], window) for t in kinds}
     inside = timeline[m.holding(timeline, window) > 0]
-    good = m.goodput(jobs, capacity, window)
+    good, cut = m.goodput(jobs, capacity, window), m.cut_share(jobs, capacity, window)
     return {
         "goodput": good,
-        "badput": _rest(used.get(f"utilisation_{unit}", math.nan), good),
+        "badput": _rest(used.get(f"utilisation_{unit}", math.nan), good + cut),
+        "cut_share": cut,
         "loss_of_capacity": m.loss_of_capacity(jobs, timeline, capacity, unit, window),
+        "loss_of_capacity_any": m.loss_of_capacity_any(jobs, timeline, capacity, unit, window),
         "fragmentation_core": m.fragmentation(timeline, totals, "core", window),
         "fragmentation_gpu": m.fragmentation(timeline, totals, "gpu", window),
         "max_queue_length": float(inside["queued_jobs"].max()) if len(inside) else math.nan,

@@ -160,7 +160,7 @@ def _overview(run: Run, width: int) -> str:
         ("jobs", f"{human.number(s.get('jobs', math.nan))}: {told}"),
         ("makespan", f"{_of(s, 'makespan')}, {_of(s, 'throughput')}"),
         ("utilisation", " · ".join(used) or human.MISSING),
-        ("goodput", f"{_of(s, 'goodput')}, lost to failed, cut and repeated work {_of(s, 'badput')}"),
+        ("goodput", _goodput(s)),
         ("loss of capacity", f"{_of(s, 'loss_of_capacity')} idle while a queued job was no larger"),
         (
             "backfilled",
@@ -174,6 +174,14 @@ def _overview(run: Run, width: int) -> str:
     return "\n".join(
         _clip(f"{label:<17}{text}", width) for label, text in rows if not text.startswith(human.MISSING)
     )
+
+
+def _goodput(summary: Mapping[str, float]) -> str:
+    """Return the shares of good, bad and cut work; cut work only where there is some."""
+    told = f"{_of(summary, 'goodput')}, lost to failed, cut and repeated work {_of(summary, 'badput')}"
+    if summary.get("cut_share"):
+        told += f", ended at the limit though complete in the trace {_of(summary, 'cut_share')}"
+    return told
 
 
 def _of(summary: Mapping[str, float], name: str) -> str:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from simsched.match.allocate import Availability
+    from simsched.match.policy import MatchPolicy
     from simsched.match.request import Request
     from simsched.match.selection import Selection
     from simsched.schedule.book import Book
@@ -55,7 +56,7 @@ class Desk:
         book: Book,
         plan: Plan,
         waiting: Waiting,
-        match_policy: str = "first",
+        match_policy: str | MatchPolicy = "first",
         rng: np.random.Generator | None = None,
         calendar: Calendar | None = None,
     ) -> None:

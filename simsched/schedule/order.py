@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from copy import deepcopy
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from simsched.arguments import check
-from simsched.errors import ConfigError
+from simsched.arguments import wrong
 from simsched.formats.duration import parse_time
+from simsched.match.plugins import installed_names, load, named_in_errors, unknown
 from simsched.schedule.fairshare import FairShare
 from simsched.schedule.ranking import Order
 
@@ -22,8 +23,13 @@ if TYPE_CHECKING:
     Integers = npt.NDArray[np.int64]
 
 
-def job_order(name: str) -> JobOrder:
-    """Find a job order by its name; one that remembers is made anew.
+#: The entry-point group that other packages put their orders in.
+GROUP = "simsched.job_orders"
+KIND = "job order"
+
+
+def job_order(given: str | JobOrder) -> JobOrder:
+    """Find a job order by its name, or copy the one that is given; one that remembers is made anew.
 
     ``fairshare:3d`` is ``fairshare`` with another half-life than a week.
 
@@ -36,7 +42,9 @@ def job_order(name: str) -> JobOrder:
     >>> job_order("sjf").static
     True
     """
-    check("order", name, str, "the name of a job order")
+    if not isinstance(given, str):
+        return _own(given)
+    name = given
     if name in ORDERS:
         return ORDERS[name]
     kind, colon, half_life = name.partition(":")
@@ -44,10 +52,22 @@ def job_order(name: str) -> JobOrder:
         return FairShare(parse_time(half_life, where=f"order {name}")) if colon else FairShare()
     from importlib.metadata import entry_points
 
-    for entry in entry_points(group="simsched.job_orders", name=name):
-        order: JobOrder = entry.load()
-        return order
-    raise ConfigError(f"unknown job order {name!r}", expected=", ".join([*ORDERS, "fairshare[:HALF-LIFE]"]))
+    for entry in entry_points(group=GROUP, name=name):
+        found = load(KIND, name, entry)
+        if isinstance(found, type):  # one that remembers is given as its class
+            with named_in_errors(KIND, found, name):
+                found = found()
+        return _own(found, name)
+    raise unknown(KIND, name, [*ORDERS, "fairshare[:HALF-LIFE]", *installed_names(GROUP)])
+
+
+def _own(value: Any, name: str | None = None) -> JobOrder:
+    """Return an order for one queue, a copy if it may remember; ConfigError for what is not an order."""
+    if not callable(getattr(value, "ranked", None)) or not hasattr(value, "static"):
+        expected = "the name of a job order, or an object such as simsched.schedule.ranking.Order"
+        raise wrong("order" if name is None else f"the job order {name!r}", value, expected)
+    order: JobOrder = value if isinstance(value, Order) else deepcopy(value)
+    return order
 
 
 def _durations(book: Book, jobs: Integers) -> Floats:
@@ -95,8 +115,8 @@ def _wfp3(book: Book, jobs: Integers, now: float) -> Floats:
     return -((waits / _finite_durations(book, jobs)) ** 3) * book.sizes[jobs]
 
 
-def _unicep(book: Book, jobs: Integers, now: float) -> Floats:
-    """UNICEP (Tang et al. 2009): wait / (log2(size) times requested time), the greatest first.
+def _unicef(book: Book, jobs: Integers, now: float) -> Floats:
+    """UNICEF (Tang et al. 2009): wait / (log2(size) times requested time), the greatest first.
 
     log2 of a one-unit job is 0; it is taken of size + 1, so that one unit counts 1.
     """
@@ -111,7 +131,11 @@ def _edf(book: Book, jobs: Integers, _now: float) -> Floats:
 
 
 def _f1(book: Book, jobs: Integers, _now: float) -> Floats:
-    """F1 (Carastan-Santos & de Camargo 2017), the least first: log10(requested) size + 870 log10(submit)."""
+    """F1 (Carastan-Santos & de Camargo 2017), the least first: log10(requested) size + 870 log10(submit).
+
+    The submit time is that of the workload's clock, in seconds from its origin and at least 1: the
+    order depends on the origin.
+    """
     submits = np.maximum(book.submits[jobs], 1.0)
     return np.log10(_finite_durations(book, jobs)) * book.sizes[jobs] + 870.0 * np.log10(submits)
 
@@ -127,7 +151,7 @@ ORDERS: dict[str, Order] = {
         Order("smallest-area", _smallest_area),
         Order("largest-area", _largest_area),
         Order("wfp3", _wfp3, static=False),
-        Order("unicep", _unicep, static=False),
+        Order("unicef", _unicef, static=False),
         Order("f1", _f1),
         Order("edf", _edf),
     )

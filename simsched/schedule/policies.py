@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from simsched.arguments import check
+from simsched.arguments import wrong
 from simsched.errors import ConfigError
+from simsched.match.plugins import failed, installed_names, is_ours, load, name_of, named_in_errors, unknown
+from simsched.schedule.options import typed_options
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from contextlib import AbstractContextManager
 
     from simsched.schedule.desk import QueuePolicy
 
@@ -52,28 +55,81 @@ POLICIES: dict[str, Callable[..., QueuePolicy]] = {
 }
 
 
-def queue_policy(name: str, options: Mapping[str, Any] | None = None) -> QueuePolicy:
-    """Make the queue policy of that name.
+#: The entry-point group that other packages put their policies in.
+GROUP = "simsched.queue_policies"
+KIND = "queue policy"
+
+
+def queue_policy(given: str | QueuePolicy, options: Mapping[str, Any] | None = None) -> QueuePolicy:
+    """Make the queue policy of that name, or copy the one that is given.
+
+    Texts among the options are read as the annotations of the policy's maker say.
 
     Raises
     ------
     ConfigError
         If there is none of that name here or among the installed ``simsched.queue_policies``,
         or if it has no such option.
+    PluginError
+        If the policy of another package cannot be made.
 
     >>> type(queue_policy("easy", {"extra": False})).__name__
     'Easy'
     """
-    check("queue_policy", name, str, "the name of a queue policy")
-    maker = POLICIES.get(name) or _installed(name)
-    mine = dict(options or {})
+    mine = known_options(given, options or {})
     depth = mine.pop("queue_depth", None)
-    _known_options(name, maker, mine)
+    maker = _maker(given)
     try:
-        policy = maker(**mine)
+        with naming_policy(given):
+            policy = maker(**mine)
     except TypeError as error:
-        raise ConfigError(f"queue policy {name!r}: {error}") from error
+        raise ConfigError(f"queue policy {name_of(given)!r}: {error}") from error
+    if not callable(getattr(policy, "run_pass", None)):
+        raise failed(
+            KIND, maker, f"is a {type(policy).__name__} without a method run_pass(desk)", name_of(given)
+        )
     return policy if depth is None else _limited(policy, depth)
+
+
+def known_options(given: str | QueuePolicy, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options of a queue policy, texts read as the types they are; errors as `queue_policy`."""
+    maker = _maker(given)
+    depth = {name: value for name, value in options.items() if name == "queue_depth"}
+    mine = {name: value for name, value in options.items() if name != "queue_depth"}
+    _refuse_unknown(name_of(given), maker, mine)
+    strict = not is_ours(maker)  # ours say themselves what they take
+    return typed_options(maker, mine, strict=strict) | typed_options(_depth, depth, strict=False)
+
+
+def _depth(queue_depth: int) -> None:
+    """Stand for the option that every policy has."""
+
+
+def _maker(given: str | QueuePolicy) -> Callable[..., QueuePolicy]:
+    """Return what makes a policy: of an object that was given, a copy, so that no run changes it."""
+    if isinstance(given, str):
+        return POLICIES.get(given) or _installed(given)
+    if not callable(getattr(given, "run_pass", None)) or isinstance(given, type):
+        raise wrong("queue_policy", given, "the name of a queue policy, or an object with run_pass(desk)")
+    return _Copies(given)
+
+
+def naming_policy(given: str | QueuePolicy) -> AbstractContextManager[None]:
+    """Return a context in which an exception of somebody else's queue policy becomes a `PluginError`."""
+    return named_in_errors(KIND, _maker(given), name_of(given))
+
+
+class _Copies:
+    """Makes copies of a policy that was given as an object; it has no options."""
+
+    def __init__(self, inner: QueuePolicy) -> None:
+        self.inner = inner
+        self.name = name_of(inner)
+
+    def __call__(self) -> QueuePolicy:
+        from copy import deepcopy
+
+        return deepcopy(self.inner)
 
 
 def _limited(policy: QueuePolicy, depth: object) -> QueuePolicy:
@@ -85,7 +141,7 @@ def _limited(policy: QueuePolicy, depth: object) -> QueuePolicy:
     return Limited(policy, depth)
 
 
-def _known_options(name: str, maker: Callable[..., QueuePolicy], options: Mapping[str, Any]) -> None:
+def _refuse_unknown(name: str, maker: Callable[..., QueuePolicy], options: Mapping[str, Any]) -> None:
     from inspect import Parameter, signature
 
     parameters = signature(maker).parameters
@@ -100,10 +156,12 @@ def _known_options(name: str, maker: Callable[..., QueuePolicy], options: Mappin
 def _installed(name: str) -> Callable[..., QueuePolicy]:
     from importlib.metadata import entry_points
 
-    for entry in entry_points(group="simsched.queue_policies", name=name):
-        maker: Callable[..., QueuePolicy] = entry.load()
+    for entry in entry_points(group=GROUP, name=name):
+        maker: Callable[..., QueuePolicy] = load(KIND, name, entry)
+        if not callable(maker):
+            raise failed(KIND, maker, "cannot be called to make a policy", name)
         return maker
-    raise ConfigError(f"unknown queue policy {name!r}", expected=", ".join(sorted(POLICIES)))
+    raise unknown(KIND, name, [*sorted(POLICIES), *installed_names(GROUP)])
 
 
 def _among(option: str, value: object, accepted: tuple[str, ...]) -> None:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from simsched.match.plugins import failed, is_ours, named_in_errors
+from simsched.schedule.ranking import Order
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -17,6 +20,32 @@ if TYPE_CHECKING:
     from simsched.schedule.ranking import JobOrder
 
     Integers = npt.NDArray[np.int64]
+
+
+def _ranked(order: JobOrder, book: Book, jobs: Integers, now: float) -> Integers:
+    """Return the jobs in order; what an order of another package returns is checked.
+
+    Raises
+    ------
+    PluginError
+        If such an order fails, or does not return each job once.
+    """
+    if is_ours(order):
+        return order.ranked(book, jobs, now)
+    with named_in_errors("job order", order):
+        found = np.asarray(_called(order, book, jobs, now))
+    if found.shape != jobs.shape or found.dtype.kind not in "iu" or not np.array_equal(np.sort(found), jobs):
+        raise failed("job order", order, f"did not return each of its {len(jobs)} jobs once")
+    return found
+
+
+def _called(order: JobOrder, book: Book, jobs: Integers, now: float) -> Any:
+    """Rank the jobs; of an `Order` the keys are checked, since NumPy's message would not name it."""
+    if isinstance(order, Order):
+        keys = np.asarray(order.keys(book, jobs, now))
+        if keys.shape != jobs.shape or keys.dtype.kind not in "biuf":
+            raise failed("job order", order, f"did not return one number for each of its {len(jobs)} jobs")
+    return order.ranked(book, jobs, now)
 
 
 class Waiting:
@@ -34,7 +63,7 @@ class Waiting:
         self._book = book
         self.order = order
         everyone = np.arange(len(book), dtype=np.int64)
-        at = order.ranked(book, everyone, 0.0) if order.static else everyone
+        at = _ranked(order, book, everyone, 0.0) if order.static else everyone
         self._plain = bool((at == everyone).all())  # rank and job number are the same
         self.ranks = array("q")
         """The ranks that wait, sorted; false when nobody does.  To be read, not written."""
@@ -111,7 +140,7 @@ class Waiting:
         """Rank the waiting jobs again, as an order that looks at the clock must. O(n log n)."""
         if self.order.static or not self.ranks:
             return
-        jobs = self.order.ranked(self._book, np.sort(self.jobs()), now)
+        jobs = _ranked(self.order, self._book, np.sort(self.jobs()), now)
         fresh = {int(self._at[rank]) for rank in self.fresh}
         at = self._at.copy()
         # The waiting jobs take the ranks that the waiting jobs had, in the new order.

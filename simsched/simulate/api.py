@@ -12,7 +12,10 @@ from typing import TYPE_CHECKING, Any
 from simsched.errors import ConfigError
 from simsched.formats.collector import collector_paused
 from simsched.formats.duration import MAX_SECONDS
-from simsched.match.policy import find_policy
+from simsched.match.plugins import name_of
+from simsched.match.policy import MatchPolicy, find_policy
+from simsched.schedule.policies import known_options, naming_policy
+from simsched.schedule.policies import queue_policy as make_policy
 from simsched.simulate.conditions import Conditions
 from simsched.simulate.config import RunConfig
 from simsched.simulate.disruption import Disruption, QueueHours, closures_of, refuse_endless_failures
@@ -34,6 +37,7 @@ if TYPE_CHECKING:
 
     from simsched.graph.cluster import Cluster
     from simsched.graph.index import Index
+    from simsched.schedule.desk import QueuePolicy
     from simsched.simulate.prepare import Prepared
     from simsched.workload.job import Workload
 
@@ -43,8 +47,8 @@ RUN_FORMAT = 1
 def simulate(
     cluster: Cluster,
     workload: Workload,
-    queue_policy: str = "easy",
-    match_policy: str = "first",
+    queue_policy: str | QueuePolicy = "easy",
+    match_policy: str | MatchPolicy = "first",
     seed: int = 0,
     *,
     allocations: bool = True,
@@ -63,7 +67,7 @@ def simulate(
 
     Parameters
     ----------
-    queue_policy, match_policy : names; `options` are further fields of `RunConfig`.
+    queue_policy, match_policy : names, or policies as objects; `options` are further fields of `RunConfig`.
     seed : of every random choice; the same seed gives the same result, to the byte.
     allocations : whether to note who got what (R documents); without them a run is faster.
     eventlog : whether to note every job's events (RFC 18 and 21).
@@ -94,7 +98,8 @@ def simulate(
         files = [_input("cluster", cluster, inputs), _input("workload", workload, inputs)]
         if snapshots or resume is not None:
             _enter(engine, workload, identity_of(cluster, workload, config, files), snapshots, resume, until)
-        complete = engine.run(until)
+        with naming_policy(config.queue_policy):
+            complete = engine.run(until)
         times = {"complete": complete, "until": until, "from": measure_from}
         said = {**_identity(), **times, **_said(config, files, cluster, workload)}
         return _result(engine, prepared, workload, said, began)
@@ -119,6 +124,7 @@ def _said(
     return {
         "seed": config.seed,
         "config": config.to_dict(),
+        "whole_nodes": find_policy(config.match_policy).whole_nodes,
         "inputs": list(files),
         "cluster": {"name": cluster.name, "targets": len(cluster.index), "totals": totals_of(cluster)},
         "workload": {"name": workload.name, "skipped": dict(workload.skipped_counts)},
@@ -262,7 +268,7 @@ def identity_of(
 def _log(
     workload: Workload, prepared: Prepared, index: Index, config: RunConfig, sink: BinaryIO | None
 ) -> AllocationLog:
-    policies = {"policy": config.match_policy, "queue_policy": config.queue_policy}
+    policies = {"policy": name_of(config.match_policy), "queue_policy": name_of(config.queue_policy)}
     names = [job.queue or "default" for job in workload.jobs]
     scheduler = {name: {"queue": name, **policies} for name in set(names)}
     ids = [job.id for job in workload.jobs]
@@ -283,7 +289,6 @@ def make_config(**options: Any) -> RunConfig:
     from dataclasses import fields
 
     from simsched.schedule.order import job_order
-    from simsched.schedule.policies import queue_policy
     from simsched.simulate.config_file import read_option
 
     known = [field.name for field in fields(RunConfig)]
@@ -293,7 +298,8 @@ def make_config(**options: Any) -> RunConfig:
             raise ConfigError(f"unknown option {name!r}", expected=", ".join(known))
     config = RunConfig(**{name: read_option(name, value) for name, value in options.items()})
     find_policy(config.match_policy)
-    queue_policy(config.queue_policy, config.queue_options)
+    config = replace(config, queue_options=known_options(config.queue_policy, config.queue_options))
+    make_policy(config.queue_policy, config.queue_options)
     job_order(config.order)
     return config
 

@@ -13,21 +13,34 @@ A6  R's targets satisfy the job's constraint
 A7  every job of the workload is in the table once, and what the table says of it is what R says
 A8  a job starts no sooner than it may (submission, begin-time, jobs that it waits for, hold), on
     nothing that is out, and runs as long as it should and no longer
+A9  run.json, the timeline, the nodes and the eventlog say the same as the machine, R and the table
+A10 every file, and every input that is still there, has the digest that was recorded
+
+`audit_documents`, `audit_table`, `audit_life`, `audit_machine` and `audit_events` hold the rules by
+subject; what is held, by which job and where, is followed here.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from simsched.errors import RunError, SimschedError
 from simsched.formats.hostlist import Hostlist
+from simsched.simulate.audit_documents import (
+    scheduler_of,
+    wrong_envelope,
+    wrong_properties,
+    wrong_slots,
+)
+from simsched.simulate.audit_events import wrong_events
+from simsched.simulate.audit_files import check_digests, read_table
+from simsched.simulate.audit_laws import Law, without
 from simsched.simulate.audit_life import (
     INTERRUPTED,
-    SLACK,
     Span,
     Told,
     miscounted,
@@ -38,61 +51,24 @@ from simsched.simulate.audit_life import (
     was_interrupted,
     wrong_end,
 )
+from simsched.simulate.audit_machine import Timeline, wrong_nodes, wrong_totals
+from simsched.simulate.audit_report import AuditReport
+from simsched.simulate.audit_table import wrong_backfills, wrong_row, wrong_zeros
+from simsched.simulate.audit_values import SLACK, differs
 from simsched.simulate.inventory import Inventory, ids_of, mask_of
 from simsched.simulate.regions import touches
-from simsched.simulate.satisfied import SLOT, shortfall
+from simsched.simulate.satisfied import shortfall
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
-    from simsched.formats.jobspec import Jobspec
-    from simsched.formats.vertex import ResourceVertex
     from simsched.graph.cluster import Cluster
     from simsched.workload.job import Job, Workload
 
-#: Faults of one law that a report names one by one.
-NAMED = 20
+#: Columns without which a table of jobs cannot be audited.
+REQUIRED = frozenset(("id", "start", "end", "result", "reason", "nodes", "cores", "gpus"))
 #: Results of jobs that never held anything.
 NEVER_RAN = ("INFEASIBLE", "DROPPED", "PENDING")
-
-
-@dataclass(frozen=True, slots=True)
-class Fault:
-    """One law broken, where, and how."""
-
-    law: str
-    job: str
-    text: str
-
-    def __str__(self) -> str:
-        return f"{self.law} job {self.job}: {self.text}"
-
-
-@dataclass(slots=True)
-class AuditReport:
-    """What an audit found; true when nothing is wrong."""
-
-    jobs: int = 0
-    allocations: int = 0
-    releases: int = 0
-    counts: Counter[str] = field(default_factory=Counter)
-    faults: list[Fault] = field(default_factory=list)
-
-    def __bool__(self) -> bool:
-        return not self.counts
-
-    def add(self, law: str, job: object, text: str) -> None:
-        """Note a fault; only the first few of each law are kept in full."""
-        self.counts[law] += 1
-        if self.counts[law] <= NAMED:
-            self.faults.append(Fault(law, str(job), text))
-
-    def __str__(self) -> str:
-        looked = f"{self.jobs} jobs, {self.allocations} allocations, {self.releases} releases"
-        if self:
-            return f"audit: clean ({looked})"
-        head = f"audit: {sum(self.counts.values())} faults ({looked})"
-        return "\n".join([head, *map(str, self.faults)])
 
 
 def audit_run(directory: str | Path, cluster: Cluster, workload: Workload) -> AuditReport:
@@ -101,25 +77,30 @@ def audit_run(directory: str | Path, cluster: Cluster, workload: Workload) -> Au
     Raises
     ------
     RunError
-        If the directory lacks ``jobs.parquet`` or ``allocations.jsonl``.
+        If the directory lacks ``jobs.parquet`` or ``allocations.jsonl``, or a file cannot be read.
     """
     path = Path(directory)
     for name in ("jobs.parquet", "allocations.jsonl"):
         if not (path / name).is_file():
             raise RunError(f"there is no {name} to audit", where=str(path))
     table = read_jobs(path / "jobs.parquet")
+    auditor = _Auditor(Inventory.of(cluster), workload.jobs, told(path))
     with (path / "allocations.jsonl").open("rb") as lines:
-        return audit(Inventory.of(cluster), workload.jobs, lines, table, told=told(path))
+        for number, line in enumerate(lines, start=1):
+            auditor.take(number, line)
+    auditor.finish(table)
+    auditor.look_around(path)
+    check_digests(auditor.report, path)
+    return auditor.report
 
 
 def read_jobs(path: Path) -> list[dict[str, Any]]:
-    """Read the table of jobs as one mapping a row."""
-    import duckdb
-
-    with duckdb.connect(":memory:") as connection:
-        found = connection.execute("SELECT * FROM read_parquet(?)", [str(path)])
-        names = [column[0] for column in found.description or ()]
-        return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
+    """Read the table of jobs as one mapping per row; RunError for what is not one."""
+    table = read_table(path)
+    lacking = sorted(REQUIRED - table[0].keys()) if table else []
+    if lacking:
+        raise RunError(f"has no column {', '.join(lacking)}", where=str(path))
+    return table
 
 
 def audit(
@@ -151,54 +132,6 @@ class _Held:
     kept: dict[int, dict[str, int]]
 
 
-class _Law:
-    """What one jobspec says that the audit needs, worked out once."""
-
-    __slots__ = ("allowed", "alone", "closed", "shared", "spec", "vague")
-
-    def __init__(self, spec: Jobspec, inventory: Inventory) -> None:
-        self.spec = spec
-        self.allowed = inventory.matching(spec.constraint) if spec.constraint is not None else None
-        self.alone = any(_is_alone(vertex, inventory.type, in_slot=False) for vertex in spec.resources)
-        exclusive = {
-            kind
-            for vertex in spec.resources
-            for kind in _exclusive_types(vertex, in_slot=False, inside=False)
-        }
-        self.closed = exclusive & inventory.regions.keys()
-        """Types of racks, sockets and the like that are held exclusively, with all that is in them."""
-        self.vague = bool(self.closed) and not _is_chain(spec.resources)
-        """Whether R does not say what lies in those and what beside them."""
-        self.shared = inventory.unit_types - exclusive if not (self.alone or self.closed) else frozenset()
-
-
-def _is_alone(vertex: ResourceVertex, target: str, *, in_slot: bool) -> bool:
-    """Whether the request holds targets exclusively."""
-    exclusive = in_slot if vertex.exclusive is None else vertex.exclusive
-    if vertex.type == target and exclusive:
-        return True
-    inner = in_slot or vertex.type == SLOT
-    return any(_is_alone(child, target, in_slot=inner) for child in vertex.with_)
-
-
-def _is_chain(resources: Sequence[ResourceVertex]) -> bool:
-    """Whether a request is one thing in another, down to what R names, with nothing beside."""
-    while len(resources) == 1:
-        resources = resources[0].with_
-    return not any(vertex.with_ for vertex in resources)
-
-
-def _exclusive_types(vertex: ResourceVertex, *, in_slot: bool, inside: bool) -> Iterator[str]:
-    """Yield the types of which the request takes units away from others."""
-    exclusive = inside or (in_slot if vertex.exclusive is None else vertex.exclusive)
-    if exclusive:
-        yield vertex.type
-    inner = in_slot or vertex.type == SLOT
-    deep = inside or (bool(exclusive) and vertex.type != SLOT)
-    for child in vertex.with_:
-        yield from _exclusive_types(child, in_slot=inner, inside=deep)
-
-
 class _Auditor:
     """One audit in progress."""
 
@@ -211,13 +144,19 @@ class _Auditor:
         self.spans: dict[str, Span] = {}
         self.sizes: dict[str, list[tuple[int, int, int]]] = {}
         """What a job holds as R says, or (under policies that give whole targets) of whole targets."""
-        self._laws: dict[int, _Law] = {}
+        self._laws: dict[int, Law] = {}
         self._busy: dict[tuple[int, str], int] = {}
         self._shared: dict[tuple[int, str], dict[str, int]] = {}
         self._on: dict[int, set[str]] = {}
         self._alone: dict[int, str] = {}
         self._time = float("-inf")
         self._rows: Mapping[str, Mapping[str, Any]] = {}
+        self._timeline = Timeline()
+        self._firsts: dict[str, float] = {}
+        """The first start of each job; `spans` has the last."""
+        self._stated: dict[str, tuple[Any, int]] = {}
+        """The queue and the slots that the last R of each job states."""
+        self._shapes: dict[int, str | None] = {}
 
     # -- the lines ----------------------------------------------------------------------------
 
@@ -242,8 +181,12 @@ class _Auditor:
         elif event not in ("alloc", "release"):
             self.report.add("A1", name, f"line {number}: unknown event {event!r}")
         else:
+            for fault in wrong_envelope(self.told, document):
+                self.report.add("A1", name, f"line {number}: {fault}")
             try:
                 self._event(event, name, job, time, lite)
+                if event == "alloc":
+                    self._stated[name] = scheduler_of(document).get("queue"), lite["nslots"]
             except (SimschedError, KeyError, TypeError, AttributeError, ValueError) as error:
                 self.report.add("A1", name, f"line {number}: its R cannot be read: {error}")
 
@@ -274,6 +217,8 @@ class _Auditor:
         hosts = list(Hostlist.parse(execution["nodelist"]))
         if hosts != [targets[rank].host for rank in sorted(units)]:
             self.report.add("A2", name, f"nodelist {execution['nodelist']} is not the hosts of its ranks")
+        for fault in wrong_properties(self.inventory, execution, units):
+            self.report.add("A2", name, fault)
         return units
 
     def _alloc(self, name: str, job: Job, time: float, execution: Mapping[str, Any]) -> None:
@@ -284,6 +229,9 @@ class _Auditor:
         kept = self._kept(law, units)
         self._claim(name, law, kept)
         self._judge(name, law, units)
+        fault = wrong_slots(law.spec.resources, execution, len(units))
+        if fault is not None:
+            self.report.add("A5", name, fault)
         self._expiration(name, job, time, execution)
         self.held[name] = _Held(time, execution, units, kept)
         self.sizes[name] = [
@@ -292,10 +240,12 @@ class _Auditor:
             self._holds(law, kept, whole=law.alone),
         ]
         self.spans[name] = Span(time)
+        self._firsts.setdefault(name, time)
+        self._timeline.add(time, 1, self.sizes[name])
         for fault in out_of_reach(self.told, job, time, set(units)):
             self.report.add("A8", name, fault)
 
-    def _kept(self, law: _Law, units: dict[int, dict[str, int]]) -> dict[int, dict[str, int]]:
+    def _kept(self, law: Law, units: dict[int, dict[str, int]]) -> dict[int, dict[str, int]]:
         """Return what R names, with all that lies in the racks, sockets … that are held exclusively."""
         if not law.closed or law.vague:
             return units
@@ -309,7 +259,7 @@ class _Auditor:
         return kept
 
     def _holds(
-        self, law: _Law, units: Mapping[int, Mapping[str, int]], *, whole: bool
+        self, law: Law, units: Mapping[int, Mapping[str, int]], *, whole: bool
     ) -> tuple[int, int, int]:
         """Return how many targets, cores and gpus are kept from others: of `whole` targets all."""
         totals: Counter[str] = Counter()
@@ -319,13 +269,13 @@ class _Auditor:
                     totals[type_] += mask.bit_count()
         return len(units), totals["core"], totals["gpu"]
 
-    def _law(self, job: Job) -> _Law:
+    def _law(self, job: Job) -> Law:
         law = self._laws.get(id(job.jobspec))
         if law is None:
-            law = self._laws[id(job.jobspec)] = _Law(job.jobspec, self.inventory)
+            law = self._laws[id(job.jobspec)] = Law(job.jobspec, self.inventory)
         return law
 
-    def _claim(self, name: str, law: _Law, units: dict[int, dict[str, int]]) -> None:
+    def _claim(self, name: str, law: Law, units: dict[int, dict[str, int]]) -> None:
         """Take units and targets (A3)."""
         for rank, masks in units.items():
             here = self._on.setdefault(rank, set())
@@ -354,7 +304,7 @@ class _Auditor:
         else:
             self._busy[place] = self._busy.get(place, 0) | mask
 
-    def _judge(self, name: str, law: _Law, units: dict[int, dict[str, int]]) -> None:
+    def _judge(self, name: str, law: Law, units: dict[int, dict[str, int]]) -> None:
         """Request and constraint (A5, A6)."""
         if law.allowed is not None and not law.allowed.issuperset(units):
             wrong = sorted(set(units) - law.allowed)[:5]
@@ -366,9 +316,9 @@ class _Auditor:
     def _expiration(self, name: str, job: Job, time: float, execution: Mapping[str, Any]) -> None:
         limit = float("inf") if job.duration is None else job.duration
         expected = 0 if limit == float("inf") else time + max(limit, SLACK)  # RFC 20: later than the start
-        if abs(execution.get("starttime", 0) - time) > SLACK:
+        if differs(execution.get("starttime", 0), time):
             self.report.add("A8", name, f"starttime {execution.get('starttime')} is not {time}")
-        if abs(execution.get("expiration", 0) - expected) > SLACK:
+        if differs(execution.get("expiration", 0), expected):
             self.report.add("A8", name, f"expiration {execution.get('expiration')} is not {expected}")
 
     def _release(self, name: str, time: float, execution: Mapping[str, Any]) -> None:
@@ -390,7 +340,7 @@ class _Auditor:
             self._give_back(name, law, rank, masks if rest else held.kept.pop(rank))
             if not rest:
                 self._leave(name, rank)
-        held.units = {} if same else _without(held.units, shard)
+        held.units = {} if same else without(held.units, shard)
         first = self.spans[name].first
         self.spans[name] = Span(held.start, time if isnan(first) else first, time)
         if not held.units:
@@ -398,13 +348,14 @@ class _Auditor:
                 self._give_back(name, law, rank, masks)
                 self._leave(name, rank)
             del self.held[name]
+            self._timeline.add(time, -1, self.sizes[name])
 
     def _leave(self, name: str, rank: int) -> None:
         self._on[rank].discard(name)
         if self._alone.get(rank) == name:
             del self._alone[rank]
 
-    def _give_back(self, name: str, law: _Law, rank: int, masks: Mapping[str, int]) -> None:
+    def _give_back(self, name: str, law: Law, rank: int, masks: Mapping[str, int]) -> None:
         for type_, mask in masks.items():
             if type_ in law.shared:
                 sharers = self._shared[rank, type_]
@@ -436,6 +387,23 @@ class _Auditor:
                 self.report.add("A4", name, "never gave back everything")
         for row in table:
             self._row(str(row["id"]), row)
+        for name, fault in wrong_backfills(self.told, list(self.jobs.values()), self._rows, self._firsts):
+            self.report.add("A7", name, fault)
+
+    def look_around(self, path: Path) -> None:
+        """Check the other files of the run directory (A9)."""
+        faults = list(wrong_totals(self.told, self.inventory))
+        if (path / "nodes.parquet").is_file():
+            faults += wrong_nodes(self.inventory, read_table(path / "nodes.parquet"))
+        if (path / "timeline.parquet").is_file():
+            vague = any(law.vague or law.shared for law in self._laws.values())
+            faults += self._timeline.wrong(self.told, read_table(path / "timeline.parquet"), vague=vague)
+        for fault in faults:
+            self.report.add("A9", "(all)", fault)
+        if (path / "eventlog.jsonl").is_file():
+            with (path / "eventlog.jsonl").open("rb") as lines:
+                for name, fault in wrong_events(lines, self._rows, cut=self.told.cut is not None):
+                    self.report.add("A9", name, fault)
 
     def _cleans_up(self, name: str) -> bool:
         """Whether a job had ended when the run was cut short, and may have held its targets still."""
@@ -446,6 +414,9 @@ class _Auditor:
     def _row(self, name: str, row: Mapping[str, Any]) -> None:
         job = self.jobs.get(name)
         span = self.spans.get(name)
+        if job is not None and row["result"] != "DROPPED":
+            for fault in wrong_row(self.told, job, row, self._shapes):
+                self.report.add("A7", name, fault)
         never = row["result"] in NEVER_RAN or (row["start"] is None and row["result"] in INTERRUPTED)
         if never:
             again = job is not None and span is not None and was_interrupted(self.told, job, span)
@@ -454,6 +425,8 @@ class _Auditor:
                 self.report.add("A7", name, f"is {row['result']} and has an allocation")
             if not row["reason"] and row["result"] != "PENDING":
                 self.report.add("A7", name, f"is {row['result']} without a reason")
+            for fault in wrong_zeros(row):
+                self.report.add("A7", name, fault)
             return
         if job is None or span is None or row["start"] is None:
             self.report.add("A7", name, f"is {row['result']} and was never allocated anything")
@@ -463,6 +436,16 @@ class _Auditor:
         vague = self._law(job).vague
         if row["result"] != "RUNNING" and not vague and said not in self.sizes[name]:
             self.report.add("A7", name, f"table says nodes, cores, gpus {said}, R says {self.sizes[name][0]}")
+        self._same_as_stated(name, row)
+
+    def _same_as_stated(self, name: str, row: Mapping[str, Any]) -> None:
+        """Compare the queue and the slots of the table with those that R states."""
+        queue, slots = self._stated.get(name, (None, None))
+        stated = queue is not None or self.told.match_policy is not None
+        if stated and "queue" in row and (row["queue"] or "default") != queue:
+            self.report.add("A7", name, f"table says queue {row['queue']!r}, R says {queue!r}")
+        if slots is not None and row.get("slots", slots) not in (slots, 0):
+            self.report.add("A7", name, f"table says {row['slots']} slots, R says {slots}")
 
     def _times(self, name: str, job: Job, row: Mapping[str, Any], span: Span) -> None:
         done = row["result"] == "RUNNING" or (name in self.held and self._cleans_up(name))
@@ -473,20 +456,3 @@ class _Auditor:
             self.report.add("A7", name, text)
         for fault in (*too_soon(job, row, self._rows), *wrong_end(self.told, job, row)):
             self.report.add("A8", name, fault)
-
-
-def _without(
-    units: Mapping[int, Mapping[str, int]], shard: Mapping[int, Mapping[str, int]]
-) -> dict[int, dict[str, int]]:
-    """Return what is left of a holding once a shard is given back."""
-    left: dict[int, dict[str, int]] = {}
-    for rank, masks in units.items():
-        gone = shard.get(rank)
-        if gone is None:
-            left[rank] = dict(masks)
-            continue
-        rest = {type_: mask & ~gone.get(type_, 0) for type_, mask in masks.items()}
-        rest = {type_: mask for type_, mask in rest.items() if mask}
-        if rest:
-            left[rank] = rest
-    return left

@@ -11,7 +11,9 @@ from dataclasses import dataclass, field
 from math import isnan
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from simsched.errors import RunError, SimschedError
 from simsched.formats.idset import Idset
+from simsched.simulate.audit_values import differs, known, later
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -21,9 +23,7 @@ if TYPE_CHECKING:
 
 INF = float("inf")
 NAN = float("nan")
-SLACK = 1e-6
-"""Seconds by which sums of floating-point times may differ."""
-#: Match policies that give whole targets.
+#: Match policies of our own that give whole targets: for runs whose ``run.json`` does not say.
 WHOLE = ("firstnodex", "lonodex", "hinodex")
 #: Results of jobs that ran as long as they had to.
 DONE = ("COMPLETED", "TIMEOUT")
@@ -57,6 +57,12 @@ class Told:
     each_event : whether a pass followed each event of an instant, not all of them.
     out : the outages that were planned.
     counts : how many jobs ended how, as ``run.json`` has it.
+    match_policy, queue_policy, order : names; None: nobody knows.
+    queues : names of the queues; None: nobody knows.
+    totals, targets : units of each type and execution targets of the cluster; None: nobody knows.
+    complete : whether the run came to its end.
+    disrupted : whether outages or failures were possible.
+    seeds : the seed as it is stated twice, by itself and in the configuration.
     """
 
     epilog: float = 0
@@ -66,23 +72,72 @@ class Told:
     each_event: bool = False
     out: tuple[Out, ...] = ()
     counts: Mapping[str, int] = field(default_factory=dict)
+    match_policy: str | None = None
+    queue_policy: str | None = None
+    order: str | None = None
+    queues: frozenset[str] = frozenset()
+    totals: Mapping[str, int] | None = None
+    targets: int | None = None
+    complete: bool = True
+    disrupted: bool = True
+    seeds: tuple[Any, Any] = (None, None)
+
+
+def read_meta(path: Path) -> dict[str, Any]:
+    """Return the content of ``run.json`` of a run directory.
+
+    Raises
+    ------
+    RunError
+        If it is missing or is not a JSON object.
+    """
+    file = path / "run.json"
+    try:
+        meta = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise RunError(f"cannot be read: {error}", where=str(file), expected="a JSON object") from None
+    if not isinstance(meta, dict):
+        raise RunError("is not a JSON object", where=str(file))
+    return meta
 
 
 def told(path: Path) -> Told:
-    """Return what ``run.json`` of a run directory says."""
-    if not (path / "run.json").is_file():
-        return Told()
-    meta = json.loads((path / "run.json").read_text(encoding="utf-8"))
+    """Return what ``run.json`` of a run directory says.
+
+    Raises
+    ------
+    RunError
+        If it is missing, or not the record of a run.
+    """
+    meta = read_meta(path)
+    try:
+        return _told(meta)
+    except (AttributeError, LookupError, TypeError, ValueError, SimschedError) as error:
+        raise RunError(f"is not the record of a run: {error}", where=str(path / "run.json")) from None
+
+
+def _told(meta: Mapping[str, Any]) -> Told:
     config = meta.get("config", {})
     cut = None if meta.get("until") is None else float(meta["until"])
+    match_policy = str(config.get("match_policy", "first"))
+    cluster = meta.get("cluster", {})
     return Told(
         epilog=float(config.get("epilog", (0, 0))[1]),
-        whole_targets=str(config.get("match_policy", "first")) in WHOLE,
+        whole_targets=bool(meta.get("whole_nodes", match_policy in WHOLE)),
         cut=cut if meta.get("complete", True) else -INF,
         overrun=config.get("overrun"),
         each_event=config.get("passes") == "event",
         out=tuple(_out(outage) for outage in config.get("outages", ())),
-        counts=meta.get("counts", {}),
+        counts=dict(meta.get("counts", {})),
+        match_policy=config.get("match_policy"),
+        queue_policy=config.get("queue_policy"),
+        order=config.get("order"),
+        queues=frozenset(config.get("queues") or ()),
+        totals=None if "totals" not in cluster else dict(cluster["totals"]),
+        targets=cluster.get("targets"),
+        complete=meta.get("complete", True) is True,
+        disrupted=bool(config.get("outages") or config.get("failures")),
+        seeds=(meta.get("seed"), config.get("seed")),
     )
 
 
@@ -113,7 +168,7 @@ def out_of_reach(said: Told, job: Job, time: float, ranks: set[int]) -> Iterator
     for out in said.out:
         until = time + limit if out.kind == "maintenance" else time
         begun = out.start == time and not said.each_event  # with a pass an event, one may come before it
-        inside = time < out.end and (until > out.start + SLACK or begun)
+        inside = time < out.end and (later(until, out.start) or begun)
         if inside and not out.ranks.isdisjoint(ranks):
             yield f"is given rank {min(out.ranks & ranks)} in spite of its {out}"
 
@@ -129,7 +184,8 @@ def survived(said: Told, start: float, time: float, ranks: set[int]) -> Iterator
 
 def was_interrupted(said: Told, job: Job, span: Span) -> bool:
     """Whether a job's last attempt ended before its time, as those do that are queued again."""
-    return not isnan(span.last) and span.last - span.start < runs_for(job, said.overrun)
+    seconds = runs_for(job, said.overrun)
+    return not isnan(span.last) and (span.last - span.start < seconds or not seconds)
 
 
 def wrong_end(said: Told, job: Job, row: Mapping[str, Any]) -> Iterator[str]:
@@ -144,14 +200,14 @@ def wrong_end(said: Told, job: Job, row: Mapping[str, Any]) -> Iterator[str]:
     if end is None:
         yield f"is {result} and has no end"
         return
-    ran, slack = end - start, SLACK * max(1.0, abs(end))
+    ran = end - start
     if result in DONE:
         limit = _expected(said, job, result)
-        if limit is not None and abs(ran - limit) > slack:
+        if limit is not None and differs(start + limit, end):
             yield f"{result} after {ran} s instead of {limit} s"
         if said.overrun is not None and (result == "TIMEOUT") != _times_out(said, job):
             yield f"is {result}: asked for {job.duration} s, needs {job.runtime} s"
-    elif result in INTERRUPTED and ran > runs_for(job, said.overrun) + slack:
+    elif result in INTERRUPTED and later(end, start + runs_for(job, said.overrun)):
         yield f"{result} after {ran} s, though it would have ended after {runs_for(job, said.overrun)} s"
 
 
@@ -170,19 +226,20 @@ def _times_out(said: Told, job: Job) -> bool:
 def too_soon(job: Job, row: Mapping[str, Any], rows: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
     """Yield what a job did not wait for: its submission, a time, another job."""
     start, eligible = row["start"], row.get("eligible")
-    if start < job.submit - SLACK:
+    if later(job.submit, start):
         yield f"starts at {start}, submitted at {job.submit}"
-    if eligible is not None and not isnan(eligible) and not job.submit - SLACK <= eligible <= start + SLACK:
+    eligible = known(eligible)
+    if eligible is not None and (later(job.submit, eligible) or later(eligible, start)):
         yield f"starts at {start}, eligible at {eligible}, submitted at {job.submit}"
     if job.hold or job.urgency == 0:
         yield f"starts at {start} and is held"
     for dependency in job.dependencies:
-        if dependency.scheme == "begin-time" and start < float(dependency.value) - SLACK:
+        if dependency.scheme == "begin-time" and later(float(dependency.value), start):
             yield f"starts at {start}, before {dependency}"
         other = rows.get(dependency.value)
         if dependency.scheme in ("afterany", "afterok", "afternotok") and other is not None:
             end, fine = other["end"], other["result"] == "COMPLETED"
-            if other["result"] in ("PENDING", "RUNNING") or (end is not None and start < end - SLACK):
+            if other["result"] in ("PENDING", "RUNNING") or (end is not None and later(end, start)):
                 yield f"starts at {start}, before {dependency} is met"
             elif dependency.scheme != "afterany" and fine != (dependency.scheme == "afterok"):
                 yield f"starts at {start}, and {dependency} was never met"
@@ -192,6 +249,10 @@ def miscounted(said: Told, table: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """Yield the numbers of ``run.json`` that are not those of the table."""
     found = Counter(str(row["result"]).lower() for row in table)
     found["jobs"] = len(table)
+    found["run"] = sum(known(row["start"]) is not None for row in table)
+    found["unfinished"] = found["pending"] + found["running"]
+    if said.seeds[0] != said.seeds[1]:
+        yield f"run.json has the seed {said.seeds[0]}, and {said.seeds[1]} in its configuration"
     for name, number in said.counts.items():
-        if name not in ("run", "unfinished") and number != found[name]:
+        if number != found[name]:
             yield f"run.json counts {number} {name}, the table has {found[name]}"

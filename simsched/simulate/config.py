@@ -8,13 +8,19 @@ from typing import TYPE_CHECKING, Any
 
 from simsched.errors import ConfigError
 from simsched.formats.duration import MAX_SECONDS
+from simsched.match.plugins import name_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from simsched.match.policy import MatchPolicy
+    from simsched.schedule.desk import QueuePolicy
+    from simsched.schedule.ranking import JobOrder
     from simsched.simulate.outages import Failures, Outage
     from simsched.simulate.queues import Queues
 
+BY_NAME = ("queue_policy", "match_policy", "order")
+"""Fields that may hold an object of a program's own; ``run.json`` has its name."""
 CHOICES = {
     "overrun": ("timeout", "allow"),
     "passes": ("instant", "event"),
@@ -31,9 +37,9 @@ class RunConfig:
 
     Attributes
     ----------
-    queue_policy, queue_options : the policy's name and its own options.
-    order : the job order.
-    match_policy : which of several possible matches is taken.
+    queue_policy, queue_options : the policy, by name or as an object, and its own options.
+    order : the job order, by name or as an object.
+    match_policy : which of several possible matches is taken, by name or as an object.
     seed : of every random choice.
     overrun : ``timeout`` ends a job at its requested duration; ``allow`` lets it run on.
     passes : ``instant``: one scheduling pass after all events of an instant; ``event``: one
@@ -53,9 +59,9 @@ class RunConfig:
         one and no default, or a ``reject``.
     """
 
-    queue_policy: str = "easy"
-    match_policy: str = "first"
-    order: str = "fifo"
+    queue_policy: str | QueuePolicy = "easy"
+    match_policy: str | MatchPolicy = "first"
+    order: str | JobOrder = "fifo"
     seed: int = 0
     overrun: str = "timeout"
     passes: str | None = None
@@ -96,6 +102,7 @@ class RunConfig:
         """Return the configuration as plain data, for ``run.json``."""
         plain = {f.name: getattr(self, f.name) for f in fields(self)}
         plain["queue_options"] = dict(self.queue_options)
+        plain.update((name, name_of(plain[name])) for name in BY_NAME)
         plain["queues"] = self.queues and [str(name) for name in self.queues.queues]
         plain["failures"] = self.failures and asdict(self.failures)
         plain["outages"] = [{**_plain(outage), "ranks": str(outage.ranks)} for outage in self.outages]

@@ -55,7 +55,6 @@ PLAIN = {
     "no-limit": "no_limit",
     "policy-options": "queue_options",
 }
-WORDS = {"yes": True, "true": True, "no": False, "false": False}
 OTHERS = ("epilog", "failures", "outages", "queues", "policy")
 
 
@@ -148,7 +147,7 @@ def read_option(name: str, value: Any) -> Any:
 
 
 def policy_options(value: Any) -> dict[str, Any]:
-    """Return the options of a queue policy: names are spelt with ``-`` or ``_``, yes and no are words, too.
+    """Return the options of a queue policy: names are spelt with ``-`` or ``_``; the policy reads texts.
 
     Raises
     ------
@@ -157,10 +156,7 @@ def policy_options(value: Any) -> dict[str, Any]:
     """
     if not isinstance(value, Mapping) or not all(isinstance(name, str) for name in value):
         raise ConfigError(f"{value!r} are no options of a queue policy", expected="name → value")
-    return {
-        name.replace("-", "_"): WORDS.get(said, said) if isinstance(said, str) else said
-        for name, said in value.items()
-    }
+    return {name.replace("-", "_"): said for name, said in value.items()}
 
 
 def _given_outages(value: Any) -> tuple[Outage, ...]:

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from simsched.graph.resource_graph import CONTAINMENT
+from simsched.match.plugins import name_of
+from simsched.simulate.config import BY_NAME
 from simsched.workload.job import Job
 
 if TYPE_CHECKING:
@@ -62,7 +64,9 @@ def jobs_digest(jobs: Sequence[Job]) -> str:
 
 
 def config_digest(config: RunConfig) -> str:
-    """Return the SHA-256 of a configuration, queues included."""
+    """Return the SHA-256 of a configuration, queues included; of policies given as objects their names."""
     from dataclasses import fields
 
-    return sha256("\n".join(repr(getattr(config, f.name)) for f in fields(config)).encode()).hexdigest()
+    values = {f.name: getattr(config, f.name) for f in fields(config)}
+    values.update((name, name_of(values[name])) for name in BY_NAME)
+    return sha256("\n".join(map(repr, values.values())).encode()).hexdigest()

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from simsched.errors import ConfigError
+from simsched.schedule.policies import naming_policy
 from simsched.schedule.profile import profile_of
 from simsched.simulate.api import engine_of, identity_of, make_config, refuse_time
 from simsched.simulate.snapshot import read_snapshot, restore_run
@@ -84,7 +85,8 @@ def forecast_at(
         refuse_time(at, head.time, None, "a forecast")
     if at is None:
         raise ConfigError("no time was given", expected="a time, or a snapshot")
-    engine.run(until=at)
+    with naming_policy(config.queue_policy):
+        engine.run(until=at)
     return at, forecast_queue(engine, played, at)
 
 

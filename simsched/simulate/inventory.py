@@ -40,6 +40,7 @@ class Target:
 class Inventory:
     """All execution targets by rank; `type` is what they are called (mostly ``node``).
 
+    `written` are the properties that R names, as the cluster spells them.
     `regions` are the parts of the machine and of targets by type: racks, switches, sockets;
     `above` says which of these types contain targets.
     """
@@ -49,6 +50,7 @@ class Inventory:
     unit_types: frozenset[str]
     regions: Mapping[str, tuple[Region, ...]]
     above: frozenset[str]
+    written: frozenset[str] = frozenset()
 
     @classmethod
     def of(cls, cluster: Cluster) -> Inventory:
@@ -58,16 +60,19 @@ class Inventory:
         keys = execution_targets(graph, below)
         targets: dict[int, Target] = {}
         ranks: dict[str, int] = {}
+        given: set[str] = set()
         for number, key in enumerate(keys):
             pool = pool_of(graph, key)
             rank = ranks[key] = number if pool.rank is None else pool.rank
+            given.update(pool.properties)
             leaves = leaves_of(graph, below, key)
             units, usable = together(leaves), together(leaf for leaf in leaves if leaf.up)
             targets[rank] = Target(pool.name, frozenset(_spelled(pool)), units, usable)
         kinds = {type_ for target in targets.values() for type_ in target.units}
         kind = pool_of(graph, keys[0]).type if keys else pool_of(graph, containment_root(graph)).type
         regions, above = regions_of(graph, below, ranks, {r: t.usable for r, t in targets.items()})
-        return cls(targets, kind, frozenset(kinds), regions, above)
+        written = frozenset(name for name in given if not name.startswith("+"))
+        return cls(targets, kind, frozenset(kinds), regions, above, written)
 
     def matching(self, constraint: Constraint) -> frozenset[int]:
         """Return the ranks that satisfy an RFC 31 constraint."""

@@ -13,6 +13,7 @@ import numpy as np
 from simsched.errors import ConfigError, WorkloadError
 from simsched.match.policy import find_policy
 from simsched.match.selection import changed
+from simsched.schedule.policies import naming_policy
 from simsched.simulate.api import engine_of, make_config, refuse_time
 from simsched.simulate.clock import EARLY_END, END
 from simsched.simulate.forecast import forecast_of, forecast_queue
@@ -92,7 +93,8 @@ def live_at(
     refuse_time(at, picture.time, None, "a forecast")
     stage = _Stage(cluster, picture, config)
     stage.enter(at)
-    stage.engine.run(until=at)
+    with naming_policy(config.queue_policy):
+        stage.engine.run(until=at)
     return at, list(stage.forecasts(at))
 
 

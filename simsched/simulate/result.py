@@ -98,6 +98,7 @@ def job_columns(workload: Workload, prepared: Prepared, recorder: Recorder) -> d
         "reason": _texts(reasons),
         "backfilled": np.array(recorder.backfilled + bytes(more), dtype=np.bool_),
         "shape": _texts(shapes + [None] * more),
+        "recorded_state": _texts([job.status for job in jobs] + [None] * more),
     }
 
 

@@ -63,7 +63,7 @@ def test_quiet_says_nothing_but_what_was_left_out(inputs, capsys):
     assert run(inputs, "--quiet") == 0
     out, err = capsys.readouterr()
     assert out == ""
-    assert err.count("\n") == 1
+    assert [line.partition(":")[0] for line in err.splitlines()] == ["left out", "left out"]
 
 
 def test_options_reach_the_run(inputs):
@@ -315,3 +315,60 @@ def test_a_run_without_jobs_says_so(inputs, capsys):
     (inputs / "empty.swf").write_text("; an empty trace\n")
     assert run(inputs, "--quiet", workload="empty.swf") == 0
     assert capsys.readouterr().err == "note: the workload has no job\n"
+
+
+# --- jobs that a run leaves out --------------------------------------------------------------------------
+
+TOO_LARGE = """\
+1 0 -1 10 4 -1 -1 4 20 -1 1 1 1 1 1 1 -1 -1
+2 1 -1 5 9 -1 -1 9 10 -1 1 2 1 1 1 1 -1 -1
+3 2 -1 5 99 -1 -1 99 5 -1 1 1 1 1 1 1 -1 -1
+"""
+
+
+def test_jobs_that_can_never_run_are_one_line_even_of_a_quiet_run(inputs, capsys):
+    (inputs / "large.swf").write_text(TOO_LARGE)
+    assert run(inputs, "--quiet", workload="large.swf") == 0
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("left out: 2 of 3 jobs can never run: slot: 9-99 needed, 8 to be had")
+    assert line.endswith("(2)")
+    assert run(inputs, "--quiet", "--strict", workload="large.swf") == 1
+    assert (inputs / "out" / "run.json").is_file()
+
+
+def test_a_run_in_which_no_job_runs_says_so_and_fails_under_strict(inputs, capsys):
+    (inputs / "large.swf").write_text(TOO_LARGE.partition("\n")[2])
+    (inputs / "none.swf").write_text("; Note: no job\n")
+    for workload in ("large.swf", "none.swf"):
+        assert run(inputs, "--quiet", workload=workload) == 0
+        last = capsys.readouterr().err.splitlines()[-1]
+        assert last == ("note: no job ran" if workload == "large.swf" else "note: the workload has no job")
+        assert run(inputs, "--quiet", "--strict", workload=workload) == 1
+
+
+def test_a_run_without_such_jobs_is_silent_and_strict_passes(inputs, capsys):
+    (inputs / "good.swf").write_text("".join(TOO_LARGE.splitlines(keepends=True)[:1]))
+    assert run(inputs, "--quiet", "--strict", workload="good.swf") == 0
+    assert capsys.readouterr().err == ""
+
+
+# --- the audit of a run that was made earlier ------------------------------------------------------------
+
+
+def test_a_run_is_audited_again_with_its_inputs(inputs, capsys):
+    assert run(inputs, "--quiet", "-t", "first(3)") == 0
+    folder = str(inputs / "out")
+    assert main(["report", folder, "--audit"]) == 0
+    assert f"{folder}: audit: clean (3 jobs, 3 allocations, 3 releases)" in capsys.readouterr().out
+    (inputs / "jobs.swf").rename(inputs / "moved.swf")
+    assert main(["report", folder, "--audit"]) == 0
+    assert "jobs.swf is not there and was not compared" in capsys.readouterr().out
+    (inputs / "jobs.swf").write_text(SWF.replace("1 0 -1 10", "1 0 -1 11"))
+    assert main(["report", folder, "--audit"]) == 1
+    assert "has changed since the run was made" in capsys.readouterr().out
+    (inputs / "moved.swf").replace(inputs / "jobs.swf")
+    (inputs / "out" / "timeline.parquet").unlink()
+    assert main(["report", folder, "--audit"]) == 1
+    assert "timeline.parquet is missing" in capsys.readouterr().out
+    assert main(["report", str(inputs), "--audit"]) == 2
+    assert "it has no run.json" in capsys.readouterr().err

@@ -84,6 +84,45 @@ def test_loss_of_capacity_counts_only_what_a_queued_job_could_have_used(make_job
     assert m.loss_of_capacity(jobs, timeline, 16) == pytest.approx(80 * 10 / (16 * 150))
 
 
+def test_zhangs_loss_of_capacity_counts_whatever_waits(make_jobs, make_timeline):
+    # 10 of 16 cores idle from 20 to 100 while a job of 11 waits: only Zhang et al. call that a loss
+    jobs = make_jobs(
+        [
+            {"submit": 0, "start": 0, "end": 100, "cores": 6},
+            {"submit": 20, "start": 100, "end": 150, "cores": 11},
+        ]
+    )
+    timeline = make_timeline(jobs, {"core": 16})
+    assert m.loss_of_capacity_any(jobs, timeline, 16) == pytest.approx(80 * 10 / (16 * 150))
+    assert m.loss_of_capacity(jobs, timeline, 16) == 0
+
+
+def test_work_is_good_if_the_trace_says_so_as_well(make_jobs):
+    # core-seconds: 100 complete, 20 failed in the trace, 40 ended at the limit and complete in the trace,
+    # 10 ended at the limit with nothing recorded, 30 complete with nothing recorded; 200 in all
+    jobs = make_jobs(
+        [
+            {"submit": 0, "start": 0, "end": 100, "cores": 1, "recorded_state": "COMPLETED"},
+            {"submit": 0, "start": 0, "end": 20, "cores": 1, "recorded_state": "FAILED"},
+            {
+                "submit": 0,
+                "start": 0,
+                "end": 40,
+                "cores": 1,
+                "result": "TIMEOUT",
+                "recorded_state": "COMPLETED",
+            },
+            {"submit": 0, "start": 0, "end": 10, "cores": 1, "result": "TIMEOUT", "recorded_state": None},
+            {"submit": 0, "start": 0, "end": 30, "cores": 1, "recorded_state": None},
+        ]
+    )
+    assert m.worth(jobs).tolist() == ["good", "bad", "cut", "bad", "good"]
+    capacity = 2  # 2 cores · 100 s
+    assert m.goodput(jobs, capacity) == pytest.approx(130 / 200)
+    assert m.badput(jobs, capacity) == pytest.approx(30 / 200)
+    assert m.cut_share(jobs, capacity) == pytest.approx(40 / 200)
+
+
 def test_nothing_is_lost_while_only_wider_jobs_wait(make_jobs, make_timeline):
     jobs = make_jobs(
         [

@@ -79,11 +79,11 @@ def test_new_jobs_are_those_since_the_last_pass():
     assert waiting.new_jobs() == [3]
 
 
-def test_unicep_and_wfp3_let_age_win():
+def test_unicef_and_wfp3_let_age_win():
     """At 55 the old long job has waited 55 of 100 s, the new short one 5 of 10; later it overtakes."""
     columns = book([0, 50], [100, 10], [4, 4])
     both = np.array([0, 1])
-    for name in ("wfp3", "unicep"):
+    for name in ("wfp3", "unicef"):
         order = job_order(name)
         assert order.ranked(columns, both, 55.0).tolist() == [0, 1]
         assert order.ranked(columns, both, 1000.0).tolist() == [1, 0]

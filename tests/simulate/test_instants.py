@@ -115,7 +115,7 @@ def test_what_a_pass_brings_about_at_the_last_instant_belongs_to_it():
     assert spans(found)["B"] == (3, 3)
 
 
-@pytest.mark.parametrize("order", ["wfp3", "unicep"])
+@pytest.mark.parametrize("order", ["wfp3", "unicef"])
 def test_ending_a_run_at_a_time_makes_no_pass_of_its_own(order):
     """Orders that change with time might start somebody at 6, where nothing happens in the whole run."""
     jobs = [

@@ -14,10 +14,12 @@ from simsched.errors import ConfigError, RunError
 from simsched.simulate.api import simulate
 from simsched.simulate.directory import RunDirectory
 from simsched.workload.job import Skip, Workload
+from simsched.workload.load import load_workload
 
 JOBS_COLUMNS = [
     *("id", "name", "user", "bank", "queue", "urgency", "submit", "eligible", "start", "end", "duration"),
     *("runtime", "nodes", "cores", "gpus", "slots", "procs", "result", "reason", "backfilled", "shape"),
+    "recorded_state",
 ]
 QUEUE = (
     job(1, 0, "slot=3/core", 6, user="ann", queue="batch"),
@@ -46,7 +48,7 @@ def test_the_tables_have_the_columns_of_the_contract(tmp_path):
     first, second, third, never = jobs.fetchall()
     assert first == (
         *("1", None, "ann", None, "batch", 16, 0.0, 0.0, 0.0, 6.0, 6.0, 6.0),
-        *(3, 3, 0, 3, None, "COMPLETED", None, False, "slot=3/core"),
+        *(3, 3, 0, 3, None, "COMPLETED", None, False, "slot=3/core", None),
     )
     assert second[JOBS_COLUMNS.index("procs")] == 4
     assert third[JOBS_COLUMNS.index("duration")] == float("inf")
@@ -109,6 +111,18 @@ def test_dropped_records_stand_in_the_table_of_jobs(tmp_path):
     assert result.jobs["reason"].tolist()[-1] == "never started"
     assert result.meta["counts"]["dropped"] == 1
     assert table(result.save(tmp_path / "run") / "jobs.parquet").fetchall()[-1][6] == 77.0
+
+
+def test_the_state_that_a_trace_recorded_is_in_the_table_of_jobs(tmp_path):
+    text = "\n".join(
+        f"{n} {n} 0 9 1 -1 -1 1 20 -1 {status} 1 1 1 1 -1 -1 -1"
+        for n, status in ((1, 1), (2, 0), (3, 5), (4, -1))
+    )
+    trace = tmp_path / "trace.swf"
+    trace.write_text(text + "\n")
+    path = simulate(machine(4), load_workload(trace)).save(tmp_path / "run")
+    rows = duckdb.sql(f"SELECT id, recorded_state FROM '{path}/jobs.parquet' ORDER BY id").fetchall()
+    assert rows == [("1", "COMPLETED"), ("2", "FAILED"), ("3", "CANCELED"), ("4", None)]
 
 
 def test_an_empty_run_can_be_written(tmp_path):

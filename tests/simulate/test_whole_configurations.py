@@ -22,7 +22,7 @@ from simsched.simulate.audit import audit_run
 from simsched.simulate.lifecycle import State, replay
 from simsched.workload.job import Job
 
-ORDERS = ("priority", "sjf", "ljf", "smallest-area", "largest-area", "wfp3", "unicep", "f1", "fairshare")
+ORDERS = ("priority", "sjf", "ljf", "smallest-area", "largest-area", "wfp3", "unicef", "f1", "fairshare")
 MATCHES = (
     "first",
     "first",

@@ -1,14 +1,20 @@
-"""Two match policies: one as a `MatchPolicy`, one as a bare function.
+"""Two match policies, one as a `MatchPolicy` and one as a bare function; a queue policy; a job order.
 
-A policy is given the candidates of one choice in graph order and returns their positions in
+A match policy is given the candidates of one choice in graph order and returns their positions in
 the order in which they are to be taken.  It says what is preferred, never what fits.
 """
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from simsched.match.policy import Candidates, MatchPolicy, ascending
+from simsched.schedule.ranking import Order
+
+if TYPE_CHECKING:
+    from simsched.schedule.desk import Desk
 
 
 def even_first(candidates: Candidates) -> np.ndarray:
@@ -25,3 +31,27 @@ def coolest_first(candidates: Candidates) -> np.ndarray:
     """Nodes with the fewest running jobs first."""
     jobs = candidates.avail.use
     return ascending(jobs[candidates.ordinals] if candidates.kind == "node" else candidates.fits * 0)
+
+
+class Patient:
+    """A queue policy: any job that fits may start, until the first job has waited too long.
+
+    `patience` is in times of that job's requested duration; its annotation makes ``--option patience=0.5``
+    a number.
+    """
+
+    def __init__(self, patience: float = 1.0) -> None:
+        self.patience = patience
+
+    def run_pass(self, desk: Desk) -> None:
+        """Start what may start now."""
+        for job in desk.waiting.listed():
+            selection = desk.fit(job)
+            if selection is not None:
+                desk.start(job, selection)
+            elif desk.now - desk.book.submits[job] > self.patience * desk.book.durations[job]:
+                return  # from here on nobody passes
+
+
+#: A job order: the key of each job, the smallest first.
+NARROW_FIRST = Order("narrow-first", lambda book, jobs, _now: book.sizes[jobs])

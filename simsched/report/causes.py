@@ -1,0 +1,56 @@
+"""Reasons put together by cause: texts that differ only in their numbers are one cause."""
+
+from __future__ import annotations
+
+import re
+from itertools import chain
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+_NUMBER = re.compile(r"(?<![\w.])\d{1,18}(?!\w)(?!\.\w)", re.ASCII)
+#: Results of jobs that never ran because of what they ask for; rejected jobs are FAILED.
+NEVER = ("INFEASIBLE", "DROPPED")
+REJECTED = "rejected: "
+#: Causes that one line names.
+MOST = 3
+
+
+def by_cause(reasons: Sequence[str]) -> list[tuple[str, list[int]]]:
+    """Return (cause, places of its reasons), the most frequent first; numbers that differ are a range.
+
+    >>> by_cause(["5 needed, 4 there", "7 needed, 4 there", "no gpu"])
+    [('5-7 needed, 4 there', [0, 1]), ('no gpu', [2])]
+    """
+    groups: dict[str, dict[str, list[int]]] = {}
+    for at, reason in enumerate(reasons):
+        groups.setdefault(_NUMBER.sub("#", reason), {}).setdefault(reason, []).append(at)
+    found = [(_span(list(texts)), sorted(chain(*texts.values()))) for texts in groups.values()]
+    return sorted(found, key=lambda item: -len(item[1]))
+
+
+def _span(texts: Sequence[str]) -> str:
+    """Return texts that differ only in their numbers as one, each number from the least to the greatest."""
+    columns = list(zip(*([int(n) for n in _NUMBER.findall(text)] for text in texts), strict=True))
+    spans = iter([str(min(c)) if min(c) == max(c) else f"{min(c)}-{max(c)}" for c in columns])
+    return _NUMBER.sub(lambda _: next(spans), texts[0])
+
+
+def left_out(rows: Iterable[tuple[str, str | None]], counts: Mapping[str, int], skipped: int) -> str | None:
+    """Return one line about the jobs that a run left out because of what they ask for; None without any.
+
+    `rows` are (result, reason) of each job, without the `skipped` records of which the reader has told.
+    """
+    reasons = [
+        reason
+        for result, reason in rows
+        if reason and (result in NEVER or (result == "FAILED" and reason.startswith(REJECTED)))
+    ]
+    total = counts["jobs"] - skipped
+    if not reasons:
+        return None
+    causes = by_cause(reasons)
+    named = "; ".join(f"{cause} ({len(places):,})" for cause, places in causes[:MOST])
+    more = f"; {len(causes) - MOST} more causes" if len(causes) > MOST else ""
+    return f"left out: {len(reasons):,} of {total:,} jobs can never run: {named}{more}"

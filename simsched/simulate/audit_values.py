@@ -1,0 +1,34 @@
+"""How the audit compares values: times up to rounding, and tables whose empty cells are NaN or None."""
+
+from __future__ import annotations
+
+from math import isinf, isnan, ulp
+from typing import Any
+
+SLACK = 1e-6
+"""Seconds by which times may differ, however small they are."""
+
+
+def differs(one: float, other: float) -> bool:
+    """Whether two times differ by more than the rounding of a few additions.
+
+    >>> differs(8e23 + 1, 8e23), differs(5.0, 5.0000001), differs(5.0, 6.0)
+    (False, False, True)
+    """
+    return one != other and not abs(one - other) <= _slack(one, other)
+
+
+def later(one: float, other: float) -> bool:
+    """Whether a time is later than another by more than the rounding of a few additions."""
+    return one > other and differs(one, other)
+
+
+def _slack(one: float, other: float) -> float:
+    """Return the seconds by which sums of floating-point times of this size may differ."""
+    largest = max(abs(one), abs(other))
+    return SLACK if isinf(largest) else max(SLACK, 4 * ulp(largest))
+
+
+def known(value: Any) -> Any:
+    """Return a value of a table; None where there is none."""
+    return None if isinstance(value, float) and isnan(value) else value
