@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from simsched.files import write_file
+from simsched.report.summary import summarise
 from simsched.report.tables import load_run
 
 if TYPE_CHECKING:
