@@ -348,7 +348,11 @@ def _changed(path: Path) -> float:
 
 
 def remove_leftover(path: Path, layout: Layout) -> None:
-    """Remove a folder that a killed process left, unless it has come to hold what is not ours."""
+    """Remove what a killed process left, unless it is a folder that has come to hold what is not ours."""
+    if not path.is_dir():
+        with suppress(OSError):
+            path.unlink()
+        return
     strangers = layout.strangers(path)
     if strangers is None or not any(strangers):  # None: it had no record yet
         shutil.rmtree(path, ignore_errors=True)

@@ -38,8 +38,8 @@ class RunDirectory:
     Parameters
     ----------
     directory : the final name.
-    durable : whether the run is on disk before it has its name.  The runs of a study are synced
-        all at once when the study is finished.
+    of_study : whether it is one of the runs of a study.  These are synced to disk all at once when
+        the study is finished, and one that is damaged may be replaced: its name is its task's.
 
     Raises
     ------
@@ -48,9 +48,9 @@ class RunDirectory:
         can be written there; in the end, if the disk is full.
     """
 
-    def __init__(self, directory: str | Path, *, durable: bool = True) -> None:
+    def __init__(self, directory: str | Path, *, of_study: bool = False) -> None:
         self.path = Path(directory)
-        self._staged = StagedFolder(directory, RUN, durable=durable)
+        self._staged = StagedFolder(directory, RUN_OF_STUDY if of_study else RUN, durable=not of_study)
         self._sink: BinaryIO | None = None
 
     def __enter__(self) -> Self:
@@ -110,9 +110,10 @@ class RunDirectory:
 def strangers(folder: Path) -> Iterator[str] | None:
     """Yield the names of what is in a directory and not part of the run; None if it is not a run's."""
     meta = _record(folder)
-    if meta is None:
-        return None
-    listed = meta.get("files")
+    return None if meta is None else _strangers(folder, meta.get("files"))
+
+
+def _strangers(folder: Path, listed: Any = None) -> Iterator[str]:
     own = _OWN.union(listed) if isinstance(listed, dict) else _OWN
     return (
         path.name
@@ -137,6 +138,9 @@ def _is_whole(folder: Path) -> bool:
 
 RUN = Layout("run", strangers, _is_whole)
 """The layout of a run directory, by which earlier runs are told from anything else."""
+
+RUN_OF_STUDY = Layout("run", lambda folder: strangers(folder) or _strangers(folder), _is_whole)
+"""The same of a run in a study, whose ``run.json`` may be damaged or missing."""
 
 
 def _tables(result: Result) -> dict[str, Mapping[str, Any]]:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from simsched.errors import RunError
 from simsched.folders import StagedFolder
-from simsched.simulate.directory import RUN
+from simsched.simulate.directory import RUN_OF_STUDY
 from simsched.study.task import Row, version
 from simsched.study.work import Reply, work
 
@@ -178,7 +178,7 @@ def _line(error: BaseException) -> str:
 
 def unpack(files: Any, target: Path) -> None:
     """Write the files of a run directory, which has its name when it is whole."""
-    with StagedFolder(target, RUN, durable=False) as staged:
+    with StagedFolder(target, RUN_OF_STUDY, durable=False) as staged:
         for name, data in files.items():
             (staged.work / Path(name).name).write_bytes(data)
         staged.finish()

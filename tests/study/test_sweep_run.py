@@ -397,7 +397,7 @@ def test_a_finished_study_is_replaced_by_a_finished_study_only(reference, tmp_pa
     """Until the new one is whole the earlier one stays; what was done meanwhile is resumed."""
     folder, beside = tmp_path / "s", tmp_path / "s.partial"
     shutil.copytree(reference[0], folder)
-    again = small(axes={"queue-policy": ["fcfs"]})
+    again = small(axes={"queue-policy": ["fcfs", "easy"]})
     performed = execute.run_tasks
 
     def stop_after_one(*args, **kwargs):
@@ -413,8 +413,9 @@ def test_a_finished_study_is_replaced_by_a_finished_study_only(reference, tmp_pa
         sweep(again, folder, workers=0, report=False)
     states = []
     result = sweep(again, folder, workers=0, report=False, resume=True, progress=states.append)
-    assert (states[0].there, result.path, len(result.runs)) == (1, folder, 2)
-    assert len(list((folder / "runs").iterdir())) == 2
+    assert 1 <= states[0].there < 4
+    assert (result.path, len(result.runs)) == (folder, 4)
+    assert len(list((folder / "runs").iterdir())) == 4
     assert not beside.exists()
     assert [path.name for path in tmp_path.iterdir()] == ["s"]
 
