@@ -6,12 +6,22 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: help demo test test-all lint format bench studies docs install install-test clean
+# What `make test-lowest` and `make test-newest` run on: the newest Python that starts, pyenv's included.
+LOWEST = 3.11
+NEWEST = $(firstword $(foreach v,3.15 3.14 3.13 3.12 3.11,\
+    $(shell python$(v) -c 'import sys; print(sys.executable)' 2>/dev/null) $(wildcard $(HOME)/.pyenv/versions/$(v)*/bin/python)))
+UV := $(BIN)/uv
+export UV_PYTHON_DOWNLOADS := never
+
+.PHONY: help demo test test-all test-lowest test-newest lint format bench studies docs install install-test clean
 
 help:
 	@echo "make demo      a real study in under a minute"
 	@echo "make test      ruff, mypy and every quick test"
 	@echo "make test-all  the same with the slow tests"
+	@echo "make test-lowest, make test-newest"
+	@echo "               the quick tests with the lowest versions that pyproject.toml allows, on Python 3.11,"
+	@echo "               and with the newest that there are, on the newest Python at hand"
 	@echo "make bench     the benchmark table of the README"
 	@echo "make studies   every study under analysis/studies again, pages and figures"
 	@echo "make docs      the manual, into docs/_build"
@@ -26,6 +36,19 @@ test: lint
 
 test-all: lint
 	$(BIN)/pytest
+
+# Environments of their own, resolved by uv: pip cannot choose the lowest versions.
+test-lowest: $(UV)
+	$(UV) venv --quiet --clear --python $(LOWEST) $(VENV)-lowest
+	$(UV) pip install --quiet --python $(VENV)-lowest --resolution lowest-direct --editable ".[test]"
+	$(UV) pip list --quiet --python $(VENV)-lowest
+	$(VENV)-lowest/bin/pytest -m "not slow" $(PYTEST)
+
+test-newest: $(UV)
+	$(UV) venv --quiet --clear --python $(NEWEST) $(VENV)-newest
+	$(UV) pip install --quiet --python $(VENV)-newest --upgrade --editable ".[test]"
+	$(UV) pip list --quiet --python $(VENV)-newest
+	$(VENV)-newest/bin/pytest -m "not slow" $(PYTEST)
 
 lint: install-test
 	$(BIN)/ruff check .
@@ -50,10 +73,12 @@ install-test: $(VENV)/test.stamp
 
 # One stamp an extra: the demo does not wait for the test tools.
 $(VENV)/run.stamp: pyproject.toml | $(BIN)/python
+	@echo "make: installing simsched and its libraries into $(VENV); this takes about a minute, once" >&2
 	$(PIP) install --editable ".[plot]"
 	@touch $@
 
 $(VENV)/test.stamp: pyproject.toml | $(BIN)/python
+	@echo "make: installing simsched, its libraries and the test tools into $(VENV); this takes a minute or two, once" >&2
 	$(PIP) install --editable ".[test]"
 	@touch $@ $(VENV)/run.stamp
 
@@ -61,10 +86,13 @@ $(VENV)/docs.stamp: pyproject.toml | $(BIN)/python
 	$(PIP) install --editable ".[docs]"
 	@touch $@
 
+$(UV): | $(BIN)/python
+	$(PIP) install uv
+
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	    { echo "simsched needs Python 3.11 or later: make PYTHON=/path/to/python3.11" >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 
 clean:
-	rm -rf $(VENV) demo-results docs/_build build dist .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-lowest $(VENV)-newest demo-results docs/_build build dist .mypy_cache .ruff_cache .hypothesis

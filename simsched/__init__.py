@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from simsched.formats.rset import ResourceSet as ResourceSet
     from simsched.graph.cluster import Cluster as Cluster
     from simsched.graph.cluster import load_cluster as load_cluster
+    from simsched.graph.pool import Pool as Pool
     from simsched.match.matcher import Matcher as Matcher
     from simsched.match.matcher import feasible as feasible
     from simsched.match.outcome import Busy as Busy
@@ -74,6 +75,7 @@ _HOME = {
     "ResourceSet": "simsched.formats.rset",
     "Cluster": "simsched.graph.cluster",
     "load_cluster": "simsched.graph.cluster",
+    "Pool": "simsched.graph.pool",
     "Matcher": "simsched.match.matcher",
     "feasible": "simsched.match.matcher",
     "Busy": "simsched.match.outcome",

@@ -14,7 +14,7 @@ from simsched.report.tables import Run, load_run
 if TYPE_CHECKING:
     import pandas as pd
 
-    from simsched.graph.cluster import Cluster
+    from simsched.graph.cluster import ClusterLike
     from simsched.match.policy import MatchPolicy
     from simsched.schedule.desk import QueuePolicy
     from simsched.simulate.result import Result
@@ -44,18 +44,17 @@ class SimulatedRun(Run):
         Raises
         ------
         RunError
-            if `directory` exists and is no run directory.
+            if `directory` holds anything but an earlier run of ours, which is replaced, or cannot be written.
         """
         from simsched.report.summary_file import summary_text
 
         check_path("directory", directory)
-        tables = Run.from_columns(self.result.jobs, self.result.timeline, self.result.meta)
-        self.path = self.result.save(directory, files={"summary.json": summary_text(tables.summary)})
+        self.path = self.result.save(directory, files={"summary.json": summary_text(self)})
         return self.path
 
 
 def simulate(
-    cluster: Cluster | str | Path,
+    cluster: ClusterLike,
     workload: Workload | str | Path,
     queue_policy: str | QueuePolicy = "easy",
     match_policy: str | MatchPolicy = "first",
@@ -66,7 +65,8 @@ def simulate(
 
     Parameters
     ----------
-    cluster, workload : as loaded, or a file, or the name of a bundled one.
+    cluster, workload : as loaded, or a file, or the name of a bundled one.  A cluster may also be a
+        networkx graph.
     queue_policy, match_policy : names, which ``simsched run --help`` lists, or policies as objects.
         So may `order` among the options.
     seed : of every random choice; the same seed gives the same run.

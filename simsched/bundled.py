@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from simsched.arguments import wrong
 from simsched.errors import ConfigError
+from simsched.suggest import did_you_mean
 
 _PACKAGE = Path(__file__).resolve().parent
 _NOT_DATA = ("README", ".")
@@ -47,7 +49,7 @@ def resolve(kind: str, path_or_name: str | Path) -> Path:
         if there is neither such a file nor such a name; it says which names exist.
     """
     if not isinstance(path_or_name, str | Path):
-        raise ConfigError(f"{path_or_name!r} names none of the {kind}", expected="a file, or a bundled name")
+        raise wrong(kind.removesuffix("s"), path_or_name, "a file, or a bundled name")
     if not str(path_or_name):
         raise ConfigError(f"the name of one of the {kind} is empty", expected="a file, or a bundled name")
     path = Path(path_or_name)
@@ -59,7 +61,11 @@ def resolve(kind: str, path_or_name: str | Path) -> Path:
         return found
     what = "is a directory" if _is_file(path, folder=True) else "no such file"
     names = ", ".join(known) or "none"
-    raise ConfigError(what, where=str(path_or_name), expected=f"a file, or a bundled name of {kind}: {names}")
+    raise ConfigError(
+        f"{what}{did_you_mean(str(path_or_name), known)}",
+        where=str(path_or_name),
+        expected=f"a file, or a bundled name of {kind}: {names}",
+    )
 
 
 def is_folder(path: str | Path) -> bool:

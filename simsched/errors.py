@@ -37,6 +37,15 @@ class SimschedError(Exception):
         return f"{text} (expected {self.expected})" if self.expected else text
 
 
+def first_line(error: BaseException) -> str:
+    r"""Return the first line of an exception's message, or its type's name where it has no message.
+
+    >>> first_line(ValueError("wrong here\nand there")), first_line(ValueError())
+    ('wrong here', 'ValueError')
+    """
+    return str(error).strip().partition("\n")[0].rstrip() or type(error).__name__
+
+
 class FormatError(SimschedError):
     """A text does not follow the standard it claims to follow."""
 

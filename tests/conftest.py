@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -28,3 +30,11 @@ def traces() -> Path:
     if not folder.is_dir():
         pytest.skip(f"no traces: {folder} is not there; set SIMSCHED_TRACES")
     return folder
+
+
+@pytest.fixture(scope="session")
+def gone_pid() -> int:
+    """The number of a process that has ended."""
+    with subprocess.Popen([sys.executable, "-c", ""]) as process:
+        process.wait()
+    return process.pid

@@ -45,14 +45,18 @@ def test_light_verbs_import_nothing_heavy(arguments):
 def test_help_imports_no_verb():
     modules = imported_by("from simsched.cli import main\nassert main(['--help']) == 0")
     ours = {m for m in modules if m.startswith("simsched")}
-    assert ours == {"simsched", "simsched.cli", "simsched.cli.messages", "simsched.errors"}
+    shared = {"simsched.cli.messages", "simsched.cli.output", "simsched.cli.parser", "simsched.cli.signals"}
+    assert (
+        ours
+        == {"simsched", "simsched.cli", "simsched.errors", "simsched.suggest", "simsched.visible"} | shared
+    )
 
 
 def test_shape_imports_its_own_verb_only():
     modules = imported_by("from simsched.cli import main\nassert main(['shape', 'core']) == 0")
     rooms = {m.split(".")[1] for m in modules if m.startswith("simsched.")}
-    assert rooms == {"cli", "errors", "formats"}
-    shared = {"simsched.cli.messages", "simsched.cli.output"}
+    assert rooms == {"cli", "errors", "formats", "suggest", "visible"}
+    shared = {"simsched.cli.messages", "simsched.cli.output", "simsched.cli.parser", "simsched.cli.signals"}
     assert {m for m in modules if m.startswith("simsched.cli.")} - shared == {"simsched.cli.requests"}
 
 

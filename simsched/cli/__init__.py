@@ -5,20 +5,25 @@ parsers and gives each of them ``set_defaults(run=function)``, where ``function(
 returns the exit status (``None`` counts as 0).  Only the module of the verb that was asked for
 is imported, so ``simsched --help`` and ``simsched shape`` never pay for NumPy or pandas.
 
-Exit status: 0 done or yes, 1 no, 2 the input is wrong, 130 interrupted, 141 the reader of our
-output went away.
+Exit status: 0 done or yes, 1 no, 2 the input is wrong, 130 interrupted (128 and the number of
+another signal: 143 for SIGTERM, 129 for SIGHUP), 141 the reader of our output went away.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+import errno
 import os
 import sys
+import warnings
 from importlib import import_module
 from typing import TYPE_CHECKING, TypeAlias
 
 from simsched.cli.messages import encoding_text, printable, text_of
+from simsched.cli.output import Visible, adapt
+from simsched.cli.parser import Parser, UsageError, parse
+from simsched.cli.signals import interruptible, status_of
 from simsched.errors import ConfigError, SimschedError
 
 if TYPE_CHECKING:
@@ -68,8 +73,10 @@ READ = {
 }
 STDIN = ("-", "/dev/stdin")
 
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+"""What the system says where nothing more can be written."""
+
 EXIT_BAD_INPUT = 2
-EXIT_INTERRUPTED = 130
 EXIT_BROKEN_PIPE = 141
 
 
@@ -77,17 +84,26 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command line and return its exit status; no exception that an input causes gets out."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     _open_missing_streams()
+    adapt(sys.stdout, sys.stderr)
+    if argv is None and not sys.warnoptions:  # this process is ours alone
+        warnings.simplefilter("ignore")  # what NumPy warns of is found, and said in our words, by our checks
     try:
-        status = _run(arguments)
-        sys.stdout.flush()
+        with contextlib.redirect_stdout(Visible(sys.stdout)), interruptible(lasting=argv is None):
+            status = _run(arguments)
+            sys.stdout.flush()
     except BrokenPipeError:
         _silence_stdout()
         return EXIT_BROKEN_PIPE
-    except KeyboardInterrupt:
-        return EXIT_INTERRUPTED
+    except KeyboardInterrupt as stop:
+        return status_of(stop)
     except UnicodeEncodeError as error:
         return _fail(encoding_text(error))
-    except (SimschedError, MemoryError, RecursionError, OSError) as error:
+    except (SimschedError, MemoryError, RecursionError) as error:
+        return _fail(text_of(error))
+    except OSError as error:
+        if error.filename is None and error.errno in _FULL:  # every other output says its name
+            _silence_stdout()
+            return _fail(f"standard output: cannot be written: {error.strerror}")
         return _fail(text_of(error))
     except Exception as error:
         if os.environ.get(DEBUG):
@@ -100,10 +116,11 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _run(arguments: list[str]) -> int:
     parser = build_parser(_verb_of(arguments))
     try:
-        args, unknown = parser.parse_known_args(arguments)
-        if unknown:
-            _innermost(parser, args).error(f"unrecognized arguments: {' '.join(unknown)}")
-    except SystemExit as stop:  # argparse has printed its message or the help
+        args = parse(parser, arguments)
+    except UsageError as error:
+        sys.stderr.write(f"{printable(str(error), sys.stderr)}\n")
+        return EXIT_BAD_INPUT
+    except SystemExit as stop:  # argparse has printed the help
         return stop.code if isinstance(stop.code, int) else EXIT_BAD_INPUT
     function: Callable[[argparse.Namespace], int | None] | None = getattr(args, "run", None)
     if function is None:
@@ -125,17 +142,9 @@ def _refuse_two_stdins(args: argparse.Namespace) -> None:
         raise ConfigError(message, where=told, expected="a file for all but one")
 
 
-def _innermost(parser: argparse.ArgumentParser, args: argparse.Namespace) -> argparse.ArgumentParser:
-    """Return the parser of the verb, action or model that the arguments chose: its usage is of use."""
-    for action in parser._actions:
-        if isinstance(action, argparse._SubParsersAction) and getattr(args, action.dest, None):
-            return _innermost(action.choices[getattr(args, action.dest)], args)
-    return parser
-
-
-def build_parser(*verbs: str | None) -> argparse.ArgumentParser:
+def build_parser(*verbs: str | None) -> Parser:
     """Build the parser in which `verbs` have their own arguments and every other verb only its help line."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="simsched",
         description="A simulated scheduler and matching engine for Flux-style HPC clusters.",
         epilog="`simsched VERB --help` explains one verb.",
@@ -186,7 +195,8 @@ def _verb_of(arguments: Sequence[str]) -> str | None:
 
 def _fail(message: str) -> int:
     stream = sys.stderr
-    stream.write(f"simsched: error: {printable(message, stream)}\n")
+    with contextlib.suppress(OSError):  # a terminal that is gone
+        stream.write(f"simsched: error: {printable(message, stream)}\n")
     return EXIT_BAD_INPUT
 
 

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from simsched.errors import ConfigError, SimschedError
+from simsched.errors import ConfigError, FormatError, SimschedError
 
 if TYPE_CHECKING:
     import argparse
@@ -35,10 +35,16 @@ def add_common(parser: argparse.ArgumentParser) -> None:
         "words",
         metavar="CLUSTER REQUEST",
         nargs="+",
-        help="a cluster's file or bundled name; then shapes (RFC 46), files of jobspecs, or - for stdin",
+        help="a cluster's file or bundled name; then shapes (RFC 46), files of jobspecs or of shapes (one "
+        "per line), or - for standard input",
     )
     parser.add_argument(
         "--constraint", metavar="C", help="RFC 35 constraint for every request, and-ed to its own"
+    )
+    parser.add_argument(
+        "--lenient",
+        action="store_true",
+        help="take jobspecs with tasks that name no slot, or one that is not there, with a warning",
     )
 
 
@@ -49,8 +55,12 @@ def split(words: Sequence[str]) -> tuple[list[str], Sequence[str]]:
     return [words[0]], words[1:]
 
 
-def read_requests(arguments: Sequence[str], constraint: str | None) -> Iterator[Asked]:
+def read_requests(
+    arguments: Sequence[str], constraint: str | None, *, lenient: bool = False
+) -> Iterator[Asked]:
     """Yield the requests of the command line: files in their order, shapes as they are.
+
+    `lenient` takes tasks that name no slot with a warning.
 
     Raises
     ------
@@ -58,7 +68,7 @@ def read_requests(arguments: Sequence[str], constraint: str | None) -> Iterator[
         naming the argument, for what is neither.
     """
     for argument in arguments:
-        for asked in _from_file(argument) if _is_file(argument) else [_from_shape(argument)]:
+        for asked in _from_file(argument, lenient=lenient) if _is_file(argument) else [_from_shape(argument)]:
             yield asked._replace(jobspec=_constrained(asked.jobspec, constraint))
 
 
@@ -74,11 +84,16 @@ def _exists(path: Path) -> bool:
     return path.exists() and not path.is_dir()
 
 
-def _from_file(argument: str) -> list[Asked]:
+def _from_file(argument: str, *, lenient: bool) -> list[Asked]:
     from simsched.cli.job_objects import tell
-    from simsched.formats.jobspec import load_jobspecs
+    from simsched.formats.forms import looks_like_shapes, read_shapes
+    from simsched.formats.jobspec import jobspecs_of
+    from simsched.formats.text import name_of, read_text
 
-    jobspecs = load_jobspecs(argument, warn=tell)
+    text, where = read_text(argument), name_of(argument)
+    if looks_like_shapes(text):
+        return [_from_shape(shape, place) for shape, place in read_shapes(text, where)]
+    jobspecs = jobspecs_of(text, where, warn=tell, lenient=tell if lenient else None)
     name = "stdin" if argument == "-" else argument
     if not jobspecs:
         raise ConfigError("there is no jobspec in this file", where=name)
@@ -87,10 +102,13 @@ def _from_file(argument: str) -> list[Asked]:
     return [Asked(f"{name}[{number}]", jobspec) for number, jobspec in enumerate(jobspecs)]
 
 
-def _from_shape(argument: str) -> Asked:
+def _from_shape(text: str, place: str | None = None) -> Asked:
     from simsched.formats.jobspec import Jobspec
 
-    return Asked(argument, Jobspec.from_shape(argument))
+    try:
+        return Asked(text, Jobspec.from_shape(text))
+    except FormatError as error:
+        raise error.at(place) if place else error from None
 
 
 def _constrained(jobspec: Jobspec, text: str | None) -> Jobspec:

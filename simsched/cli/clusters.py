@@ -6,6 +6,8 @@ import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from simsched.cli.output import put, write
+
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator
@@ -24,7 +26,7 @@ def register(subparsers: Subparsers) -> None:
         "cluster",
         help="show, make and convert clusters",
         description="Show, make, convert and compare clusters. A CLUSTER is a file (R, R with a graph, JGF, "
-        "TreePool, GRUG, recipe; gzip is fine), - for standard input, or the name of a bundled one.",
+        "TreePool, GRUG, recipe; it may be compressed), - for standard input, or the name of a bundled one.",
     )
     verbs = cluster.add_subparsers(title="verbs", metavar="VERB", dest="cluster_verb", required=True)
     _add_show(verbs)
@@ -128,7 +130,10 @@ def _add_diff(verbs: Any) -> None:
 
 def _add_output(parser: argparse.ArgumentParser, *, choices: tuple[str, ...], flag: str) -> None:
     parser.add_argument(
-        flag, choices=choices, default="r", dest="form", help=f"{', '.join(choices)} (default r)"
+        flag,
+        choices=choices,
+        dest="form",
+        help=f"{', '.join(choices)} (default r, or r+jgf where r cannot hold what is asked for)",
     )
     parser.add_argument("-o", "--output", metavar="FILE", help="write here, not to standard output")
     parser.add_argument(
@@ -160,13 +165,13 @@ def run_show(args: argparse.Namespace) -> int:
 
         draw = picture.dot if args.dot else picture.svg
         text = draw(cluster.graph, args.subsystem or CONTAINMENT, apart=args.apart or None)
-        _put(text.encode(), args.output)
+        put(text, args.output, "xml" if args.svg else "other")
     elif args.format == "json":
         import json
 
-        _put((json.dumps(_facts(cluster), indent=2, ensure_ascii=False) + "\n").encode(), args.output)
+        put(json.dumps(_facts(cluster), indent=2, ensure_ascii=False) + "\n", args.output, "json")
     else:
-        _put(("\n".join(_text(cluster, args)) + "\n").encode(), args.output)
+        put("\n".join(_text(cluster, args)) + "\n", args.output, "text")
     return 0
 
 
@@ -181,7 +186,7 @@ def _show_found(cluster: Cluster, args: argparse.Namespace) -> int:
         units = f"{pool.size} {pool.unit}".strip() if pool.ids is None else f"{pool.size} [{pool.ids}]"
         marks = " ".join([pool.status, *pool.properties])
         lines.append(f"{paths.get(key, key)}\t{pool.type}\t{units}\t{marks}")
-    _put("".join(f"{line}\n" for line in lines).encode(), args.output)
+    put("".join(f"{line}\n" for line in lines), args.output, "text")
     return 0 if lines else 1
 
 
@@ -255,6 +260,7 @@ def run_make(args: argparse.Namespace) -> int:
     """Make a cluster from a recipe or from options and write it."""
     from simsched.formats.recipe import format_recipe
     from simsched.graph.cluster import Cluster
+    from simsched.graph.losses import MEASURED, losses
     from simsched.graph.read import graph_from_document
 
     document, where = _recipe_of(args)
@@ -262,14 +268,29 @@ def run_make(args: argparse.Namespace) -> int:
     with _by_options(args):
         graph = graph_from_document({**document, "name": name}, name=name, where=where)
     if args.form == "recipe":
-        _put(format_recipe({**document, "name": name}).encode(), args.output)
+        _refuse_properties_of_some(args)
+        put(format_recipe({**document, "name": name}), args.output)
         return 0
     cluster = Cluster(graph, name=name)
     for text in args.properties:
         label, equals, hosts = text.partition("=")
         if equals:
             cluster = _edited(cluster, [], [f"{label}={hosts}"])
-    return _write(cluster.graph, args)
+    form = args.form or ("r" if not losses(cluster.graph, "r") else "r+jgf")
+    return _write(cluster.graph, args, form, [MEASURED] if args.memory is not None else [])
+
+
+def _refuse_properties_of_some(args: argparse.Namespace) -> None:
+    """Raise a ConfigError for properties of some hosts: the groups of a recipe are alike."""
+    from simsched.errors import ConfigError
+
+    some = next((text for text in args.properties if "=" in text), None)
+    if some is not None:
+        raise ConfigError(
+            "a recipe cannot hold a property of some nodes of a group",
+            where=f"--property {some}",
+            expected=f"--format {', '.join(FORMS)}",
+        )
 
 
 @contextmanager
@@ -293,8 +314,9 @@ def _recipe_of(args: argparse.Namespace) -> tuple[dict[str, Any], str | None]:
     from simsched.formats.text import load_document, read_text
 
     options = {key: value for key in MAKE_OPTIONS if (value := getattr(args, key)) is not None}
+    everywhere = [text for text in args.properties if "=" not in text]
     if args.recipe is not None:
-        if options or args.nodes or args.racks:
+        if options or args.nodes or args.racks or everywhere:
             raise ConfigError("both a recipe and options", expected="one of them")
         document = load_document(read_text(args.recipe), args.recipe)
         if not isinstance(document, dict) or "groups" not in document:
@@ -309,7 +331,6 @@ def _recipe_of(args: argparse.Namespace) -> tuple[dict[str, Any], str | None]:
         **({} if args.nodes is None else {"count": args.nodes}),
         **options,
     }
-    everywhere = [text for text in args.properties if "=" not in text]
     if everywhere:
         group["properties"] = everywhere
     racks = {} if args.racks is None else {"racks": args.racks}
@@ -320,6 +341,7 @@ def run_convert(args: argparse.Namespace) -> int:
     """Write a cluster in another format, after the edits that were asked for."""
     from simsched.graph import edit
     from simsched.graph.cluster import load_cluster
+    from simsched.graph.losses import STATUS, losses
 
     cluster = load_cluster(args.cluster)
     if args.hosts:
@@ -330,7 +352,10 @@ def run_convert(args: argparse.Namespace) -> int:
         from simsched.formats.constraint_text import parse_constraint
 
         cluster = edit.restrict(cluster, parse_constraint(args.constraint))
-    return _write(_edited(cluster, args.statuses, args.properties).graph, args)
+    graph = _edited(cluster, args.statuses, args.properties).graph
+    asked = [STATUS] if any(not text.startswith("up=") for text in args.statuses) else []
+    lost = any(sentence.startswith(STATUS) for sentence in losses(graph, "r"))
+    return _write(graph, args, args.form or ("r+jgf" if asked and lost else "r"), asked)
 
 
 def _edited(cluster: Cluster, statuses: list[str], properties: list[str]) -> Cluster:
@@ -350,15 +375,26 @@ def _edited(cluster: Cluster, statuses: list[str], properties: list[str]) -> Clu
     return cluster
 
 
-def _write(graph: ResourceGraph, args: argparse.Namespace) -> int:
-    """Write a graph; say on standard error what the format cannot hold of it."""
+def _write(graph: ResourceGraph, args: argparse.Namespace, form: str, asked: list[str]) -> int:
+    """Write a graph; say on standard error what the format cannot hold of it.
+
+    ConfigError for a format that was asked for and cannot hold what was `asked` for with it (the
+    beginnings of sentences of `losses`).
+    """
+    from simsched.errors import ConfigError
     from simsched.graph.losses import losses
     from simsched.graph.write import to_bytes
 
+    lost = losses(graph, form)
+    refused = next((text for text in lost if text.startswith(tuple(asked))), None) if asked else None
+    if refused is not None:
+        raise ConfigError(f"{form} cannot hold what is asked for: {refused}", expected="r+jgf or jgf")
     expand = False if args.compact else None
-    _put(to_bytes(graph, args.form, dialect=args.dialect, expand=expand), args.output)
-    for sentence in losses(graph, args.form):
-        print(f"not held by {args.form}: {sentence}", file=sys.stderr)
+    put(to_bytes(graph, form, dialect=args.dialect, expand=expand), args.output)
+    if args.form is None and form != "r":
+        print(f"written as {form}: r cannot hold what is asked for", file=sys.stderr)
+    for sentence in lost:
+        print(f"not held by {form}: {sentence}", file=sys.stderr)
     return 0
 
 
@@ -372,7 +408,7 @@ def run_diff(args: argparse.Namespace) -> int:
         import json
 
         rows = [{"what": one.what, "left": one.left, "right": one.right} for one in found]
-        print(json.dumps(rows, indent=2, ensure_ascii=False))
+        write(json.dumps(rows, indent=2, ensure_ascii=False) + "\n", "json")
     else:
         for one in found:
             print(one)
@@ -385,15 +421,3 @@ def run_list(_: argparse.Namespace) -> int:
 
     print("\n".join(bundled("clusters")))
     return 0
-
-
-def _put(data: bytes, output: str | None) -> None:
-    """Write bytes to a file or to standard output."""
-    from pathlib import Path
-
-    if output is None or output == "-":
-        sys.stdout.flush()
-        sys.stdout.buffer.write(data)
-        sys.stdout.buffer.flush()
-    else:
-        Path(output).write_bytes(data)

@@ -38,16 +38,21 @@ def register(subparsers: Subparsers) -> None:
 def demo(args: argparse.Namespace) -> int:
     """Run the study, print its table, and end with the path of the results."""
     from simsched.api import load_run, simulate
+    from simsched.folders import refuse_foreign
     from simsched.graph.cluster import load_cluster
+    from simsched.simulate.directory import RUN
     from simsched.workload.load import load_workload
 
     folder = Path(args.output)
+    earlier = [policy for policy in POLICIES if refuse_foreign(folder / policy, RUN)]
     cluster, workload = load_cluster(CLUSTER), load_workload(WORKLOAD)
     print(f"{len(workload)} jobs of the workload {WORKLOAD!r} on the cluster {CLUSTER!r}\n", flush=True)
     runs: list[Run] = []
     for policy in POLICIES:
         sys.stderr.write(f"simulating {policy} …\n")
         path = simulate(cluster, workload, queue_policy=policy).save(folder / policy)
+        if policy in earlier:
+            sys.stderr.write(f"note: replaced the earlier run in {path}\n")
         runs.append(load_run(path, name=policy))
     _show(runs, folder)
     return 0

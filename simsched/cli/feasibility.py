@@ -17,6 +17,7 @@ from simsched.cli.asked import (
     split,
     tell_clusters,
 )
+from simsched.cli.output import print_lines
 from simsched.errors import ConfigError
 from simsched.formats.collector import seldom_collected
 
@@ -75,13 +76,12 @@ def run_feasible(args: argparse.Namespace) -> int:
 def _answer_each(args: argparse.Namespace) -> int:
     clusters, words = (args.clusters, args.words) if args.clusters else split(args.words)
     answers: dict[str, list[tuple[Asked, Outcome]]] = {}
-    requests = list(read_requests(words, args.constraint))
+    requests = list(read_requests(words, args.constraint, lenient=args.lenient))
     for cluster in clusters:
         question = _question(cluster, args)
         answers[cluster] = [(asked, about(asked, question)) for asked in requests]
     yes = "now" if args.now or args.running else "yes"
-    for line in FEASIBLE_WRITERS[args.format](answers, yes):
-        print(line)
+    print_lines(FEASIBLE_WRITERS[args.format](answers, yes), "json" if args.format == "json" else "text")
     found = [any(outcomes) for outcomes in _by_request(answers)]
     refused = (asked for asked, one in zip(requests, found, strict=True) if not one)
     tell_clusters(refused, "is asked with --cluster {}" if args.clusters else STANDS_FIRST)
@@ -94,7 +94,7 @@ def _question(cluster: str, args: argparse.Namespace) -> Callable[[Jobspec], Out
     from simsched.match.matcher import Matcher
 
     matcher = Matcher(load_cluster(cluster))
-    for asked in read_requests(args.running, None):
+    for asked in read_requests(args.running, None, lenient=args.lenient):
         if not about(asked, matcher.match):
             raise ConfigError("this does not fit, so it cannot be running", where=f"--running {asked.label}")
     return _asked_once(matcher.feasible_now if args.now or args.running else matcher.satisfiable)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
+from simsched.cli.heartbeat import expected, heartbeat
+from simsched.cli.output import write
 from simsched.cli.reading import READING, add_reading, read_inputs
 from simsched.cli.rules import NAMES, add_rules, checked_rules, time_of
 
@@ -54,6 +56,9 @@ def register(subparsers: Subparsers) -> None:
         help="of the jobs of a picture: JSON Lines of {id, R, jobspec}, what they hold and ask for",
     )
     forecast.add_argument("--format", choices=("text", "json"), default="text")
+    forecast.add_argument(
+        "--quiet", action="store_true", help="no progress (else a line on standard error every 30 s)"
+    )
     add_rules(forecast)
     add_reading(forecast)
     forecast.set_defaults(run=run_forecast)
@@ -79,9 +84,23 @@ def run_forecast(args: argparse.Namespace) -> int:
         )
     at = None if args.at is None else time_of(args.at, "--at")
     cluster, workload = read_inputs(args)
-    at, found = forecast_at(cluster, workload, at, resume=args.resume, **options)
-    print(_as_json(found) if args.format == "json" else _as_text(found, at))
+    seen: list[float] = []
+    ends = (workload.span[0], at)
+    with heartbeat("forecast", lambda spent: _state(seen[-1:], ends, spent), quiet=args.quiet):
+        at, found = forecast_at(
+            cluster, workload, at, resume=args.resume, progress=lambda e: seen.append(e.now), **options
+        )
+    _put(found, at, args.format)
     return 0
+
+
+def _state(seen: list[float], ends: tuple[float, float | None], spent: float) -> str:
+    """Return up to which time the workload is played, and about how long the rest takes."""
+    begin, end = ends
+    if not seen or end is None:
+        return "the workload is played"
+    more = expected(spent, seen[0] - begin, end - seen[0])
+    return f"the workload is played up to {seen[0]:,.0f} of {end:,.0f} s{more}"
 
 
 def _picture(args: argparse.Namespace) -> Picture | None:
@@ -122,7 +141,7 @@ def _run_live(args: argparse.Namespace, picture: Picture, options: dict[str, Any
         sys.stderr.write(
             f"without R: {untold} running jobs, placed by their nodes and numbers of cores (see --details)\n"
         )
-    print(_as_json(found) if args.format == "json" else _as_text(found, at, dates=picture.epoch))
+    _put(found, at, args.format, dates=picture.epoch)
     return 0
 
 
@@ -191,6 +210,13 @@ def _refuse_changed(args: argparse.Namespace, meta: dict[str, Any], folder: Path
         with places[known["role"]].open("rb") as stream:
             if file_digest(stream, "sha256").hexdigest() != known["sha256"]:
                 raise RunError(f"has changed since {folder} was made", where=str(places[known["role"]]))
+
+
+def _put(found: list[Forecast], at: float, form: str, *, dates: bool = False) -> None:
+    if form == "json":
+        write(_as_json(found) + "\n", "json")
+    else:
+        write(_as_text(found, at, dates=dates) + "\n")
 
 
 def _as_json(found: list[Forecast]) -> str:

@@ -63,7 +63,10 @@ def run_match(args: argparse.Namespace) -> int:
 
     (cluster,), words = split(args.words)
     matcher = Matcher(load_cluster(cluster), policy=args.policy, seed=args.seed)
-    outcomes = [(asked, about(asked, matcher.match)) for asked in read_requests(words, args.constraint)]
+    outcomes = [
+        (asked, about(asked, matcher.match))
+        for asked in read_requests(words, args.constraint, lenient=args.lenient)
+    ]
     for asked, outcome in outcomes:
         if not outcome:
             sys.stderr.write(as_text(asked, outcome, "now") + "\n")

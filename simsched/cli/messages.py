@@ -24,11 +24,8 @@ def _os_error_text(error: OSError) -> str:
 
 
 def encoding_text(error: UnicodeEncodeError) -> str:
-    """Return what is said where an answer cannot be written on the terminal."""
-    found = error.object[error.start]
-    return (
-        f"the character {found!a} cannot be written in {error.encoding} (expected a UTF-8 terminal or file)"
-    )
+    """Return what is said where a file cannot hold a character: half of one, from a damaged input."""
+    return f"the character {error.object[error.start]!a} cannot be written in {error.encoding}"
 
 
 def printable(message: str, stream: TextIO) -> str:

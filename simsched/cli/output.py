@@ -1,28 +1,129 @@
-"""Answers on standard output."""
+"""Answers on standard output or in a file, and what they become where the encoding is not UTF-8.
+
+Text for people falls back to plain characters (``≤`` becomes ``<=``).  Documents that programs
+read keep their meaning: JSON and XML have escapes, and anything else is written in UTF-8.
+"""
 
 from __future__ import annotations
 
+import codecs
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Literal
 
-from simsched.errors import SimschedError
+from simsched.visible import visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from pathlib import Path
+    from typing import TextIO
+
+Form = Literal["text", "json", "xml", "other"]
+
+_FALLBACK = "simsched.plain"
+_PLAIN = {
+    "\u2264": "<=", "\u2265": ">=", "\u2260": "!=", "\u00d7": "x", "\u00b1": "+-", "\u2212": "-",
+    "\u2013": "-", "\u2014": "-", "\u2026": "...", "\u00b7": ".", "\u2022": "*", "\u2192": "->",
+    "\u2190": "<-", "\u221e": "inf", "\u2248": "~", "\u00b5": "u", "\u00a0": " ", "\u202f": " ",
+    "\u2009": " ", "\u2018": "'", "\u2019": "'", "\u201c": '"', "\u201d": '"',
+    "\u2500": "-", "\u2501": "-", "\u2502": "|", "\u251c": "+", "\u2514": "`", "\u250c": "+", "\u2510": "+",
+    "\u2588": "#", "\u2589": "#", "\u258a": "#", "\u258b": "#", "\u258c": "|", "\u258d": "|", "\u258e": "|",
+    "\u258f": "|", "\u2591": ".", "\u2592": ":", "\u2593": "#",
+    "\u2581": "_", "\u2582": ".", "\u2583": "-", "\u2584": "=", "\u2585": "+", "\u2586": "*", "\u2587": "%",
+}  # fmt: skip
+"""Signs of our texts, tables and bars, and what stands for them in ASCII."""
 
 
-def print_lines(lines: Iterable[str]) -> None:
-    """Write lines of an answer."""
+def adapt(*streams: TextIO) -> None:
+    """Let streams fall back to plain characters where their encoding has no others.
+
+    UTF-8 has none for what is not text at all, such as a name of a file in another encoding.
+    """
+    codecs.register_error(_FALLBACK, _plainer)
+    for stream in streams:
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(errors=_FALLBACK)
+
+
+def _plainer(error: UnicodeError) -> tuple[str, int]:
+    """Return plain characters for those that cannot be encoded (an error handler of `codecs`)."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    odd = error.object[error.start : error.end]
+    return "".join(_PLAIN.get(character) or _escaped(character) for character in odd), error.end
+
+
+def _escaped(text: str) -> str:
+    r"""Return characters as JSON escapes them: ``ü`` is ``\u00fc``."""
+    import json
+
+    return json.dumps(text)[1:-1]
+
+
+class Visible:
+    """Standard output that shows control characters in names instead of obeying them."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        """Write a text."""
+        return self._stream.write(visible(text))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
+def print_lines(lines: Iterable[str], form: Form = "other") -> None:
+    """Write the lines of an answer."""
     for line in lines:
-        write(f"{line}\n")
+        write(f"{line}\n", form)
 
 
-def write(text: str) -> None:
-    """Write an answer; `SimschedError` where the terminal's encoding has no such characters."""
+def write(text: str, form: Form = "text") -> None:
+    """Write an answer to standard output."""
+    stream = sys.stdout
+    encoding = getattr(stream, "encoding", None) or "utf-8"
+    if form != "text" and not text.isascii() and not _holds(encoding, text):
+        if form == "json":
+            text = "".join(part if part.isascii() else _escaped(part) for part in text)
+        elif form == "xml":
+            text = text.encode(encoding, "xmlcharrefreplace").decode(encoding)
+        else:
+            write_bytes(text.encode(errors="surrogateescape"))
+            return
+    stream.write(text)
+
+
+def write_bytes(data: bytes) -> None:
+    """Write a document to standard output as it is."""
+    sys.stdout.flush()
+    sys.stdout.buffer.write(data)
+    sys.stdout.buffer.flush()
+
+
+def put(data: str | bytes, output: str | Path | None, form: Form = "other") -> bool:
+    """Write an answer to the file that was named, as a whole or not at all, or to standard output.
+
+    Return whether it went into a file (``-`` is standard output).
+
+    Raises
+    ------
+    RunError
+        If the file cannot be written.
+    """
+    if output is None or str(output) == "-":
+        write_bytes(data) if isinstance(data, bytes) else write(data, form)
+        return False
+    from simsched.files import write_file
+
+    write_file(output, data)
+    return True
+
+
+def _holds(encoding: str, text: str) -> bool:
     try:
-        sys.stdout.write(text)
-    except UnicodeEncodeError as error:
-        bad = error.object[error.start]
-        raise SimschedError(
-            f"the character {bad!a} cannot be written in {error.encoding}", expected="UTF-8 text"
-        ) from None
+        text.encode(encoding)
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -17,12 +17,15 @@ if TYPE_CHECKING:
 
 TRANSFORMS = """\
 transforms of the workload, in order, each with -t:
-  slice(BEGIN, END)  first(N)  where(QUERY)  thin(SHARE)  load(FACTOR)  runtime(FACTOR)
+  slice(BEGIN, END)  first(N)  where(QUERY)  thin(SHARE)  users(FACTOR)  copies(FACTOR)
+  load(FACTOR), of denser arrivals, which makes days shorter  runtime(FACTOR)
   estimates(exact)  estimates(FACTOR)  estimates(tsafrir, LIMIT)  anonymise
-  release  shift(T)  rebase  repeat(TIMES, PERIOD)  resample(BLOCK)
+  release  shift(T)  rebase  repeat(TIMES, PERIOD)  resample(BLOCK)  shake(T)
 """
 
-READING = ("as_", "map", "procs_per_node", "constrain", "limit", "strict", "transform")
+READING = (
+    "as_", "map", "procs_per_node", "constrain", "columns", "delimiter", "limit", "strict", "transform",
+)  # fmt: skip
 """The arguments of `add_reading`."""
 
 
@@ -44,6 +47,12 @@ def add_reading(parser: argparse.ArgumentParser) -> None:
         default=[],
         metavar="WHAT",
         help="make 'features' or 'partition' of a record a constraint",
+    )
+    group.add_argument(
+        "--columns", metavar="NAMES", help="columns of a Slurm dump without a header, as sacct -o names them"
+    )
+    group.add_argument(
+        "--delimiter", metavar="TEXT", help="what is between the columns (default: as the header has it)"
     )
     group.add_argument("--limit", type=whole, metavar="N", help="read at most N records")
     group.add_argument(
@@ -79,6 +88,8 @@ def read_workloads(
             limit=args.limit,
             constrain=args.constrain,
             names=None if cluster is None else lambda: names_of(cluster),
+            columns=args.columns,
+            delimiter=args.delimiter,
         )
         for name in names
     ]
@@ -100,7 +111,9 @@ def read_inputs(args: argparse.Namespace) -> tuple[Cluster, Workload]:
 
 
 def tell_warnings(workload: Workload) -> None:
-    """Print what Job Objects say under the awareness policy Warn and nobody here can do (R12)."""
+    """Print the notes on a source, and what Job Objects ask for under the awareness policy Warn (R12)."""
+    for note in workload.notes:
+        sys.stderr.write(f"note: {workload.source}: {note}\n")
     notes = workload.header.get("Note", "") if workload.kind == "sss" else ""
     for note in filter(None, notes.split("\n")):
         sys.stderr.write(f"simsched: warning: {note}\n")

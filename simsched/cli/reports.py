@@ -6,20 +6,26 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from simsched.cli.output import put
 from simsched.errors import ConfigError, RunError
+from simsched.visible import visible
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable, Sequence
 
     from simsched.cli import Subparsers
+    from simsched.cli.output import Form
     from simsched.report.tables import Run
 
 FORMATS = ("text", "json", "html", "csv", "markdown")
-#: what `--by` groups jobs by, and the parts of the machine that it shows the use of
-BY = ("queue", "user", "bank", "size", "runtime", "day", "result", "property", "place", "node")
+#: what `--by` groups jobs by, single jobs, and the parts of the machine that it shows the use of
+BY = ("queue", "user", "bank", "size", "runtime", "day", "result", "job", "property", "place", "node")
 #: the format that a file's ending asks for
 ENDINGS = {".txt": "text", ".json": "json", ".html": "html", ".htm": "html", ".csv": "csv", ".md": "markdown"}
+
+
+_FORMS: dict[str, Form] = {"json": "json", "html": "xml", "csv": "other"}
 
 
 def register(subparsers: Subparsers) -> None:
@@ -43,7 +49,8 @@ def register(subparsers: Subparsers) -> None:
     report.add_argument(
         "--by",
         choices=BY,
-        help="a table of the jobs grouped by this, or of the use of the machine by property, place or node",
+        help="a table of the jobs grouped by this, of every job (`--by job --format csv` has all columns), "
+        "or of the use of the machine by property, place or node",
     )
     report.add_argument(
         "--audit",
@@ -79,11 +86,8 @@ def run_report(args: argparse.Namespace) -> int:
         )
     runs = _steady(load_runs(args.runs), args)
     text = _grouped(runs, args.by, kind) if args.by else _rendered(runs, kind)
-    if args.output and args.output != "-":
-        Path(args.output).write_text(text, encoding="utf-8")
+    if put(text if kind == "html" else visible(text), args.output, _FORMS.get(kind, "text")):
         sys.stderr.write(f"written: {args.output}\n")
-    else:
-        print(text, end="")
     return 0
 
 

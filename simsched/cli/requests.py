@@ -164,11 +164,12 @@ def _emit(documents: list[Any], form: str, to_shape: Callable[[Any], str]) -> No
         import json
 
         indent = 2 if len(documents) == 1 else None
-        print_lines(json.dumps(document, indent=indent, ensure_ascii=False) for document in documents)
+        lines = (json.dumps(document, indent=indent, ensure_ascii=False) for document in documents)
+        print_lines(lines, "json")
     else:
         from simsched.formats.yaml_out import to_yaml
 
-        write("---\n".join(map(to_yaml, documents)))
+        write("---\n".join(map(to_yaml, documents)), "other")
 
 
 # ---------------------------------------------------------------- convert
@@ -189,7 +190,7 @@ def convert(args: argparse.Namespace) -> int:
     if args.to == "sss":
         from simsched.cli.job_objects import as_objects
 
-        write(as_objects(args, text, where, _requests))
+        write(as_objects(args, text, where, _requests), "xml")
         return 0
     jobs = _requests(args, text, where)
     if args.to == "shape":

@@ -9,7 +9,7 @@ from simsched.cli.reading import whole
 if TYPE_CHECKING:
     import argparse
 
-NAMES = ("queue_policy", "match_policy", "order", "seed", "overrun", "think_times", "on_failure")
+NAMES = ("queue_policy", "match_policy", "order", "seed", "overrun", "think_times", "on_failure", "no_limit")
 """Arguments that are taken as they are."""
 
 COMMAND_LINE = "the command line"
@@ -47,6 +47,12 @@ def add_rules(parser: argparse.ArgumentParser) -> None:
         "--on-failure",
         choices=("requeue", "fail"),
         help="what becomes of jobs on a failed node (default requeue)",
+    )
+    rules.add_argument(
+        "--no-limit",
+        choices=("queue", "reject"),
+        help="what a job without a duration gets in a queue with a limit: that limit, or a rejection "
+        "(default queue)",
     )
     rules.add_argument(
         "--option",

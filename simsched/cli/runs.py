@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -14,16 +13,17 @@ if TYPE_CHECKING:
     import argparse
     import threading
     from collections.abc import Callable, Iterator
+    from pathlib import Path
 
     from simsched.cli import Subparsers
     from simsched.graph.cluster import Cluster
+    from simsched.simulate.directory import RunDirectory
     from simsched.simulate.engine import Engine
     from simsched.simulate.result import Result
     from simsched.workload.job import Workload
 
 EXIT_FAULTS = 1
 EXIT_LEFT_OUT = 1
-EXIT_INTERRUPTED = 130
 
 
 def register(subparsers: Subparsers) -> None:
@@ -33,9 +33,10 @@ def register(subparsers: Subparsers) -> None:
         help="simulate a workload on a cluster under a queue policy",
         description="Simulate a workload on a cluster and write a run directory: tables of jobs and of the "
         "timeline, every allocation as R, and a summary.  An earlier run of that name is replaced once the "
-        "new one is whole; anything else of that name is left alone.",
+        "new one is whole.  A directory that holds anything else, even beside a run, is left alone.",
         epilog="Exit status: 0 done, 1 the audit found faults or, under --strict, a job can never run or "
-        "none ran, 2 the input is wrong, 130 interrupted (what was done is then in DIR.partial).",
+        "none ran, 2 the input is wrong, 130 interrupted, 143 ended by SIGTERM (what was done is then in "
+        "DIR.partial).",
     )
     run.add_argument("cluster", metavar="CLUSTER", help="a cluster file, or the name of a bundled one")
     run.add_argument("workload", metavar="WORKLOAD", help="a workload file, or the name of a bundled one")
@@ -81,22 +82,26 @@ def run_run(args: argparse.Namespace) -> int:
     from dataclasses import replace
 
     from simsched.cli.forecasts import command_of
-    from simsched.simulate.directory import RunDirectory, refuse_foreign
+    from simsched.cli.signals import stopping
+    from simsched.folders import refuse_foreign
+    from simsched.simulate.directory import RUN, RunDirectory
 
     rules = _rules(args)
     options = rules_of(args, rules) | _times(args)
-    refuse_foreign(args.output)
+    refuse_foreign(args.output, RUN)
     cluster, workload = read_inputs(args)
     if not len(workload):
         sys.stderr.write("note: the workload has no job\n")
-    with _stopping() as stop, RunDirectory(args.output) as directory:
+    with stopping() as stop, RunDirectory(args.output) as directory:
+        if directory.recovered:
+            sys.stderr.write(f"note: recovered in {args.output} a finished run whose process was killed\n")
         sink = None if args.no_allocations else directory.allocations()
         result = _simulate(args, cluster, workload, sink, stop, options)
         result = replace(result, meta={**result.meta, "command": command_of(args, rules)})
         path = directory.finish(result, {"summary.json": _summary(result)})
+        _tell_end(result, directory, path)
     if not result.meta["complete"]:
-        sys.stderr.write(f"interrupted; what was done until then: {path}\n")
-        return EXIT_INTERRUPTED
+        return stop.status
     if not args.quiet:
         _report(str(path))
     left_out = _tell_left_out(result)
@@ -165,25 +170,11 @@ def _rules(args: argparse.Namespace) -> dict[str, Any]:
     return rules_document(args)
 
 
-@contextmanager
-def _stopping() -> Iterator[threading.Event]:
-    """Turn the first Ctrl-C into a request to stop at the next pass; a second one ends at once."""
-    import threading
-
-    stop = threading.Event()
-
-    def ask(_number: int, _frame: object) -> None:
-        stop.set()
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-
-    if threading.current_thread() is not threading.main_thread():
-        yield stop
-        return
-    before = signal.signal(signal.SIGINT, ask)
-    try:
-        yield stop
-    finally:
-        signal.signal(signal.SIGINT, before)
+def _tell_end(result: Result, directory: RunDirectory, path: Path) -> None:
+    if directory.replaced:
+        sys.stderr.write(f"note: replaced the earlier run in {path}\n")
+    if not result.meta["complete"]:
+        sys.stderr.write(f"interrupted; what was done until then: {path}\n")
 
 
 @contextmanager
@@ -210,16 +201,10 @@ def _progress(jobs: int, *, quiet: bool) -> Iterator[Callable[[Engine], None] | 
 
 def _summary(result: Result) -> str:
     """Return ``summary.json`` of a run."""
-    import json
-    import math
-
-    from simsched.report.summary import summarise
+    from simsched.report.summary_file import summary_text
     from simsched.report.tables import Run
 
-    run = Run.from_columns(result.jobs, result.timeline, result.meta)
-    figures = summarise(run.jobs, run.timeline, run.totals, warm_up=run.warm_up)
-    plain = {name: value if math.isfinite(value) else None for name, value in figures.items()}
-    return json.dumps(plain, indent=1) + "\n"
+    return summary_text(Run.from_columns(result.jobs, result.timeline, result.meta))
 
 
 def _report(path: str) -> None:

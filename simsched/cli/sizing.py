@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import sys
-from contextlib import contextmanager, suppress
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from simsched.cli.reading import add_reading, whole
+from simsched.cli.heartbeat import expected, heartbeat
+from simsched.cli.output import write
+from simsched.cli.reading import READING, add_reading, whole
 from simsched.cli.rules import add_rules, rules_document
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
+    from pathlib import Path
 
     from simsched.cli import Subparsers
     from simsched.study.answer import Answer
@@ -35,7 +36,7 @@ def register(subparsers: Subparsers) -> None:
         help="the smallest machine that meets a target",
         description="Search for the smallest machine on which a workload meets targets, by simulating it on "
         "machines of different size.",
-        epilog=TARGETS + "\nExit status: 0 found, 1 no size in the range does, 2 the input is wrong.",
+        epilog=TARGETS + "\nExit status: 0 found, 1 none of the sizes tried does, 2 the input is wrong.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     _add_inputs(size)
@@ -88,7 +89,11 @@ def _add_inputs(parser: argparse.ArgumentParser) -> None:
         "--target", metavar="T", action="append", required=True, help="what has to be met; may be repeated"
     )
     parser.add_argument(
-        "--by", choices=("arrival", "runtime"), default="arrival", help="how load is scaled (default arrival)"
+        "--by",
+        choices=("arrival", "runtime", "users", "jobs"),
+        default="arrival",
+        help="how load is scaled: by denser arrivals (default; days become shorter, while run times, limits "
+        "and windows of time stay), longer run times and limits, or users or jobs left out or copied",
     )
 
 
@@ -98,12 +103,19 @@ def _add_rest(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--runs", action="store_true", help="keep every run directory in DIR/runs")
     parser.add_argument("--format", choices=FORMATS, default="text")
-    parser.add_argument("--quiet", action="store_true", help="no progress")
+    parser.add_argument(
+        "--quiet", action="store_true", help="no progress (else a line on standard error every 30 s)"
+    )
     chance = parser.add_argument_group("chance")
     chance.add_argument("--seeds", metavar="N", type=whole, default=5,
                         help="the workload as it is and N - 1 resamples of it (default 5)")  # fmt: skip
     chance.add_argument(
         "--block", metavar="D", help="length of the blocks of a resampled workload, such as 7d"
+    )
+    chance.add_argument(
+        "--shake",
+        metavar="D",
+        help="in place of resamples: the workload with each submission moved at random by up to D (1m)",
     )
     chance.add_argument(
         "--meet",
@@ -118,8 +130,8 @@ def _add_rest(parser: argparse.ArgumentParser) -> None:
         "--checks",
         metavar="N",
         type=whole,
-        default=1,
-        help="further probes on each side of the answer (default 1)",
+        help="sizes (or steps of load) tried on each side of the answer (default: 3 to 10, until the noise "
+        "between seeds cannot explain what they come to)",
     )
     what = parser.add_argument_group("what counts")
     what.add_argument("--warm-up", metavar="D", default="0", help="leave out jobs of the first D, such as 3d")
@@ -160,44 +172,42 @@ def _answered(args: argparse.Namespace, search: Callable[[dict[str, Any]], Answe
 
     if args.runs and not args.output:
         raise ConfigError("it is not said where the runs go", where="--runs", expected="-o DIR")
-    target = Path(args.output) if args.output else None
-    with _place(target):
-        answer = search(_ask(args))
-    print(_rendered(answer, args.format), end="")
-    if target is not None:
-        from simsched.study.answer_folder import write_answer
+    tried: list[Trial] = []
+    with heartbeat(args.verb, lambda spent: _state(tried, spent), quiet=args.quiet):
+        if not args.output:
+            answer = search(_ask(args, tried, None))
+            _show_answer(answer, args.format)
+            return 0 if answer else EXIT_NONE
+        return _written(args, search, tried)
 
-        for path in write_answer(answer, target):
-            sys.stderr.write(f"written: {path}\n")
+
+def _written(args: argparse.Namespace, search: Callable[[dict[str, Any]], Answer], tried: list[Trial]) -> int:
+    """Search, print, and write the directory of the answer."""
+    from simsched.folders import StagedFolder
+    from simsched.study.answer_folder import ANSWER, finish_answer
+
+    with StagedFolder(args.output, ANSWER) as staged:
+        answer = search(_ask(args, tried, staged.work / "runs" if args.runs else None))
+        _show_answer(answer, args.format)
+        written = finish_answer(answer, staged)
+    if staged.replaced:
+        sys.stderr.write(f"note: replaced the earlier answer in {args.output}\n")
+    for path in written:
+        sys.stderr.write(f"written: {path}\n")
     return 0 if answer else EXIT_NONE
 
 
-@contextmanager
-def _place(target: Path | None) -> Iterator[None]:
-    """Make the directory of the answer before the search; it goes again if nothing comes of it."""
-    if target is None:
-        yield
-        return
-    from simsched.study.answer_folder import refuse_other
-
-    refuse_other(target)
-    target.mkdir(parents=True, exist_ok=True)
-    try:
-        yield
-    except BaseException:
-        with suppress(OSError):  # it may hold something
-            target.rmdir()
-        raise
-
-
-def _rendered(answer: Answer, kind: str) -> str:
+def _show_answer(answer: Answer, kind: str) -> None:
     if kind == "json":
-        return answer.to_json()
-    return answer.to_csv() if kind == "csv" else answer.text()
+        write(answer.to_json(), "json")
+    elif kind == "csv":
+        write(answer.to_csv(), "other")
+    else:
+        write(answer.text())
 
 
-def _ask(args: argparse.Namespace) -> dict[str, Any]:
-    """Return what the command line says, as keywords of `size` and `headroom`."""
+def _ask(args: argparse.Namespace, tried: list[Trial], runs: Path | None) -> dict[str, Any]:
+    """Return the keywords of `size` and `headroom`; trials are added to `tried` as they are made."""
     from simsched.formats.duration import parse_duration
 
     options = rules_document(args)
@@ -208,6 +218,7 @@ def _ask(args: argparse.Namespace) -> dict[str, Any]:
         "seeds": args.seeds,
         "seed": seed,
         "block": args.block,
+        "shake": args.shake,
         "meet": args.meet,
         "confidence": args.confidence,
         "checks": args.checks,
@@ -215,21 +226,31 @@ def _ask(args: argparse.Namespace) -> dict[str, Any]:
         "drain": parse_duration(args.drain, where="--drain"),
         "allow_infeasible": args.allow_infeasible,
         "transforms": tuple(args.transform),
-        "reading": {
-            "map": args.map,
-            "procs_per_node": args.procs_per_node,
-            "as_": args.as_,
-            "limit": args.limit,
-            "constrain": args.constrain,
-            "strict": args.strict,
-        },
+        "reading": {name: getattr(args, name) for name in READING if name != "transform"},
         "options": options,
         "workers": args.workers,
         "scheduler": args.scheduler,
         "hpc": args.hpc,
-        "runs": Path(args.output) / "runs" if args.runs else None,
-        "progress": None if args.quiet or not sys.stderr.isatty() else _show,
+        "runs": runs,
+        "progress": tried.append if args.quiet or not sys.stderr.isatty() else _shown(tried),
     }
+
+
+def _state(tried: list[Trial], spent: float) -> str:
+    """Return how many trials there were, and about how long the further ones take at least."""
+    left = tried[-1].left if tried else None
+    done = "1 trial" if len(tried) == 1 else f"{len(tried)} trials"
+    return f"{done} done{expected(spent, len(tried), left or 0, 'at least')}"
+
+
+def _shown(tried: list[Trial]) -> Callable[[Trial], None]:
+    """Return what says on a terminal what each trial came to."""
+
+    def show(trial: Trial) -> None:
+        tried.append(trial)
+        _show(trial)
+
+    return show
 
 
 def _show(trial: Trial) -> None:

@@ -6,6 +6,7 @@ import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from simsched.cli.heartbeat import expected, heartbeat
 from simsched.cli.reading import whole
 
 if TYPE_CHECKING:
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from simsched.study.sweep import Progress
 
 EXIT_FAILED = 1
-EXIT_INTERRUPTED = 130
 #: rows of the table of runs that `--dry-run` prints, unless all are asked for
 MAX_ROWS = 60
 
@@ -68,12 +68,11 @@ def run_sweep(args: argparse.Namespace) -> int:
 
 def _perform(study: Study, args: argparse.Namespace) -> int:
     from simsched.study.cache import INPUTS
-    from simsched.study.folder import StudyFolder
+    from simsched.study.folder import place_of
     from simsched.study.plan import plan
     from simsched.study.sweep import changed_inputs, sweep
 
-    folder = StudyFolder(args.output)
-    folder.check(resume=args.resume)
+    folder, earlier = place_of(args.output, resume=args.resume)
     for name in changed_inputs(folder.record() or {}, study):
         sys.stderr.write(f"note: {name} is not what it was: its runs are performed anew\n")
     for note in plan(study, measure=False).notes:
@@ -94,7 +93,9 @@ def _perform(study: Study, args: argparse.Namespace) -> int:
             )
     except KeyboardInterrupt:
         sys.stderr.write("interrupted; what was done is kept, and --resume goes on\n")
-        return EXIT_INTERRUPTED
+        raise
+    if earlier is not None and result.path == earlier.path:
+        sys.stderr.write(f"note: replaced the earlier study in {args.output}\n")
     for failure in result.failures:
         told = ", ".join(f"{axis} {label}" for axis, label in failure["settings"].items())
         sys.stderr.write(f"failed: run {failure['run']} ({told}): {failure['reason']}\n")
@@ -102,7 +103,7 @@ def _perform(study: Study, args: argparse.Namespace) -> int:
         from simsched.study.text import summary
 
         print(summary(result), end="")
-        sys.stderr.write(f"written: {args.output}\n")
+        sys.stderr.write(f"written: {result.path}\n")
     return EXIT_FAILED if result.failures else 0
 
 
@@ -127,11 +128,27 @@ def _show(study: Study, found: Plan, args: argparse.Namespace) -> None:
         print(f"about {human.seconds(seconds)} on {many} of this machine, {told}")
 
 
+def _state(last: list[Progress], spent: float) -> str:
+    """Return how many runs are done, and about how long the others take."""
+    if not last:
+        return "the inputs are read"
+    state = last[0]
+    failed = f", {state.failed} failed" if state.failed else ""
+    fresh = state.done - state.there + state.failed
+    more = expected(spent, fresh, state.total - state.there - fresh)
+    return f"{state.done} of {state.total} runs done{failed}{more}"
+
+
 @contextmanager
 def _progress(*, quiet: bool) -> Iterator[Callable[[Progress], None] | None]:
-    """Show a line on a terminal's standard error: done, running, failed, time left; nothing in a pipe."""
-    if quiet or not sys.stderr.isatty():
+    """Show on standard error: done, running, failed, time left; without a terminal a line every 30 s."""
+    if quiet:
         yield None
+        return
+    if not sys.stderr.isatty():
+        seen: list[Progress] = []
+        with heartbeat("sweep", lambda spent: _state(seen[-1:], spent)):
+            yield seen.append
         return
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 from typing import TYPE_CHECKING
 
 from simsched.cli.messages import text_of
@@ -33,6 +32,11 @@ def register(subparsers: Subparsers) -> None:
     parser.add_argument("--as", dest="kind", choices=kinds, default="auto", help="what the files should be")
     parser.add_argument("--print-schema", choices=("v1", "rfc14"), help="print the JSON Schema and exit")
     parser.add_argument("--format", choices=("text", "json"), default="text")
+    parser.add_argument(
+        "--lenient",
+        action="store_true",
+        help="of jobspecs: a task that names no slot, or one that is not there, is a warning and not a fault",
+    )
     parser.add_argument("--quiet", "-q", action="store_true", help="print faults only")
     parser.add_argument(
         "--cluster", metavar="CLUSTER", help="what patterns in Job Objects are matched against"
@@ -45,25 +49,19 @@ def validate(args: argparse.Namespace) -> int:
     if args.print_schema:
         from simsched.formats.validate import schema_text
 
-        sys.stdout.write(schema_text(args.print_schema))
+        write(schema_text(args.print_schema), "json")
         return 0
     if not args.files:
         raise ConfigError("no file is named", where="validate", expected="FILE…, or - for stdin")
-    reports = [_report(path, args.kind, args.cluster) for path in args.files]
+    reports = [_report(path, args) for path in args.files]
     if args.format == "json":
         _print_json(reports)
     else:
         for report in reports:
-            print_lines(_printable(str(fault)) for fault in report.faults)
+            print_lines((str(fault) for fault in report.faults), "text")
             if report.is_valid and not args.quiet:
-                print_lines([_printable(f"{report.where}: valid ({_counted(report)})")])
+                print_lines([f"{report.where}: valid ({_counted(report)})"], "text")
     return 0 if all(report.is_valid for report in reports) else 2
-
-
-def _printable(text: str) -> str:
-    """Return a message without what standard output cannot show; it quotes what the file holds."""
-    encoding = sys.stdout.encoding or "utf-8"
-    return text.encode(encoding, "backslashreplace").decode(encoding)
 
 
 def _counted(report: Report) -> str:
@@ -83,12 +81,18 @@ def _print_json(reports: list[Report]) -> None:
     for report in reports:
         faults = [{**asdict(fault), "path": format_path(fault.path)} for fault in report.faults]
         documents.append(
-            {"file": report.where, "kind": report.kind, "valid": report.is_valid, "faults": faults}
+            {
+                "file": report.where,
+                "kind": report.kind,
+                "valid": report.is_valid,
+                "faults": faults,
+                "notes": list(report.notes),
+            }
         )
     write(json.dumps(documents, indent=2) + "\n")
 
 
-def _report(path: str, kind: str, cluster: str | None) -> Report:
+def _report(path: str, args: argparse.Namespace) -> Report:
     """Judge one file, a fault of reading it included."""
     from simsched.formats.faults import Fault
     from simsched.formats.text import name_of
@@ -96,12 +100,12 @@ def _report(path: str, kind: str, cluster: str | None) -> Report:
 
     where = name_of(path)
     try:
-        return _judge(path, where, kind, cluster)
+        return _judge(path, where, args)
     except (SimschedError, OSError, RecursionError, MemoryError) as error:
         message, expected, place = text_of(error), "", where
         if isinstance(error, SimschedError):
             message, expected, place = error.message, error.expected or "", _place(error.where, where)
-        return Report(where, kind, 0, (Fault((), message, expected, where=place),))
+        return Report(where, args.kind, 0, (Fault((), message, expected, where=place),))
 
 
 def _place(place: str | None, where: str) -> str:
@@ -114,10 +118,11 @@ def _place(place: str | None, where: str) -> str:
     return where + place[len(name) :] if place.startswith(name) else f"{where}: {place}"
 
 
-def _judge(path: str, where: str, kind: str, cluster: str | None) -> Report:
+def _judge(path: str, where: str, args: argparse.Namespace) -> Report:
     from simsched.formats.text import read_text
     from simsched.formats.validate import validate_text
 
+    kind = args.kind
     if kind in _LOADERS and path != "-":
         return _LOADERS[kind](path, where)
     text = read_text(path, lenient=kind == "swf")
@@ -126,10 +131,10 @@ def _judge(path: str, where: str, kind: str, cluster: str | None) -> Report:
     if kind == "sss":
         from simsched.cli.job_objects import judge
 
-        return judge(text, where, cluster)
+        return judge(text, where, args.cluster)
     if kind in _LOADERS:
         return _LOADERS[kind](path, where) if path != "-" else _from_stdin(text, where, kind)
-    return validate_text(text, where, kind)  # type: ignore[arg-type]
+    return validate_text(text, where, kind, lenient=args.lenient)
 
 
 def _from_stdin(text: str, where: str, kind: str) -> Report:
@@ -154,12 +159,14 @@ def guess_kind(text: str) -> str:
     >>> guess_kind('{"version": 1, "execution": {}}'), guess_kind("; Version: 2.2"), guess_kind("core=4")
     ('r', 'swf', 'auto')
     """
+    from simsched.workload.sacct_lines import delimiter_of
+
     head = text[:100_000].lstrip("\ufeff \t\r\n")
     if re.match(r"<[?!\w]", head):
         return "jgf" if "<graphml" in head else "sss"
     if head.startswith(";") or re.match(r"-?\d+(?:[ \t]+-?\d+(?:\.\d+)?){10}", head):
         return "swf"
-    if re.match(r"[^\n]*\|", head) and "JobID" in head[:200]:
+    if delimiter_of(head.partition("\n")[0]) is not None:
         return "workload"
     keys = set(re.findall(r"""(?m)(?:^|[{,\s])["']?(\w+)["']?\s*:(?=\s|["'\[{\d]|$)""", head[:20_000]))
     top = set(re.findall(r"(?m)^(\w+):", head))  # of a YAML text; in JSON anything may stand anywhere
@@ -208,6 +215,7 @@ _NO_JOBS = {
     "never started",
     "no processors",
     "no run time",
+    "still waiting when the queue was listed",
 }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
+from simsched.cli.output import print_lines, put
 from simsched.cli.reading import TRANSFORMS, add_reading, generator, read_workloads, whole
 
 if TYPE_CHECKING:
@@ -130,7 +131,9 @@ def _add_seed(parser: argparse.ArgumentParser) -> None:
 def _add_output(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-o", "--output", metavar="FILE", help="where to (default: standard output)")
     parser.add_argument(
-        "--to", metavar="FORMAT", help="swf, jobs, jsonl, batsim, sacct or sss (default: by the ending)"
+        "--to",
+        metavar="FORMAT",
+        help="swf, jobs, jsonl, batsim (5), batsim4, sacct or sss (default: by the ending)",
     )
 
 
@@ -174,13 +177,8 @@ def deliver(args: argparse.Namespace) -> int:
     run, text = load_run(args.directory), read_text(args.document)
     document = read_document(text, args.document)
     text = delivered_document(document, run, second_zero=second_zero(document)).to_xml()
-    if args.output:
-        from pathlib import Path
-
-        Path(args.output).write_text(text, encoding="utf-8")
+    if put(text, args.output, "xml"):
         sys.stderr.write(f"written: {args.output}\n")
-    else:
-        print(text, end="")
     return 0
 
 
@@ -231,8 +229,7 @@ def _write(workload: Workload, args: argparse.Namespace) -> None:
         save_workload(workload, args.output, to=kind)
         sys.stderr.write(f"{args.output}: {len(workload):,} jobs ({kind})\n")
     else:
-        for line in lines_of(workload, kind):
-            print(line)
+        print_lines(lines_of(workload, kind))
     lost = losses(workload, kind)
     if lost:
         sys.stderr.write(f"note: {kind} cannot hold: {', '.join(lost)}\n")

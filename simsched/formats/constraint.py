@@ -17,6 +17,7 @@ from typing import Any, TypeAlias
 from simsched.errors import FormatError, LimitError
 from simsched.formats.hostlist import Hostlist
 from simsched.formats.idset import Idset
+from simsched.formats.property import check_property
 
 MAX_LEVELS = 100
 """Levels of operators that a constraint may nest."""
@@ -144,6 +145,7 @@ def _properties(values: Any, where: str, _level: int) -> Constraint:
     for name, place in _strings(values, where):
         if name in {"", "^"} or name.startswith("^^"):
             raise FormatError(f"{name!r} is not a property", where=place, expected="NAME or ^NAME")
+        check_property(name.removeprefix("^"), place)
         if name[0] == "^":
             refused.append(Not(Properties((name[1:],))))
         else:

@@ -304,8 +304,18 @@ class _Scanner:
         if bracket and not self.take("]"):
             raise self.unexpected("']'")
         if self.at < len(self.text):
-            raise self.unexpected("the end of the count")
+            raise self.unexpected(f"the end of the count{self.unit_hint()}")
         return value
+
+    def unit_hint(self) -> str:
+        """Return how a unit is written, if the rest of the count is one, as in ``memory=4GB``."""
+        from simsched.formats.units import ALIASES, UNITS
+
+        rest = self.text[self.at :].strip()
+        unit = next(
+            (ALIASES.get(name, name) for name in (rest, f"{rest}B") if name in {*UNITS, *ALIASES}), None
+        )
+        return f"; a unit follows in braces: {self.text[: self.at].strip()}{{unit:{unit}}}" if unit else ""
 
     def unexpected(self, expected: str) -> MarkedError:
         got = repr(self.peek()) if self.peek() else "the end"

@@ -20,7 +20,8 @@ class Fault:
     """One fault of a document.
 
     `path` leads to the value at fault, or, where `at_key` is true, to the key.  `line` and
-    `column` are 0 as long as nobody has looked for them in the text.
+    `column` are 0 as long as nobody has looked for them in the text.  A `mild` fault changes nothing
+    about the resources: other schedulers run such a job, and a lenient reader warns of it.
 
     >>> print(Fault(("resources", 0, "count"), "0 is not a count", "at least 1"))
     resources[0].count: 0 is not a count (expected at least 1)
@@ -33,6 +34,7 @@ class Fault:
     line: int = 0
     column: int = 0
     where: str = ""
+    mild: bool = False
 
     @property
     def place(self) -> str:

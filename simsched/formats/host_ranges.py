@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 FORM = "host names and prefix[ids]suffix expressions, such as node[01-16,20]"
 """What a hostlist is made of, for messages."""
 _DIGITS = 18  # longer digit strings in a name are text, not a number
-_ELEMENT = re.compile(r"([^\[\],\s]*)(?:\[([^\[\]\s]*)\]([^\[\],\s]*))?(,|\Z)")
+_ELEMENT = re.compile(r"([^\[\],\s]*)(?:\[([^\[\]\s]*)\]([^\[\],\s]*))?(,+|\Z)")
 _RANGE = re.compile(r"([0-9]+)(?:-([0-9]+))?\Z")
 _LAST_NUMBER = re.compile(r"[0-9]+(?=[^0-9]*\Z)")
 _NOT_DIGITS = re.compile(r"[^0-9.]")
@@ -65,7 +65,7 @@ class HostRange(NamedTuple):
 
 
 def parse_into(text: str, where: str | None, segments: list[HostRange]) -> None:
-    """Append what one RFC 29 string stands for."""
+    """Append what one RFC 29 string stands for; an empty expression is an empty list."""
     at, separator = 0, "," if text else ""
     while separator:
         match = _ELEMENT.match(text, at)
@@ -80,15 +80,17 @@ def parse_into(text: str, where: str | None, segments: list[HostRange]) -> None:
                 raise type(error)(place, where=where, expected=error.expected) from None
         elif prefix:
             segments.append(split_name(prefix))
-        else:
-            raise _fault(text, at, where)
         at = match.end()
 
 
 def _parse_ids(prefix: str, ids: str, suffix: str) -> Iterator[HostRange]:
-    """The ranges of one bracketed list."""
-    width = 0
-    for part in ids.split(","):
+    """The ranges of one bracketed list.
+
+    The leading zeroes of its first id count for all of them (RFC 29); those of another id for that
+    id alone.
+    """
+    first = 0
+    for at, part in enumerate(ids.split(",")):
         match = _RANGE.match(part)
         if match is None:
             raise FormatError(f"{clip(part)!r} is neither an id nor a range", expected="such as 0-3,7")
@@ -99,8 +101,9 @@ def _parse_ids(prefix: str, ids: str, suffix: str) -> Iterator[HostRange]:
         high = int(high_text) if high_text else low
         if high < low:
             raise FormatError(f"the range {clip(part)!r} descends", expected="low-high")
-        if low_text[0] == "0" and len(low_text) > max(width, 1):
-            width = len(low_text)
+        own = len(low_text) if low_text[0] == "0" and len(low_text) > 1 else 0
+        first = own if at == 0 else first
+        width = max(first, own)
         yield HostRange(prefix, suffix, width if len(str(low)) < width else 0, low, high)
 
 
@@ -116,10 +119,8 @@ def _fault(text: str, at: int, where: str | None) -> FormatError:
         reason = f"more than one pair of brackets in {clip(text[at:])!r}"
     elif "]" in element:
         reason = f"']' without '[' in {clip(element)!r}"
-    elif len(element) > MAX_NAME:
-        reason = f"a name of more than {MAX_NAME} characters"
     else:
-        reason = "an empty name"
+        reason = f"a name of more than {MAX_NAME} characters"
     return FormatError(
         f"{reason} at character {at + 1} of hostlist {clip(text)!r}", where=where, expected=FORM
     )
@@ -212,9 +213,8 @@ def format_ranges(segments: Iterable[HostRange]) -> str:
         if ids and (len(low) < width or before != prefix or after != suffix):
             _flush(parts, prefix, ids, suffix)
         if not ids:
-            prefix, suffix, width = before, after, 0
-        if low[0] == "0" and len(low) > 1:
-            width = len(low)
+            prefix, suffix = before, after
+            width = len(low) if low[0] == "0" and len(low) > 1 else 0
         ids.append(low if first == last else f"{low}-{str(last).zfill(digits)}")
     _flush(parts, prefix, ids, suffix)
     return ",".join(parts)

@@ -55,13 +55,14 @@ class Hostlist:
     def parse(cls, text: str | Iterable[str], *, where: str | None = None) -> Hostlist:
         """Read an RFC 29 string, or several of them one after the other (as in R's nodelist).
 
-        The leading zeroes of the first id of a bracketed list or of a range set the width
-        of what follows in it: ``[00-2]`` is 00,01,02 and ``[005,4]`` is 005,004.
+        The leading zeroes of the first id of a bracketed list set the width of all its ids, those
+        of another id the width of that id (or range): ``[00-2]`` is 00,01,02, ``[005,4]`` is
+        005,004 and ``[8,09,7]`` is 8,09,7.  An empty expression adds nothing: ``a,,b`` is a,b.
 
         Raises
         ------
         FormatError
-            Unbalanced or second brackets, an empty name, spaces, a descending range.
+            Unbalanced or second brackets, empty brackets, spaces, a descending range.
         LimitError
             Numbers of more than 18 digits, or more than `MAX_COUNTED` names.
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from simsched.formats.faults import Fault
+    from simsched.formats.jobspec_dict import Warn
 
 __all__ = [
     "Count",
@@ -34,29 +35,39 @@ __all__ = [
 ]
 
 
-def load_jobspec(path: str | Path) -> Jobspec:
+def load_jobspec(path: str | Path, *, lenient: Warn | None = None) -> Jobspec:
     """Return the one jobspec of a YAML or JSON file; ``-`` reads stdin.
 
-    Raises `FormatError` where the file holds none, several or a faulty one.
+    `lenient` is that of `Jobspec.from_dict`.  Raises `FormatError` where the file holds none, several
+    or a faulty one.
     """
-    jobs = load_jobspecs(path)
+    jobs = load_jobspecs(path, lenient=lenient)
     if len(jobs) != 1:
         raise FormatError(f"{len(jobs)} documents", where=str(path), expected="exactly one jobspec")
     return jobs[0]
 
 
-def load_jobspecs(path: str | Path, *, warn: Callable[[FormatError], None] | None = None) -> list[Jobspec]:
+def load_jobspecs(
+    path: str | Path, *, warn: Callable[[FormatError], None] | None = None, lenient: Warn | None = None
+) -> list[Jobspec]:
     """Return the jobspecs of a file: YAML with one document or several, JSON, JSON Lines, Job Objects.
 
-    `warn` is told what Job Objects say under the awareness policy Warn and nobody here can do.
-    Raises `FormatError`: the first fault of the file with its place, and how many more there are.
+    `warn` is told what Job Objects say under the awareness policy Warn and nobody here can do;
+    `lenient` is that of `Jobspec.from_dict`.  Raises `FormatError`: the first fault of the file with its
+    place, and how many more there are.
     """
     from simsched.formats.text import name_of, read_text
 
-    return jobspecs_of(read_text(path), name_of(path), warn=warn)
+    return jobspecs_of(read_text(path), name_of(path), warn=warn, lenient=lenient)
 
 
-def jobspecs_of(text: str, where: str, *, warn: Callable[[FormatError], None] | None = None) -> list[Jobspec]:
+def jobspecs_of(
+    text: str,
+    where: str,
+    *,
+    warn: Callable[[FormatError], None] | None = None,
+    lenient: Warn | None = None,
+) -> list[Jobspec]:
     """Return the jobspecs of a text, as `load_jobspecs` does of a file."""
     from simsched.formats.text import detect_kind
 
@@ -68,11 +79,12 @@ def jobspecs_of(text: str, where: str, *, warn: Callable[[FormatError], None] | 
     if kind not in {"json", "jsonl", "yaml"}:
         raise FormatError("this is no jobspec", where=where, expected="YAML, JSON or Job Objects")
     with collector_paused():
-        jobs = _from_lines(text) if kind == "jsonl" else _from_documents(text, where)
+        jobs = _from_lines(text, lenient) if kind == "jsonl" else _from_documents(text, where, lenient)
     if jobs is None:
         from simsched.formats.validate import validate_text
 
-        raise _joined(validate_text(text, where, "jobspec").faults, where)
+        report = validate_text(text, where, "jobspec", lenient=lenient is not None)
+        raise _joined(report.faults, where)
     return jobs
 
 
@@ -82,7 +94,7 @@ def _joined(faults: tuple[Fault, ...], where: str) -> FormatError:
     return joined(faults, None) if faults else FormatError("no jobspec", where=where)
 
 
-def _from_lines(text: str) -> list[Jobspec] | None:
+def _from_lines(text: str, lenient: Warn | None) -> list[Jobspec] | None:
     """Return the jobspecs of JSON Lines, None where one of them is in doubt and then found faulty."""
     from simsched.formats.bulk import Reader
     from simsched.formats.text import load_json
@@ -95,19 +107,19 @@ def _from_lines(text: str) -> list[Jobspec] | None:
             if not line.strip():
                 continue
             try:
-                job = Jobspec.from_dict(load_json(line.decode()))
+                job = Jobspec.from_dict(load_json(line.decode()), lenient=lenient)
             except FormatError:
                 return None
         jobs.append(job)
     return jobs
 
 
-def _from_documents(text: str, where: str) -> list[Jobspec] | None:
+def _from_documents(text: str, where: str, lenient: Warn | None) -> list[Jobspec] | None:
     from simsched.formats.text import load_documents
 
     documents = load_documents(text, where)
     flat = [d for document in documents for d in (document if isinstance(document, list) else [document])]
     try:
-        return [Jobspec.from_dict(document) for document in flat]
+        return [Jobspec.from_dict(document, lenient=lenient) for document in flat]
     except FormatError:
         return None

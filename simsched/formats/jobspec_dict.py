@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, TypeAlias
 
-from simsched.errors import FormatError
+from simsched.errors import FormatError, SimschedError
 from simsched.formats.count import Count
 from simsched.formats.faults import joined
 from simsched.formats.frozen import FrozenDict, freeze
 from simsched.formats.jobspec_rules import faults_of
 from simsched.formats.task import Task
 from simsched.formats.vertex import ResourceVertex
+
+Warn: TypeAlias = Callable[[SimschedError], None]
+"""What is called with a fault that is passed over."""
 
 
 class Parts(NamedTuple):
@@ -23,16 +26,24 @@ class Parts(NamedTuple):
     version: int
 
 
-def read_jobspec(document: Mapping[str, Any], where: str | None = None) -> Parts:
+def read_jobspec(
+    document: Mapping[str, Any], where: str | None = None, *, lenient: Warn | None = None
+) -> Parts:
     """Check a document by RFC 14 (a document of version 1 may be one of RFC 25) and build its parts.
 
-    Raises `FormatError` that tells the first fault and how many more there are.
+    `lenient` is called with each mild fault, which is then none.  Raises `FormatError` that tells the
+    first fault and how many more there are.
     """
     plain = dict(document) if isinstance(document, Mapping) else document
     odd = next((key for key in plain if not isinstance(key, str)), None) if isinstance(plain, dict) else None
     if odd is not None:
         raise FormatError(f"the key {odd!r} is no text", where=where, expected="a jobspec document")
     faults = faults_of(plain)
+    if lenient is not None:
+        for fault in faults:
+            if fault.mild:
+                lenient(fault.error().at(where) if where else fault.error())
+        faults = [fault for fault in faults if not fault.mild]
     if faults and not _is_v1(plain):
         raise joined(faults, where)
     return Parts(

@@ -21,6 +21,7 @@ from simsched.formats.task import COUNT_KEYS
 from simsched.formats.task import KEYS as TASK_KEYS
 from simsched.formats.vertex import KEYS as VERTEX_KEYS
 from simsched.formats.yaml_text import yaml_hint
+from simsched.suggest import nearest
 
 if TYPE_CHECKING:
     from simsched.formats.lexical import Path
@@ -92,8 +93,10 @@ class _Check:
         self.labels: dict[str, Path] = {}
         self.slots: dict[str, set[str]] = {}
 
-    def fault(self, path: Path, message: str, expected: str = "", *, at_key: bool = False) -> None:
-        self.faults.append(Fault(path, message, expected, at_key))
+    def fault(
+        self, path: Path, message: str, expected: str = "", *, at_key: bool = False, mild: bool = False
+    ) -> None:
+        self.faults.append(Fault(path, message, expected, at_key, mild=mild))
 
     def wrong(self, path: Path, value: Any, expected: str) -> None:
         hint = yaml_hint(value)
@@ -102,7 +105,7 @@ class _Check:
     def keys(self, value: dict[str, Any], path: Path, known: tuple[str, ...]) -> None:
         for key in value:
             if key not in known:
-                near = _nearest(key, known)
+                near = nearest(key, known)
                 hint = f", perhaps {near!r}" if near else ""
                 self.fault((*path, key), f"unknown key {key!r}{hint}", ", ".join(known), at_key=True)
 
@@ -231,15 +234,17 @@ class _Check:
             self.wrong(path, value, "a task: an object with command, slot and count")
             return
         self.keys(value, path, self.task_keys)
-        self.needs(value, path, ("command", "slot", "count"))
+        self.needs(value, path, ("command", "count"))
         if "command" in value:
             self.command(value["command"], (*path, "command"))
         slot = value.get("slot")
+        if "slot" not in value:
+            self.fault(path, "the key 'slot' is missing", "slot", mild=True)
         if "slot" in value and not isinstance(slot, str):
             self.wrong((*path, "slot"), slot, "the label of a slot")
         elif isinstance(slot, str) and slot not in self.slots:
             known = ", ".join(map(repr, self.slots)) or "a slot among the resources"
-            self.fault((*path, "slot"), f"there is no slot labelled {shown(slot)}", known)
+            self.fault((*path, "slot"), f"there is no slot labelled {shown(slot)}", known, mild=True)
         if "count" in value:
             self.task_count(value["count"], (*path, "count"), slot)
         self.task_extras(value, path)
@@ -438,10 +443,3 @@ class _V1Check(_Check):
             self.fault(("attributes",), "the key 'system' is missing", "system")
         elif isinstance(value["system"], dict) and "duration" not in value["system"]:
             self.fault(("attributes", "system"), "the key 'duration' is missing", "duration, in seconds")
-
-
-def _nearest(key: str, known: tuple[str, ...]) -> str | None:
-    from difflib import get_close_matches
-
-    found = get_close_matches(key[:40], known, n=1)
-    return found[0] if found else None

@@ -21,6 +21,7 @@ from simsched.formats.vertex import ResourceVertex, slots
 if TYPE_CHECKING:
     from simsched.formats.constraint import Constraint
     from simsched.formats.dependency import Dependency
+    from simsched.formats.jobspec_dict import Warn
 
 CANONICAL = 999
 """The version of a canonical jobspec that is no V1."""
@@ -100,14 +101,18 @@ class Jobspec:
         return Jobspec(resources, tasks, FrozenDict(system=FrozenDict(system)), version)
 
     @staticmethod
-    def from_dict(document: Mapping[str, Any], where: str | None = None) -> Jobspec:
+    def from_dict(
+        document: Mapping[str, Any], where: str | None = None, *, lenient: Warn | None = None
+    ) -> Jobspec:
         """Return the jobspec of an RFC 14 or RFC 25 document.
 
-        Raises `FormatError` with the JSON path of the first fault and the number of the others.
+        With `lenient`, a function that is called with each warning, a task may name a slot that is not
+        there, or none: schedulers place slots and not tasks.  Raises `FormatError` with the JSON path of
+        the first fault and the number of the others.
         """
         from simsched.formats.jobspec_dict import read_jobspec
 
-        return Jobspec(*read_jobspec(document, where))
+        return Jobspec(*read_jobspec(document, where, lenient=lenient))
 
     # ------------------------------------------------------------ writing
 

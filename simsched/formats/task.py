@@ -22,6 +22,8 @@ ONCE = FrozenDict(per_slot=1)
 class Task:
     """A program and where it runs; `count` holds the one key of RFC 14's dictionary.
 
+    `slot` is the label of a slot; a lenient reader takes any label, and an empty one where there is none.
+
     >>> Task(("app",), "default").to_dict()
     {'command': ['app'], 'slot': 'default', 'count': {'per_slot': 1}}
     """
@@ -38,7 +40,7 @@ class Task:
         command = document["command"]
         return Task(
             (command,) if isinstance(command, str) else tuple(command),
-            document["slot"],
+            document.get("slot", ""),
             freeze(document["count"]),
             freeze(document.get("attributes") or {}),
             document.get("distribution"),

@@ -64,6 +64,14 @@ class TreePool:
     children: tuple[RankTopology, ...]
     extra: tuple[tuple[str, Any], ...] = ()
 
+    def trimmed(self, ranks: Idset) -> TreePool:
+        """Return the topology of some ranks, as R of an allocation carries it (RFC 49).
+
+        A topo stays as it is: it describes the whole node, and not what was allocated of it.
+        """
+        kept = [(group.ranks & ranks, group.topo) for group in self.children]
+        return TreePool(tuple(RankTopology(mine, topo) for mine, topo in kept if mine), self.extra)
+
 
 def from_scheduling(scheduling: Mapping[str, Any], *, where: str | None = None) -> TreePool:
     """Read the value of R's ``scheduling``.

@@ -12,13 +12,14 @@ import re
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib import resources
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from simsched.errors import ConfigError, FormatError, SimschedError
 from simsched.formats.faults import Fault, located, located_in_all
 from simsched.formats.forms import looks_like_shapes
 from simsched.formats.jobspec_rules import SYSTEM_KEYS, faults_of
 from simsched.formats.marked import MarkedError
+from simsched.suggest import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -92,18 +93,21 @@ def _schema_faults(document: Any, name: str) -> Iterator[Fault]:
 # ---------------------------------------------------------------- texts
 
 
-def validate_file(path: str | FilePath, kind: RequestKind = "auto") -> Report:
+def validate_file(path: str | FilePath, kind: RequestKind = "auto", *, lenient: bool = False) -> Report:
     """Return what is wrong in a file of jobspecs, shapes or constraints; ``-`` reads stdin.
 
     Raises `FormatError` only where the file cannot be read at all.
     """
     from simsched.formats.text import name_of, read_text
 
-    return validate_text(read_text(path), name_of(path), kind)
+    return validate_text(read_text(path), name_of(path), kind, lenient=lenient)
 
 
-def validate_text(text: str, where: str, kind: RequestKind = "auto") -> Report:
-    """Return what is wrong in a text of jobspecs, shapes or constraints."""
+def validate_text(text: str, where: str, kind: RequestKind = "auto", *, lenient: bool = False) -> Report:
+    """Return what is wrong in a text of jobspecs, shapes or constraints.
+
+    With `lenient`, mild faults of jobspecs (see `Fault`) are notes.
+    """
     if kind == "shape":
         return _lines(text, where, "shape")
     if kind == "constraint":
@@ -114,21 +118,41 @@ def validate_text(text: str, where: str, kind: RequestKind = "auto") -> Report:
     if kind == "auto" and (form == "text" or looks_like_shapes(text)):
         return _lines(text, where, "shape")
     if form == "jsonl":
-        return _json_lines(text, where, kind)
-    return _documents(text, where, kind)
+        return _json_lines(text, where, kind, lenient=lenient)
+    return _documents(text, where, kind, lenient=lenient)
 
 
-def _as_v1(document: Any, kind: RequestKind) -> bool:
-    """Whether a document is judged by RFC 25: it is if it says so, unless RFC 14 was asked for."""
-    if kind == "auto":
-        return isinstance(document, dict) and document.get("version") == 1
-    return kind == "v1"
+class _Judgement(NamedTuple):
+    """What one document is: its faults, and what is worth a note."""
+
+    faults: list[Fault]
+    notes: list[str]
+
+
+def _judged(document: Any, kind: RequestKind, *, lenient: bool) -> _Judgement:
+    """Judge a document by RFC 25 or RFC 14, as asked for; of version 1 it may be valid by either."""
+    first = isinstance(document, dict) and document.get("version") == 1
+    found = validate_document(document, v1=kind == "v1" or (kind == "auto" and first))
+    notes: list[str] = []
+    if kind == "auto" and first and found:
+        general = validate_document(document)
+        misfit = next((fault for fault in found if fault not in general), None)
+        if misfit is not None and (
+            misfit.path[:1] == ("resources",) or _serious(general, lenient=lenient) == []
+        ):
+            found, notes = general, [f"note: not a V1 jobspec (RFC 25): {misfit}"]
+    notes = [f"warning: {fault}" for fault in found if lenient and fault.mild] + notes
+    return _Judgement(_serious(found, lenient=lenient), notes)
+
+
+def _serious(faults: list[Fault], *, lenient: bool) -> list[Fault]:
+    return [fault for fault in faults if not (lenient and fault.mild)]
 
 
 _V1: dict[str, bool | None] = {"v1": True, "auto": None, "jobspec": False}
 
 
-def _documents(text: str, where: str, kind: RequestKind) -> Report:
+def _documents(text: str, where: str, kind: RequestKind, *, lenient: bool) -> Report:
     """Judge YAML documents or one JSON document; each is a jobspec or a list of them."""
     from simsched.formats.bulk import Reader
     from simsched.formats.text import load_documents
@@ -139,20 +163,21 @@ def _documents(text: str, where: str, kind: RequestKind) -> Report:
         return Report(where, "jobspec", 0, (as_fault(error, where),))
     reader = Reader()
     faulty: dict[int, list[Fault]] = {}
+    notes: list[str] = []
     count = 0
     for i, document in enumerate(documents):
         found = faulty[i] = []
         for path, item in _items(document):
             count += 1
             if not reader.passes_document(item, v1=_V1[kind]):
-                checked = validate_document(item, v1=_as_v1(item, kind))
-                found += [replace(fault, path=path + fault.path) for fault in checked]
+                judged = _judged(item, kind, lenient=lenient)
+                found += [replace(fault, path=path + fault.path) for fault in judged.faults]
+                notes += judged.notes
     faults = located_in_all(faulty, text, where)
     if not count:
         faults = [Fault((), "there is no document", "a jobspec", where=where)]
-    notes = (
-        [] if faults else [note for top in documents for _, item in _items(top) for note in _unknown(item)]
-    )
+    if not faults:
+        notes += [note for top in documents for _, item in _items(top) for note in _unknown(item)]
     return Report(where, "jobspec", count, tuple(faults), tuple(dict.fromkeys(notes))[:MOST_NOTES])
 
 
@@ -160,11 +185,7 @@ def _unknown(document: dict[str, Any]) -> Iterator[str]:
     """Yield a note on each key of `attributes.system` that RFC 14 does not know, which is no fault."""
     for key in (document.get("attributes") or {}).get("system") or {}:
         if key not in SYSTEM_KEYS:
-            from difflib import get_close_matches
-
-            near = get_close_matches(key, SYSTEM_KEYS, 1)
-            meant = f", {near[0]} perhaps?" if near else ""
-            yield f"note: attributes.system has the unknown key {key!r}{meant}"
+            yield f"note: attributes.system has the unknown key {key!r}{did_you_mean(key, SYSTEM_KEYS)}"
 
 
 def _items(document: Any) -> list[tuple[Path, Any]]:
@@ -174,31 +195,35 @@ def _items(document: Any) -> list[tuple[Path, Any]]:
     )
 
 
-def _json_lines(text: str, where: str, kind: RequestKind) -> Report:
+def _json_lines(text: str, where: str, kind: RequestKind, *, lenient: bool) -> Report:
     """Judge JSON Lines; the quick reader passes the good ones, and the others are looked at closely."""
     from simsched.formats.bulk import Reader
 
     reader = Reader()
     faults: list[Fault] = []
+    notes: list[str] = []
     count = 0
     for number, line in enumerate(text.encode("utf-8", "surrogatepass").split(b"\n"), 1):
         if line.strip():
             count += 1
             if not reader.passes(line, v1=_V1[kind]):
-                faults += _line_faults(line.decode("utf-8", "replace"), where, number, kind)
-    return Report(where, "jobspec", count, tuple(faults))
+                judged = _line_judged(line.decode("utf-8", "replace"), where, number, kind, lenient=lenient)
+                faults += judged.faults
+                notes += judged.notes
+    return Report(where, "jobspec", count, tuple(faults), tuple(dict.fromkeys(notes))[:MOST_NOTES])
 
 
-def _line_faults(line: str, where: str, number: int, kind: RequestKind) -> list[Fault]:
-    """Return the faults of one line of JSON Lines."""
+def _line_judged(line: str, where: str, number: int, kind: RequestKind, *, lenient: bool) -> _Judgement:
+    """Judge one line of JSON Lines."""
     from simsched.formats.text import load_json
 
     try:
         document = load_json(line)
     except FormatError as error:
-        return [Fault((), str(error), line=number, column=_column(error), where=where)]
-    found = located(validate_document(document, v1=_as_v1(document, kind)), line, where)
-    return [replace(fault, line=number) for fault in found]
+        return _Judgement([Fault((), str(error), line=number, column=_column(error), where=where)], [])
+    judged = _judged(document, kind, lenient=lenient)
+    found = located(judged.faults, line, where)
+    return _Judgement([replace(fault, line=number) for fault in found], judged.notes)
 
 
 def _column(error: SimschedError) -> int:

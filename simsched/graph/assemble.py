@@ -18,6 +18,7 @@ from simsched.graph.resource_graph import (
     Survey,
     children_map,
     execution_targets,
+    mark_finished,
     pool_of,
     pools,
     survey_of,
@@ -148,9 +149,9 @@ def settle(graph: ResourceGraph) -> list[str]:
 
 
 def _frozen(graph: ResourceGraph, survey: Survey) -> ResourceGraph:
-    frozen = nx.freeze(graph)
+    frozen = mark_finished(nx.freeze(graph))
     vars(frozen)[KEPT] = survey
-    return frozen  # type: ignore[no-any-return,unused-ignore]
+    return frozen
 
 
 def _settle(graph: ResourceGraph, survey: Survey) -> list[str]:

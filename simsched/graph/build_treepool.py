@@ -26,12 +26,14 @@ def from_treepool(rset: ResourceSet, topology: TreePool, *, name: str = "cluster
     """Return the graph of a resource set whose ``scheduling`` is a TreePool topology.
 
     R_lite says what there is and the topology where on its rank it is; what R_lite names
-    and the topology does not lies directly in the node.
+    and the topology does not lies directly in the node.  R of an allocation carries the topology of
+    whole nodes (RFC 49): ids that R_lite does not have are left out, and so are domains of which it has
+    none.  Of memory and storage the topology alone tells.
 
     Raises
     ------
     ClusterError
-        if the topology speaks of ranks or ids that R_lite does not have, or names one twice.
+        if the topology has a rank that R_lite does not have, or names an id twice.
     """
     with collector_paused():
         frame = RsetFrame(rset)
@@ -71,28 +73,32 @@ def _vertices(frame: RsetFrame, topology: TreePool) -> Iterator[tuple[str, Pool,
 def _inside(group: RankGroup, topo: Domain | None, names: frozenset[str], where: str) -> Iterator[_Part]:
     """Yield what is in a node: the topology's domains and pools, then what they leave out."""
     placed: dict[str, Idset] = {}
+    measured: set[str] = set()
     if topo is not None:
-        yield from _domain(topo, "", _Numbering(names, placed, where))
+        yield from _domain(topo, "", _Numbering(names, group.children, placed, where))
+        measured = {kind for domain in topo.walk() for kind in _amounts(domain)}
     for kind, ids in group.children.items():
-        done = placed.get(kind, Idset.parse(""))
-        if not done <= ids:
-            raise ClusterError(
-                f"the topology of {where} has {kind} {done - ids}",
-                expected=f"only those of R_lite: {ids or 'none'}",
-            )
-        rest = ids - done
-        if rest:
+        rest = ids - placed.get(kind, Idset())
+        if rest and kind not in measured:
             yield _Part(f"/{kind}", "", _pool(kind, rest, names))
-    foreign = sorted(set(placed) - set(group.children))
-    if foreign:
-        raise ClusterError(f"the topology of {where} has {foreign[0]}s, R_lite has none")
+
+
+def _amounts(domain: Domain) -> Iterator[str]:
+    """Yield the types that a domain itself has an amount of."""
+    if domain.memory is not None:
+        yield "memory"
+    if domain.storage:
+        yield "storage"
 
 
 class _Numbering:
     """The running numbers of domains within one node, and the ids that are already placed."""
 
-    def __init__(self, names: frozenset[str], placed: dict[str, Idset], where: str) -> None:
+    def __init__(
+        self, names: frozenset[str], held: Mapping[str, Idset], placed: dict[str, Idset], where: str
+    ) -> None:
         self.names = names
+        self.held = held
         self.placed = placed
         self.where = where
         self._next: dict[str, int] = {}
@@ -103,20 +109,37 @@ class _Numbering:
         self._next[kind] = found + 1
         return found
 
-    def place(self, kind: str, ids: Idset) -> None:
-        """Note that these ids have found their place."""
-        before = self.placed.get(kind, Idset.parse(""))
+    def skip(self, domain: Domain) -> None:
+        """Leave out the numbers of the domains within one that is left out: the others keep theirs."""
+        for inner in domain.walk():
+            for kind, domains in inner.children:
+                self._next[kind] = self._next.get(kind, 0) + len(domains)
+
+    def place(self, kind: str, ids: Idset) -> Idset:
+        """Note that these ids have found their place; return those of them that R_lite has."""
+        before = self.placed.get(kind, Idset())
         if not before.isdisjoint(ids):
             raise ClusterError(f"the topology of {self.where} names {kind} {before & ids} twice")
         self.placed[kind] = before | ids
+        return ids & self.held.get(kind, Idset())
+
+    def is_absent(self, domain: Domain) -> bool:
+        """Say whether R_lite has none of the units that the topology places in a domain."""
+        units = [
+            (kind, ids)
+            for inner in domain.walk()
+            for kind, ids in (("core", inner.cores), ("gpu", inner.gpus))
+            if ids
+        ]
+        return bool(units) and all(ids.isdisjoint(self.held.get(kind, Idset())) for kind, ids in units)
 
 
 def _domain(domain: Domain, parent: str, numbering: _Numbering) -> Iterator[_Part]:
     """Yield the parts of one domain, depth first."""
     for kind, ids in (("core", domain.cores), ("gpu", domain.gpus)):
-        if ids:
-            numbering.place(kind, ids)
-            yield _Part(f"{parent}/{kind}", parent, _pool(kind, ids, numbering.names))
+        mine = numbering.place(kind, ids) if ids else None
+        if mine:
+            yield _Part(f"{parent}/{kind}", parent, _pool(kind, mine, numbering.names))
     if domain.memory is not None:
         memory = numbered("memory", size=domain.memory, unit=MEMORY_UNIT)
         yield _Part(f"{parent}/memory", parent, memory)
@@ -127,6 +150,9 @@ def _domain(domain: Domain, parent: str, numbering: _Numbering) -> Iterator[_Par
     for kind, domains in domain.children:
         for inner in domains:
             number = numbering.number(kind)
+            if numbering.is_absent(inner):
+                numbering.skip(inner)
+                continue
             suffix = f"{parent}/{kind}{number}"
             yield _Part(suffix, parent, numbered(kind, number))
             yield from _domain(inner, suffix, numbering)

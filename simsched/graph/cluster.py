@@ -4,33 +4,58 @@ from __future__ import annotations
 
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import networkx as nx
 
 from simsched import bundled
 from simsched.arguments import check, check_path
 from simsched.errors import ClusterError, SimschedError
 from simsched.graph.build_rset import from_rset
+from simsched.graph.given import from_networkx
 from simsched.graph.read import read_graph
+from simsched.graph.resource_graph import ResourceGraph, is_finished
 
 if TYPE_CHECKING:
     from simsched.formats.rset import ResourceSet
     from simsched.graph.index import Index
-    from simsched.graph.resource_graph import ResourceGraph
 
 
 class Cluster:
     """Hardware as a value: it never changes, and what-if edits return a new one.
 
+    It is made of a `networkx.MultiDiGraph`: each vertex has a `Pool` as its attribute ``pool`` (or the
+    plain attributes of `to_networkx`), the key of an edge is its subsystem.  The graph is checked,
+    copied and frozen, so that later edits of it change nothing here.
+
     Attributes
     ----------
     name : how reports call it.
-    graph : the frozen `networkx.MultiDiGraph` of `Pool` vertices.
+    graph : the frozen `networkx.MultiDiGraph` of `Pool` vertices; ``graph.copy()`` can be edited.
     source : the file or bundled name it came from, or None.
+
+    Raises
+    ------
+    ClusterError
+        if the graph describes no possible cluster; it names the vertex or edge.
+
+    >>> import networkx as nx
+    >>> from simsched import Pool
+    >>> graph = nx.MultiDiGraph(name="two")
+    >>> graph.add_node("cluster0", type="cluster")
+    >>> for host in ("n0", "n1"):
+    ...     graph.add_node(host, pool=Pool(type="node", name=host, basename="n", id=int(host[1:])))
+    ...     graph.add_node(f"{host}/core", type="core", ids="0-3")
+    ...     for edge in (("cluster0", host), (host, f"{host}/core")):
+    ...         _ = graph.add_edge(*edge, key="containment", relationship="contains")
+    >>> cluster = Cluster(graph)
+    >>> cluster, cluster.index.totals["core"]
+    (<Cluster 'two': 5 vertices>, 8)
     """
 
     def __init__(self, graph: ResourceGraph, *, name: str | None = None, source: str | None = None) -> None:
-        self.name = name or str(graph.graph.get("name") or "cluster")
-        self.graph = graph
+        self.graph = graph if _is_ours(graph) else from_networkx(graph)
+        self.name = name or str(self.graph.graph.get("name") or "cluster")
         self.source = source
 
     @classmethod
@@ -54,6 +79,15 @@ class Cluster:
 
         return Index(self.graph)
 
+    def to_networkx(self) -> ResourceGraph:
+        """Return an editable copy of the graph with plain attributes (str and int) on vertices and edges.
+
+        networkx writes it as GraphML, GEXF or JSON, and `Cluster` takes it back, from these files too.
+        """
+        from simsched.graph.plain import plain_graph
+
+        return plain_graph(self.graph)
+
     def to_dict(self, form: str = "r", *, dialect: str = "as-read") -> dict[str, Any]:
         """Return the cluster as a document: ``r``, ``r+jgf``, ``jgf`` or ``treepool``.
 
@@ -70,28 +104,34 @@ class Cluster:
 
     def save(self, path: str | Path, form: str = "r", *, dialect: str = "fluxion") -> None:
         """Write the cluster as JSON; errors as `to_dict`, and ClusterError where nothing can be written."""
+        from simsched.files import write_file
         from simsched.graph.write import to_bytes
 
         check_path("path", path)
-        document = to_bytes(self.graph, form, dialect=dialect)
-        try:
-            Path(path).write_bytes(document)
-        except OSError as error:
-            raise ClusterError(f"cannot be written: {error.strerror}", where=str(path)) from None
+        write_file(path, to_bytes(self.graph, form, dialect=dialect), ClusterError)
 
     def __repr__(self) -> str:
         return f"<Cluster {self.name!r}: {len(self.graph)} vertices>"
 
 
-def as_cluster(value: Cluster | str | Path) -> Cluster:
-    """Return a cluster as it is, or the one of this file or bundled name; errors as `load_cluster`."""
+ClusterLike: TypeAlias = "Cluster | ResourceGraph | str | Path"
+"""What functions take as a cluster: the value, a networkx graph of one, a file or a bundled name."""
+
+
+def _is_ours(graph: object) -> bool:
+    return isinstance(graph, nx.MultiDiGraph) and is_finished(graph)
+
+
+def as_cluster(value: ClusterLike) -> Cluster:
+    """Return a cluster as it is, or the one of this graph, file or bundled name; errors as `load_cluster`."""
     return value if isinstance(value, Cluster) else load_cluster(value)
 
 
-def load_cluster(path_or_name: str | Path) -> Cluster:
+def load_cluster(path_or_name: str | Path | ResourceGraph) -> Cluster:
     """Read a cluster from a file, or a bundled one by name; ``-`` is standard input.
 
-    The kind of file (R, R with a graph, JGF, TreePool, GRUG, recipe) is found by content.
+    The kind of file (R, R with a graph, JGF, TreePool, GRUG, recipe) is found by content.  A
+    networkx graph is taken as `Cluster` takes it.
 
     Raises
     ------
@@ -100,6 +140,8 @@ def load_cluster(path_or_name: str | Path) -> Cluster:
     FormatError, ClusterError
         if the file is not one of these kinds, or describes no possible cluster.
     """
+    if isinstance(path_or_name, nx.Graph):
+        return Cluster(path_or_name)
     path = bundled.resolve("clusters", path_or_name)
     name = "stdin" if str(path) == "-" else bundled.plain_name(Path(path))
     try:

@@ -27,6 +27,10 @@ if TYPE_CHECKING:
     from simsched.graph.pool import Pool
     from simsched.graph.resource_graph import ResourceGraph
 
+MEASURED = "pools that are measured, not counted"
+STATUS = "status"
+"""How the sentences on memory and the like, and on nodes that are not up, begin."""
+
 R, R_JGF, JGF, TREEPOOL = "r", "r+jgf", "jgf", "treepool"
 FORMATS = (R, R_JGF, JGF, TREEPOOL)
 
@@ -88,7 +92,7 @@ def _of_pools(graph: ResourceGraph, form: str, found: Holdings) -> Iterator[str]
         else:
             lost[pool.type] += 1
     if lost:
-        yield f"pools that are measured, not counted: {_counted(lost)}"
+        yield f"{MEASURED}: {_counted(lost)}"
     if rounded:
         yield f"parts of a {MEMORY_UNIT}, rounded down: {_counted(rounded)}"
     if renamed:
@@ -108,7 +112,7 @@ def _of_vertices(graph: ResourceGraph) -> Iterator[str]:
     """Statuses, values of properties, uuids, unknown keys."""
     found = Counter[str]()
     for _, pool in pools(graph):
-        found["status"] += pool.status != UP
+        found[STATUS] += pool.status != UP
         found["values of properties"] += any(pool.properties.values())
         found["uuid"] += bool(pool.uuid)
         keys = [key for key in pool.extra if key not in _FORMS]

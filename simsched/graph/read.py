@@ -23,7 +23,7 @@ KINDS = "R, R with a graph, JGF, TreePool, GRUG or a cluster recipe"
 
 
 def read_graph(path: str | Path, *, name: str) -> ResourceGraph:
-    """Read a file (``-`` is standard input, gzip is fine) and build its graph.
+    """Read a file (``-`` is standard input, it may be compressed) and build its graph.
 
     Raises
     ------
@@ -44,6 +44,16 @@ def _from_box(box: list[bytes], name: str, where: str | None) -> ResourceGraph:
     if start == b"{" and len(box[0]) > BULK:
         return _from_large(box, name, where)
     text = _decoded(box.pop(), where)
+    try:
+        return _from_text(text, start, name, where)
+    except FormatError as error:
+        from simsched.formats.looks import CLUSTER, unrecognised
+
+        raise unrecognised(text, where, CLUSTER, KINDS) or error from None
+
+
+def _from_text(text: str, start: bytes, name: str, where: str | None) -> ResourceGraph:
+    """Build from a text that begins with `start`: XML is GRUG, braces are JSON, anything else is YAML."""
     if text.lstrip()[:1] == "<":
         from simsched.formats.grug import parse_grug
         from simsched.graph.build_grug import from_grug
@@ -133,7 +143,7 @@ def _from_r(document: dict[str, Any], name: str, where: str | None, jgf: Any = N
     writer = (scheduling or {}).get("writer")
     if writer == WRITER:
         return from_treepool(rset, from_scheduling(scheduling or {}, where=inner), name=name)
-    if scheduling and writer is not None and not str(writer).lower().startswith("fluxion"):
+    if scheduling and writer is not None and not str(writer).lower().startswith(("fluxion", "simsched")):
         raise FormatError(
             f"unknown writer {writer!r}", where=f"{inner}.writer", expected="TreePool or fluxion"
         )

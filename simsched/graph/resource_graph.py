@@ -3,8 +3,8 @@
 ``graph.nodes[v]["pool"]`` is a `Pool`; an edge is ``(u, v, subsystem)`` with ``relationship``.
 Vertices stand in the order in which they were added (*graph order*).  Containment is a
 tree; other subsystems are directed graphs over the same vertices.  A graph is made in
-`assemble`, which checks all that and freezes it; the functions here take the graph first and
-change nothing.
+`assemble`, which checks all that and freezes it (`given` does so with a user's own); the functions
+here take the graph first and change nothing in it.
 """
 
 from __future__ import annotations
@@ -46,6 +46,21 @@ class Survey(NamedTuple):
 
 KEPT = "_survey"
 """Attribute of a frozen graph: its survey.  A copy does not have it."""
+
+
+_FINISHED = "_finished_as"
+"""Attribute of a graph that was checked and frozen: its id, which no copy has."""
+
+
+def mark_finished(graph: ResourceGraph) -> ResourceGraph:
+    """Note on a graph that it is checked and frozen, so that it need not be copied; return it."""
+    vars(graph)[_FINISHED] = id(graph)
+    return graph
+
+
+def is_finished(graph: ResourceGraph) -> bool:
+    """Say whether this very graph was checked and frozen, and is not a copy of one that was."""
+    return vars(graph).get(_FINISHED) == id(graph)
 
 
 def survey_of(graph: ResourceGraph) -> Survey:

@@ -21,6 +21,7 @@ from simsched.graph.resource_graph import (
     dominating,
     edge_rows,
     execution_targets,
+    mark_finished,
     pool_of,
     tables,
 )
@@ -207,7 +208,7 @@ def _shared(
     if not settled:
         edited.graph.pop("edge_order", None)
         settle(edited)
-    return nx.freeze(edited)  # type: ignore[no-any-return,unused-ignore]
+    return mark_finished(nx.freeze(edited))
 
 
 def _cluster(cluster: Cluster, graph: ResourceGraph) -> Cluster:

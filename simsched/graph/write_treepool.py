@@ -9,7 +9,7 @@ from simsched.errors import RequestError
 from simsched.formats.idset import Idset
 from simsched.formats.treepool import MEMORY_UNIT, Domain, RankTopology, Storage, TreePool, to_scheduling
 from simsched.formats.units import convert
-from simsched.graph.holdings import TargetHoldings, holdings
+from simsched.graph.holdings import Holdings, TargetHoldings, holdings
 from simsched.graph.resource_graph import children_map, pool_of
 from simsched.graph.write_rset import to_rset
 
@@ -30,14 +30,19 @@ def to_treepool(graph: ResourceGraph) -> dict[str, Any]:
     """
     found = holdings(graph)
     rset = to_rset(graph, found=found)
+    return replace(rset, scheduling=to_scheduling(topology(graph, found=found))).to_dict()
+
+
+def topology(graph: ResourceGraph, *, found: Holdings | None = None) -> TreePool:
+    """Return where on each execution target its units are; `found` are its holdings, if they are at hand."""
+    found = found or holdings(graph)
     below = children_map(graph)
     ranks_with: dict[Domain, list[int]] = {}
     for target in found.targets:
         topo = _domain(graph, target.vertex, below, target)
         ranks_with.setdefault(topo, []).append(int(target.pool.rank or 0))
     groups = tuple(RankTopology(Idset.from_ids(ranks), topo) for topo, ranks in ranks_with.items())
-    pool = TreePool(groups, graph.graph.get("treepool", ()))
-    return replace(rset, scheduling=to_scheduling(pool)).to_dict()
+    return TreePool(groups, graph.graph.get("treepool", ()))
 
 
 def _domain(

@@ -101,7 +101,7 @@ def _select_plain(
         Draw(type_, targets, copies if units == 1 else copies * units, wanted * units)
         for type_, units in content.flat
     ]
-    held = finished(draws, avail)
+    held = finished(draws, avail, highest=policy.highest)
     return Selection(request, targets, held, held, (), (), request.slots, counted=avail.partial is None)
 
 

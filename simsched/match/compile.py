@@ -53,7 +53,7 @@ def compile_request(
         if it cannot mean anything here: units of another dimension, a slot in a slot,
         a slot without content, a slot or vertex beneath a pool.
     """
-    key = (jobspec.resources, jobspec.constraint, rules.name, alone)
+    key = (jobspec.resources, jobspec.constraint, rules, alone)
     cache: dict[object, Request] = index.memo.setdefault("requests", {})
     request = cache.get(key)
     if request is None:

@@ -12,8 +12,8 @@ import numpy as np
 
 from simsched.graph.kinds import ABOVE, TARGET, Ints
 from simsched.match.capacity import EVERYWHERE, MANY, beneath, capacity, hosts, usable_units
-from simsched.match.draws import finished, spelled
-from simsched.match.masks import lowest_bits
+from simsched.match.draws import drawn_by_ids, finished, ids_ascend, spelled
+from simsched.match.masks import highest_bits, lowest_bits
 from simsched.match.policy import (
     Candidates,
     MatchPolicy,
@@ -141,8 +141,8 @@ class Descent:
     ) -> None:
         """Take `numbers[i]` copies of `content` on each target."""
         self.targets.append(targets)
-        if content.alone and not (content.node and content.exclusive):
-            if not covered:
+        if content.alone:
+            if not covered and not (content.node and content.exclusive):
                 self._hold_beneath(self.index.target_type, targets)
             covered = whole = True
         if whole:
@@ -265,19 +265,32 @@ class Descent:
     # --- units ---------------------------------------------------------------------------
 
     def _draw_each(self, type_: str, kind: str, parents: Ints, units: Ints | int, *, covered: bool) -> None:
-        """Draw ``units[i]`` units of one pool type beneath each parent, in graph order."""
+        """Draw ``units[i]`` units of one pool type beneath each parent, in the policy's order."""
         if kind == self.index.target_type and self.index.pool_types[type_].aligned:
             self._note(_draw(type_, parents, units), covered=covered)
             return
         view = self.index.beneath(kind, type_, parents)
         assert view.ordinals is not None
-        taken = portions(self.avail.free[type_][view.ordinals], view, _each(units, len(parents)))
+        each = _each(units, len(parents))
+        if self._goes_by_ids(type_):
+            self._note(
+                drawn_by_ids(type_, view, each, self.avail, highest=self.policy.highest), covered=covered
+            )
+            return
+        taken = portions(self.avail.free[type_][view.ordinals], view, each, last=self.policy.highest)
         some = np.flatnonzero(taken)
         self._note(_draw(type_, view.ordinals[some], taken[some]), covered=covered)
 
+    def _goes_by_ids(self, type_: str) -> bool:
+        """Say whether units have to be looked at one by one: the policy goes by ids, and banks do not."""
+        ordered = self.policy.lowest or self.policy.highest
+        return ordered and self.avail.partial is not None and not ids_ascend(type_, self.index)
+
     def _draw_units(self, type_: str, units: int, above: str, vertex: int, *, covered: bool) -> None:
-        """Draw units from the banks beneath a vertex, in graph order."""
+        """Draw units from the banks beneath a vertex, from the first on or, with `highest`, from the last."""
         banks = self._members(above, vertex, type_)
+        if self.policy.highest:
+            banks = banks[::-1]
         free = self.avail.free[type_][banks]
         sums = np.cumsum(free)
         last = int(np.searchsorted(sums, units))
@@ -304,16 +317,19 @@ class Descent:
     def _particular(self, need: Need, units: int, above: str, vertex: int) -> Draw:
         """Choose units bank by bank, as masks."""
         have = usable_units(need, self.avail)
+        members = self._members(above, vertex, need.type)
+        pick = lowest_bits
+        if self.policy.highest:
+            members, pick = members[::-1], highest_bits
         if not self.index.pool_types[need.type].named:
-            members = self._members(above, vertex, need.type)
             before = np.cumsum(have[members]) - have[members]
             taken = np.clip(units - before, 0, have[members])
             some = np.flatnonzero(taken)
             return _draw(need.type, members[some], taken[some])
         banks, masks = [], []
-        for bank in self._members(above, vertex, need.type).tolist():
+        for bank in members.tolist():
             if units and have[bank]:
-                mask = lowest_bits(self.avail.usable_mask(need, bank), min(units, int(have[bank])))
+                mask = pick(self.avail.usable_mask(need, bank), min(units, int(have[bank])))
                 banks.append(bank)
                 masks.append(mask)
                 units -= mask.bit_count()
@@ -450,21 +466,26 @@ def _all(values: Ints) -> Ints:
     return np.arange(len(values))
 
 
-def portions(values: Ints, view: View, wanted: Ints) -> Ints:
+def portions(values: Ints, view: View, wanted: Ints, *, last: bool = False) -> Ints:
     """Return how much of each value is taken so that each vertex of a view gets `wanted` of its own.
 
-    Values are taken from the first on, the last one in part; a vertex whose values do not
-    suffice gets them all.
+    Values are taken from the first on (or from the `last` back), the final one in part; a vertex
+    whose values do not suffice gets them all.
     """
     if view.fan is not None:
         rows = values.reshape(-1, view.fan)
         before = rows.cumsum(axis=1) - rows
+        if last:
+            before = rows.sum(axis=1, keepdims=True) - rows - before
         taken: Ints = np.minimum(np.maximum(wanted[:, None] - before, 0), rows).reshape(-1)
         return taken
     before = np.cumsum(values) - values
     sizes = view.high - view.low
     starts = np.repeat(before[np.minimum(view.low, len(before) - 1)], sizes) if len(before) else before
-    return np.clip(np.repeat(wanted, sizes) - (before - starts), 0, values)
+    before = before - starts
+    if last:
+        before = np.repeat(view.sum(values), sizes) - values - before
+    return np.clip(np.repeat(wanted, sizes) - before, 0, values)
 
 
 def _union(parts: list[Ints]) -> Ints:

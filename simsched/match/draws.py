@@ -6,11 +6,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from simsched.match.masks import Pick, chosen, highest_bits, listed, lowest_bits
+from simsched.match.masks import Pick, chosen, highest_bits, listed, lowest_bits, set_units
 from simsched.match.selection import Draw, Selection, changed
 
 if TYPE_CHECKING:
+    from simsched.graph.index import Index
     from simsched.graph.kinds import Ints, PoolType
+    from simsched.graph.reach import View
     from simsched.match.allocate import Availability
 
 
@@ -81,6 +83,45 @@ def _takes_whole_banks(draw: Draw, pool: PoolType) -> bool:
     if pool.uniform is not None:
         return draw.amount == pool.uniform * len(draw.banks)
     return bool((pool.size[draw.banks] == draw.units).all())
+
+
+def ids_ascend(type_: str, index: Index) -> bool:
+    """Say whether unit ids ascend from bank to bank on every target, as they mostly do.
+
+    The order of the banks is then that of the ids.  Ids of pools that lie on no target are told
+    apart by their pools, so that there the order of the banks is all there is.
+    """
+    known: dict[str, bool] = index.memo.setdefault("ids ascend", {})
+    if type_ not in known:
+        pool = index.pool_types[type_]
+        target = pool.target
+        next_on_target = np.flatnonzero((target[1:] == target[:-1]) & (target[1:] >= 0)).tolist()
+        known[type_] = not pool.named or all(
+            not pool.ids[at] or not pool.ids[at + 1] or pool.ids[at].last < pool.ids[at + 1].first
+            for at in next_on_target
+        )
+    return known[type_]
+
+
+def drawn_by_ids(type_: str, view: View, units: Ints, avail: Availability, *, highest: bool) -> Draw:
+    """Draw ``units[i]`` free units beneath each vertex of a view, the lowest (highest) ids first."""
+    pool = avail.index.pool_types[type_]
+    assert view.ordinals is not None
+    masks: dict[int, int] = {}
+    for low, high, number in zip(view.low.tolist(), view.high.tolist(), units.tolist(), strict=True):
+        free = [
+            (unit, bank, bit)
+            for bank in view.ordinals[low:high].tolist()
+            for bit, unit in set_units(pool.ids[bank], avail.free_mask(pool, bank))
+        ]
+        free.sort(reverse=highest)
+        for _, bank, bit in free[:number]:
+            masks[bank] = masks.get(bank, 0) | 1 << bit
+    banks = sorted(masks)
+    numbers = np.array([masks[bank].bit_count() for bank in banks], dtype=np.int64)
+    return Draw(
+        type_, np.array(banks, dtype=np.int64), numbers, int(numbers.sum()), [masks[b] for b in banks]
+    )
 
 
 def spelled(numbers: Ints | int, length: int) -> list[int]:

@@ -2,7 +2,8 @@
 
 R names units on execution targets rank by rank (M5).  Units of pools that lie on no target
 (a licence pool, storage of a rack) have no place in R_lite; they are listed under
-``scheduling.pools`` as {path: units}.
+``scheduling.pools`` as {path: units}.  On a cluster that was read with a TreePool topology,
+``scheduling`` carries the topology of the ranks of R (RFC 49).
 """
 
 from __future__ import annotations
@@ -14,12 +15,14 @@ import numpy as np
 from simsched.formats.hostlist import encode_hosts
 from simsched.formats.idset import Idset, encode_ids
 from simsched.formats.rset import ResourceSet
+from simsched.formats.treepool import to_scheduling
 from simsched.graph.resource_graph import parents, pool_of
 from simsched.match.masks import listed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from simsched.formats.treepool import TreePool
     from simsched.graph.index import Index
     from simsched.graph.kinds import Ints, PoolType
     from simsched.match.selection import Draw, Selection
@@ -61,9 +64,9 @@ def document(
     if properties:
         execution["properties"] = properties
     found: dict[str, Any] = {"version": 1, "execution": execution}
-    loose = _loose(selection, index)
-    if loose:
-        found["scheduling"] = {"writer": "simsched", "pools": loose}
+    scheduling = _scheduling(selection, index, ranks)
+    if scheduling:
+        found["scheduling"] = scheduling
     if scheduler:
         found["attributes"] = {"system": {"scheduler": dict(scheduler)}}
     return found
@@ -155,6 +158,28 @@ def _properties(index: Index, targets: Ints, ranks: Ints) -> dict[str, str]:
         has = row[targets]
         if has.any():
             found[name] = encode_ids(ranks[has].tolist())
+    return found
+
+
+def _scheduling(selection: Selection, index: Index, ranks: Ints) -> dict[str, Any]:
+    """Return ``scheduling``: the topology of the ranks, and the pools that R_lite cannot name."""
+    loose = _loose(selection, index)
+    carried = carried_topology(index)
+    found: dict[str, Any] = {"writer": "simsched"} if loose else {}
+    if carried is not None:
+        found = to_scheduling(carried.trimmed(Idset.from_ids(ranks.tolist())))
+    return {**found, "pools": loose} if loose else found
+
+
+def carried_topology(index: Index) -> TreePool | None:
+    """Return the topology that R of every allocation carries; None if the cluster was read without one."""
+    if index.graph.graph.get("source") != "TreePool":
+        return None
+    found: TreePool | None = index.memo.get("topology")
+    if found is None:
+        from simsched.graph.write_treepool import topology
+
+        found = index.memo["topology"] = topology(index.graph)
     return found
 
 

@@ -25,21 +25,24 @@ if TYPE_CHECKING:
 def graph_of(selection: Selection, index: Index) -> ResourceGraph:
     """Return the containment graph of a selection.
 
-    A pool has the size and the ids of the units that were drawn from it.  What is held
-    exclusively says so (``exclusive`` in JGF), as Fluxion's allocations do.
+    A pool has the size and the ids of the units that were drawn from it.  Every vertex that is
+    held exclusively is marked (``exclusive`` in JGF), as in Fluxion's allocations.
     """
     found: dict[str, tuple[int, Pool]] = {}
     targets = index.vertex_types[index.target_type]
+    whole = selection.request.alone
     for ordinal in selection.targets.tolist():
         key = targets.keys[ordinal]
-        found[key] = (int(targets.pos[ordinal]), pool_of(index.graph, key))
+        found[key] = (int(targets.pos[ordinal]), _held(pool_of(index.graph, key), whole))
     for hold in selection.holds:
         vertices = index.vertex_types[hold.type]
+        exclusive = hold.exclusive or (whole and hold.type == index.target_type)
         for ordinal in hold.ordinals.tolist():
             key = vertices.keys[ordinal]
-            found[key] = (int(vertices.pos[ordinal]), _held(pool_of(index.graph, key), hold.exclusive))
+            found[key] = (int(vertices.pos[ordinal]), _held(pool_of(index.graph, key), exclusive))
+    taken = _taken(selection, index)
     for draw in selection.named:
-        found.update(_drawn(draw, index))
+        found.update(_drawn(draw, index, taken))
     order = sorted(found, key=lambda key: found[key][0])
     return part_of(index.graph, {key: found[key][1] for key in order})
 
@@ -61,25 +64,45 @@ def _held(pool: Pool, exclusive: bool) -> Pool:
     return pool.replace(extra={**pool.extra, "exclusive": True}) if exclusive else pool
 
 
-def _drawn(draw: Draw, index: Index) -> Iterator[tuple[str, tuple[int, Pool]]]:
-    """Yield the leaves that a draw takes units of: key, place, and the pool with these units."""
+def _taken(selection: Selection, index: Index) -> dict[tuple[str, int], int]:
+    """Return (pool type, bank) → the units that are held exclusively, as a mask (see `_rows`)."""
+    return {(draw.type, bank): mask for draw in selection.held for bank, mask, _ in _rows(draw, index)}
+
+
+def _rows(draw: Draw, index: Index) -> Iterator[tuple[int, int, int]]:
+    """Yield bank, mask and number of the units of a draw; the mask is 0 where units have no ids."""
     pool = index.pool_types[draw.type]
     units = np.broadcast_to(draw.units, len(draw.banks)).tolist()
     for at, bank in enumerate(draw.banks.tolist()):
-        mask = int(draw.masks[at]) if draw.masks is not None else (1 << units[at]) - 1
-        place = int(pool.pos[bank])
-        keys = pool.keys[bank]
+        if draw.masks is not None:
+            mask = int(draw.masks[at])
+        elif pool.named:
+            mask = pool.full[bank]
+        else:
+            mask = (1 << units[at]) - 1 if len(pool.keys[bank]) > 1 else 0
+        yield bank, mask, units[at]
+
+
+def _drawn(
+    draw: Draw, index: Index, taken: dict[tuple[str, int], int]
+) -> Iterator[tuple[str, tuple[int, Pool]]]:
+    """Yield the leaves that a draw takes units of: key, place, and the pool with these units."""
+    pool = index.pool_types[draw.type]
+    for bank, mask, units in _rows(draw, index):
+        held = taken.get((draw.type, bank))
+        place, keys = int(pool.pos[bank]), pool.keys[bank]
         if len(keys) == 1:
-            yield keys[0], (place, _shrunk(pool_of(index.graph, keys[0]), pool, bank, mask, units[at]))
+            vertex = _shrunk(pool_of(index.graph, keys[0]), pool, bank, mask, units)
+            yield keys[0], (place, _held(vertex, held is not None and not mask & ~held))
             continue
         for unit, key in enumerate(keys):
             if mask >> unit & 1:
-                yield key, (place, _held(pool_of(index.graph, key), exclusive=True))
+                yield key, (place, _held(pool_of(index.graph, key), bool(held and held >> unit & 1)))
 
 
 def _shrunk(vertex: Pool, pool: PoolType, bank: int, mask: int, units: int) -> Pool:
     """Return a pool of the units drawn from it."""
     if units == pool.size[bank]:
         return vertex
-    ids = ids_of(pool, bank, mask) if vertex.ids is not None else None
+    ids = ids_of(pool, bank, mask) if vertex.ids is not None and mask else None
     return vertex.replace(size=max(1, units * vertex.size // int(pool.size[bank])), ids=ids)

@@ -91,7 +91,7 @@ class _Search:
         self.index = avail.index
         self.policy = policy
         self.rng = rng
-        self.ledger = Ledger(avail, alone=request.alone)
+        self.ledger = Ledger(avail, alone=request.alone, highest=policy.highest)
         self._orders: dict[tuple[str, str, int, int], list[int]] = {}
         self._containing: dict[tuple[str, int], object] = {}
         self._owned: dict[tuple[str, str], list[list[int]]] = {}
@@ -267,10 +267,15 @@ class _Search:
 
     # --- units ---------------------------------------------------------------------------
 
+    def _banks(self, task: _Task) -> list[int]:
+        """Return the banks beneath a task's vertex in the order in which the policy takes units."""
+        banks = self._members(task.above, task.vertex, task.need.type).tolist()
+        return banks[::-1] if self.policy.highest else banks
+
     def _draw(self, task: _Task, rest: Tasks) -> Iterator[Tasks]:
         """Draw units from one bank, the rest of them from banks behind it."""
         need = task.need
-        banks = self._members(task.above, task.vertex, need.type).tolist()
+        banks = self._banks(task)
         free = [self.ledger.drawable(need, bank, task.cover) for bank in banks]
         behind = sum(free[task.start :])
         for position in range(task.start, len(banks)):
@@ -289,7 +294,7 @@ class _Search:
     def _pick(self, task: _Task, rest: Tasks) -> Iterator[Tasks]:
         """Take particular units (`id`), or units to share, one by one."""
         need = task.need
-        banks = self._members(task.above, task.vertex, need.type).tolist()
+        banks = self._banks(task)
         if not self.index.pool_types[need.type].named:
             if sum(self.ledger.drawable(need, bank, task.cover) for bank in banks) >= task.left:
                 yield rest
@@ -299,12 +304,15 @@ class _Search:
             for bank in banks
             for unit in self.ledger.units(need, bank, task.cover)
         ]
+        end = len(self.index.pool_types[need.type]) * MAX_NAMED_UNITS
+        if self.policy.highest:  # the same units, counted from the last one back
+            places = sorted(end - place for place in places)
         places = [place for place in places if place >= task.start]
         failed: set[object] = set()
         for position, place in enumerate(places):
             if len(places) - position < task.left:
                 return
-            bank, unit = divmod(place, MAX_NAMED_UNITS)
+            bank, unit = divmod(end - place if self.policy.highest else place, MAX_NAMED_UNITS)
             state = place if self.particular else self.ledger.unit_state(need, bank, unit)
             if state in failed:
                 continue

@@ -31,10 +31,9 @@ from simsched.match.capacity import (
 from simsched.match.compile import compile_request
 from simsched.match.reasons import CONSTRAINT, EXIST, FITS, ID, IDLE, UP, Funnel, Step
 from simsched.match.request import POOL, SLOT
+from simsched.suggest import did_you_mean
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from simsched.formats.jobspec import Jobspec
     from simsched.formats.vertex import ResourceVertex
     from simsched.graph.index import Index
@@ -110,13 +109,14 @@ class Case:
     def absent(self, need: Need) -> Funnel:
         """Return the funnel of a type that the cluster does not have."""
         known = ", ".join(sorted(self.index.totals))
+        meant = did_you_mean(need.type, self.index.totals, cutoff=0.75)
         return Funnel(
             path=need.path,
             type=need.type,
             steps=(Step(name=EXIST, left=0, holds=0),),
             needed=need.amount,
             available=0,
-            note=f"this cluster has no {need.type}; it has {known}" + _meant(need.type, self.index.totals),
+            note=f"this cluster has no {need.type}; it has {known}{meant}",
         )
 
     def pool(self, need: Need, times: Times) -> Funnel:
@@ -302,13 +302,6 @@ class Case:
         if funnel.available >= funnel.needed and "/" in need.path:
             return "enough of them, but not where the rest of the request needs them"
         return ""
-
-
-def _meant(word: str, known: Iterable[str]) -> str:
-    from difflib import get_close_matches
-
-    close = get_close_matches(word, list(known), n=1, cutoff=0.75)
-    return f"; did you mean {close[0]}?" if close else ""
 
 
 def _without_filters(jobspec: Jobspec) -> Jobspec:

@@ -233,7 +233,7 @@ class Grants:
 
     def _name_loose(self, parts: _Parts, scheduling: Mapping[str, Any] | None) -> None:
         """Take what our own R lists under ``scheduling.pools``: ids, or a number, by path."""
-        if not scheduling or scheduling.get("writer") != "simsched":
+        if not scheduling or scheduling.get("writer") not in ("simsched", "TreePool"):
             return
         pools = scheduling.get("pools")
         for path, said in pools.items() if isinstance(pools, dict) else ():

@@ -15,7 +15,7 @@ import numpy as np
 from simsched.graph.kinds import ABOVE, TARGET
 from simsched.match.capacity import beneath, is_idle
 from simsched.match.draws import finished
-from simsched.match.masks import lowest_bits
+from simsched.match.masks import highest_bits, lowest_bits
 from simsched.match.selection import Draw, Hold, Selection
 
 if TYPE_CHECKING:
@@ -54,10 +54,11 @@ class _Piece:
 class Ledger:
     """Claims of one search on top of an `Availability`."""
 
-    def __init__(self, avail: Availability, *, alone: bool) -> None:
+    def __init__(self, avail: Availability, *, alone: bool, highest: bool = False) -> None:
         self.avail = avail
         self.index = avail.index
         self.alone = alone
+        self._highest = highest
         self._pieces: list[_Piece] = []
         self._covers: list[Cover] = []
         self._shares: list[tuple[Need, int]] = []
@@ -285,8 +286,8 @@ class Ledger:
         return Selection(
             request=request,
             targets=np.array(sorted({*listed, *unlisted}), dtype=np.int64),
-            held=finished(held, self.avail),
-            named=finished(names, self.avail),
+            held=finished(held, self.avail, highest=self._highest),
+            named=finished(names, self.avail, highest=self._highest),
             holds=self._holds(whole),
             shared=tuple(draw for draw, exclusive in loose if not exclusive),
             slots=request.slots,
@@ -299,7 +300,8 @@ class Ledger:
         return self.alone and bool((self.index.pool_types[draw.type].target[draw.banks] >= 0).all())
 
     def _drawn(self) -> list[tuple[Draw, Cover | None, bool]]:
-        """Return the pieces as draws with their units chosen: particular ones first, then the lowest free."""
+        """Return the pieces as draws with their units chosen: particular ones first, then any free ones."""
+        pick = highest_bits if self._highest else lowest_bits
         used: dict[tuple[str, int], int] = {}
         found = []
         for piece in sorted(self._pieces, key=lambda p: not p.mask):
@@ -308,7 +310,7 @@ class Ledger:
             mask = piece.mask
             if not mask and self._knows_units(pool):
                 left = self.avail.free_mask(pool, piece.bank) & ~used.get(key, 0)
-                mask = lowest_bits(left, piece.units)
+                mask = pick(left, piece.units)
             used[key] = used.get(key, 0) | mask
             units = np.array([piece.units])
             masks = [mask] if self._knows_units(pool) else None

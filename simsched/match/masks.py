@@ -13,8 +13,11 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     import numpy.typing as npt
 
+    from simsched.formats.idset import Idset
     from simsched.graph.kinds import Ints, PoolType
 
     Words: TypeAlias = npt.NDArray[np.uint64]
@@ -117,6 +120,11 @@ def highest_bits(mask: int, count: int) -> int:
     """
     spare = mask.bit_count() - count
     return mask & ~lowest_bits(mask, spare) if spare else mask
+
+
+def set_units(ids: Idset, mask: int) -> Iterator[tuple[int, int]]:
+    """Yield ordinal and id of the units of a bank that a mask over unit ordinals names."""
+    return ((at, unit) for at, unit in enumerate(ids) if mask >> at & 1)
 
 
 def listed(masks: Masks) -> list[int]:

@@ -24,7 +24,7 @@ from simsched.match.exact import SearchLimitError
 from simsched.match.explain import State, explain_later
 from simsched.match.named import targets_of
 from simsched.match.outcome import Busy, Infeasible, Matched, Outcome, Undecided
-from simsched.match.policy import MatchPolicy, find_policy
+from simsched.match.policy import MatchPolicy, find_policy, is_found_by_name
 from simsched.match.reasons import Reasons
 from simsched.match.rules import find_rules
 from simsched.match.selection import Parts, Selection, split
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from simsched.formats.jobspec import Jobspec
-    from simsched.graph.cluster import Cluster
+    from simsched.graph.cluster import ClusterLike
     from simsched.match.request import Request
 
 __all__ = ["Matcher", "could_fit", "feasible", "select"]
@@ -46,7 +46,7 @@ class Matcher:
 
     Parameters
     ----------
-    cluster : the cluster.
+    cluster : the cluster, a networkx graph of one, a file or a bundled name.
     policy : the match policy, by name or itself.
     rules : name of the dialect.
     seed : seed of the generator for policies that draw lots.
@@ -75,7 +75,12 @@ class Matcher:
     """
 
     def __init__(
-        self, cluster: Cluster, policy: str | MatchPolicy = "first", rules: str = "rfc14", *, seed: int = 0
+        self,
+        cluster: ClusterLike,
+        policy: str | MatchPolicy = "first",
+        rules: str = "rfc14",
+        *,
+        seed: int = 0,
     ) -> None:
         self.cluster = as_cluster(cluster)
         self.index = self.cluster.index
@@ -90,6 +95,10 @@ class Matcher:
         self._moment: weakref.ref[_Moment] | None = None
 
     # --- questions -----------------------------------------------------------------------
+
+    def __repr__(self) -> str:
+        held = len(self._claims)
+        return f"<Matcher on {self.cluster.name!r}: policy {self.policy.name}, {held} allocations>"
 
     def satisfiable(self, jobspec: Jobspec, *, status: bool = False) -> Outcome:
         """Say whether the jobspec can ever match here: with nothing claimed, and all of it up (M11).
@@ -250,7 +259,10 @@ class Matcher:
         return twin
 
     def save(self) -> dict[str, Any]:
-        """Return the state as JSON data, for `restore`."""
+        """Return the state as JSON data, for `restore`.
+
+        A policy that its name does not find (one that was given as a `MatchPolicy`) is not saved.
+        """
         down = np.flatnonzero(~self.available.up)
         claims = []
         for id_, selection in self._claims.items():
@@ -259,7 +271,7 @@ class Matcher:
         return {
             "format": state.FORMAT,
             "cluster": state.cluster_facts(self.index),
-            "policy": self.policy.name,
+            "policy": self.policy.name if is_found_by_name(self.policy) else None,
             "rules": self.rules.name,
             "next": self._next,
             "generator": state.generator_to_dict(self._rng),
@@ -268,20 +280,26 @@ class Matcher:
         }
 
     @classmethod
-    def restore(cls, cluster: Cluster, saved: Mapping[str, Any]) -> Matcher:
-        """Return a matcher in the state that `save` wrote.
+    def restore(
+        cls, cluster: ClusterLike, saved: Mapping[str, Any], *, policy: str | MatchPolicy | None = None
+    ) -> Matcher:
+        """Return a matcher in the state that `save` wrote, with its policy or with another `policy`.
 
         Raises
         ------
         FormatError
-            if it is no saved state, or one of another cluster.
+            if it is not a saved state, or one of another cluster, or if `policy` is missing for a
+            state whose policy was not saved.
         """
+        cluster = as_cluster(cluster)
         try:
             if saved["format"] != state.FORMAT:
                 raise FormatError(f"a state of format {saved['format']}", expected=f"format {state.FORMAT}")
             if saved["cluster"] != state.cluster_facts(cluster.index):
                 raise FormatError("this state was saved on another cluster", where=cluster.name)
-            matcher = cls(cluster, saved["policy"], saved["rules"])
+            if policy is None and saved["policy"] is None:
+                raise FormatError("this state was saved without its match policy", expected="policy=…")
+            matcher = cls(cluster, saved["policy"] if policy is None else policy, saved["rules"])
             matcher._rng = state.generator_from_dict(saved["generator"])
             matcher._fill(saved)
         except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
@@ -452,7 +470,7 @@ def _ends_of(ends: Mapping[int | str, float] | None) -> Mapping[int | str, float
     return ends or {}
 
 
-def feasible(cluster: Cluster, jobspec: Jobspec, *, now: bool = False, policy: str = "first") -> Outcome:
+def feasible(cluster: ClusterLike, jobspec: Jobspec, *, now: bool = False, policy: str = "first") -> Outcome:
     """Say whether a jobspec can match on a cluster: ever, or with `now` in its present up/down state."""
     matcher = Matcher(cluster, policy=policy)
     return matcher.feasible_now(jobspec) if now else matcher.satisfiable(jobspec)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from simsched.formats.lexical import clip
 from simsched.match.reasons import Change, Funnel, Holder, Reasons, Step
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Outcome:
     """An answer; true where the request matched, or is feasible.
 
@@ -50,9 +51,9 @@ class Outcome:
     status: ClassVar[str] = ""
     id: int | None = None
     start: float | None = None
-    reasons: Reasons = field(default_factory=Reasons, repr=False)
-    select: Callable[[], Selection | None] | None = field(default=None, repr=False)
-    emit: Callable[[Selection], ResourceSet] | None = field(default=None, repr=False)
+    reasons: Reasons = field(default_factory=Reasons)
+    select: Callable[[], Selection | None] | None = None
+    emit: Callable[[Selection], ResourceSet] | None = None
 
     @cached_property
     def selection(self) -> Selection | None:
@@ -76,6 +77,17 @@ class Outcome:
         if self.reasons:
             found["reasons"] = self.reasons.to_dict()
         return found
+
+    def __repr__(self) -> str:
+        """Return the answer in one line: the allocation, or the first reason against it.
+
+        >>> Infeasible(reasons=Reasons(note="nothing fits"))
+        <Infeasible: nothing fits>
+        """
+        number = "" if self.id is None else f" {self.id}"
+        start = "" if self.start is None else f" from {self.start:g} s"
+        told = clip(str(self.R), 80) if self.R is not None else self.reasons.short()
+        return f"<{type(self).__name__}{number}{start}{f': {told}' if told else ''}>"
 
     def __bool__(self) -> bool:
         return False

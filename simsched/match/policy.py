@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -38,6 +38,7 @@ __all__ = [
     "copies_in_order",
     "find_policy",
     "fixed_order",
+    "is_found_by_name",
     "keeps_siblings",
     "known_policies",
 ]
@@ -46,13 +47,15 @@ KIND = "match policy"
 GROUP = "simsched.match_policies"
 """The entry-point group that other packages put their policies in."""
 
+MAX_ORDERS = 256
+"""How many orders of static policies are remembered for one cluster."""
 
 Order: TypeAlias = Callable[[Candidates], "Ints"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class MatchPolicy:
-    """An order of preference.
+    """An order of preference.  Two policies are the same only if they are one object: names may repeat.
 
     Attributes
     ----------
@@ -71,6 +74,7 @@ class MatchPolicy:
     whole_nodes: bool = False
     static: bool = False
     each_copy: bool = False
+    lowest: bool = False
     highest: bool = False
 
 
@@ -96,6 +100,7 @@ _TABLE = (
         says="lowest unit ids of the whole machine first",
         order=lambda c: ascending(c.unit_ids()),
         each_copy=True,
+        lowest=True,
     ),
     MatchPolicy(
         name="high",
@@ -104,8 +109,20 @@ _TABLE = (
         each_copy=True,
         highest=True,
     ),
-    MatchPolicy(name="lonode", says="lowest node ids first", order=_lowest_node, static=True),
-    MatchPolicy(name="hinode", says="highest node ids first", order=_highest_node, static=True),
+    MatchPolicy(
+        name="lonode",
+        says="lowest node ids first, and on each the lowest unit ids",
+        order=_lowest_node,
+        static=True,
+        lowest=True,
+    ),
+    MatchPolicy(
+        name="hinode",
+        says="highest node ids first, and on each the highest unit ids",
+        order=_highest_node,
+        static=True,
+        highest=True,
+    ),
     MatchPolicy(name="firstnodex", says="graph order, whole nodes", whole_nodes=True, static=True),
     MatchPolicy(
         name="lonodex",
@@ -155,6 +172,13 @@ def find_policy(name: str | MatchPolicy) -> MatchPolicy:
     if name in _entry_points():
         return _plugged_in(name)
     raise unknown(KIND, name, known_policies(), "one of ")
+
+
+def is_found_by_name(policy: MatchPolicy) -> bool:
+    """Say whether the policy's name finds this very policy, and not another one or none."""
+    if policy.name in POLICIES:
+        return POLICIES[policy.name] is policy
+    return policy.name in _entry_points() and _plugged_in(policy.name) is policy
 
 
 def known_policies() -> list[str]:
@@ -214,20 +238,28 @@ def fixed_order(policy: MatchPolicy, kind: str, avail: Availability) -> Ints | N
     """
     if policy.order is None:
         return None
-    known: dict[tuple[str, str], Ints | None] = avail.index.memo.setdefault("fixed orders", {})
-    key = (policy.name, kind)
+    known: dict[tuple[MatchPolicy, str], Ints | None] = avail.index.memo.setdefault("fixed orders", {})
+    key = (policy, kind)
     if key not in known:
         ordinals = np.arange(len(avail.index.vertex_types[kind]))
         order = arranged(policy, Candidates(kind, ordinals, np.ones_like(ordinals), avail, None))
+        _make_room(known)
         known[key] = None if (order == ordinals).all() else order
     return known[key]
 
 
+def _make_room(known: dict[tuple[MatchPolicy, str], Any]) -> None:
+    """Forget all orders when there are too many; a program may make policies without end."""
+    if len(known) >= MAX_ORDERS:
+        known.clear()
+
+
 def keeps_siblings(policy: MatchPolicy, kind: str, avail: Availability) -> bool:
     """Say whether a static policy takes the vertices of a type within each target in graph order."""
-    known: dict[tuple[str, str], bool] = avail.index.memo.setdefault("siblings in order", {})
-    key = (policy.name, kind)
+    known: dict[tuple[MatchPolicy, str], bool] = avail.index.memo.setdefault("siblings in order", {})
+    key = (policy, kind)
     if key not in known:
+        _make_room(known)
         order = fixed_order(policy, kind, avail)
         target = avail.index.vertex_types[kind].target
         place = np.arange(len(target)) if order is None else np.argsort(order)

@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from simsched.match.masks import set_units
 from simsched.match.request import POOL
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from simsched.formats.idset import Idset
     from simsched.graph.index import Index
     from simsched.graph.kinds import Ints, PoolType
@@ -60,7 +59,7 @@ def _free_rows(pool: PoolType, targets: Ints, avail: Availability, *, highest: b
     which = []
     for target in some.tolist():
         banks = (target,) if pool.aligned else range(int(low[target]), int(high[target]))
-        free = [unit for bank in banks for unit in _free_ids(pool.ids[bank], avail.free_mask(pool, bank))]
+        free = [unit for bank in banks for _, unit in set_units(pool.ids[bank], avail.free_mask(pool, bank))]
         which.append(lists.setdefault(tuple(sorted(free, reverse=highest)), len(lists)))
     longest = max(map(len, lists), default=0) or 1
     return _Rows(list(lists), np.array(which, dtype=np.int64)[place]), longest
@@ -99,10 +98,6 @@ def _id_kinds(pool: PoolType, index: Index) -> Ints:
         kinds = [known.setdefault(ids, len(known)) for ids in pool.ids]
         found = index.memo[key] = np.array(kinds, dtype=np.int64)
     return found
-
-
-def _free_ids(ids: Idset, mask: int) -> Iterator[int]:
-    return (unit for at, unit in enumerate(ids) if mask >> at & 1)
 
 
 def _first_units(content: Content, index: Index) -> tuple[str, int] | None:

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from simsched.errors import RunError, SimschedError
+from simsched.errors import RunError, SimschedError, first_line
 from simsched.formats.hostlist import Hostlist
 from simsched.formats.idset import Idset
 from simsched.report.columns import ALLOCATIONS
@@ -69,8 +69,9 @@ def read_shards(file: Path) -> pd.DataFrame:
         try:
             frame = con.execute(_ENTRIES, [glob_free(file)]).df()
         except (duckdb.Error, ValueError) as error:  # ValueError: a message that is not UTF-8
-            text = str(error).splitlines()[0]
-            raise RunError(f"cannot be read: {text}", where=str(file), expected="one R a line") from None
+            raise RunError(
+                f"cannot be read: {first_line(error)}", where=str(file), expected="one R per line"
+            ) from None
     if frame.empty:
         return no_shards()
     if frame[["id", "event", "time", "ranks"]].isna().to_numpy().any():

@@ -8,11 +8,14 @@ import json
 import math
 from typing import TYPE_CHECKING, Any
 
+from pandas.api.types import is_numeric_dtype
+
 from simsched.report import human
 from simsched.report.classes import day, run_time_class, size_class
 from simsched.report.compare import Interval, compare_runs, side_by_side
 from simsched.report.metrics import by, ran
 from simsched.report.summary import metric
+from simsched.visible import cell, visible
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -49,10 +52,21 @@ def as_csv(runs: Sequence[Run]) -> str:
     """Return the figures as CSV: metric, unit, then one column a run; empty where not computed."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(["metric", "unit", *(r.name for r in runs)])
+    writer.writerow(["metric", "unit", *(cell(r.name) for r in runs)])
     for name, row in _figures(runs).iterrows():
         writer.writerow([name, metric(str(name)).unit, *("" if math.isnan(v) else f"{v:.12g}" for v in row)])
     return out.getvalue()
+
+
+def csv_text(frame: pd.DataFrame) -> str:
+    """Return a frame as CSV without its index; texts show and are never formulas (see `visible.cell`)."""
+    texts = {
+        name: [cell(value) for value in column]
+        for name, column in frame.items()
+        if not is_numeric_dtype(column.dtype)
+    }
+    shown = frame.assign(**texts)  # type: ignore[arg-type]
+    return str(shown.to_csv(index=False, float_format="%.12g", lineterminator="\n"))
 
 
 def as_markdown(runs: Sequence[Run]) -> str:
@@ -87,7 +101,7 @@ def markdown_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     | mean wait | 2 h |
     """
     lines = [list(head), [":--", *["--:"] * (len(head) - 1)], *map(list, rows)]
-    escaped = [[c.replace("|", "\\|").replace("\n", " ") for c in line] for line in lines]
+    escaped = [[visible(c).replace("|", "\\|").replace("\n", " ") for c in line] for line in lines]
     return "\n".join("| " + " | ".join(line) + " |" for line in escaped)
 
 

@@ -8,7 +8,7 @@ import duckdb
 import numpy as np
 import pandas as pd
 
-from simsched.errors import RunError
+from simsched.errors import RunError, first_line
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -44,8 +44,8 @@ def read_frame(file: Path, columns: tuple[Column, ...], required: frozenset[str]
             items = [_item(con, name, kind, known.get(name)) for name, kind in have.items()]
             frame = con.execute(f"select {', '.join(items)} from t").df()  # noqa: S608 - quoted names
         except (duckdb.Error, ValueError) as error:  # ValueError: a message that is not UTF-8
-            first = str(error).splitlines()[0]
-            raise RunError(f"cannot be read: {first}", where=str(file), expected="a Parquet file") from None
+            reason = first_line(error)
+            raise RunError(f"cannot be read: {reason}", where=str(file), expected="a Parquet file") from None
     return shaped(frame, columns)
 
 

@@ -1,4 +1,4 @@
-"""Tables of the jobs by queue, user …, or of the machine by property, place, node; for any number of runs."""
+"""Tables of the jobs one by one or by queue, user …, or of the machine by property, place, node."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ import pandas as pd
 from simsched.errors import RunError
 from simsched.report import human, machine
 from simsched.report.classes import day, run_time_class, size_class
-from simsched.report.export import markdown_table
+from simsched.report.export import csv_text, markdown_table
 from simsched.report.metrics import by, ran
 from simsched.report.text import table
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from simsched.report.tables import Run
 
@@ -38,6 +38,16 @@ COLUMNS = {
 }
 #: columns of the tables of the machine that are texts or counts; the others are shares of its types in use
 PLAIN = {"host": "text", "nodes": "", "jobs": ""}
+#: columns of the table of single jobs that fit a page, and their units; CSV and JSON have all of them
+OF_A_JOB = {
+    "user": "text",
+    "queue": "text",
+    "submit": "s",
+    "wait": "s",
+    "end": "s",
+    "nodes": "",
+    "result": "text",
+}
 
 
 def grouped(runs: Sequence[Run], key: str) -> pd.DataFrame:
@@ -45,20 +55,27 @@ def grouped(runs: Sequence[Run], key: str) -> pd.DataFrame:
 
     Raises
     ------
-    RunError : the key is of the machine (`PARTS`), and a run does not say what lay where.
+    RunError : the key is a part of the machine, and a run does not say what lay where.
     """
     tables = []
     for run in runs:
-        found = PARTS[key](run) if key in PARTS else _of_jobs(run, key)
+        found = PARTS[key](run) if key in PARTS else _groups_of_jobs(run, key)
         found.index.name = key
         tables.append(found.reset_index().astype({key: "str"}).assign(run=run.name))
     whole = pd.concat(tables, ignore_index=True)
     return whole[["run", key, *(name for name in whole.columns if name not in {"run", key})]]
 
 
-def _of_jobs(run: Run, key: str) -> pd.DataFrame:
+def _groups_of_jobs(run: Run, key: str) -> pd.DataFrame:
     jobs = ran(run.jobs)
     return by(jobs, CLASSES[key](jobs) if key in CLASSES else key)[list(COLUMNS)]
+
+
+def of_jobs(run: Run) -> pd.DataFrame:
+    """Return every job under its id, those that never ran included, with the column ``wait`` (s)."""
+    jobs = run.jobs.set_index("id")
+    jobs.insert(list(jobs.columns).index("start") + 1, "wait", jobs["start"] - jobs["submit"])
+    return jobs
 
 
 def of_properties(run: Run) -> pd.DataFrame:
@@ -82,8 +99,9 @@ def of_nodes(run: Run) -> pd.DataFrame:
     return machine.node_use(*_machine(run))
 
 
-#: keys that are parts of the machine
+#: keys that are no groups of jobs: single jobs, and the parts of the machine
 PARTS: dict[str, Callable[[Run], pd.DataFrame]] = {
+    "job": of_jobs,
     "property": of_properties,
     "place": of_places,
     "node": of_nodes,
@@ -110,11 +128,12 @@ def as_markdown(runs: Sequence[Run], key: str) -> str:
 def _cells(runs: Sequence[Run], key: str) -> tuple[list[str], list[list[str]]]:
     several = len(runs) > 1
     frame = grouped(runs, key)
-    names = list(frame.columns[2:])
+    names = list(OF_A_JOB if key == "job" else frame.columns[2:])
+    units = OF_A_JOB if key == "job" else COLUMNS | PLAIN
     head = [*(["run"] if several else []), key, *(heading(name) for name in names)]
     rows = []
     for row in frame.to_dict("records"):
-        shown = [_shown(row[name], str(name)) for name in names]
+        shown = [_shown(row[name], str(name), units) for name in names]
         rows.append([*([str(row["run"])] if several else []), str(row[key]), *shown])
     return head, rows
 
@@ -125,14 +144,16 @@ def heading(name: str) -> str:
     return f"{human.plural(name.removeprefix(machine.USE))} in use" if use else name.replace("_", " ")
 
 
-def _shown(value: Any, name: str) -> str:
-    unit = COLUMNS.get(name) or PLAIN.get(name) or ("share" if name.startswith(machine.USE) else "")
-    return str(value) if unit == "text" else human.quantity(float(value), unit)
+def _shown(value: Any, name: str, units: Mapping[str, str]) -> str:
+    unit = units.get(name) or ("share" if name.startswith(machine.USE) else "")
+    if unit == "text":
+        return human.MISSING if pd.isna(value) else str(value)
+    return human.quantity(float(value), unit)
 
 
 def as_csv(runs: Sequence[Run], key: str) -> str:
     """Return the groups as CSV, times in seconds, shares from 0 to 1."""
-    return str(grouped(runs, key).to_csv(index=False, float_format="%.12g", lineterminator="\n"))
+    return csv_text(grouped(runs, key))
 
 
 def as_json(runs: Sequence[Run], key: str) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from simsched.errors import ConfigError
+from simsched.extras import needs
 from simsched.report import markup, palette
 
 if TYPE_CHECKING:
@@ -30,9 +30,7 @@ def page(runs: Sequence[Run]) -> str:
         from simsched.report import plot_bokeh, plot_compare, plot_page
         from simsched.report.islands import Islands
     except ModuleNotFoundError as error:
-        raise ConfigError(
-            f"an HTML report needs {error.name}", expected="pip install 'simsched[plot]'"
-        ) from None
+        raise needs("an HTML report", error, extra="plot") from None
     charts: list[dict[str, Any]] = []
     islands = Islands()
     parts = [plot_compare.comparison(runs, charts)] if len(runs) > 1 else []

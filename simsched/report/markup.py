@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
     from simsched.report.tables import Run
 
+#: what tells a page of ours from one of somebody else
+GENERATOR = '<meta name="generator" content="simsched">'
 #: rows of a table at most; the page says how many were left out
 MAX_ROWS = 300
 #: the cards at the top of a run: label, figure, what is written under it
@@ -50,6 +52,7 @@ def frame(title: str, links: str, body: str, data: str, bokeh: str) -> str:
 <html lang="en" data-theme="light">
 <head>
 <meta charset="utf-8">
+{GENERATOR}
 <meta http-equiv="Content-Security-Policy" content="{policy}">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <link rel="icon" href="data:,">

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from simsched.report import human, palette
-from simsched.report.plots import _matplotlib, stamp_of
+from simsched.report.plots import _matplotlib, save_figure, stamp_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -71,7 +71,7 @@ def save(picture: Picture, target: str | Path, *, dpi: int = 144, dark: bool = F
             _draw(axes, panel, picture)
         _number_axis(rows[-1], picture)
         rows[0].set_title(picture.title)
-        figure.savefig(path, dpi=dpi, metadata=stamp)
+        save_figure(figure, path, dpi, stamp)
 
 
 def _draw(axes: Any, panel: Panel, picture: Picture) -> None:

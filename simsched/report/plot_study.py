@@ -17,6 +17,10 @@ if TYPE_CHECKING:
 Figure = Any
 
 
+BESIDE = 0.5
+"""Share of the width of a name over which the dots of several lines are spread."""
+
+
 @dataclass(frozen=True, slots=True)
 class Line:
     """One line of a chart: what it is called, and at each place the mean and the ends of its interval."""
@@ -29,16 +33,18 @@ class Line:
 
 
 def lines_chart(lines: Sequence[Line], x: str, y: str, colours: Sequence[str]) -> Figure:
-    """Draw lines over numbers, or over names in the order in which they come.
+    """Draw lines over numbers, or dots side by side over names in the order in which they come.
 
-    An interval is a whisker; one that is not known (NaN) has none.
+    Nothing lies between two names, so no line joins them.  An interval is a whisker; one that is
+    not known (NaN) has none.
     """
     names = list(dict.fromkeys(at for line in lines for at in line.at))
     numbers = all(isinstance(at, int | float) for at in names)
     options: dict[str, Any] = {} if numbers else {"x_range": [str(name) for name in names]}
     chart = empty_chart(x, y, **options)
-    for line, colour in zip(lines, colours, strict=True):
-        chart.add_layout(_draw(chart, line, colour, numbers=numbers))
+    for number, (line, colour) in enumerate(zip(lines, colours, strict=True)):
+        aside = None if numbers else (number - (len(lines) - 1) / 2) * BESIDE / len(lines)
+        chart.add_layout(_draw(chart, line, colour, aside))
     chart.yaxis.formatter = NumeralTickFormatter(format="0,0.[00]")
     if numbers:
         chart.xaxis.ticker = sorted(names) if len(names) <= 12 else chart.xaxis.ticker
@@ -47,7 +53,7 @@ def lines_chart(lines: Sequence[Line], x: str, y: str, colours: Sequence[str]) -
         chart.xaxis.major_label_orientation = 0.6
     tips = [
         ("", "@name"),
-        (x, "@x"),
+        (x, "@label"),
         (y, "@mean{0,0.[00]}"),
         ("interval", "@low{0,0.[00]} to @high{0,0.[00]}"),
     ]
@@ -57,11 +63,14 @@ def lines_chart(lines: Sequence[Line], x: str, y: str, colours: Sequence[str]) -
     return chart
 
 
-def _draw(chart: Figure, line: Line, colour: str, *, numbers: bool) -> Any:
-    at = list(line.at) if numbers else [str(name) for name in line.at]
+def _draw(chart: Figure, line: Line, colour: str, aside: float | None) -> Any:
+    """Draw one line over numbers, or its dots `aside` of the names."""
+    at = list(line.at) if aside is None else [(str(name), aside) for name in line.at]
     known: dict[str, Any] = {"x": at, "mean": list(line.mean), "name": [line.name] * len(at)}
-    source = ColumnDataSource({**known, "low": list(line.low), "high": list(line.high)})
-    chart.line("x", "mean", source=source, color=colour, line_width=2, name=line.name)
+    labels = [str(name) for name in line.at]
+    source = ColumnDataSource({**known, "label": labels, "low": list(line.low), "high": list(line.high)})
+    if aside is None:
+        chart.line("x", "mean", source=source, color=colour, line_width=2, name=line.name)
     chart.scatter("x", "mean", source=source, color=colour, size=6)
     whisker: Any = Whisker(base="x", lower="low", upper="high", source=source, line_color=colour)
     for head in (whisker.upper_head, whisker.lower_head):

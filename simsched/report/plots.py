@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from simsched.errors import ConfigError
+from simsched.extras import needs
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from simsched.report.tables import Run
 
@@ -83,7 +84,7 @@ def _matplotlib(dark: bool) -> Iterator[Any]:
         import matplotlib as mpl
         from matplotlib.figure import Figure
     except ModuleNotFoundError as error:
-        raise ConfigError(f"a picture needs {error.name}", expected="pip install 'simsched[plot]'") from None
+        raise needs("a picture", error, extra="plot") from None
     with mpl.rc_context(cast("Any", _style(dark))):
         yield Figure
 
@@ -123,7 +124,15 @@ def save(kind: str, runs: Sequence[Run], target: str | Path, *, dpi: int = 144, 
     stamp = stamp_of(path, dpi)
     figure = draw(kind, runs, dark=dark)
     with _matplotlib(dark):
-        figure.savefig(path, dpi=dpi, metadata=stamp)
+        save_figure(figure, path, dpi, stamp)
+
+
+def save_figure(figure: Any, path: Path, dpi: int, stamp: Mapping[str, Any]) -> None:
+    """Write a matplotlib Figure as a whole or not at all; RunError where it cannot be written."""
+    from simsched.files import replacing
+
+    with replacing(path) as stream:
+        figure.savefig(stream, format=path.suffix.lower()[1:], dpi=dpi, metadata=dict(stamp))
 
 
 def stamp_of(path: Path, dpi: int) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from matplotlib.colors import LogNorm
 from matplotlib.ticker import (
     FixedFormatter,
     FixedLocator,
+    FuncFormatter,
     MaxNLocator,
     NullFormatter,
     NullLocator,
@@ -115,9 +116,14 @@ def heatmap(figure: Figure, runs: Sequence[Run]) -> None:
     for y, x in zip(*np.nonzero(count.to_numpy()), strict=True):
         dark = shown[y, x] < math.sqrt(low * top)
         jobs = int(count.to_numpy()[y, x])
-        axes.text(x, y, f"{jobs:,}", ha="center", va="center", fontsize=7, color="w" if dark else "k")
-    axes.set_title(f"{run.name}: mean wait; the numbers are jobs")
-    figure.colorbar(image, ax=axes, label="mean wait (s)", fraction=0.04)
+        told = f"{human.seconds(mean.to_numpy()[y, x])}\n{jobs:,} job{'' if jobs == 1 else 's'}"
+        axes.text(x, y, told, ha="center", va="center", fontsize=6, color="w" if dark else "k")
+    axes.set_title(f"{run.name}: mean wait of the jobs of each size and run time")
+    marks = [at for at, _ in human.TIME_MARKS if low <= at <= top]
+    bar = figure.colorbar(image, ax=axes, label="mean wait", fraction=0.04)
+    bar.ax.yaxis.set_major_locator(FixedLocator(marks or [low, top]))
+    bar.ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: human.seconds(value)))
+    bar.ax.yaxis.set_minor_locator(NullLocator())
 
 
 def users(figure: Figure, runs: Sequence[Run]) -> None:

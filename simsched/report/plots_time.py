@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from matplotlib.collections import PolyCollection
 from matplotlib.colors import to_rgba_array
+from matplotlib.ticker import MaxNLocator
 
 from simsched.errors import RunError
 from simsched.report import human, palette
@@ -69,6 +70,7 @@ def gantt(figure: Figure, runs: Sequence[Run]) -> None:
     axes.add_collection(boxes, autolim=False)
     axes.set_ylim(0, drawn.rows)
     axes.set_ylabel(drawn.label)
+    axes.yaxis.set_major_locator(MaxNLocator(integer=True))  # there is no rank 2.5
     axes.grid(visible=False)
     axes.set_title(f"{run.name}: {len(run.jobs):,} jobs on {run.cluster_name}")
 

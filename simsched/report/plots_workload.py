@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from simsched.errors import ConfigError
 from simsched.report import palette
-from simsched.report.plots import ENDINGS, _matplotlib
+from simsched.report.plots import ENDINGS, _matplotlib, save_figure
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -53,7 +53,7 @@ def save_workload_picture(data: Mapping[str, Any], target: str | Path, *, dark: 
     stamp = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(ending, {"Software": "simsched"})
     figure = draw_workload(data, dark=dark)
     with _matplotlib(dark):
-        figure.savefig(path, dpi=144, metadata=stamp)
+        save_figure(figure, path, 144, stamp)
 
 
 def _weeks(axes: Any, data: Mapping[str, Any]) -> None:

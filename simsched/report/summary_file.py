@@ -1,18 +1,25 @@
-"""``summary.json``: the figures of a finished run, written beside its tables."""
+"""``summary.json``: the figures of a run, written with its tables."""
 
 from __future__ import annotations
 
 import json
 import math
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from simsched.files import write_file
 from simsched.report.summary import summarise
 from simsched.report.tables import load_run
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from simsched.report.tables import Run
+
+
+def summary_text(run: Run) -> str:
+    """Return ``summary.json`` of a run: its figures, null for those that are no number."""
+    return _text(_figures(run))
 
 
 def write_summary(run_dir: str | Path) -> dict[str, float]:
@@ -20,19 +27,18 @@ def write_summary(run_dir: str | Path) -> dict[str, float]:
 
     Raises
     ------
-    RunError : the directory is not a finished run.
+    RunError : the directory is not a finished run, or cannot be written.
     """
-    run = load_run(run_dir)
-    figures = summarise(run.jobs, run.timeline, run.totals, warm_up=run.warm_up)
-    target = Path(run_dir) / "summary.json"
-    beside = target.with_suffix(".json.part")
-    beside.write_text(summary_text(figures), encoding="utf-8")
-    os.replace(beside, target)  # noqa: PTH105 - Path.replace is the same and hides that it is atomic
+    figures = _figures(load_run(run_dir))
+    write_file(Path(run_dir) / "summary.json", _text(figures))
     return figures
 
 
-def summary_text(figures: Mapping[str, float]) -> str:
-    """Return the text of ``summary.json``; a figure that is not finite is null."""
+def _figures(run: Run) -> dict[str, float]:
+    return summarise(run.jobs, run.timeline, run.totals, warm_up=run.warm_up)
+
+
+def _text(figures: Mapping[str, float]) -> str:
     plain = {name: _short(value) if math.isfinite(value) else None for name, value in figures.items()}
     return json.dumps(plain, indent=1) + "\n"
 

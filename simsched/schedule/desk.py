@@ -126,8 +126,8 @@ class Desk:
         return np.array([[free(type_)] for type_ in self.book.types], dtype=np.int64).reshape(-1, 1)
 
     def free_units(self) -> int:
-        """Return the free units of the single type of the book."""
-        return self.plan.free(self._single)
+        """Return the free units of the single type of the book; the idle targets if there is none."""
+        return self.plan.free(self._single) if self._single else self.plan.idle
 
     def could_start(self, job: int) -> bool:
         """Whether the sums of free units do not rule out that the job starts now."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy import count_nonzero
 
+from simsched.errors import ConfigError
 from simsched.match.capacity import capacity
 from simsched.match.choose import select
 from simsched.match.masks import highest_bits
@@ -104,8 +105,20 @@ class Plan:
         return selection
 
     def free(self, type_: str) -> int:
-        """Return the free units of a pool type, free copies of the slot, or else the idle targets."""
-        return self.copies if type_ == SLOT else self.available.total.get(type_, self.idle)
+        """Return the free units of a pool type, the idle execution targets, or the free copies of the slot.
+
+        Raises
+        ------
+        ConfigError
+            for any other type, and for ``slot`` where the jobs do not all ask for one slot.
+        """
+        free = self.available.total.get(type_)
+        if free is not None:
+            return free
+        if type_ == SLOT and self._content is not None:
+            return self.copies
+        _check_is_target(self.available, type_)
+        return self.idle
 
     def expected_end(self, job: int) -> float:
         """Return the expected end of a running job."""
@@ -263,9 +276,20 @@ def first_fit(request: Request, available: Availability) -> Selection | None:
 
 
 def units_in(available: Availability, type_: str) -> int:
-    """Return the free units of a pool type, or the idle targets for any other type."""
+    """Return the free units of a pool type, or the idle execution targets; ConfigError for any other type."""
     total = available.total
-    return total[type_] if type_ in total else idle_targets(available)
+    if type_ in total:
+        return total[type_]
+    _check_is_target(available, type_)
+    return idle_targets(available)
+
+
+def _check_is_target(available: Availability, type_: str) -> None:
+    """Refuse a type that is neither a pool type nor that of the execution targets: nothing counts it."""
+    target_type = available.index.target_type
+    if type_ != target_type:
+        known = ", ".join([*available.total, target_type])
+        raise ConfigError(f"free units of type {type_!r} are not counted", expected=f"one of {known}")
 
 
 def beside(available: Availability, then: Availability, selection: Selection) -> Availability:

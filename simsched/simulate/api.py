@@ -146,8 +146,9 @@ def engine_of(
     """
     index = cluster.index
     refuse_odd_jobs(workload.jobs)
-    admission = admit(workload.jobs, config.queues, index) if config.queues is not None else None
-    if admission is not None:
+    admission = None
+    if config.queues is not None:
+        admission = admit(workload.jobs, config.queues, index, no_limit=config.no_limit)
         workload = replace(workload, jobs=admission.jobs)
     jobs = workload.jobs
     conditions = Conditions(jobs, honour_think_times=config.think_times == "honour")

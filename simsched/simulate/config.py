@@ -26,6 +26,7 @@ CHOICES = {
     "candidates": ("requested", "actual"),
     "think_times": ("ignore", "honour"),
     "on_failure": ("requeue", "fail"),
+    "no_limit": ("queue", "reject"),
 }
 
 
@@ -53,6 +54,8 @@ class RunConfig:
     outages : times at which targets fail, are drained or are kept free for maintenance.
     failures : how targets fail by chance, or None.
     on_failure : whether a job on a target that fails is queued again or ends there.
+    no_limit : whether a job that asks for no duration gets the limit of its ``queue``, if that has
+        one and no default, or a ``reject``.
     """
 
     queue_policy: str | QueuePolicy = "easy"
@@ -68,6 +71,7 @@ class RunConfig:
     outages: tuple[Outage, ...] = ()
     failures: Failures | None = None
     on_failure: str = "requeue"
+    no_limit: str = "queue"
     queue_options: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

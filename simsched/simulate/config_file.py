@@ -3,7 +3,7 @@
 ::
 
     queue-policy = "easy"            # and match-policy, order, seed, overrun, passes, candidates,
-    order = "priority"               # think-times, on-failure
+    order = "priority"               # think-times, on-failure, no-limit
     failures = "mtbf=30d,mttr=4h"
 
     [policy-options]                 # of the queue policy
@@ -51,6 +51,7 @@ PLAIN = {
     "candidates": "candidates",
     "think-times": "think_times",
     "on-failure": "on_failure",
+    "no-limit": "no_limit",
     "policy-options": "queue_options",
 }
 OTHERS = ("epilog", "failures", "outages", "queues", "policy")

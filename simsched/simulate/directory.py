@@ -1,70 +1,83 @@
 """A run directory: written beside its final name, renamed when whole.
 
-Nothing half-written ever bears the final name.  An existing run directory of that name is
-replaced as a whole, at the end; anything else that exists is left alone and refused.
+Nothing half-written ever has the final name.  An earlier run of that name is replaced as a whole,
+at the end.  Anything else that exists is left alone and refused, and so is a run in whose
+directory somebody keeps other files: ``run.json`` lists those that are the run's own.
 """
 
 from __future__ import annotations
 
+import errno
 import json
-import os
-import shutil
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from simsched.errors import RunError
+from simsched.errors import first_line
+from simsched.folders import PARTIAL, Layout, StagedFolder
 from simsched.simulate.file_digests import with_digests
 from simsched.simulate.nodes import node_columns
+from simsched.simulate.parquet import readable
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
     from types import TracebackType
     from typing import BinaryIO, Self
 
     from simsched.simulate.result import Result
 
-PARTIAL = ".partial"
+RECORD = "run.json"
+_OWN = frozenset({RECORD, "jobs.parquet", "timeline.parquet", "nodes.parquet", "allocations.jsonl",
+                  "eventlog.jsonl", "summary.json", "row.json", "task.json"})  # fmt: skip
+_KEYS = frozenset({"simsched", "format", "complete", "config", "counts"})
 
 
 class RunDirectory:
     """One run directory in the making; as a context it removes what was not finished.
 
+    Parameters
+    ----------
+    directory : the final name.
+    durable : whether the run is on disk before it has its name.  The runs of a study are synced
+        all at once when the study is finished.
+
     Raises
     ------
     RunError
-        On entry, if something that is no run directory has the name already, or if nothing
-        can be written there.
+        On entry, if something that is not a run of ours has the name already, or if nothing
+        can be written there; in the end, if the disk is full.
     """
 
-    def __init__(self, directory: str | Path) -> None:
+    def __init__(self, directory: str | Path, *, durable: bool = True) -> None:
         self.path = Path(directory)
-        self._work = self.path.parent / f".{self.path.name}.{os.getpid()}.writing"
+        self._staged = StagedFolder(directory, RUN, durable=durable)
         self._sink: BinaryIO | None = None
 
     def __enter__(self) -> Self:
-        if not self.path.name:
-            raise RunError(
-                "this cannot be a run directory", where=str(self.path), expected="a path to a new directory"
-            )
-        refuse_foreign(self.path)
-        try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            shutil.rmtree(self._work, ignore_errors=True)
-            self._work.mkdir()
-        except OSError as error:
-            raise RunError(f"cannot be written: {error.strerror}", where=str(self.path)) from None
+        self._staged.__enter__()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self._sink is not None:
-            self._sink.close()
-        shutil.rmtree(self._work, ignore_errors=True)
+            with suppress(OSError):  # the disk is full, and what is still in memory is of no use any more
+                self._sink.close()
+        self._staged.__exit__(kind, error, trace)
+
+    @property
+    def replaced(self) -> bool:
+        """Whether `finish` replaced an earlier run."""
+        return self._staged.replaced
+
+    @property
+    def recovered(self) -> bool:
+        """Whether an earlier run was put back whose process was killed before it had its name."""
+        return self._staged.recovered
 
     def allocations(self) -> BinaryIO:
         """Open ``allocations.jsonl`` for the run to write into while it goes on."""
-        self._sink = (self._work / "allocations.jsonl").open("w+b", buffering=1 << 20)
+        self._sink = (self._staged.work / "allocations.jsonl").open("w+b", buffering=1 << 20)
         return self._sink
 
     def finish(self, result: Result, files: Mapping[str, str], *, tables: bool = True) -> Path:
@@ -73,20 +86,18 @@ class RunDirectory:
         A run that was interrupted gets ``.partial`` behind its name, and never replaces a
         finished one.
         """
+        work = self._staged.work
         self._write_allocations(result)
         if tables:
-            write_tables(self._work, _tables(result))
+            write_tables(work, _tables(result))
         events = {"eventlog.jsonl": result.events.text()} if result.events is not None else {}
         for name, text in {**events, **files}.items():
-            (self._work / name).write_text(text, encoding="utf-8")
-        meta = with_digests(finite(result.meta), self._work)
+            (work / name).write_text(text, encoding="utf-8")
+        meta = {**result.meta, "files": sorted({RECORD, *(path.name for path in work.iterdir())})}
+        meta = with_digests(finite(meta), work)
         text = json.dumps(meta, indent=2, ensure_ascii=False, allow_nan=False)
-        (self._work / "run.json").write_text(text + "\n", encoding="utf-8")
-        whole = bool(result.meta["complete"])
-        target = self.path if whole else self.path.with_name(self.path.name + PARTIAL)
-        refuse_foreign(target)
-        _replace(self._work, target)
-        return target
+        (work / RECORD).write_text(text + "\n", encoding="utf-8")
+        return self._staged.finish("" if result.meta["complete"] else PARTIAL)
 
     def _write_allocations(self, result: Result) -> None:
         log = result.log
@@ -97,28 +108,36 @@ class RunDirectory:
         sink.close()
 
 
-def refuse_foreign(directory: str | Path) -> None:
-    """Raise a `RunError` if this is anything but free, an empty directory or a run directory."""
-    path = Path(directory)
-    if not os.path.lexists(path):
-        return
-    if not path.is_dir():
-        raise RunError("this is a file", where=str(path), expected="a new directory, or an earlier run's")
-    if not (path / "run.json").is_file() and any(path.iterdir()):
-        raise RunError(
-            "this directory holds something that is not a run",
-            where=str(path),
-            expected="a new directory, or an earlier run's",
-        )
+def strangers(folder: Path) -> Iterator[str] | None:
+    """Yield the names of what is in a directory and not part of the run; None if it is not a run's."""
+    meta = _record(folder)
+    if meta is None:
+        return None
+    listed = meta.get("files")
+    own = _OWN.union(name for name in listed if isinstance(name, str)) if isinstance(listed, list) else _OWN
+    return (
+        path.name
+        for path in sorted(folder.iterdir())
+        if path.name not in own or path.is_symlink() or not path.is_file()
+    )
 
 
-def _replace(work: Path, target: Path) -> None:
-    """Give `work` the name `target`; what had it goes away only when the new one is whole."""
-    old = work.with_name(work.name + ".old")
-    if target.exists():
-        target.rename(old)
-    work.rename(target)
-    shutil.rmtree(old, ignore_errors=True)
+def _record(folder: Path) -> dict[str, Any] | None:
+    """Return ``run.json`` if it is ours: one of another program has other keys."""
+    try:
+        meta = json.loads((folder / RECORD).read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return None
+    ours = isinstance(meta, dict) and meta.keys() >= _KEYS and isinstance(meta["simsched"], str)
+    return meta if ours else None
+
+
+def _is_whole(folder: Path) -> bool:
+    return (_record(folder) or {}).get("complete") is True
+
+
+RUN = Layout("run", strangers, _is_whole)
+"""The layout of a run directory, by which earlier runs are told from anything else."""
 
 
 def _tables(result: Result) -> dict[str, Mapping[str, Any]]:
@@ -129,7 +148,7 @@ def _tables(result: Result) -> dict[str, Mapping[str, Any]]:
 def write_tables(folder: Path, tables: Mapping[str, Mapping[str, Any]]) -> None:
     """Write ``NAME.parquet`` of each table, NumPy columns of one length.
 
-    NaN becomes NULL, inf stays, a column of lists becomes lists of texts.
+    NaN and None become NULL, inf stays, a column of lists becomes lists of texts.
 
     Raises
     ------
@@ -140,26 +159,16 @@ def write_tables(folder: Path, tables: Mapping[str, Mapping[str, Any]]) -> None:
 
     with duckdb.connect(":memory:", config={"threads": 1}) as connection:
         for name, columns in tables.items():
-            choices = ", ".join(_choice(column, values) for column, values in columns.items())
-            connection.register("of_run", dict(columns))
+            arrays, items = readable(columns)
+            connection.register("of_run", arrays)
             target = str(folder / f"{name}.parquet").replace("'", "''")
-            copy = f"COPY (SELECT {choices} FROM of_run) TO '{target}' (FORMAT parquet, COMPRESSION zstd)"  # noqa: S608
+            select = f"SELECT {', '.join(items)} FROM of_run"  # noqa: S608 - quoted names
+            copy = f"COPY ({select}) TO '{target}' (FORMAT parquet, COMPRESSION zstd)"
             try:
                 connection.execute(copy)
             except duckdb.IOException as error:
-                raise OSError(str(error).partition("\n")[0]) from None
+                raise OSError(errno.EIO, first_line(error), target) from None
             connection.unregister("of_run")
-
-
-def _choice(name: str, column: Any) -> str:
-    quoted = f'"{name}"'
-    if column.dtype.kind == "f":
-        value = f"CASE WHEN isnan({quoted}) THEN NULL ELSE {quoted} END"
-        return f"CAST({value} AS BIGINT) AS {quoted}" if name == "procs" else f"{value} AS {quoted}"
-    if column.dtype.kind != "O":
-        return quoted
-    lists = len(column) and isinstance(column[0], list)
-    return f"CAST({quoted} AS VARCHAR{'[]' if lists else ''}) AS {quoted}"
 
 
 def finite(value: Any) -> Any:

@@ -17,7 +17,7 @@ from simsched.simulate.api import engine_of, identity_of, make_config, refuse_ti
 from simsched.simulate.snapshot import read_snapshot, restore_run
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from simsched.graph.cluster import Cluster
@@ -68,11 +68,16 @@ def forecast_at(
     at: float | None,
     *,
     resume: str | Path | None = None,
+    progress: Callable[[Engine], None] | None = None,
     **options: Any,
 ) -> tuple[float, list[Forecast]]:
-    """Return the time, by default that of the snapshot, and the forecasts then; errors as `forecast`."""
+    """Return the time, by default that of the snapshot, and the forecasts then; errors as `forecast`.
+
+    `progress` is called every few thousand passes, as by `simulate`.
+    """
     config = make_config(**options)
     engine, _, played = engine_of(cluster, workload, config, allocations=False)
+    engine.progress = progress
     if resume is not None:
         head = read_snapshot(resume)
         restore_run(engine, head, identity_of(cluster, played, config, ()), where=str(resume))

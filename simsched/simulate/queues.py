@@ -44,7 +44,7 @@ class Queue:
     ----------
     constraint : the targets it may use; None: all.
     priority : between queues; greater goes first, whatever the job order.
-    longest : most seconds that a job may ask for.
+    longest : most seconds that a job may ask for; jobs that ask for none may get it (see `admit`).
     most, least : resource type → most and least units that a job may ask for.
     default_duration : seconds for jobs that ask for none.
     closed : times (stop, start) between which nothing of the queue starts.
@@ -245,11 +245,12 @@ class Admission:
     of: list[Queue | None]
 
 
-def admit(jobs: Sequence[Job], queues: Queues, index: Index) -> Admission:
+def admit(jobs: Sequence[Job], queues: Queues, index: Index, *, no_limit: str = "queue") -> Admission:
     """Put every job into its queue: constraint, default duration, limits, and lane.
 
     A job that names no queue goes into the default one; without a default it is in none and
-    may use every target.
+    may use every target.  `no_limit` says what becomes of a job that asks for no duration in a queue
+    with a limit and without a default: it gets the limit of the ``queue``, or a ``reject``.
     """
     made: list[Job] = []
     rejected: dict[int, str] = {}
@@ -261,7 +262,7 @@ def admit(jobs: Sequence[Job], queues: Queues, index: Index) -> Admission:
         if name is not None and queue is None:
             rejected[number] = f"rejected: there is no queue {name!r}"
         of.append(queue)
-        made.append(job if queue is None else _placed(job, queue, known))
+        made.append(job if queue is None else _placed(job, queue, known, no_limit))
     anywhere = any(queue is None and number not in rejected for number, queue in enumerate(of))
     lane_of, count = _lanes(queues, index, anywhere=anywhere)
     lanes = [0 if queue is None else lane_of[queue.name] for queue in of]
@@ -274,11 +275,23 @@ def admit(jobs: Sequence[Job], queues: Queues, index: Index) -> Admission:
     return Admission(tuple(made), rejected, tiers, lanes, count, of)
 
 
-def _placed(job: Job, queue: Queue, known: dict[tuple[int, str], Jobspec]) -> Job:
+def _given_duration(queue: Queue, no_limit: str) -> float | None:
+    """Return the duration of jobs that ask for none, None for unlimited.
+
+    It is the queue's default, at most its limit, as Slurm's DefaultTime is; without a default it is
+    the limit, as Slurm's MaxTime is, unless such jobs are rejected.
+    """
+    if queue.default_duration is not None:
+        return min(queue.default_duration, queue.longest)
+    return queue.longest if queue.longest < INF and no_limit == "queue" else None
+
+
+def _placed(job: Job, queue: Queue, known: dict[tuple[int, str], Jobspec], no_limit: str) -> Job:
     spec = known.get((id(job.jobspec), queue.name))
     if spec is None:
         spec = known[id(job.jobspec), queue.name] = _constrained(job.jobspec, queue)
-    duration = queue.default_duration if job.duration is None else job.duration
+    asked = None if job.duration is None or job.duration == INF else job.duration
+    duration = _given_duration(queue, no_limit) if asked is None else asked
     fields = {name: getattr(job, name) for name in job.__struct_fields__}
     return Job(**{**fields, "jobspec": spec, "queue": queue.name, "duration": duration})
 

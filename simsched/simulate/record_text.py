@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 
-from simsched.match.emit import ids_of
+from simsched.match.emit import carried_topology, ids_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -38,6 +38,7 @@ class PlainText:
         self._pools = index.pool_types
         ranks = np.arange(len(index)) + (index.ranks[0] if len(index) else 0)
         plain = not index.written_properties and bool((index.ranks == ranks).all())
+        plain = plain and carried_topology(index) is None
         self._ranks = [str(rank) for rank in ranks.tolist()]
         prefix = index.host_prefix if plain and len(index) else None
         self._prefix = None if prefix is None else _encode(prefix).decode()[1:-1]

@@ -53,7 +53,7 @@ class Result:
         Raises
         ------
         RunError
-            If `directory` exists and is no run directory.
+            If `directory` holds anything but an earlier run of ours, which is replaced, or cannot be written.
         """
         from simsched.simulate.directory import RunDirectory
 

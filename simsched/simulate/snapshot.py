@@ -21,7 +21,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import os
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,6 +28,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from simsched.errors import FormatError, RunError
+from simsched.files import replacing
 from simsched.formats.text import read_bytes
 from simsched.match.emit import to_rset
 from simsched.simulate.clock import FIRST
@@ -93,22 +93,12 @@ def write_snapshot(
     RunError
         If it cannot be written, or if something that is to be saved cannot be.
     """
-    target = Path(path)
-    work = target.with_name(f".{target.name}.{os.getpid()}.writing")
-    try:
-        raw = work.open("wb")
-        packed = gzip.GzipFile("", "wb", 1, raw, mtime=0) if target.suffix == ".gz" else raw
-        try:
-            for piece in _pieces(engine, workload, time, identity):
-                packed.write(piece)
-        finally:
+    with replacing(path) as raw:
+        packed = gzip.GzipFile("", "wb", 1, raw, mtime=0) if Path(path).suffix == ".gz" else raw
+        for piece in _pieces(engine, workload, time, identity):
+            packed.write(piece)
+        if packed is not raw:
             packed.close()
-            raw.close()
-        work.replace(target)
-    except OSError as error:
-        raise RunError(f"cannot be written: {error.strerror}", where=str(path)) from None
-    finally:
-        work.unlink(missing_ok=True)
 
 
 def _pieces(engine: Engine, workload: Workload, time: float, identity: Mapping[str, Any]) -> Iterator[bytes]:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
 from simsched.study import words
+from simsched.study.scope import Scope, load_scope, size_scope
 from simsched.study.stats import paired_difference
 
 if TYPE_CHECKING:
@@ -43,14 +45,16 @@ class Axis(Protocol):
 class Seeds:
     """The seeds of a search: how many, the first, and how long the blocks of resampled traces are.
 
-    `block` is None where nothing is resampled: one seed, a model, or a burst (all jobs are
-    submitted at one instant, so that there is nothing to draw).
+    `block` is None where nothing is resampled: one seed, a model, a burst (all jobs are
+    submitted at one instant, so that there is nothing to draw), or shaken copies, whose submissions
+    are moved by up to `shake` seconds.
     """
 
     count: int
     first: int
     block: float | None = None
     burst: bool = False
+    shake: float | None = None
 
 
 @dataclass(frozen=True)
@@ -92,6 +96,11 @@ class Answer:
 
     def __bool__(self) -> bool:
         return self.found
+
+    @cached_property
+    def scope(self) -> Scope:
+        """What was tried, and what that says of the answer."""
+        return size_scope(self) if self.question == SIZE else load_scope(self)
 
     @property
     def sentence(self) -> str:
@@ -167,12 +176,34 @@ class Answer:
             "range": [_plain(self.axis.number(end)) for end in (self.search.low, self.search.high)],
             "today": _plain(self.axis.number(self.today)),
             "largest": None if self.limit is None else _plain(self.axis.number(self.limit)),
+            **self._scope(),
             "monotone": self.search.monotone,
-            "seeds": {"count": self.seeds.count, "first": self.seeds.first, "block": self.seeds.block},
+            "seeds": {
+                "count": self.seeds.count,
+                "first": self.seeds.first,
+                "block": self.seeds.block,
+                "shake": self.seeds.shake,
+            },
             "differences": {str(t.figure): _difference(d) for t, d in self.differences.items()},
             "trials": [self._trial(trial) for trial in self.trials.values()],
             **self.about,
         }
+
+    def _scope(self) -> dict[str, Any]:
+        """Return what was tried as plain data; what is said of an answer is null where there is none."""
+        scope, known = self.scope, self.value is not None
+        return {
+            "tried": self._numbers(scope.tried),
+            "met": self._numbers(scope.met),
+            "stable": scope.stable if known else None,
+            "better": self._numbers(scope.better),
+            "worse": self._numbers(scope.worse),
+            "best_of_tried": (self.question == SIZE or not scope.better) if known else None,
+            "every_between_tried": scope.complete,
+        }
+
+    def _numbers(self, values: tuple[int, ...]) -> list[float | int | None]:
+        return [_plain(self.axis.number(value)) for value in values]
 
     def _trial(self, trial: Trial) -> dict[str, Any]:
         figures = {}
@@ -201,7 +232,9 @@ class Answer:
 
     def to_csv(self) -> str:
         """Return `frame` as CSV, times in seconds."""
-        return str(self.frame.to_csv(index=False, float_format="%.12g", lineterminator="\n"))
+        from simsched.report.export import csv_text
+
+        return csv_text(self.frame)
 
     def plot(self, target: str | Path, *, dpi: int = 144, dark: bool = False) -> None:
         """Draw each target's figure over the size or load into a .png, .svg or .pdf file.

@@ -5,33 +5,17 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from simsched.errors import ConfigError, RunError
-from simsched.study.folder import write_beside
+from simsched.errors import ConfigError
+from simsched.folders import Layout, StagedFolder
+from simsched.study.folder import RUNS, strangers_among_runs
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from simsched.study.answer import Answer
 
-RECORD, TABLE, PICTURE, RUNS = "answer.json", "trials.csv", "answer.png", "runs"
-
-
-def refuse_other(directory: Path) -> None:
-    """Raise `RunError` unless a directory may be written: it is not there, empty, or an earlier answer's."""
-    if not directory.exists():
-        return
-    if not directory.is_dir():
-        raise RunError("this is a file", where=str(directory), expected="a directory")
-    inside = {path.name for path in directory.iterdir()}
-    if not inside or inside <= {RUNS}:
-        return
-    try:
-        ours = "question" in json.loads((directory / RECORD).read_text(encoding="utf-8"))
-    except (OSError, ValueError, TypeError):
-        ours = False
-    if not ours:
-        raise RunError("this directory holds something else", where=str(directory),
-                       expected="a new directory, or an earlier answer's")  # fmt: skip
+RECORD, TABLE, PICTURE = "answer.json", "trials.csv", "answer.png"
 
 
 def write_answer(answer: Answer, directory: Path) -> list[Path]:
@@ -40,17 +24,47 @@ def write_answer(answer: Answer, directory: Path) -> list[Path]:
     Raises
     ------
     RunError
-        if the directory holds something else.
+        If the directory holds anything but an earlier answer, which is replaced, or cannot be written.
     """
-    refuse_other(directory)
-    directory.mkdir(parents=True, exist_ok=True)
-    picture, table, record = (directory / name for name in (PICTURE, TABLE, RECORD))
-    written = [table, record]
+    with StagedFolder(directory, ANSWER) as staged:
+        return finish_answer(answer, staged)
+
+
+def finish_answer(answer: Answer, staged: StagedFolder) -> list[Path]:
+    """Write an answer into a folder in the making, give it its name, and return the files."""
+    names = [TABLE, RECORD]
     try:
-        answer.plot(picture)
-        written.insert(0, picture)
+        answer.plot(staged.work / PICTURE)
+        names.insert(0, PICTURE)
     except ConfigError:
-        picture.unlink(missing_ok=True)
-    write_beside(table, answer.to_csv().encode())
-    write_beside(record, answer.to_json().encode())
-    return written
+        pass
+    (staged.work / TABLE).write_bytes(answer.to_csv().encode())
+    (staged.work / RECORD).write_bytes(answer.to_json().encode())
+    path = staged.finish()
+    return [path / name for name in names]
+
+
+def strangers(folder: Path) -> Iterator[str] | None:
+    """Yield the names of what is in a directory and not part of the answer; None if it is not an answer's."""
+    return _strangers(folder) if _is_whole(folder) else None
+
+
+def _strangers(folder: Path) -> Iterator[str]:
+    own = {RECORD, TABLE, PICTURE}
+    for path in sorted(folder.iterdir()):
+        if path.name != RUNS and (path.name not in own or path.is_symlink() or not path.is_file()):
+            yield path.name
+    yield from strangers_among_runs(folder)
+
+
+def _is_whole(folder: Path) -> bool:
+    """Whether there is an ``answer.json`` of ours, which is written last."""
+    try:
+        record = json.loads((folder / RECORD).read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return False
+    return isinstance(record, dict) and record.keys() >= {"question", "answer", "trials"}
+
+
+ANSWER = Layout("answer", strangers, _is_whole)
+"""The layout of an answer's directory, by which earlier answers are told from anything else."""

@@ -15,7 +15,7 @@ from simsched.study.answer import Seeds
 from simsched.study.cache import INPUTS
 from simsched.study.executors import open_executor
 from simsched.study.plan import is_random_run
-from simsched.study.search import CHECKS
+from simsched.study.search import Scan
 from simsched.study.stats import CONFIDENCE, check_confidence
 from simsched.study.target import parse_targets
 from simsched.study.task import MODEL, Input, Measure, Task
@@ -25,23 +25,25 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from concurrent.futures import Executor
 
-    from simsched.graph.cluster import Cluster
+    from simsched.graph.cluster import ClusterLike
     from simsched.study.target import Target
     from simsched.study.trials import Trial
     from simsched.workload.job import Workload
 
 SEEDS = 5
-#: the most probes beside the answer that may be asked for
+#: the most probes on either side of the answer that may be asked for
 MAX_CHECKS = 1000
 #: what load is scaled by → the step of a workload
-BY = {"arrival": "load", "runtime": "runtime"}
+BY = {"arrival": "load", "runtime": "runtime", "users": "users", "jobs": "copies"}
+#: those that draw at random
+DRAWN = ("users", "jobs")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Ask:
     """What both questions need to know; fields are those of `size` and `headroom`."""
 
-    cluster: Cluster | str | Path
+    cluster: ClusterLike
     workload: Workload | str | Path
     targets: str | Target | Iterable[str | Target]
     load: float = 1.0
@@ -49,9 +51,10 @@ class Ask:
     seeds: int = SEEDS
     seed: int = 0
     block: str | None = None
+    shake: str | None = None
     meet: str = EVERY
     confidence: float = CONFIDENCE
-    checks: int = CHECKS
+    checks: int | None = None
     warm_up: float = 0.0
     drain: float = 0.0
     allow_infeasible: bool = False
@@ -67,7 +70,7 @@ class Ask:
 
 
 def wish_of(
-    cluster: Cluster | str | Path,
+    cluster: ClusterLike,
     workload: Workload | str | Path,
     targets: str | Target | Iterable[str | Target],
     ask: Mapping[str, Any],
@@ -88,7 +91,7 @@ def wish_of(
     for name in rest:
         if name.replace("_", "-") not in (*PLAIN, *OTHERS):
             raise ConfigError(f"unknown keyword {name!r}", expected=", ".join(sorted(known)))
-    for name in ("seeds", "seed", "checks"):
+    for name in ("seeds", "seed"):
         check_number(name, given.get(name, 0), whole=True)
     for name in ("load", "confidence"):
         check_number(name, given.get(name, 1.0))
@@ -103,12 +106,14 @@ def wish_of(
 
 def _check_given(given: Mapping[str, Any]) -> None:
     """Refuse what is of the wrong type among the keywords that were given."""
-    check_whole("checks", given.get("checks", CHECKS), 0, MAX_CHECKS)
+    if given.get("checks") is not None:
+        check_whole("checks", given["checks"], 0, MAX_CHECKS)
     for name in ("options", "reading"):
         check(name, given.get(name, {}), Mapping, "a mapping")
     for name in ("by", "meet"):
         check(name, given.get(name, ""), str, "text")
-    check("block", given.get("block"), str | int | float | None, "a duration such as 7d")
+    for name, example in (("block", "7d"), ("shake", "1m")):
+        check(name, given.get(name), str | int | float | None, f"a duration such as {example}")
     check_callable("progress", given.get("progress"))
     if given.get("runs") is not None:
         check_path("runs", given["runs"])
@@ -148,6 +153,11 @@ def open_bench(wish: Ask) -> Iterator[tuple[Task, Bench, Seeds]]:
         yield base, bench, seeds
 
 
+def scan_of(wish: Ask, bench: Bench) -> Scan:
+    """Return how far the neighbourhood of the answer is tried: as asked for, or as the seeds' noise needs."""
+    return Scan.of(wish.checks, lambda value: bench.rule.clear(bench.trial(value)))
+
+
 def rule_of(wish: Ask) -> Rule:
     """Return what meeting the targets means; ConfigError for a criterion or a confidence that is none."""
     if wish.meet not in CRITERIA:
@@ -168,13 +178,35 @@ def _seeds(wish: Ask, base: Task) -> Seeds:
         raise ConfigError("the workload has no job", where=base.workload.name, expected="some jobs")
     if not model and "queues" not in base.options:
         _check_queries(wish, workload)
+    if wish.by in DRAWN:  # jobs without users are refused at once
+        INPUTS.workload(seeded(base, 0, None, load_steps(wish.by, 1.5)))
+    if wish.shake is not None:
+        return _shaken(wish, base)
     if wish.seeds == 1 or model:
         return Seeds(wish.seeds, wish.seed)
     block = block_of(workload) if wish.block is None else parse_duration(wish.block, where="--block")
     if block is None:
-        return Seeds(wish.seeds if is_random_run(base.options) else 1, wish.seed, burst=True)
+        some = is_random_run(base.options) or wish.by in DRAWN
+        return Seeds(wish.seeds if some else 1, wish.seed, burst=True)
     INPUTS.workload(seeded(base, 1, wish.block))  # a block that does not fit is refused at once
     return Seeds(wish.seeds, wish.seed, block)
+
+
+def _shaken(wish: Ask, base: Task) -> Seeds:
+    """Return the seeds of shaken copies of a trace; ConfigError where that is not to be had."""
+    from simsched.formats.duration import parse_duration
+
+    if base.workload.kind == MODEL:
+        raise ConfigError("each seed is a draw of the model", where="--shake", expected="the file of a log")
+    if wish.block is not None:
+        raise ConfigError("seeds are resamples or shaken copies", where="--block", expected="no --shake")
+    if wish.seeds == 1:
+        raise ConfigError(
+            "one seed is the workload as it is", where="--shake", expected="--seeds of 2 or more"
+        )
+    by = parse_duration(wish.shake, where="--shake")  # type: ignore[arg-type]
+    INPUTS.workload(seeded(base, 1, None, shake=wish.shake))  # a time that is none is refused at once
+    return Seeds(wish.seeds, wish.seed, shake=by)
 
 
 def _check_queries(wish: Ask, workload: Workload) -> None:
@@ -191,7 +223,9 @@ def _check_queries(wish: Ask, workload: Workload) -> None:
 def load_steps(by: str, load: float) -> tuple[str, ...]:
     """Return the steps that make a workload so many times the load; ConfigError if that is none."""
     if by not in BY:
-        raise ConfigError(f"load cannot be scaled by {by!r}", where="--by", expected=" or ".join(BY))
+        raise ConfigError(
+            f"load cannot be scaled by {by!r}", where="--by", expected=f"one of {', '.join(BY)}"
+        )
     if not 0 < load < 1e6:
         raise ConfigError(f"{load:g} times the load", where="--load", expected="a number above 0")
     return () if load == 1 else (f"{BY[by]}({load:.12g})",)
@@ -211,7 +245,7 @@ def about_of(base: Task, **more: Any) -> dict[str, Any]:
     }
 
 
-def cluster_input(cluster: Cluster | str | Path) -> Input:
+def cluster_input(cluster: ClusterLike) -> Input:
     """Return the input that is a cluster: a file, a bundled name, ``-``, or a value."""
     from simsched.graph.cluster import as_cluster
 

@@ -25,6 +25,8 @@ from simsched.study.task import canonical
 from simsched.workload.steps import STEPS
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from simsched.formats.lexical import Path as Steps
     from simsched.study.finder import Finder
     from simsched.study.task import Task
@@ -32,6 +34,26 @@ if TYPE_CHECKING:
 OPTION = "policy-options."
 MAX_LABEL = 2.0**63
 CUSTOM = ("cluster", "edits", "workload", "transforms", "config")
+#: other words for axes, as people write them → what the axis is called
+NEAR = {
+    **dict.fromkeys(
+        ("policy", "policies", "scheduler", "scheduling", "scheduling-policy", "scheduling-policies",
+         "queue-policies", "backfill", "backfilling", "algorithm"), "queue-policy"),
+    **dict.fromkeys(("match", "matching", "match-policies", "placement", "mapping"), "match-policy"),
+    **dict.fromkeys(("machine", "machines", "clusters", "system"), "cluster"),
+    **dict.fromkeys(("trace", "traces", "log", "logs", "workloads"), "workload"),
+    **dict.fromkeys(("arrival", "arrivals", "loads"), "load"),
+    **dict.fromkeys(("run-time", "run-times", "runtimes"), "runtime"),
+    **dict.fromkeys(("estimate", "limits"), "estimates"),
+    **dict.fromkeys(("orders", "ordering", "queue-order", "priority"), "order"),
+    **dict.fromkeys(("options", "option", "policy-option"), "policy-options.KEY"),
+    **dict.fromkeys(("failure", "mtbf"), "failures"),
+    "outage": "outages",
+    "queue": "queues",
+    "edit": "edits",
+    "transform": "transforms",
+    **dict.fromkeys(("nodes", "size", "sizes"), 'nodes: {edit: "resize(all, {})", values: […]}'),
+}  # fmt: skip
 
 
 def axis_of(name: str, value: Any, base: Task, finder: Finder) -> Axis:
@@ -114,6 +136,8 @@ class _Maker:
     def setting(self, value: Any, path: Steps) -> Setting:
         """Return the setting of one value."""
         name = self.name
+        if self._is_custom(value):
+            return self._custom(value, path)
         if isinstance(value, dict) and set(value) == {"label", "value"} and self._known:
             label = self._said(value, path)
             return Setting(label, self._change(value["value"], (*path, "value")))
@@ -122,6 +146,16 @@ class _Maker:
         if self._known:
             return Setting(self._own_label(value, path), self._change(value, path))
         return self._custom(value, path)
+
+    def _is_custom(self, value: Any) -> bool:
+        """Whether a value is a setting of several things, whatever the axis is called."""
+        inputs = {"cluster", "workload"}
+        return (
+            self.name not in inputs
+            and isinstance(value, dict)
+            and "label" in value
+            and not {*CUSTOM}.isdisjoint(value)
+        )
 
     @property
     def _known(self) -> bool:
@@ -188,6 +222,8 @@ class _Maker:
         if self.name.startswith(OPTION):
             return Change(options={"policy-options": {self.name.removeprefix(OPTION): value}})
         key = self.name.replace("_", "-")
+        if key == "policy" and not isinstance(value, dict):  # a table of a configuration, and no queue policy
+            raise self._unknown()
         if key not in {"policy-options", "policy"}:
             self.finder.check_options({key: value}, place)
         return Change(options={key: value})
@@ -197,11 +233,7 @@ class _Maker:
     def _custom(self, value: Any, path: Steps) -> Setting:
         place = self.finder.document.place(path)
         if not isinstance(value, dict):
-            known = sorted({*PLAIN, *OTHERS} - {SEED})
-            where = self.finder.document.place(path[:-1], key=True)
-            expected = f"{', '.join(known)}, {OPTION}KEY, cluster, workload, edits, transforms, "
-            expected += f"{', '.join(STEPS)}; or settings with a label each"
-            raise ConfigError(f"unknown axis {self.name!r}", where=where, expected=expected)
+            raise self._unknown()
         label = self._said(value, path)
         for key in value:
             if key not in {"label", *CUSTOM}:
@@ -218,6 +250,16 @@ class _Maker:
         options = {key.replace("_", "-"): item for key, item in options.items()}
         self.finder.check_options(merged(self.base.options, options), place)
         return Setting(label, _joined(change, Change(options=options)))
+
+    def _unknown(self) -> ConfigError:
+        """Return the error of an axis that does not exist, with the name that may be meant."""
+        known = [*sorted({*PLAIN, *OTHERS} - {SEED}), f"{OPTION}KEY", "cluster", "workload", "edits"]
+        known += ["transforms", *STEPS]
+        where = self.finder.document.place(("axes", self.name), key=True)
+        near = meant(self.name, known)
+        expected = f"{', '.join(known)}; or settings with a label each"
+        said = f"unknown axis {self.name!r}"
+        return ConfigError(f"{said}; did you mean {near}?" if near else said, where=where, expected=expected)
 
     def _said(self, value: dict[str, Any], path: Steps) -> str | float:
         label = value.get("label")
@@ -243,6 +285,19 @@ class _Maker:
             place = self.finder.document.place(path)
             raise ConfigError("this needs a label", where=place, expected="{label: …, value: …}")
         return _label(value)
+
+
+def meant(name: str, known: Sequence[str]) -> str | None:
+    """Return the name of an axis that is near to a word, in meaning or in letters; None if none is.
+
+    >>> meant("Policy", ["queue-policy"]), meant("queue-polcy", ["queue-policy"]), meant("x", ["load"])
+    ('queue-policy', 'queue-policy', None)
+    """
+    from difflib import get_close_matches
+
+    word = name.strip().lower().replace("_", "-").replace(" ", "-")
+    close = get_close_matches(word[:40], known, n=1)
+    return NEAR.get(word) or next(iter(close), None)
 
 
 def _joined(first: Change, second: Change) -> Change:

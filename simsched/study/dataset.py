@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from simsched.files import hidden_name
 from simsched.report.summary import METRICS
 from simsched.simulate.directory import write_tables
 from simsched.study.spec import SEED, column
@@ -33,12 +34,15 @@ def write_dataset(folder: StudyFolder, tasks: Sequence[Task], rows: Mapping[str,
 
 def _write(folder: StudyFolder, tables: Mapping[str, Mapping[str, Any]]) -> None:
     """Write tables, each as a whole or not at all."""
-    beside = folder.path / f".tables.{os.getpid()}.writing"
+    beside = hidden_name(folder.path / "tables", 0)
     beside.mkdir()
     try:
         write_tables(beside, tables)
         for name in tables:
             (beside / f"{name}.parquet").replace(folder.path / f"{name}.parquet")
+    except OSError as error:  # name the place as the user knows it
+        reason = error.strerror or str(error)
+        raise OSError(error.errno, f"cannot be written: {reason}", str(folder.path)) from None
     finally:
         shutil.rmtree(beside, ignore_errors=True)
 
@@ -101,7 +105,7 @@ def _linked(folder: StudyFolder, name: str, runs: Sequence[tuple[int, str]]) -> 
     files = [(number, file) for number, file in files if file.is_file()]
     if not files:
         return
-    beside = folder.path / f".{name}.{os.getpid()}.writing"
+    beside = hidden_name(folder.path / name, 0)
     shutil.rmtree(beside, ignore_errors=True)
     for number, file in files:
         place = beside / f"run={number}"

@@ -7,9 +7,6 @@ so that the one that kills its worker is found and the others are not blamed for
 
 from __future__ import annotations
 
-import os
-import shutil
-import time
 from collections import Counter, deque
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, wait
 from dataclasses import dataclass
@@ -17,6 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from simsched.errors import RunError
+from simsched.folders import StagedFolder
+from simsched.simulate.directory import RUN
 from simsched.study.task import Row, version
 from simsched.study.work import Reply, work
 
@@ -178,17 +177,8 @@ def _line(error: BaseException) -> str:
 
 
 def unpack(files: Any, target: Path) -> None:
-    """Write the files of a run directory beside its name, and name it when it is whole."""
-    from simsched.simulate.directory import refuse_foreign
-
-    refuse_foreign(target)
-    work_in = target.with_name(f".{target.name}.{os.getpid()}.writing")
-    shutil.rmtree(work_in, ignore_errors=True)
-    work_in.mkdir(parents=True)
-    for name, data in files.items():
-        (work_in / Path(name).name).write_bytes(data)
-    if target.exists():
-        old = work_in.with_name(f"{work_in.name}.{time.time_ns()}.old")
-        target.rename(old)
-        shutil.rmtree(old, ignore_errors=True)
-    work_in.rename(target)
+    """Write the files of a run directory, which has its name when it is whole."""
+    with StagedFolder(target, RUN, durable=False) as staged:
+        for name, data in files.items():
+            (staged.work / Path(name).name).write_bytes(data)
+        staged.finish()

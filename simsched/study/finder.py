@@ -23,6 +23,8 @@ READING = {
     "as": "as_",
     "limit": "limit",
     "constrain": "constrain",
+    "columns": "columns",
+    "delimiter": "delimiter",
     "strict": "strict",
 }
 MODELS = ("lublin", "mix")

@@ -10,7 +10,8 @@
     DIR/timings.parquet   how long runs took, and where: what differs from time to time
     DIR/report.html       the comparison
 
-Every file is written beside its name and renamed, ``study.json`` last.
+Every file is written beside its name and renamed, ``study.json`` last.  A finished study is
+replaced as a whole by another one that is written in ``DIR.partial``.
 """
 
 from __future__ import annotations
@@ -18,51 +19,42 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from simsched.arguments import check_path
 from simsched.errors import RunError
+from simsched.files import leftovers, lock, through_links, write_file
+from simsched.folders import PARTIAL, Layout, refuse_foreign, remove_leftover
+from simsched.simulate.directory import RUN
 from simsched.study.run_task import same_task
 from simsched.study.task import Row, version
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from simsched.study.task import Task
 
 STUDY_FORMAT = 1
-RECORD, RUNS, FAILURES = "study.json", "runs", "failures.json"
+RECORD, RUNS, FAILURES, PAGE, LOCK = "study.json", "runs", "failures.json", "report.html", ".lock"
 #: what is written at the end, and taken away when a study goes on
 AT_THE_END = (
     "runs.parquet",
     "queues.parquet",
     "timings.parquet",
     FAILURES,
-    "report.html",
+    PAGE,
     "jobs",
     "timeline",
 )
 _PARQUET = b"PAR1"
 
 
-def write_beside(path: Path, data: bytes) -> None:
-    """Write a file as a whole or not at all; RunError if the disk is full, or the like."""
-    beside = path.with_name(f".{path.name}.{os.getpid()}.writing")
-    try:
-        beside.write_bytes(data)
-        os.replace(beside, path)  # noqa: PTH105 - Path.replace is the same and hides that it is atomic
-    except OSError as error:
-        with suppress(OSError):
-            beside.unlink()
-        raise RunError(f"cannot be written: {error.strerror}", where=str(path)) from None
-
-
 def write_json(path: Path, value: Any) -> None:
     """Write JSON as a whole or not at all."""
     text = json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False)
-    write_beside(path, text.encode() + b"\n")
+    write_file(path, text + "\n")
 
 
 def read_json(path: Path) -> Any:
@@ -105,21 +97,52 @@ class StudyFolder:
             raise RunError(what, where=str(file), expected=f"format {STUDY_FORMAT}")
         return record
 
-    def check(self, *, resume: bool) -> None:
-        """Refuse a directory that holds something else, or a study that is not to be resumed."""
+    def check(self, *, resume: bool) -> bool:
+        """Return whether there is a finished study that a new one may replace.
+
+        Raises
+        ------
+        RunError
+            If the directory holds anything that would be lost: something else than a study, a
+            file that is not the study's, or (unless it is to be resumed) an unfinished study.
+        """
         if not self.path.name and str(self.path) != ".":
             raise RunError("this cannot be a study's directory", where=str(self.path))
         if not os.path.lexists(self.path):
-            return
+            return False
         if not self.path.is_dir():
             raise RunError("this is a file", where=str(self.path), expected="a new directory")
-        if self.record() is not None:
-            if not resume:
-                what = "there is a study here already"
+        record = self.record()
+        if record is not None and not resume:
+            if record.get("complete") is not True:
+                what = "there is a study here already, and it is not finished"
                 raise RunError(what, where=str(self.path), expected="--resume, or another directory")
-        elif any(not item.name.startswith(".") and item.name != RUNS for item in self.path.iterdir()):
+            return refuse_foreign(self.path, STUDY)
+        if record is None and any(
+            not item.name.startswith(".") and item.name != RUNS for item in self.path.iterdir()
+        ):
             what = "this directory holds something that is not a study"
             raise RunError(what, where=str(self.path), expected="a new directory, or an earlier study's")
+        for name in _strangers_among(self.path, AT_THE_END):
+            what = f"{name!r} is not part of the study in this directory and would be lost"
+            raise RunError(what, where=str(self.path), expected="that file elsewhere")
+        return False
+
+    def replacement(self) -> StudyFolder:
+        """Return the directory of a study that replaces this one when it is finished."""
+        path = through_links(self.path)
+        if not path.name:
+            raise RunError("there is a study here already", where=str(self.path),
+                           expected="--resume, or another directory")  # fmt: skip
+        return StudyFolder(path.with_name(path.name + PARTIAL))
+
+    @contextmanager
+    def tidied(self) -> Iterator[None]:
+        """Clear away in the end what workers that were ended have left."""
+        try:
+            yield
+        finally:
+            self._clear()
 
     @contextmanager
     def writing(self) -> Iterator[None]:
@@ -132,21 +155,20 @@ class StudyFolder:
         """
         try:
             self.runs.mkdir(parents=True, exist_ok=True)
-            lock = (self.path / ".lock").open("ab")
+            lock_file = (self.path / LOCK).open("ab")
         except OSError as error:
             raise RunError(f"cannot be written: {error.strerror}", where=str(self.path)) from None
-        with lock:
-            if not _locked(lock):
+        with lock_file:
+            if not lock(lock_file.fileno()):
                 raise RunError("another sweep is writing here", where=str(self.path))
             self._clear()
             yield
-            self._clear()
 
     def _clear(self) -> None:
-        """Take away what died while it was written."""
+        """Take away what dead processes of this machine left half-written."""
         for place in (self.path, self.runs):
-            for left in place.glob(".*.writing*"):
-                shutil.rmtree(left, ignore_errors=True) if left.is_dir() else left.unlink()
+            for left in leftovers(place):
+                remove_leftover(left, RUN)
 
     def begin(self) -> None:
         """Take away what is written at the end: from now on the study is not finished."""
@@ -176,17 +198,77 @@ class StudyFolder:
         return row if row.key == task.key and _kept(task, place) else None
 
 
-def _locked(lock: Any) -> bool:
-    """Take the lock of an open file, which goes when its process goes."""
+def place_of(directory: str | Path, *, resume: bool) -> tuple[StudyFolder, StudyFolder | None]:
+    """Return where a study is to be written, and the finished study that it is to replace, if any.
+
+    Such a study stays as it is until the new one is finished, which is written beside it, in
+    ``DIR.partial``, and resumed from there.
+
+    Raises
+    ------
+    RunError
+        If the directory may not be written, see `StudyFolder.check`.
+    """
+    folder = StudyFolder(directory)
+    replaces = folder.check(resume=resume)
+    if replaces or (resume and _is_whole(folder.path)):
+        beside = folder.replacement()
+        if replaces or (beside.path.is_dir() and beside.record() is not None):
+            beside.check(resume=resume)
+            return beside, folder
+    return folder, None
+
+
+def strangers(folder: Path) -> Iterator[str] | None:
+    """Yield the names of what is in a directory and not part of the study; None if it is not a study's."""
     try:
-        import fcntl
-    except ModuleNotFoundError:  # not on every system
-        return True
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return False
-    return True
+        record = StudyFolder(folder).record()
+    except RunError:
+        return None
+    return None if record is None else _strangers(folder)
+
+
+def _strangers(folder: Path) -> Iterator[str]:
+    own = {RECORD, RUNS, LOCK, *AT_THE_END}
+    yield from (path.name for path in sorted(folder.iterdir()) if path.name not in own)
+    yield from _strangers_among(folder, AT_THE_END)
+    yield from strangers_among_runs(folder)
+
+
+def strangers_among_runs(folder: Path) -> Iterator[str]:
+    """Yield what is in ``runs/`` of a folder and not part of a run."""
+    for place in sorted((folder / RUNS).iterdir()) if (folder / RUNS).is_dir() else ():
+        inside = None if place.is_symlink() else RUN.strangers(place)
+        name = f"{RUNS}/{place.name}"
+        yield from [name] if inside is None else (f"{name}/{one}" for one in inside)
+
+
+def _strangers_among(folder: Path, names: Sequence[str]) -> Iterator[str]:
+    """Yield what has one of the names of our tables and pages and is not ours."""
+    for name in names:
+        place = folder / name
+        if place.is_symlink() or (name == PAGE and place.is_file() and not _is_page(place)):
+            yield name
+        elif place.is_dir():
+            files = (path for path in sorted(place.rglob("*")) if not path.is_dir() or path.is_symlink())
+            yield from (str(path.relative_to(folder)) for path in files if path.name != f"{name}.parquet")
+
+
+def _is_page(file: Path) -> bool:
+    """Whether a page is one of our reports."""
+    from simsched.report.markup import GENERATOR
+
+    with file.open("rb") as stream:
+        return GENERATOR.encode() in stream.read(1000)
+
+
+def _is_whole(folder: Path) -> bool:
+    record = StudyFolder(folder).record()
+    return record is not None and record.get("complete") is True
+
+
+STUDY = Layout("study", strangers, _is_whole)
+"""The layout of a study's directory, by which earlier studies are told from anything else."""
 
 
 def _kept(task: Task, place: Path) -> bool:

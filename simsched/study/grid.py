@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from simsched.study.result import StudyResult
 
 RESAMPLES = 2000
+#: the verdict of `stats.Difference` on a difference that may be 0
+NOISE = "within noise"
 #: combinations for which differences are taken
 MAX_COMBINATIONS = 400
 
@@ -34,6 +36,12 @@ class Said:
     base: str
     counts: dict[str, int]
 
+    @property
+    def counted(self) -> str:
+        """The counts in words."""
+        parts = [f"{word} in {number}" for word, number in self.counts.items() if number]
+        return f"{', '.join(parts)} of {sum(self.counts.values())} combinations of the other axes"
+
 
 class Grid:
     """The runs of a study by their settings.
@@ -43,6 +51,8 @@ class Grid:
     axes : the axes that have more than one label.
     x : the axis that figures are drawn over: the first of numbers, else the last; None without axes.
     series : the axis of the lines of a chart, the first of the others; None if there is none.
+    noise : what is said of a difference that may be 0; of seeds that only shake submissions, that it
+        is within what shaking does.
     """
 
     def __init__(self, result: StudyResult) -> None:
@@ -58,6 +68,7 @@ class Grid:
         self.labels = labels
         self._means: dict[tuple[tuple[Any, ...], str], Interval] = {}
         self.several = len(result.record["seeds"]) > 1
+        self.noise = "within what shaking does" if result.record.get("shaken") else NOISE
 
     def has(self, name: str) -> bool:
         """Whether a figure is known of any run."""
@@ -138,7 +149,7 @@ class Grid:
             return
         base, *others = self.labels[axis]
         for label in others:
-            counts = {"lower": 0, "higher": 0, "the same": 0, "within noise": 0}
+            counts = {"lower": 0, "higher": 0, "the same": 0, self.noise: 0}
             for key, runs in self._groups.items():
                 where: dict[str, Any] = dict(zip(self.axes, key, strict=True))
                 against = self._at({**where, axis: base})
@@ -157,7 +168,7 @@ class Grid:
             gap = float(right[0] - left[0])
             return "lower" if gap < 0 else "higher" if gap > 0 else "the same"
         verdict = paired_difference(left, right, resamples=RESAMPLES).verdict
-        return "the same" if verdict == "same" else verdict
+        return {"same": "the same", NOISE: self.noise}.get(verdict, verdict)
 
     def handful(self, limit: int) -> list[int]:
         """Return runs to compare job by job: the settings of one axis, the others in the middle, one seed."""

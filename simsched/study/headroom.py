@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from simsched.errors import ConfigError
 from simsched.study.answer import HEADROOM, Answer
-from simsched.study.ask import about_of, check_number, load_steps, open_bench, wish_of
+from simsched.study.ask import about_of, check_number, load_steps, open_bench, scan_of, wish_of
 from simsched.study.search import smallest
 from simsched.study.trials import seeded
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-    from simsched.graph.cluster import Cluster
+    from simsched.graph.cluster import ClusterLike
     from simsched.study.search import Search
     from simsched.study.target import Target
     from simsched.study.trials import Bench
@@ -58,7 +58,7 @@ class Loads:
 
 
 def headroom(
-    cluster: Cluster | str | Path,
+    cluster: ClusterLike,
     workload: Workload | str | Path,
     targets: str | Target | Iterable[str | Target],
     *,
@@ -75,7 +75,7 @@ def headroom(
     step : the load is found to this precision, in times today's: 0.01 is one per cent.
     least, most : the range, in times the workload's load.
     ask : as for `size`; `load` is what counts as today's, `by` says how it is scaled: by denser
-        ``arrival`` or longer ``runtime``.
+        ``arrival``, longer ``runtime``, more ``users`` or more ``jobs``.
 
     Returns
     -------
@@ -94,11 +94,18 @@ def headroom(
     axis, low, high = _axis(wish.load, step, least, most)
     with open_bench(wish) as (base, bench, seeds):
         bench.make = lambda value, number: seeded(
-            base, number, wish.block, load_steps(wish.by, axis.number(value))
+            base, number, wish.block, load_steps(wish.by, axis.number(value)), shake=wish.shake
         ).changed(settings={"load": axis.number(value)})
         stride = max(1, round(STRIDE / step))
         search = smallest(
-            lambda n: not bench.trial(n).eased, low, high, start=0, step=stride, checks=wish.checks
+            lambda n: not bench.trial(n).eased,
+            low,
+            high,
+            start=0,
+            step=stride,
+            scan=scan_of(wish, bench),
+            floor=1 if bench.trial(0).eased else low,
+            expect=bench.expect,
         )
         value = _most(bench, search)
     beyond = None if value is None or value >= high else value + 1
@@ -121,6 +128,12 @@ def _axis(today: float, step: float, least: float, most: float) -> tuple[Loads, 
 
 
 def _most(bench: Bench, search: Search) -> int | None:
-    """Return the largest load that meets all targets; the search is for the least that breaks one."""
+    """Return the largest load tried that meets all targets below the least one that breaks some."""
     found = search.high if search.answer is None else search.answer - 1
-    return found if found >= search.low and bench.trial(found).met else None
+    met = [value for value, trial in bench.trials.items() if trial.met and value <= found]
+    if not met:
+        return None
+    most = max(met)
+    while most < found and bench.trial(most + 1).met:
+        most += 1
+    return most

@@ -12,15 +12,14 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from simsched.errors import ConfigError, RunError
+from simsched.extras import needs
 from simsched.study.workers import Fate, Workers, contents_of
 
 try:
     from distributed import Client, KilledWorker, WorkerPlugin
     from distributed.comm.core import CommClosedError
 except ModuleNotFoundError as missing:
-    raise ConfigError(
-        f"a Dask scheduler needs {missing.name}", expected="pip install 'simsched[dask]'"
-    ) from None
+    raise needs("a Dask scheduler", missing, extra="dask") from None
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

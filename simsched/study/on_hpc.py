@@ -6,12 +6,13 @@ from shutil import which
 from typing import TYPE_CHECKING, Any
 
 from simsched.errors import ConfigError
+from simsched.extras import needs
 from simsched.study.workers import Fate, Workers, cores
 
 try:
     import executorlib
 except ModuleNotFoundError as missing:
-    raise ConfigError(f"--hpc needs {missing.name}", expected="pip install 'simsched[hpc]'") from None
+    raise needs("--hpc", missing, extra="hpc") from None
 
 if TYPE_CHECKING:
     from collections.abc import Callable

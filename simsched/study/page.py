@@ -10,9 +10,10 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from simsched.errors import ConfigError, RunError
+from simsched.extras import needs
+from simsched.files import write_file
 from simsched.report import markup, palette
 from simsched.report.summary import metric
-from simsched.study.folder import write_beside
 from simsched.study.grid import Grid
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ def write_page(result: StudyResult) -> bool:
         text = page(result)
     except ConfigError:
         return False
-    write_beside(result.path / "report.html", text.encode())
+    write_file(result.path / "report.html", text)
     return True
 
 
@@ -63,7 +64,7 @@ def _bokeh() -> tuple[Any, Any]:
     try:
         from simsched.report import plot_bokeh, plot_compare
     except ModuleNotFoundError as error:
-        raise ConfigError(f"a report needs {error.name}", expected="pip install 'simsched[plot]'") from None
+        raise needs("an HTML report", error, extra="plot") from None
     return plot_bokeh, plot_compare
 
 
@@ -80,19 +81,17 @@ def _lead(result: StudyResult) -> str:
 
 def _in_words(grid: Grid) -> str:
     """Return what the first axis of names does, setting by setting, against its first setting."""
-    lines = []
-    for said in grid.verdicts("mean_wait"):
-        parts = [f"{word} in {number}" for word, number in said.counts.items() if number]
-        lines.append(
-            f"<li><strong>{escape(said.label)}</strong> against {escape(said.base)}: the mean wait is "
-            f"{escape(', '.join(parts))} of {sum(said.counts.values())} combinations of the other axes.</li>"
-        )
+    lines = [
+        f"<li><strong>{escape(said.label)}</strong> against {escape(said.base)}: the mean wait is "
+        f"{escape(said.counted)}.</li>"
+        for said in grid.verdicts("mean_wait")
+    ]
     if not lines:
         return ""
     note = "One seed: nothing is known of chance, and any of these may be noise."
     if grid.several:
         note = (
-            "Seed by seed, so that chance that both share cancels; within noise: the 95 % interval holds 0."
+            f"Seed by seed, so that chance that both share cancels; {grid.noise}: the 95 % interval holds 0."
         )
     return (
         f'<section class="panel"><h2>In words</h2><p class="note">{note}</p>'

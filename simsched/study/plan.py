@@ -198,6 +198,16 @@ def is_random(task: Task) -> bool:
     return task.workload.kind == MODEL or any(map(draws, task.transforms)) or is_random_run(task.options)
 
 
+def is_shaken(tasks: Sequence[Task]) -> bool:
+    """Whether all that a seed changes is that submissions are moved a little, in every task (`shake`)."""
+    return all(
+        task.workload.kind != MODEL
+        and {step.strip().partition("(")[0].strip() for step in task.transforms if draws(step)} == {"shake"}
+        and not is_random_run(task.options)
+        for task in tasks
+    )
+
+
 def is_random_run(options: Mapping[str, Any]) -> bool:
     """Whether a run with these options draws at random even if its jobs are given."""
     said = {key.replace("_", "-"): value for key, value in options.items()}

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from simsched.arguments import check_path
-from simsched.errors import ConfigError, RunError
+from simsched.errors import ConfigError, RunError, first_line
 from simsched.study.folder import FAILURES, StudyFolder, read_json
 
 if TYPE_CHECKING:
@@ -89,11 +89,12 @@ class StudyResult:
         told = ", ".join(f"{axis} {label}" for axis, label in row["settings"].items())
         return load_run(self.path / "runs" / row["key"], name=name or told or self.name)
 
-    def sql(self, text: str) -> pd.DataFrame:
+    def sql(self, text: str, *, outside: bool = False) -> pd.DataFrame:
         """Answer a SQL query.
 
         Views: ``runs`` (one row a run), ``jobs`` and ``timeline`` (the rows of all runs, with the
-        run's number and axes), ``queues`` if the study measured by queue.
+        run's number and axes), ``queues`` if the study measured by queue.  The query may only read,
+        and only these tables, unless `outside` allows it other files (see `report.sql.query`).
 
         Raises
         ------
@@ -107,20 +108,21 @@ class StudyResult:
 
         with duckdb.connect() as con:
             try:
+                path = self.path.resolve()  # as `answer` compares them
                 for name in ("runs", "queues"):
-                    if (file := self.path / f"{name}.parquet").is_file():
+                    if (file := path / f"{name}.parquet").is_file():
                         con.read_parquet(glob_free(file)).create_view(name)
                 axes = self._axes_query()
                 for name in ("jobs", "timeline"):
-                    if (place := self.path / name).is_dir():
+                    if (place := path / name).is_dir():
                         each = glob_free(place) + f"/*/{name}.parquet"
                         con.read_parquet(each, hive_partitioning=True, union_by_name=True).create_view(
                             f"{name}_of_runs"
                         )
                         con.execute(f"create view {name} as {axes.format(name=f'{name}_of_runs')}")
-            except duckdb.Error as error:
-                raise ConfigError(str(error), where="SQL") from None
-            return answer(con, text)
+            except (duckdb.Error, ValueError) as error:
+                raise ConfigError(first_line(error), where="SQL") from None
+            return answer(con, text, within=None if outside else [self.path])
 
     def _axes_query(self) -> str:
         """Return the query that puts the axes before the columns of a table of all runs."""
@@ -141,9 +143,8 @@ class StudyResult:
         with duckdb.connect() as con:
             try:
                 frame: pd.DataFrame = con.read_parquet(glob_free(file)).df()
-            except duckdb.Error as error:
-                first = str(error).splitlines()[0]
-                raise RunError(f"cannot be read: {first}", where=str(file)) from None
+            except (duckdb.Error, ValueError) as error:  # ValueError: a message that is not UTF-8
+                raise RunError(f"cannot be read: {first_line(error)}", where=str(file)) from None
             return frame
 
 

@@ -63,7 +63,7 @@ def perform(task: Task, folder: Path | None = None) -> Row:
 
 def _recorded(task: Task, folder: Path) -> Row:
     """Run a task and write its directory."""
-    with RunDirectory(folder / task.key) as directory:
+    with RunDirectory(folder / task.key, durable=False) as directory:
         sink = directory.allocations() if "allocations" in task.keep else None
         result = _simulated(task, sink)
         row = _row(task, result)

@@ -1,9 +1,10 @@
-"""The smallest whole number that meets a condition: an exponential bracket, then halving.
+"""The smallest whole number that meets a condition: an exponential bracket, halving, and a scan.
 
 Conditions of simulated machines are *nearly* monotone: more nodes help, but every backfilling
-schedule is a different one, and a node more can by chance be worse.  So the search promises what
-it can keep: the answer was probed and meets, the number below it was probed and does not (or is
-out of range), and whatever else was probed and speaks against a clean threshold is in the trace.
+schedule is a different one, and a node more can by chance be worse.  Halving alone finds some
+threshold.  So the numbers around it are tried one by one, until enough of them in a row agree
+with it beyond doubt; a smaller number that meets becomes the answer.  Nothing is known of numbers
+that were not tried: `Search` lists those that were.
 """
 
 from __future__ import annotations
@@ -16,9 +17,44 @@ from simsched.errors import ConfigError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-START, BRACKET, HALVING, CHECK = "start", "bracket", "halving", "check"
-#: numbers on either side of the answer and its neighbour that are probed as well
-CHECKS = 1
+START, BRACKET, HALVING, SCAN = "start", "bracket", "halving", "scan"
+#: numbers in a row that have to agree clearly with the threshold, on either side of it
+CALM = 3
+#: the most numbers that are tried on either side
+MOST = 10
+#: from this distance on the scan leaves numbers out: its stride is the distance over this
+WIDENING = 3
+
+
+def _always(_: int) -> bool:
+    return True
+
+
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """How far the neighbourhood of a threshold is tried, on either side.
+
+    Attributes
+    ----------
+    calm : the scan ends after so many numbers in a row that agree clearly with the threshold.
+    most : it also ends after so many, whatever they come to.
+    clear : whether a number that was tried agrees beyond doubt; by default each does.
+    widening : whether strides grow with the distance, so that a wide neighbourhood is seen, too.
+    """
+
+    calm: int = CALM
+    most: int = MOST
+    clear: Callable[[int], bool] = _always
+    widening: bool = True
+
+    @classmethod
+    def of(cls, checks: int | None, clear: Callable[[int], bool]) -> Scan:
+        """Return the scan of exactly `checks` numbers on either side, or of as many as `clear` needs."""
+        return cls(clear=clear) if checks is None else cls(checks, checks, widening=False)
+
+    def stride(self, distance: int) -> int:
+        """Return how far it is from a number at this distance from the threshold to the next one."""
+        return max(1, distance // WIDENING) if self.widening else 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +73,8 @@ class Search:
     Attributes
     ----------
     low, high : the range that was searched, both ends in it.
-    answer : the number that meets while the one below it does not; None if none that was probed meets.
+    answer : the smallest number that was probed and meets (of those from `floor` on); None if none does.
+        The number below it was probed and fails, unless it is out of range.
     probes : every probe, in the order in which they were made; each number once.
     """
 
@@ -86,7 +123,9 @@ def smallest(
     *,
     start: int | None = None,
     step: int | None = None,
-    checks: int = CHECKS,
+    scan: Scan | None = None,
+    floor: int | None = None,
+    expect: Callable[[int | None], None] | None = None,
 ) -> Search:
     """Search for the smallest number from `low` to `high` that meets a condition.
 
@@ -97,48 +136,64 @@ def smallest(
     step : the first stride of the bracket, doubled with each further one (default: an eighth of
         the start, at least 1).  Downwards no stride goes below half: a machine of a tenth of the size
         that is needed takes long to simulate and says little.
-    checks : how many numbers to probe beyond the answer and beyond the one below it, to see
-        whether the condition is as monotone as it should be.
+    scan : how far to try the neighbourhood of the threshold; by default `Scan()`.
+    floor : smaller numbers are tried, but are not answers (default `low`).
+    expect : called before each probe with the number of probes that are expected after it at
+        least, or None while the bracket is open.
 
     Returns
     -------
     Search
-        of at most ``2 · log2(high - low + 1) + 4 + 2 · checks`` probes.
+        of at most ``2 · log2(high - low + 1) + 4`` probes, and those of the scan.
 
     Raises
     ------
     ConfigError
         if there is no number from `low` to `high`.
 
-    >>> found = smallest(lambda n: n * n >= 2000, 1, 1000, start=100, checks=0)
+    >>> found = smallest(lambda n: n * n >= 2000, 1, 1000, start=100, scan=Scan(0, 0))
     >>> found.answer, found.below_fails, len(found.probes)
     (45, True, 9)
+    >>> found = smallest(lambda n: n >= 50 or n == 48, 1, 100, start=40)
+    >>> found.answer, found.larger_failed
+    (48, (49,))
     """
     if low > high:
         raise ConfigError(f"a search from {low:,} to {high:,}", expected="the smaller number first")
     first = min(max((low + high) // 2 if start is None else start, low), high)
-    return _Hunt(met, low, high).run(first, step or max(1, first // 8), checks)
+    hunt = _Hunt(met, (low, high), scan or Scan(), low if floor is None else floor, expect)
+    return hunt.run(first, step or max(1, first // 8))
 
 
 class _Hunt:
     """The state of one search: every number that was asked."""
 
-    def __init__(self, met: Callable[[int], bool], low: int, high: int) -> None:
-        self.met, self.low, self.high = met, low, high
+    def __init__(
+        self,
+        met: Callable[[int], bool],
+        ends: tuple[int, int],
+        scan: Scan,
+        floor: int,
+        expect: Callable[[int | None], None] | None,
+    ) -> None:
+        self.met, self.scan, self.floor, self.expect = met, scan, floor, expect
+        self.low, self.high = ends
         self.asked: dict[int, Probe] = {}
 
-    def ask(self, value: int, why: str) -> bool:
+    def ask(self, value: int, why: str, left: int | None = None) -> bool:
         if value not in self.asked:
+            if self.expect:
+                self.expect(left)
             self.asked[value] = Probe(value, bool(self.met(value)), why)
         return self.asked[value].met
 
-    def run(self, first: int, step: int, checks: int) -> Search:
-        answer = self.halved(*self.bracket(first, step))
-        if answer is not None:
-            for turn in range(1, checks + 1):
-                for value in (answer - 1 - turn, answer + turn):
-                    if self.low <= value <= self.high:
-                        self.ask(value, CHECK)
+    def run(self, first: int, step: int) -> Search:
+        threshold = self.halved(*self.bracket(first, step))
+        answer = threshold
+        if self.scan.most:
+            answer = self.scanned_down(self.high + 1 if threshold is None else threshold)
+            if answer is not None:
+                self.scan_up(answer)
         return Search(self.low, self.high, answer, tuple(self.asked.values()))
 
     def bracket(self, first: int, step: int) -> tuple[int, int]:
@@ -159,8 +214,46 @@ class _Hunt:
     def halved(self, fails: int, meets: int) -> int | None:
         while meets - fails > 1:
             middle = (fails + meets) // 2
-            if self.ask(middle, HALVING):
+            left = (meets - fails - 1).bit_length() - 1 + 2 * self.scan.calm
+            if self.ask(middle, HALVING, left):
                 meets = middle
             else:
                 fails = middle
         return meets if meets <= self.high else None
+
+    def scanned_down(self, threshold: int) -> int | None:
+        """Try numbers below a threshold; return the smallest that meets, the threshold included.
+
+        One that meets is where halving begins again, and what it comes to is the next threshold.
+        """
+        answer = threshold if threshold <= self.high else None
+        distance, calm, tried = 1, 0, 0
+        while calm < self.scan.calm and tried < self.scan.most and threshold - distance >= self.low:
+            at = threshold - distance
+            if not self.ask(at, SCAN, 2 * self.scan.calm - calm - 1):
+                calm = calm + 1 if self.scan.clear(at) else 0
+                distance += self.scan.stride(distance)
+                tried += 1
+                continue
+            threshold = self.threshold_from(at)
+            answer = threshold if threshold >= self.floor else answer
+            distance, calm, tried = 1, 0, 0
+        return answer
+
+    def threshold_from(self, meets: int) -> int:
+        """Return a number that meets, above one that fails, from a number that meets downwards."""
+        failing = [n for n, probe in self.asked.items() if n < meets and not probe.met]
+        found = self.halved(max(failing, default=self.low - 1), meets)
+        assert found is not None  # it is at most `meets`
+        return found
+
+    def scan_up(self, threshold: int) -> None:
+        """Try numbers above a threshold, to see whether one fails."""
+        distance = 1
+        calm = tried = 0
+        while calm < self.scan.calm and tried < self.scan.most and threshold + distance <= self.high:
+            at = threshold + distance
+            tried += 1
+            agrees = self.ask(at, SCAN, self.scan.calm - calm - 1)
+            calm = calm + 1 if agrees and self.scan.clear(at) else 0
+            distance += self.scan.stride(distance)

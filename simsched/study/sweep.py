@@ -6,10 +6,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from simsched.arguments import check, check_callable, check_whole
+from simsched.folders import replace_folder, sync_disk
 from simsched.study.dataset import write_dataset, write_timings
 from simsched.study.execute import Done, Failed, run_tasks
 from simsched.study.executors import open_executor
-from simsched.study.folder import FAILURES, RECORD, STUDY_FORMAT, StudyFolder, write_json
+from simsched.study.folder import FAILURES, RECORD, STUDY, STUDY_FORMAT, StudyFolder, place_of, write_json
+from simsched.study.plan import is_shaken
 from simsched.study.result import StudyResult
 from simsched.study.spec import Study
 from simsched.study.task import FILE, version
@@ -66,7 +68,8 @@ def sweep(
 
     Parameters
     ----------
-    directory : see `folder` for what is written there.
+    directory : see `folder` for what is written there.  A finished study is replaced once the
+        new one is finished; until then the new one is in ``DIRECTORY.partial``.
     workers, scheduler, hpc, executor : where runs are performed, as `open_executor` takes it.
     resume : go on with a study that is there: only what is missing is run.
     retries : how often a run is tried again whose worker died.
@@ -83,20 +86,22 @@ def sweep(
     check("study", study, Study, "a study, as load_study gives it")
     check_whole("retries", retries)
     check_callable("progress", progress)
-    folder = StudyFolder(directory)
-    folder.check(resume=resume)
+    folder, earlier = place_of(directory, resume=resume)
     tasks = study.tasks
     each = {task.key: task for task in tasks}
     state = _State(len(each))
     missing = _missing(folder, list(each.values()), state)
-    if not missing and _is_finished(folder, study, report=report):
-        return StudyResult(folder.path)
-    where = (workers, scheduler, hpc) if missing else (0, None, None)
-    with open_executor(*where, executor=executor) as opened, folder.writing():
-        folder.begin()
-        write_json(folder.path / RECORD, record_of(study, state, complete=False))
-        _perform(missing, opened, folder, state, retries, progress)
-        _finish(folder, study, state, report=report)
+    if missing or not _is_finished(folder, study, report=report):
+        where = (workers, scheduler, hpc) if missing else (0, None, None)
+        with folder.tidied(), open_executor(*where, executor=executor) as opened, folder.writing():
+            folder.begin()
+            write_json(folder.path / RECORD, record_of(study, state, complete=False))
+            _perform(missing, opened, folder, state, retries, progress)
+            _finish(folder, study, state, report=report)
+    if earlier is not None and not state.failed:
+        with earlier.writing():
+            replace_folder(folder.path, earlier.path, STUDY)
+        folder = earlier
     return StudyResult(folder.path)
 
 
@@ -155,6 +160,7 @@ def _finish(folder: StudyFolder, study: Study, state: _State, *, report: bool) -
 
         write_page(StudyResult(folder.path))
     if not state.failed:
+        sync_disk(folder.path)
         write_json(folder.path / RECORD, record_of(study, state, complete=True))
 
 
@@ -198,6 +204,7 @@ def record_of(study: Study, state: _State, *, complete: bool) -> dict[str, Any]:
         "description": study.description,
         "axes": {axis.name: [setting.label for setting in axis.settings] for axis in study.axes},
         "seeds": list(study.seeds),
+        "shaken": is_shaken(tasks),
         "measure": study.base.measure.to_dict(),
         "counts": {"runs": len(tasks), "done": len(state.done), "failed": len(state.failed)},
         "inputs": [{"name": s.name, "kind": s.kind, "sha256": s.sha256} for s in _inputs(tasks)],

@@ -89,4 +89,17 @@ def summary(result: StudyResult) -> str:
     seeds = len(result.record["seeds"])
     over = f", means of {seeds} seeds (± half the 95 % interval)" if seeds > 1 and SEED in frame else ""
     failed = f", {counts['failed']} failed" if counts["failed"] else ""
+    text += "".join(f"{line}\n" for line in _shaken(result))
     return f"{text}{result.name}: {len(frame):,} of {counts['runs']:,} runs{failed}{over}\n"
+
+
+def _shaken(result: StudyResult) -> list[str]:
+    """Say of each setting of shaken runs whether it differs from the first by more than shaking does."""
+    if not result.record.get("shaken") or len(result.record["seeds"]) < 2:
+        return []
+    from simsched.study.grid import Grid
+
+    return [
+        f"{said.label} against {said.base}: the mean wait is {said.counted}"
+        for said in Grid(result).verdicts("mean_wait")
+    ]

@@ -1,14 +1,14 @@
 """Trials: one machine and load simulated with every seed, and held against the targets.
 
-Seed 0 of a trace is the trace as it is; further seeds are resamples of it (`workload.resample`),
-and of a model each seed is a draw of its own.  Seed *s* is the same demand for every trial
+Seed 0 of a trace is the trace as it is; further seeds are resamples of it (`workload.resample`), or
+shaken copies, and of a model each seed is a draw of its own.  Seed *s* is the same demand for every trial
 (common random numbers): what is drawn never depends on the machine or on the load.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from simsched.study.workers import Workers
 
 MAX_SEEDS = 1000
+#: the noise of a figure of which there is one value, as a share of the target's bound
+GUESS = 0.1
 EVERY, MEAN, CONFIDENT = "every", "mean", "confident"
 #: what it is to meet a target → in words
 CRITERIA = {
@@ -57,6 +59,7 @@ class Trial:
         what the machine has while they are submitted; above 1 the queue grows as long as jobs come.
     keys : the run directories' names, a seed each.
     seconds : CPU or wall seconds that the runs took in all.
+    left : further trials that the search expected at least when it made this one; None if not known.
     """
 
     value: int
@@ -68,6 +71,7 @@ class Trial:
     offered: float = math.nan
     keys: tuple[str, ...] = ()
     seconds: float = field(default=0.0, compare=False)
+    left: int | None = field(default=None, compare=False)
 
     @property
     def met(self) -> bool:
@@ -103,6 +107,37 @@ class Rule:
         """Return the mean over the seeds with its interval."""
         return interval(values, self.confidence)
 
+    def clear(self, trial: Trial) -> bool:
+        """Whether noise is too small to explain the verdict of a trial on the targets that size eases.
+
+        If they are met, each is clear of its bound; else some target that is missed is.
+        """
+        easing = [target for target in trial.figures if target.eases]
+        if trial.eased:
+            return all(self._is_clear(target, trial.figures[target]) for target in easing)
+        return trial.refused or any(
+            self._is_clear(target, trial.figures[target]) for target in easing if target in trial.fails
+        )
+
+    def _is_clear(self, target: Target, values: tuple[float, ...]) -> bool:
+        """Whether what decides is as far from the bound as the noise, which is the seeds' standard deviation.
+
+        With one seed the noise is not known, and taken as `GUESS` of the bound.
+        """
+        if not all(map(math.isfinite, values)):
+            return True
+        noise = float(np.std(values, ddof=1)) if len(values) > 1 else GUESS * target.bound
+        return abs(self.deciding(target, values) - target.bound) >= noise
+
+    def deciding(self, target: Target, values: tuple[float, ...]) -> float:
+        """Return the value that is held against the bound: the worst, the mean, or an end of its interval."""
+        if self.criterion == EVERY:
+            return self.worst(target, values)
+        found = self.interval(values)
+        if self.criterion == MEAN or not math.isfinite(found.low):
+            return found.estimate
+        return self.worst(target, (found.low, found.high))
+
     def worst(self, target: Target, values: tuple[float, ...]) -> float:
         """Return the value that is nearest to breaking the bound, or breaks it most."""
         return float(np.max(values) if target.relation[0] == "<" else np.min(values))
@@ -118,6 +153,10 @@ class Bench:
     allow_infeasible : whether jobs that can never run are left out instead of failing the trial.
     folder : takes the run directories; None keeps none.
     progress : called after each trial.
+
+    Attributes
+    ----------
+    left : further trials that the search expects at least, see `Trial`; set by the search.
     """
 
     def __init__(
@@ -134,6 +173,11 @@ class Bench:
         self.make, self.rule, self.seeds, self.workers = make, rule, seeds, workers
         self.allow_infeasible, self.folder, self.progress = allow_infeasible, folder, progress
         self.trials: dict[int, Trial] = {}
+        self.left: int | None = None
+
+    def expect(self, left: int | None) -> None:
+        """Note how many further trials the search expects after the next one."""
+        self.left = left
 
     def trial(self, value: int) -> Trial:
         """Return the trial of a value, made now unless it was made before.
@@ -144,7 +188,7 @@ class Bench:
             for what a run raises: an edit that is not possible, an option that does not exist …
         """
         if value not in self.trials:
-            self.trials[value] = self._tried(value)
+            self.trials[value] = replace(self._tried(value), left=self.left)
             if self.progress:
                 self.progress(self.trials[value])
         return self.trials[value]
@@ -228,14 +272,19 @@ def look(task: Task) -> tuple[int, str, float]:
     return len(found), f"job {workload.jobs[first].id}: {found[first]}", offered
 
 
-def seeded(base: Task, number: int, block: str | None, steps: tuple[str, ...] = ()) -> Task:
+def seeded(
+    base: Task, number: int, block: str | None, steps: tuple[str, ...] = (), *, shake: str | None = None
+) -> Task:
     """Return the task of one seed.
 
-    The resampling (in blocks of `block`, or of what suits the workload) comes after the steps that
-    the task has, and `steps` come last: what is drawn does not depend on them.
+    The resampling (in blocks of `block`, or of what suits the workload), or the shaking by up to
+    `shake`, comes after the steps that the task has, and `steps` come last: what is drawn does not
+    depend on them.
     """
     drawn: tuple[str, ...] = ()
-    if number and base.workload.kind != MODEL:
+    if number and shake:
+        drawn = (f"shake({shake})",)
+    elif number and base.workload.kind != MODEL:
         drawn = (f"resample({block})" if block else "resample",)
     return base.changed(seed=base.seed + number, transforms=(*base.transforms, *drawn, *steps))
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from simsched.report import human
 from simsched.report.text import table as as_table
+from simsched.study.scope import listed
 from simsched.study.stats import prediction
 from simsched.study.trials import CRITERIA, EVERY
 
@@ -30,13 +31,38 @@ def _size(answer: Answer) -> str:
     assert answer.value is not None
     phrase = answer.axis.phrase
     text = f"{phrase(answer.value)}: {_came_to(answer, answer.trials[answer.value])}."
-    if answer.beyond is None:
-        text += " That is the least that was asked for."
-    else:
+    if answer.beyond is not None:
         text += f" {_capital(phrase(answer.beyond))}: {_broken(answer, answer.trials[answer.beyond])}."
     if answer.limit is not None and answer.limit > answer.value:
-        text += f" Up to {phrase(answer.limit)} meet every target."
-    return text
+        text += f" Up to {phrase(answer.limit)} every size tried meets every target."
+    return f"{text} {_size_scope(answer)}"
+
+
+def _size_scope(answer: Answer) -> str:
+    """Say whether the answer is the smallest, and whether larger sizes meet: of what was tried alone."""
+    assert answer.value is not None
+    scope, phrase = answer.scope, answer.axis.phrase
+    here, low = phrase(answer.value), answer.search.low
+    smaller = [value for value in scope.tried if value < answer.value]
+    if answer.value == low:
+        claim, why = f"{here} is the least that was asked for", ""
+    elif scope.complete:
+        claim, why = f"{here} is the smallest that meets", f"every size from {phrase(low)} was tried"
+    else:
+        claim = f"{here} is a threshold"
+        said = "size tried (%s) does" if len(smaller) == 1 else "sizes tried (%s) do"
+        why = f"the smaller {said % listed(answer.axis, smaller)} not meet, others were not tried"
+    larger = [value for value in scope.met if value > answer.value]
+    odd = _contradictions(
+        answer,
+        (scope.worse, "is larger and fails", "are larger and fail"),
+        (scope.better, "is larger still and meets again", "are larger still and meet again"),
+    )
+    claim += odd
+    if larger and not odd:
+        do = "meet, too" if len(larger) > 1 else "meets, too"
+        why += f"{'; ' if why else ''}{listed(answer.axis, larger)} {do}"
+    return f"{claim}: {why}." if why else f"{claim}."
 
 
 def _load(answer: Answer) -> str:
@@ -46,37 +72,73 @@ def _load(answer: Answer) -> str:
     today = answer.trials[answer.today]
     too_little = answer.value >= answer.today and not today.met
     missed = f" Too little today: {_broken(answer, today)}." if too_little else ""
-    if answer.value >= answer.search.high:
-        most = f"The machine takes {phrase(answer.value)} and more: {came_to} there. No more was asked for."
-        return most + missed
-    assert answer.beyond is not None
-    breaks = f"{_capital(phrase(answer.beyond))}: {_broken(answer, answer.trials[answer.beyond])}."
+    end = f" {_load_scope(answer)}{missed}"
+    if answer.beyond is None:
+        return f"The machine takes {phrase(answer.value)}, the most that was asked for: {came_to}.{end}"
+    breaks = f"{_capital(phrase(answer.beyond))}: {_broken(answer, answer.trials[answer.beyond])}.{end}"
     if answer.value < answer.today:
         named = ", ".join(map(str, answer.rule.targets))
         return (
             f"No headroom: today's load does not meet {named}. "
             f"The machine would take {phrase(answer.value)}: {came_to}. {breaks}"
         )
-    return f"The machine takes {phrase(answer.value)}: {came_to}. {breaks}{missed}"
+    return f"The machine takes {phrase(answer.value)}: {came_to}. {breaks}"
+
+
+def _load_scope(answer: Answer) -> str:
+    """Say whether every load up to the answer was tried, and what contradicts it."""
+    assert answer.value is not None
+    scope, axis = answer.scope, answer.axis
+    text = "No limit was found"
+    if answer.beyond is not None:
+        text = f"{axis.phrase(answer.value)} is a threshold"
+    text += _contradictions(
+        answer,
+        (scope.better, "is more and meets", "are more and meet"),
+        (scope.worse, "is less and fails", "are less and fail"),
+    )
+    if scope.complete:
+        return f"{text}: every step between today's load and that was tried."
+    less = [value for value in scope.tried if value < answer.value and value not in scope.worse]
+    less = [value for value in less if value >= answer.today] or less
+    if answer.value < answer.today or not less:
+        return f"{text}: not every step between today's load and that was tried."
+    were = "was" if len(less) == 1 else "were"
+    return f"{text}: of the loads below it {listed(axis, less)} {were} tried, others were not."
+
+
+def _contradictions(answer: Answer, *groups: tuple[tuple[int, ...], str, str]) -> str:
+    """Say which values that were tried contradict the answer: values, what one does, what several do."""
+    said = [
+        f"{listed(answer.axis, values)} {one if len(values) == 1 else many}"
+        for values, one, many in groups
+        if values
+    ]
+    return f", but not a stable answer ({'; '.join(said)})" if said else ""
 
 
 def _none(answer: Answer) -> str:
-    """Say that no size, or no load, will do: what comes nearest, and what breaks there."""
+    """Say that nothing that was tried will do: what comes nearest, and what breaks there."""
     named, phrase = ", ".join(map(str, answer.rule.targets)), answer.axis.phrase
     of_size, nearest = answer.question == SIZE, _nearest(answer)
     if nearest is not None:
-        what, best, helped = (
-            ("size", "smallest", "a larger machine") if of_size else ("load", "most", "less load")
-        )
+        best, helped = ("smallest", "a larger machine") if of_size else ("most", "less load")
         there = _broken(answer, answer.trials[nearest])
         return (
-            f"No {what} meets every target ({named}): the {best} that meets those that {helped} helps with "
-            f"is {phrase(nearest)}, and there {there}."
+            f"{_none_tried(answer)} meets every target ({named}): the {best} tried that meets those that "
+            f"{helped} helps with is {phrase(nearest)}, and there {there}."
         )
     end = answer.search.high if of_size else answer.search.low
     last = answer.trials.get(end)
-    reason = f"; there {_broken(answer, last)}{_hint(last)}" if last is not None else ""
-    return f"{'No size up to' if of_size else 'Not even'} {phrase(end)} meets {named}{reason}."
+    reason = f"; at {phrase(end)} {_broken(answer, last)}{_hint(last)}" if last is not None else ""
+    return f"{_none_tried(answer)} meets {named}{reason}."
+
+
+def _none_tried(answer: Answer) -> str:
+    what, phrase = ("size" if answer.question == SIZE else "load"), answer.axis.phrase
+    if answer.scope.complete:
+        return f"No {what} from {phrase(answer.search.low)} to {phrase(answer.search.high)}, all tried,"
+    return f"None of the {what}s tried ({listed(answer.axis, answer.scope.tried)} {answer.axis.noun})"
 
 
 def _nearest(answer: Answer) -> int | None:
@@ -141,7 +203,7 @@ def _broken(answer: Answer, trial: Trial) -> str:
 
 def notes(answer: Answer) -> list[str]:
     """Return what has to be known besides the sentence, most important first."""
-    return [*_overload(answer), *_noise(answer), *_exceptions(answer), *_jobs(answer), *_seeds(answer)]
+    return [*_overload(answer), *_noise(answer), *_jobs(answer), *_scaling(answer), *_seeds(answer)]
 
 
 def _overload(answer: Answer) -> list[str]:
@@ -182,8 +244,11 @@ def _neighbour(answer: Answer, trial: Trial) -> list[str]:
             found.append(f"{target.figure} is the same with {there}")
         elif difference.within_noise:
             low, high = (_change(target, end) for end in (difference.interval.low, difference.interval.high))
+            noise = "within noise"
+            if answer.seeds.shake is not None:
+                noise = f"within what moving submissions by up to {human.seconds(answer.seeds.shake)} does"
             found.append(
-                f"{target.figure}: the difference between {here} and {there} is within noise "
+                f"{target.figure}: the difference between {here} and {there} is {noise} "
                 f"({low} to {high}, {difference.pairs} pairs)"
             )
     return found
@@ -191,21 +256,6 @@ def _neighbour(answer: Answer, trial: Trial) -> list[str]:
 
 def _change(target: Target, value: float) -> str:
     return f"{'+' if value > 0 else ''}{_shown(target, value)}"
-
-
-def _exceptions(answer: Answer) -> list[str]:
-    """Say what speaks against a clean threshold."""
-    search, phrase = answer.search, answer.axis.phrase
-    found = []
-    if answer.question == SIZE:
-        better, worse = search.smaller_met, search.larger_failed
-        words = ("smaller and meets all the same", "larger and fails all the same")
-    else:
-        better, worse = search.larger_failed, search.smaller_met
-        words = ("more and is met all the same", "less and fails all the same")
-    for values, word in zip((better, worse), words, strict=True):
-        found += [f"not monotone: {phrase(value)} is {word}" for value in values]
-    return found
 
 
 def _jobs(answer: Answer) -> list[str]:
@@ -217,6 +267,18 @@ def _jobs(answer: Answer) -> list[str]:
     return [f"{one} can never run there and {count} for nothing ({trial.example})"]
 
 
+def _scaling(answer: Answer) -> list[str]:
+    """Say how load is scaled where it is, and what that does to days."""
+    by = answer.about.get("by")
+    load = answer.about.get("load", 1) if answer.question == SIZE else answer.number
+    if load is None or load == 1:
+        return []
+    if by == "arrival":
+        days = f"a day takes {24 / load:.3g} h, while run times, limits and windows of time stay"
+        return [f"load {load:g} is of denser arrivals: {days} (--by users and --by jobs keep days)"]
+    return [f"load {load:g} is of {by} left out or copied at random"] if by in ("users", "jobs") else []
+
+
 def _seeds(answer: Answer) -> list[str]:
     seeds = answer.seeds
     if seeds.burst:
@@ -225,6 +287,11 @@ def _seeds(answer: Answer) -> list[str]:
     if seeds.count == 1:
         return ["one seed: nothing is known of chance"]
     met = CRITERIA[answer.rule.criterion]
+    if seeds.shake is not None:
+        copies = "1 copy" if seeds.count == 2 else f"{seeds.count - 1} copies"
+        by = human.seconds(seeds.shake)
+        drawn = f"the workload as it is and {copies} of it with submissions moved by up to {by}"
+        return [f"a target is met {met}: {drawn}, which shows chaos and says nothing of other demand"]
     if seeds.block is None:
         return [f"a target is met {met}: {seeds.count} draws of the model"]
     blocks = human.seconds(seeds.block)
@@ -280,7 +347,7 @@ def picture(answer: Answer) -> Picture:
     """Return what `report.plot_sizing` draws of an answer."""
     from simsched.report.plot_sizing import Panel, Picture, Point
 
-    number, phrase = answer.axis.number, answer.axis.phrase
+    number = answer.axis.number
     trials = [t for t in answer.trials.values() if t.figures]
     panels = []
     for target in answer.rule.targets:
@@ -295,9 +362,17 @@ def picture(answer: Answer) -> Picture:
         )
     refused = tuple(number(t.value) for t in answer.trials.values() if t.refused)
     named = ", ".join(map(str, answer.rule.targets))
-    none = f"nothing from {phrase(answer.search.low)} to {phrase(answer.search.high)}"
-    title = f"{named}: {none if answer.value is None else phrase(answer.value)}"
+    title = f"{named}: {_in_short(answer)}"
     return Picture(title, answer.axis.noun, tuple(panels), answer.number, number(answer.today), refused)
+
+
+def _in_short(answer: Answer) -> str:
+    """Return the answer and its standing in a few words."""
+    if answer.value is None:
+        return f"none of {len(answer.trials)} {'sizes' if answer.question == SIZE else 'loads'} tried"
+    smallest = answer.question == SIZE and answer.scope.complete
+    standing = "smallest" if smallest else "a threshold"
+    return f"{answer.axis.phrase(answer.value)} ({standing}{'' if answer.scope.stable else ', not stable'})"
 
 
 def _shown(target: Target, value: float) -> str:

@@ -9,7 +9,9 @@ from __future__ import annotations
 import os
 import signal
 import socket
+import sys
 import threading
+import warnings
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -60,7 +62,7 @@ def work(task: bytes, folder: str | None, packed: bool, version: str) -> dict[st
         wanted = Task.from_bytes(task)
         row, files = _packed(wanted) if packed else (_performed(wanted, folder), {})
     except (SimschedError, OSError, MemoryError) as error:
-        passing = not isinstance(error, SimschedError)
+        passing = not isinstance(error, SimschedError) or isinstance(error.__cause__, OSError)
         return {"row": None, "worker": worker, "error": _said(error), "passing": passing}
     except Exception as error:  # noqa: BLE001 - whatever a run raises is its answer
         return {"row": None, "worker": worker, "error": _said(error)}
@@ -105,6 +107,8 @@ def _packed(task: Any) -> tuple[Row, dict[str, bytes]]:
 def begin_worker(contents: Mapping[str, bytes] | None = None) -> None:
     """Set up a worker process of this machine: Ctrl-C is its client's affair, whose end is its own end."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if not sys.warnoptions:
+        warnings.simplefilter("ignore")  # as in the client
     _follow_parent()
     if contents:
         from simsched.study.cache import INPUTS

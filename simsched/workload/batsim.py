@@ -1,8 +1,12 @@
 """Batsim's JSON workloads: ``{nb_res, jobs: [{id, subtime, res, profile, walltime?}], profiles: {}}``.
 
-Only profiles that say how long a job takes are understood: ``delay`` (its ``delay``).  Jobs
+Profiles that say how long a job takes are understood: delays (``DelayProfile``, before Batsim 5
+``delay``) and sequences of them (``SequentialCompositionProfile``, before ``composed``).  Jobs
 of other profiles (computation and communication need a platform) are left out and counted.
 A job's ``res`` is its number of processors.
+
+Written are delays, by the names of Batsim 5 or of the versions before it; neither takes the other's.
+Batsim refuses times of 0, numbers as ids beyond 32 bits and a machine without resources.
 """
 
 from __future__ import annotations
@@ -11,6 +15,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from simsched.errors import WorkloadError
+from simsched.formats.lexical import clip
 from simsched.workload import gather as why
 from simsched.workload.flat import procs_of
 from simsched.workload.gather import whole
@@ -24,6 +29,16 @@ if TYPE_CHECKING:
     from simsched.workload.job import Workload
 
 NO_PROFILE = "a profile that is not there"
+IN_ITSELF = "a profile that is part of itself, or nested too deeply"
+DELAYS = ("DelayProfile", "delay")
+"""The type of a delay since Batsim 5, and before."""
+SEQUENCES = ("SequentialCompositionProfile", "composed")
+MOST_LEVELS = 50
+LONGEST = 1e12
+"""Seconds; what takes longer is not a run time."""
+SHORTEST = 1e-9
+"""Seconds; stands for 0, which Batsim refuses."""
+MOST_ID = 2**31 - 1
 
 
 def read_batsim(text: str, reading: Reading | None = None) -> Workload:
@@ -49,10 +64,11 @@ def read_batsim(text: str, reading: Reading | None = None) -> Workload:
         reading.job_map(str(document.get("map") or DEFAULT_TEMPLATE)),
     )
     job_map.need_width(reading.source)
+    profiles_read = _Profiles(profiles)
     jobs = []
     for index, entry in enumerate(document["jobs"][: reading.limit]):
         where = f"{reading.source}: jobs[{index}]"
-        fields = _fields(entry, profiles, where)
+        fields = _fields(entry, profiles_read, where)
         if isinstance(fields, dict):
             try:
                 jobs.append(Job(jobspec=job_map.jobspec(Flat(procs=fields["procs"])), **fields))
@@ -65,7 +81,7 @@ def read_batsim(text: str, reading: Reading | None = None) -> Workload:
     return assemble(jobs, skips, source=reading.source, name=reading.name, kind="batsim", header=header)
 
 
-def _fields(entry: Any, profiles: Mapping[str, Any], where: str) -> dict[str, Any] | str:
+def _fields(entry: Any, profiles: _Profiles, where: str) -> dict[str, Any] | str:
     """Return the fields of a job, or the reason why this entry is none."""
     if not isinstance(entry, dict):
         raise WorkloadError("not a job", where=where, expected="an object")
@@ -76,7 +92,7 @@ def _fields(entry: Any, profiles: Mapping[str, Any], where: str) -> dict[str, An
     procs = entry.get("res")
     if isinstance(procs, bool) or not isinstance(procs, int):
         raise WorkloadError(f"bad res {procs!r}", where=f"{where}.res", expected="a number of resources")
-    run = _run_time(profiles.get(str(entry.get("profile"))))
+    run = profiles.seconds(str(entry.get("profile")))
     if submit is None or submit < 0:
         return why.NO_SUBMIT
     if procs <= 0:
@@ -103,21 +119,58 @@ def _seconds(entry: Mapping[str, Any], key: str, where: str) -> float | None:
     return whole(value)
 
 
-def _run_time(profile: Any) -> float | str:
-    if not isinstance(profile, dict):
-        return NO_PROFILE
-    delay = profile.get("delay")
-    if profile.get("type") != "delay" or isinstance(delay, bool) or not isinstance(delay, int | float):
-        return f"a profile of type {profile.get('type')!r}, which tells no run time"
-    return whole(delay) if delay >= 0 else why.NO_RUN_TIME
+class _Profiles:
+    """The run times of profiles by name, or the reasons why they have none."""
+
+    def __init__(self, profiles: Mapping[str, Any]) -> None:
+        self._profiles = profiles
+        self._known: dict[str, float | str] = {}
+
+    def seconds(self, name: str, level: int = 0) -> float | str:
+        """Return the run time of a profile, or why there is none."""
+        found = self._known.get(name)
+        if found is None:
+            if level > MOST_LEVELS:
+                return IN_ITSELF
+            self._known[name] = IN_ITSELF  # until it is known: a profile may name itself
+            found = self._known[name] = self._of(self._profiles.get(name), level)
+        return found
+
+    def _of(self, profile: Any, level: int) -> float | str:
+        if not isinstance(profile, dict):
+            return NO_PROFILE
+        if profile.get("type") in DELAYS:
+            return _time(profile.get("delay"))
+        if profile.get("type") in SEQUENCES:
+            return self._sequence(profile.get("seq"), profile.get("repeat", profile.get("nb", 1)), level)
+        return f"a profile of type {clip(str(profile.get('type')), 40)!r}, which gives no run time"
+
+    def _sequence(self, names: Any, repeat: Any, level: int) -> float | str:
+        """Return the sum of the run times of a sequence, as often as it is repeated."""
+        if not isinstance(names, list) or isinstance(repeat, bool) or not isinstance(repeat, int):
+            return why.NO_RUN_TIME
+        total: float = 0
+        for name in names:
+            part = self.seconds(str(name), level + 1)
+            if isinstance(part, str):
+                return part
+            total += part
+        return _time(total * min(repeat, LONGEST) if repeat >= 0 else -1)
+
+
+def _time(seconds: Any) -> float | str:
+    """Return a run time as number; what is none, negative or beyond any machine's life is no run time."""
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 <= seconds <= LONGEST:
+        return why.NO_RUN_TIME
+    return 0 if seconds <= SHORTEST else whole(seconds)
 
 
 def _text(value: Any) -> str | None:
     return value if isinstance(value, str) and value else None
 
 
-def write_batsim(workload: Workload) -> Iterator[str]:
-    """Yield the lines of a Batsim workload with delay profiles, one job a line.
+def write_batsim(workload: Workload, delay: str = DELAYS[0]) -> Iterator[str]:
+    """Yield the lines of a workload for Batsim 5 with delay profiles, one job a line.
 
     ``nb_res`` is the header's ``MaxProcs``, else the largest job.
     """
@@ -125,7 +178,7 @@ def write_batsim(workload: Workload) -> Iterator[str]:
     said = workload.header.get("MaxProcs", "")
     total = int(said) if said.isdigit() and len(said) < 10 else most
     yield "{"
-    yield f'"nb_res": {total},'
+    yield f'"nb_res": {max(total, 1)},'
     if "Map" in workload.header:
         yield f'"map": {json.dumps(workload.header["Map"])},'
     yield '"jobs": ['
@@ -133,19 +186,27 @@ def write_batsim(workload: Workload) -> Iterator[str]:
     yield "],"
     yield '"profiles": {'
     delays = dict.fromkeys(seconds_of(job) for job in workload.jobs)
-    yield from _commas(f'"{_profile(run)}": {{"type": "delay", "delay": {run}}}' for run in delays)
+    yield from _commas(
+        f'"{_profile(run)}": {{"type": "{delay}", "delay": {max(run, SHORTEST)}}}' for run in delays
+    )
     yield "}"
     yield "}"
+
+
+def write_batsim4(workload: Workload) -> Iterator[str]:
+    """Yield the lines of `write_batsim` with the name of delays that Batsim 4 and 3 know."""
+    return write_batsim(workload, DELAYS[1])
 
 
 def _entry(job: Job) -> str:
     entry: dict[str, Any] = {
-        "id": job.id,
+        "id": str(job.id) if isinstance(job.id, int) and abs(job.id) > MOST_ID else job.id,
         "subtime": job.submit,
         "res": procs_of(job.procs, job.jobspec),
         "profile": _profile(seconds_of(job)),
     }
-    known = {"walltime": job.duration, "user": job.user, "name": job.name}
+    limit = None if job.duration is None else max(job.duration, SHORTEST)
+    known = {"walltime": limit, "user": job.user, "name": job.name}
     entry.update({key: value for key, value in known.items() if value is not None})
     return json.dumps(entry, ensure_ascii=False)
 

@@ -41,6 +41,7 @@ def describe(workload: Workload, *, capacity: int | None = None) -> dict[str, An
         "kind": workload.kind,
         "source": workload.source,
         "history": list(workload.history),
+        "notes": list(workload.notes),
         "header": dict(workload.header),
         "records": workload.total_records,
         "jobs": len(jobs),

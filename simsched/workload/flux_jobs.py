@@ -8,6 +8,7 @@ the dependencies, as far as they are on jobs of the folder.
 
 from __future__ import annotations
 
+import re
 from contextlib import closing
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -154,6 +155,9 @@ UNREADABLE = "a document that cannot be read"
 def read_flux_folder(path: Path, reading: Reading | None = None) -> Workload:
     """Read a folder that holds one folder per job, each with a jobspec and an eventlog.
 
+    The folders of jobs may be nested as in a dump of Flux's KVS, ``job/0000/0001/ab00/0000``: the
+    parts are the id in hexadecimal (RFC 19, dothex).
+
     Raises
     ------
     WorkloadError
@@ -164,19 +168,16 @@ def read_flux_folder(path: Path, reading: Reading | None = None) -> Workload:
     reading = reading or Reading(source=path.name)
     gather = Gather(reading, "flux-folder")
     requests = _Requests()
-    folders = sorted((entry for entry in path.iterdir() if entry.is_dir()), key=_in_order)
     found = 0
-    for folder in folders:
+    for name, folder in sorted(_job_folders(path), key=_in_order):
         spec, log = _file(folder, "jobspec"), _file(folder, "eventlog")
-        if spec is None and log is None:
-            continue
         found += 1
         if gather.full:
             break
         if spec is None or log is None:
-            gather.skip(folder.name, f"no {'jobspec' if spec is None else 'eventlog'}")
+            gather.skip(name, f"no {'jobspec' if spec is None else 'eventlog'}")
         else:
-            _add_folder(gather, folder.name, _documents(requests, folder, spec, log))
+            _add_folder(gather, name, _documents(requests, folder, spec, log))
     if not found:
         raise WorkloadError(
             "no job in this folder", where=str(path), expected="folders with jobspec and eventlog"
@@ -234,8 +235,25 @@ def job_number(text: str) -> int | str:
     return number
 
 
-def _in_order(folder: Path) -> tuple[int, str]:
-    name = folder.name
+_HEX = re.compile(r"[0-9a-f]{4}")
+_KVS_LEVELS = 4
+
+
+def _job_folders(path: Path, parts: tuple[str, ...] = ()) -> Iterator[tuple[str, Path]]:
+    """Yield (id, folder) of each folder with a jobspec or an eventlog; `parts` are those of its id so far."""
+    for folder in path.iterdir():
+        if not folder.is_dir():
+            continue
+        inner = (*parts, folder.name) if _HEX.fullmatch(folder.name) else ()
+        if _file(folder, "jobspec") is not None or _file(folder, "eventlog") is not None:
+            whole_id = len(inner) == _KVS_LEVELS
+            yield str(int("".join(inner), 16)) if whole_id else folder.name, folder
+        elif (inner and len(inner) < _KVS_LEVELS) or (folder.name == "job" and not parts):
+            yield from _job_folders(folder, inner)
+
+
+def _in_order(found: tuple[str, Path]) -> tuple[int, str]:
+    name = found[0]
     return (int(name) if name.isascii() and name.isdigit() and len(name) < 20 else -1, name)
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from simsched.formats.constraint import Constraint
     from simsched.formats.dependency import Dependency
     from simsched.formats.jobspec import Jobspec
-    from simsched.workload.mapping import Reading
+    from simsched.workload.mapping import JobMap, Reading
 
 NO_SUBMIT = "no submit time"
 CANCELLED = "cancelled before it started"
@@ -26,6 +26,15 @@ NO_RUN_TIME = "no run time"
 BACKWARDS = "ends before it starts"
 EARLY = "starts before it is submitted"
 NO_FEATURES = "a feature expression that no constraint says"
+
+#: What requests may leave out → how to use it.
+_UNUSED = {
+    "nodes": "node counts ({nodes} and {ppn} in --map)",
+    "memory": "memory ({mem} or {memn} in --map)",
+    "gpus": "gpus ({gpus} or {gpn} in --map)",
+    "partitions": "partitions (--constrain partition, or 'PARTITION -> TEMPLATE' in --map)",
+    "features": "features (--constrain features)",
+}
 
 #: Latest second that a log may name (year 9999); what is beyond is no time.
 LATEST = 253_402_300_800
@@ -82,12 +91,16 @@ class Gather:
     default: str = DEFAULT_TEMPLATE
     skips: Skips = field(init=False)
     rows: list[Row] = field(default_factory=list)
+    job_map: JobMap = field(init=False)
     jobspec_of: Callable[..., Jobspec] = field(init=False)
+    seen: set[str] = field(default_factory=set)
     constraints: dict[str, Constraint | None] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.skips = Skips(strict=self.reading.strict)
-        self.jobspec_of = self.reading.job_map(self.default, with_gpus=GPU_TEMPLATE).jobspec
+        self.job_map = self.reading.job_map(self.default, with_gpus=GPU_TEMPLATE)
+        self.jobspec_of = self.job_map.jobspec
 
     @property
     def full(self) -> bool:
@@ -113,6 +126,7 @@ class Gather:
         """Return the jobspec of a record's counts, or the reason why it has none."""
         if not flat.procs:
             return NO_PROCESSORS
+        self._see(flat, queue, partition, features)
         constraint, key = None, ""
         if self.reading.constrain:
             key = f"{partition}\0{features}"
@@ -140,6 +154,26 @@ class Gather:
             parts.append(Properties((partition,)))
         return And(tuple(parts)) if len(parts) > 1 else parts[0] if parts else None
 
+    def _see(self, flat: Flat, queue: str | None, partition: str | None, features: str) -> None:
+        """Remember what the log says of requests, and whether the map leaves gpus out."""
+        told = {"nodes": flat.nodes, "memory": flat.memory, "partitions": partition, "features": features}
+        self.seen.update(name for name, value in told.items() if value)
+        if flat.gpus and not self.job_map.asks("gpus", queue, partition):
+            self.seen.add("gpus")
+
+    def _unused(self) -> Iterator[str]:
+        """Yield one sentence about what the log says and the requests leave out."""
+        left = [text for name, text in _UNUSED.items() if name in self.seen and not self._uses(name)]
+        if left:
+            yield f"the requests ({self.job_map.default.text}) leave out: {', '.join(left)}"
+
+    def _uses(self, name: str) -> bool:
+        if name == "partitions":
+            return "partition" in self.reading.constrain or bool(self.job_map.by_queue)
+        if name == "features":
+            return "features" in self.reading.constrain
+        return name != "gpus" and self.job_map.asks_anywhere(name)
+
     def finish(self, header: dict[str, str] | None = None) -> Workload:
         """Return the workload; ``UnixStartTime`` of its header is what second 0 was."""
         base = floor(min((row.submit or 0 for row in self.rows), default=0))
@@ -151,6 +185,7 @@ class Gather:
             name=self.reading.name,
             kind=self.kind,
             header=header,
+            notes=(*self.notes, *self._unused()),
         )
 
     def _jobs(self, base: int) -> Iterator[Job]:

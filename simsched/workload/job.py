@@ -16,11 +16,12 @@ import msgspec
 from simsched.arguments import check, wrong
 from simsched.errors import WorkloadError
 
+# A Struct's own signature evaluates its annotations, so these are imported at run time.
+from simsched.formats.dependency import Dependency  # noqa: TC001
+from simsched.formats.jobspec import Jobspec  # noqa: TC001
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-
-    from simsched.formats.dependency import Dependency
-    from simsched.formats.jobspec import Jobspec
 
 #: Records of one reason that an error message or a table names by place.
 FIRST_PLACES = 3
@@ -102,12 +103,13 @@ class Skips:
             self.counts[reason] = self.counts.get(reason, 0) + number
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Workload:
     """Jobs in submit order (stable), and what became of the records that are not among them.
 
     ``len(jobs) + sum(skipped_counts.values()) == total_records`` as read; transforms then
-    change `jobs` and say so in `history`.
+    change `jobs` and say so in `history`.  `notes` are sentences about what the source says and
+    the jobs do not.
     """
 
     jobs: tuple[Job, ...]
@@ -119,9 +121,20 @@ class Workload:
     total_records: int = 0
     kind: str = ""
     history: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.jobs)
+
+    def __repr__(self) -> str:
+        """Return one line, whatever the number of jobs.
+
+        >>> Workload((), name="empty")
+        <Workload 'empty': 0 jobs>
+        """
+        left_out = sum(self.skipped_counts.values())
+        more = f", {left_out:,} records left out" if left_out else ""
+        return f"<Workload {self.name!r}: {len(self.jobs):,} jobs{more}>"
 
     def __iter__(self) -> Iterator[Job]:
         return iter(self.jobs)
@@ -183,6 +196,7 @@ def assemble(
     name: str,
     kind: str,
     header: Mapping[str, str] | None = None,
+    notes: Iterable[str] = (),
 ) -> Workload:
     """Make the workload of a reader's jobs and skips, and check that no id occurs twice.
 
@@ -203,6 +217,7 @@ def assemble(
         skipped_counts=dict(skips.counts),
         total_records=len(kept) + sum(skips.counts.values()),
         kind=kind,
+        notes=tuple(notes),
     )
 
 

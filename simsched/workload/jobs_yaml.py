@@ -22,6 +22,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from simsched.errors import LimitError, SimschedError, WorkloadError
+from simsched.suggest import nearest
 from simsched.workload.dependencies import resolve
 from simsched.workload.job import Job, Skips, Workload, assemble
 from simsched.workload.mapping import Reading
@@ -107,12 +108,8 @@ def refuse_unknown(entry: Mapping[str, Any], known: frozenset[str], place: str) 
     """Raise WorkloadError for a key that is not known, with the one that was meant."""
     for key in entry:
         if key not in known:
-            from difflib import get_close_matches
-
-            near = get_close_matches(str(key), sorted(known), 1)
-            raise WorkloadError(
-                f"unknown key {key!r}", where=place, expected=near[0] if near else ", ".join(sorted(known))
-            )
+            expected = nearest(str(key), sorted(known)) or ", ".join(sorted(known))
+            raise WorkloadError(f"unknown key {key!r}", where=place, expected=expected)
 
 
 def _workload(

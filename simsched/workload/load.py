@@ -14,6 +14,7 @@ from simsched.errors import ConfigError, SimschedError
 from simsched.formats.files import name_of
 from simsched.workload.job import Workload
 from simsched.workload.mapping import JobMap, Reading
+from simsched.workload.sacct_lines import delimiter_of
 from simsched.workload.source import Source
 
 if TYPE_CHECKING:
@@ -52,6 +53,9 @@ READERS = {
     "jsonl": Format("jobs_yaml", "read_jsonl", "lines", "JSON Lines of the same"),
     "sacct": Format("sacct", "read_sacct", "lines", "Slurm accounting, sacct -P"),
     "sacct-json": Format("slurm_json", "read_sacct_json", "text", "Slurm accounting, sacct --json"),
+    "squeue-json": Format(
+        "slurm_json", "read_squeue_json", "text", "Slurm's queue, squeue --json or scontrol show job --json"
+    ),
     "flux": Format("flux_jobs", "read_flux_jobs", "text", "Flux, flux jobs -a --json"),
     "batsim": Format("batsim", "read_batsim", "text", "Batsim's JSON workloads"),
     "sss": Format("sss_jobs", "read_sss", "text", "SSS Job Objects 3.1.0 (XML)"),
@@ -74,12 +78,14 @@ def load_workload(
     limit: int | None = None,
     constrain: Iterable[str] = (),
     names: Callable[[], Names] | None = None,
+    columns: str | None = None,
+    delimiter: str | None = None,
 ) -> Workload:
     """Read a workload: a file of any format in `READERS`, ``-``, or the name of a bundled one.
 
     Parameters
     ----------
-    path_or_bundled : file (plain or gzip), folder of Flux jobs, ``-``, bundled name, or what was opened.
+    path_or_bundled : file, folder of Flux jobs, ``-``, bundled name, or what was opened.
     map : template from flat counts to a shape, or several with rules by queue (see `mapping`).
     procs_per_node : width of a node, for ``{nodes}`` where the trace has no node counts.
     strict : make any record left out an error.
@@ -88,6 +94,8 @@ def load_workload(
     constrain : what of a record becomes an RFC 31 constraint: ``features``, ``partition``
         (each name is then a property that the cluster's targets must have).
     names : gives the cluster's hosts and properties, should patterns in SSS Job Objects need them.
+    columns : columns of a Slurm dump without a header line, as ``sacct -o`` names them.
+    delimiter : what is between the columns of a Slurm dump (default: as the header has it).
 
     Raises
     ------
@@ -97,30 +105,58 @@ def load_workload(
         The content cannot be read, or is left out under `strict`.
     """
     source, given = _opened(path_or_bundled)
-    path, folder = source.path, source.path.is_dir()
     chosen = map if map is None or isinstance(map, str | JobMap) else texts("map", map)
     _check_arguments(procs_per_node, limit, names)
     reading = Reading(
         source=source.name,
         name=source.stem,
-        folder=None if source.content is not None else path.parent,
+        folder=None if source.content is not None else source.path.parent,
         maps=chosen,
         procs_per_node=procs_per_node,
         strict=strict,
         limit=limit,
         constrain=_constrain(constrain),
         names=names,
+        columns=_text_option("columns", columns),
+        delimiter=_text_option("delimiter", delimiter),
     )
     reading.job_map()  # a bad map is refused before anything is read
     try:
-        if folder:
-            from simsched.workload.flux_jobs import read_flux_folder
-
-            return read_flux_folder(path, reading)
-        kind = _insisted(as_) if as_ else detect(source.head(), source.name)
-        return READERS[kind].read(source, reading)
+        return _read(source, reading, as_)
     except SimschedError as error:
         raise _as_given(error, source.name, given) from error.__cause__
+
+
+def _read(source: Source, reading: Reading, insisted: str | None) -> Workload:
+    """Read a source in the format that its beginning shows, unless another is insisted on."""
+    if source.path.is_dir():
+        from simsched.workload.flux_jobs import read_flux_folder
+
+        return read_flux_folder(source.path, reading)
+    if insisted or reading.columns or reading.delimiter:
+        return READERS[_insisted(insisted or "sacct")].read(source, reading)
+    head = source.head()
+    kind = detect(head, source.name)
+    try:
+        return READERS[kind].read(source, reading)
+    except SimschedError as error:
+        if kind not in _LAST_RESORTS:
+            raise
+        from simsched.formats.looks import WORKLOAD, unrecognised
+
+        known = f"one of {', '.join(READERS)}, or a folder of Flux jobs; --as FORMAT insists"
+        raise unrecognised(head, source.name, WORKLOAD, known) or error from None
+
+
+def _text_option(name: str, value: object) -> str | None:
+    """Return the text of an option (backslash and t are a tab); None where it is not given."""
+    if value is None:
+        return None
+    check(name, value, str, "a text")
+    text = str(value).replace("\\t", "\t")
+    if not text:
+        raise ConfigError(f"the value of {name} is empty", expected="a text")
+    return text
 
 
 def _check_arguments(procs_per_node: object, limit: object, names: object) -> None:
@@ -171,9 +207,11 @@ def _insisted(kind: str) -> str:
     return kind
 
 
+#: Formats of which a text is taken for lack of anything better.
+_LAST_RESORTS = frozenset(("jobs", "sss"))
 _PBS = re.compile(r"\d\d/\d\d/\d{4} \d\d:\d\d:\d\d;[A-Za-z];")
-_SACCT = re.compile(r"(?i)\bjobid(raw)?\b")
 _JSON_MARKS = (
+    ("squeue-json", re.compile(r'"(job_state|tres_req_str)"\s*:')),
     ("flux", re.compile(r'"t_submit"\s*:')),
     ("batsim", re.compile(r'"(subtime|nb_res)"\s*:')),
     ("sacct-json", re.compile(r'"(association|slurm|tres|time_limit|job_id)"\s*:')),
@@ -204,7 +242,7 @@ def _is_swf(line: str) -> bool:
 _FIRST_LINES: tuple[tuple[str, Callable[[str], object]], ...] = (
     ("sss", lambda line: line.startswith("<")),
     ("swf", _is_swf),
-    ("sacct", lambda line: "|" in line and _SACCT.search(line)),
+    ("sacct", delimiter_of),
     ("pbs", _PBS.match),
 )
 

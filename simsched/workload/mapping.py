@@ -216,6 +216,17 @@ class JobMap:
                 expected="processors per node (--procs-per-node)",
             )
 
+    def asks(self, kind: str, *names: str | None) -> bool:
+        """Whether the template of these names asks for ``nodes``, ``memory`` or ``gpus``."""
+        template = self.template_for(*names)
+        if kind == "gpus" and template is self.default and self.with_gpus is not None:
+            return True
+        return _asks(template, kind)
+
+    def asks_anywhere(self, kind: str) -> bool:
+        """Whether any of the templates asks for ``nodes``, ``memory`` or ``gpus``."""
+        return any(_asks(template, kind) for template in (self.default, *self.by_queue.values()))
+
     def template_for(self, *names: str | None) -> Template:
         """Return the template of the first name (queue, partition) that has one."""
         for name in names:
@@ -249,6 +260,20 @@ class JobMap:
         return made
 
 
+#: Placeholders, and the type of resource, by which a template asks for something.
+_ASKS = {
+    "nodes": (("nodes", "ppn", "gpn", "memn"), "node"),
+    "memory": (("mem", "memn"), "memory"),
+    "gpus": (("gpus", "gpn", "cpg"), "gpu"),
+}
+
+
+def _asks(template: Template, kind: str) -> bool:
+    """Whether a template has a placeholder for something, or names its type with a number of its own."""
+    holes, type_ = _ASKS[kind]
+    return not set(holes).isdisjoint(template.names) or re.search(rf"\b{type_}\b", template.text) is not None
+
+
 def _split_rule(text: str) -> tuple[str, str]:
     queue, arrow, template = text.rpartition("->")
     return (queue.strip(), template.strip()) if arrow else ("", text.strip())
@@ -261,7 +286,8 @@ class Reading:
     `folder` is where file names in the source are looked up (None: nowhere), `limit` the
     number of records to read at most.  `constrain` says what of a record becomes an RFC 31
     constraint: ``features``, ``partition``.  `names` gives the cluster's hosts and properties,
-    which SSS patterns are matched against.
+    which SSS patterns are matched against.  `columns` names the columns of a Slurm dump without a
+    header line, and `delimiter` is what is between them.
     """
 
     source: str = "workload"
@@ -273,6 +299,8 @@ class Reading:
     limit: int | None = None
     constrain: frozenset[str] = frozenset()
     names: Callable[[], Names] | None = None
+    columns: str | None = None
+    delimiter: str | None = None
 
     def job_map(self, default: str = DEFAULT_TEMPLATE, *, with_gpus: str | None = None) -> JobMap:
         """Return the map that was asked for, else the format's own `default` template."""

@@ -136,7 +136,8 @@ def flat_of(said: Mapping[str, str]) -> Flat:
     """Return the flat counts of a record's ``Resource_List``.
 
     In this order: ``select`` (PBS Pro chunks), ``nodes`` (Torque chunks), then the totals
-    ``ncpus``, ``procs`` and ``nodect``.
+    ``ncpus``, ``procs`` and ``nodect``.  A job that asked for none of them is sized by what it got:
+    ``exec_vnode``, ``exec_host``, or ``total_execution_slots`` and ``unique_node_count``.
 
     >>> flat_of({"Resource_List.nodes": "2:ppn=8+1:ppn=4:gpus=2"}).procs
     20
@@ -147,15 +148,48 @@ def flat_of(said: Mapping[str, str]) -> Flat:
         key.removeprefix("Resource_List."): value for key, value in said.items() if "Resource_List." in key
     }
     chunks = _chunks(wanted.get("select", "")) or _chunks(wanted.get("nodes", ""))
-    procs = (
-        sum(chunk[0] * chunk[1] for chunk in chunks)
-        or _whole(wanted.get("ncpus"))
-        or _whole(wanted.get("procs"))
-    )
+    totals = _whole(wanted.get("ncpus")) or _whole(wanted.get("procs"))
+    given = [] if chunks or totals else _granted(said)
+    chunks = chunks or given
+    procs = sum(chunk[0] * chunk[1] for chunk in chunks) or totals
+    procs = procs or _whole(said.get("total_execution_slots")) or _whole(said.get("resources_used.ncpus"))
     nodes = sum(chunk[0] for chunk in chunks) or _whole(wanted.get("nodect"))
+    nodes = nodes or _whole(said.get("unique_node_count"))
     gpus = sum(chunk[0] * chunk[2] for chunk in chunks) or _whole(wanted.get("ngpus"))
     memory = sum(chunk[0] * chunk[3] for chunk in chunks) or _kilobytes(wanted.get("mem", ""))
     return Flat(procs=procs, nodes=nodes, gpus=gpus, memory=-(-memory // procs) if memory and procs else None)
+
+
+def _granted(said: Mapping[str, str]) -> list[tuple[int, int, int, int]]:
+    """Return (1, cpus, gpus, KB) for each host that a job ran on."""
+    vnodes = said.get("exec_vnode", "").replace("(", "").replace(")", "")
+    parts = [part for part in vnodes.split("+") if part] or said.get("exec_host", "").split("+")
+    hosts: dict[str, list[int]] = {}
+    for part in filter(None, parts):
+        name = part.partition(":")[0].partition("/")[0]
+        _, cpus, gpus, size = _chunks(part)[0] if vnodes else (1, _cpus_of(part), 0, 0)
+        found = hosts.setdefault(name, [0, 0, 0])
+        found[:] = [found[0] + cpus, found[1] + gpus, found[2] + size]
+    return [(1, cpus, gpus, size) for cpus, gpus, size in hosts.values()]
+
+
+def _cpus_of(host: str) -> int:
+    """Return the processors of one part of an ``exec_host``.
+
+    PBS Pro has ``n1/0*16`` (task 0 with 16), Torque ``n1/0-15`` or ``n1/0,2`` (processors by number).
+
+    >>> _cpus_of("n1/0*16"), _cpus_of("n1/0-3,8"), _cpus_of("n1/7"), _cpus_of("n1")
+    (16, 5, 1, 1)
+    """
+    _, _, place = host.partition("/")
+    task, star, number = place.partition("*")
+    if star:
+        return _whole(number) or 1
+    total = 0
+    for part in task.split(","):
+        first, dash, last = part.partition("-")
+        total += max(1, (_whole(last) or 0) - (_whole(first) or 0) + 1) if dash else 1
+    return total
 
 
 def _chunks(text: str) -> list[tuple[int, int, int, int]]:

@@ -10,6 +10,8 @@ References
    Annals of Statistics 17(3), 1989 (blocks keep the dependence of neighbours).
 .. [Politis01] D. Politis, "Resampling time series with seasonal components", Computing Science and
    Statistics 33, 2001 (blocks are drawn from the same season).
+.. [Tsafrir07] D. Tsafrir, K. Ouaknine, D. Feitelson, "Reducing performance evaluation sensitivity and
+   variability by input shaking", MASCOTS 2007.
 .. [Zakay14] N. Zakay, D. Feitelson, "Workload resampling for performance evaluation of parallel job
    schedulers", Concurrency and Computation 26(12), 2014 (why and how for logs of parallel machines).
 """
@@ -20,6 +22,7 @@ from bisect import bisect_left
 from typing import TYPE_CHECKING
 
 from simsched.errors import ConfigError
+from simsched.workload.dependencies import JOB_SCHEMES
 from simsched.workload.transforms import _closed, _joined, _moved
 
 if TYPE_CHECKING:
@@ -95,6 +98,36 @@ def resample(workload: Workload, rng: np.random.Generator, block: float | None =
         jobs = workload.jobs[bisect_left(starts, low) : bisect_left(starts, high)]
         parts.append(tuple(_later(job, (slot - drawn) * length) for job in _closed(jobs)))
     return workload.with_jobs(_joined(parts), f"resampled in blocks of {length:g} s")
+
+
+def shake(workload: Workload, seconds: float, rng: np.random.Generator) -> Workload:
+    """Return the workload with every submission moved by up to `seconds` either way, at random [Tsafrir07].
+
+    What differs between two shaken copies of a trace is chaos: nobody would call them different
+    demands.  Whole seconds stay whole, no submission moves before 0, and none before that of a job
+    that it depends on or follows.
+
+    Raises
+    ------
+    ConfigError
+        if the time is not above 0.
+    """
+    if not 0 < seconds < float("inf"):
+        raise ConfigError(f"submissions moved by up to {seconds:g} s", expected="a time above 0")
+    at: dict[str, float] = {}
+    jobs = []
+    for job, by in zip(workload.jobs, rng.uniform(-seconds, seconds, len(workload)).tolist(), strict=True):
+        new = max(job.submit + by, 0, *(at.get(name, 0) for name in _before(job)))
+        moved = _later(job, new - job.submit)
+        at[str(job.id)] = moved.submit
+        jobs.append(moved)
+    return workload.with_jobs(jobs, f"submissions moved by up to {seconds:g} s")
+
+
+def _before(job: Job) -> list[str]:
+    """Return the ids of the jobs that a job depends on or follows."""
+    found = [item.value for item in job.dependencies if item.scheme in JOB_SCHEMES]
+    return found if job.preceding is None else [*found, str(job.preceding)]
 
 
 def _drawn(whole: int, cycle: int, tail: bool, rng: np.random.Generator) -> list[int]:

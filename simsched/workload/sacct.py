@@ -24,6 +24,7 @@ from simsched.errors import WorkloadError
 from simsched.workload import gather as why
 from simsched.workload.gather import Gather, Row, eligible_at, whole
 from simsched.workload.mapping import Flat, Reading
+from simsched.workload.sacct_lines import NO_TIME, QUOTING, Layout, Odd
 from simsched.workload.slurm_values import RESULTS, UNFINISHED, Asked, clock, whole_number
 
 if TYPE_CHECKING:
@@ -34,40 +35,6 @@ if TYPE_CHECKING:
 
 STEP = "a step, not a job"
 BAD_COLUMNS = "not as many columns as the header"
-NO_TIME = frozenset(("", "0", "Unknown", "None", "N/A", "INVALID", "NONE"))
-
-#: What we read → the columns it may be in, best first.
-COLUMNS = {
-    "id": ("JobIDRaw", "JobID"),
-    "submit": ("Submit",),
-    "eligible": ("Eligible",),
-    "start": ("Start",),
-    "end": ("End",),
-    "elapsed_raw": ("ElapsedRaw",),
-    "elapsed": ("Elapsed",),
-    "limit_raw": ("TimelimitRaw",),
-    "limit": ("Timelimit",),
-    "req_cpus": ("ReqCPUS",),
-    "alloc_cpus": ("NCPUS", "AllocCPUS"),
-    "req_nodes": ("ReqNodes",),
-    "alloc_nodes": ("NNodes", "AllocNodes"),
-    "req_tres": ("ReqTRES",),
-    "alloc_tres": ("AllocTRES",),
-    "req_mem": ("ReqMem",),
-    "features": ("Constraints",),
-    "partition": ("Partition",),
-    "account": ("Account",),
-    "user": ("User",),
-    "group": ("Group",),
-    "name": ("JobName",),
-    "state": ("State",),
-}
-_NEEDED = (
-    ("JobIDRaw", ("id",)),
-    ("Submit", ("submit",)),
-    ("ReqCPUS, NCPUS, ReqTRES or AllocTRES", ("req_cpus", "alloc_cpus", "req_tres", "alloc_tres")),
-    ("ElapsedRaw, Elapsed, or Start and End", ("elapsed_raw", "elapsed", "start")),
-)
 
 
 def read_sacct(lines: Iterable[str], reading: Reading | None = None) -> Workload:
@@ -81,43 +48,23 @@ def read_sacct(lines: Iterable[str], reading: Reading | None = None) -> Workload
     """
     reading = reading or Reading(source="sacct")
     numbered = ((number, line) for number, line in enumerate(lines, 1) if line.strip())
-    _, head = next(numbered, (0, ""))
-    layout = Layout.of(head, reading.source)
-    reader = _Reader(Gather(reading, "sacct"), layout, itemgetter(*layout.places), Clock(reading.source))
+    first, head = next(numbered, (0, ""))
+    layout = _layout(head, reading)
+    reader = _Reader(Gather(reading, "sacct"), layout, Odd(layout), Clock(reading.source))
+    if reading.columns and head and not layout.is_header(head):
+        reader.line(first, head)
     for number, line in numbered:
-        reader.line(number, line)
         if reader.gather.full:
             break
-    reader.close()
-    return reader.gather.finish()
+        reader.line(number, line)
+    return reader.finish()
 
 
-@dataclass(frozen=True, slots=True)
-class Layout:
-    """Where the header line puts what: the number of columns, and the place of each of ours.
-
-    A column that is not there is looked up behind the last one, where the reader puts an empty cell.
-    """
-
-    width: int
-    places: tuple[int, ...]
-
-    @classmethod
-    def of(cls, head: str, source: str) -> Layout:
-        """Read the header line; WorkloadError names every needed column that it lacks."""
-        names = [name.strip().lower() for name in head.rstrip("|").split("|")]
-        places: dict[str, int] = {}
-        for field_, wanted in COLUMNS.items():
-            found = [names.index(name.lower()) for name in wanted if name.lower() in names]
-            places[field_] = found[0] if found else len(names)
-        missing = [text for text, any_of in _NEEDED if all(places[name] == len(names) for name in any_of)]
-        if missing:
-            raise WorkloadError(
-                "columns are missing: " + "; ".join(missing),
-                where=f"{source}:1",
-                expected="the header of sacct -P",
-            )
-        return cls(len(names), tuple(places.values()))
+def _layout(head: str, reading: Reading) -> Layout:
+    """Return the layout of a dump whose first line is `head`."""
+    if reading.columns:
+        return Layout.of_columns(reading.columns, head, reading.source, reading.delimiter)
+    return Layout.of_header(head, reading.source, reading.delimiter)
 
 
 @dataclass(slots=True)
@@ -126,32 +73,56 @@ class _Reader:
 
     gather: Gather
     layout: Layout
-    pick: Callable[[list[str]], tuple[str, ...]]
+    odd: Odd
     clock: Clock
     requests: dict[tuple[str, ...], tuple[Flat, Jobspec | str]] = field(default_factory=dict)
     limits: dict[str, int | None] = field(default_factory=dict)
     steps: int = 0
+    pick: Callable[[list[str]], tuple[str, ...]] = field(init=False)
+    mark: str = field(init=False)
+    cells: int = field(init=False)
+    held: list[tuple[int, str]] = field(init=False)
+    is_closed: bool = field(init=False)
+    has_start: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        layout = self.layout
+        self.pick = itemgetter(*layout.places)
+        self.mark = "" if layout.delimiter in QUOTING else layout.delimiter
+        self.cells = layout.width + layout.is_closed
+        self.held = self.odd.held
+        self.is_closed = layout.is_closed
+        self.has_start = layout.has("start")
 
     def line(self, number: int, line: str) -> None:
         """Read one line into a row, a skip, or the count of steps."""
-        cells = line.split("|")
-        width = self.layout.width
-        if len(cells) == width:
-            cells.append("")
-        elif len(cells) != width + 1 or cells[-1]:
-            self.gather.skip(str(number), BAD_COLUMNS, line)
+        mark = self.mark
+        cells = line.split(mark) if mark else self.layout.split(line)
+        if len(cells) != self.cells or self.held or (self.is_closed and cells[-1]):
+            self._take(self.odd.add(number, line))
             return
+        cells.append("")
         row = self.pick(cells)
         if "." in row[0]:
             self.steps += 1
         else:
             self._job(str(number), row, line)
 
+    def _take(self, found: Iterable[tuple[int, list[str] | None, str]]) -> None:
+        """Take what the odd lines gave: records, and lines that are none."""
+        for number, cells, text in found:
+            if cells is None:
+                self.gather.skip(str(number), BAD_COLUMNS, text)
+            elif "." in (row := self.pick(cells))[0]:
+                self.steps += 1
+            else:
+                self._job(str(number), row, text)
+
     def _job(self, number: str, row: tuple[str, ...], line: str) -> None:
         (id_text, submit_text, eligible, start_text, end_text, elapsed_raw, elapsed, limit_raw, limit) = row[
             :9
         ]
-        asked, (features, partition, account, user, group, name, state) = row[9:16], row[16:]
+        asked, (features, partition, account, user, group, name, state) = row[9:19], row[19:]
         at = self.clock.read
         submit, start = at(submit_text, number), at(start_text, number)
         base = state.split(" ", 1)[0]
@@ -162,7 +133,10 @@ class _Reader:
             run: float | None = int(elapsed_raw)
         else:
             run = self._run_time(elapsed, start, at(end_text, number))
-        reason = unfinished(base, start, run)
+        if self.has_start:
+            reason = unfinished(base, start, run)
+        else:
+            reason, start = _undated(base, submit, run, at(end_text, number))
         if reason is not None:
             self.gather.skip(number, reason, line, id_)
             return
@@ -201,9 +175,38 @@ class _Reader:
             self.limits[key] = minutes * 60 if minutes is not None else clock(text)
         return self.limits[key]
 
-    def close(self) -> None:
-        """Count the steps."""
+    def _names(self) -> dict[str, set[str]]:
+        """Return the names that records have had so far, by column."""
+        rows = self.gather.rows
+        return {
+            "partition": {row.partition or "" for row in rows},
+            "account": {row.bank or "" for row in rows},
+            "user": {row.user or "" for row in rows},
+            "group": {row.group or "" for row in rows},
+        }
+
+    def finish(self) -> Workload:
+        """Count the steps and what was put together, and return the workload."""
+        self._take(self.odd.finish(self._names() if self.odd.unsure else {}))
         self.gather.skips.count(STEP, self.steps)
+        if self.odd.mended:
+            self.gather.notes.append(
+                f"{self.odd.mended:,} records were put together: "
+                "their free text holds the delimiter or line breaks"
+            )
+        return self.gather.finish()
+
+
+def _undated(
+    state: str, submit: float | None, run: float | None, end: float | None
+) -> tuple[str | None, float | None]:
+    """Return (why a record is no job that ran or None, its start or None) where no column has the start.
+
+    A job that took time has started; the start is its time before the end.
+    """
+    ran = bool(run) or (run == 0 and state in {"", "COMPLETED"})
+    start = None if end is None or run is None or submit is None or end - run < submit else end - run
+    return unfinished(state, 0 if ran else None, run), start if ran else None
 
 
 def unfinished(state: str, start: float | None, run: float | None) -> str | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -12,6 +11,7 @@ from simsched.errors import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from typing import BinaryIO
 
     from simsched.workload.job import Workload
 
@@ -25,17 +25,19 @@ class Writer(NamedTuple):
     loses: tuple[str, ...] = ()
 
 
+_NOT_BATSIM = (
+    "jobspec", "urgency", "priority", "dependencies", "hold", "cancel_at", "bank", "nodes", "queue",
+    "group", "partition", "memory", "wait", "status", "preceding", "think_time",
+)  # fmt: skip
+
 #: Name (``--to``) → writer.
 WRITERS = {
     "swf": Writer(
         "swf_writer", "write_swf", (".swf",),
         ("jobspec", "urgency", "priority", "dependencies", "hold", "cancel_at", "bank", "nodes"),
     ),
-    "batsim": Writer(
-        "batsim", "write_batsim", (".json",),
-        ("jobspec", "urgency", "priority", "dependencies", "hold", "cancel_at", "bank", "nodes", "queue",
-         "group", "partition", "memory", "wait", "status", "preceding", "think_time"),
-    ),
+    "batsim": Writer("batsim", "write_batsim", (".json",), _NOT_BATSIM),
+    "batsim4": Writer("batsim", "write_batsim4", (), _NOT_BATSIM),
     "jobs": Writer("entries", "write_jobs_yaml", (".yaml", ".yml")),
     "jsonl": Writer("entries", "write_jsonl", (".jsonl",)),
     "sacct": Writer(
@@ -60,18 +62,13 @@ def save_workload(workload: Workload, path: str | Path, *, to: str | None = None
     ConfigError
         On a format that cannot be written, an ending that tells none, or a place that cannot be written to.
     """
+    from simsched.files import replacing
+
     place = Path(path)
     kind = to or kind_of(place.name)
     lines = lines_of(workload, kind)
-    partial = place.with_name(f".{place.name}.partial")
-    try:
-        _write(lines, partial, compress=place.suffix == ".gz")
-        partial.replace(place)
-    except OSError as error:
-        raise ConfigError(f"cannot be written: {error.strerror or error}", where=str(path)) from None
-    finally:
-        with suppress(OSError):
-            partial.unlink(missing_ok=True)
+    with replacing(path, ConfigError) as stream:
+        _write(lines, stream, compress=place.suffix == ".gz")
     return kind
 
 
@@ -94,7 +91,7 @@ def kind_of(name: str) -> str:
     """
     plain = name.removesuffix(".gz")
     for kind, writer in WRITERS.items():
-        if plain.endswith(writer.endings):
+        if writer.endings and plain.endswith(writer.endings):
             return kind
     endings = ", ".join(ending for writer in WRITERS.values() for ending in writer.endings)
     raise ConfigError("the ending tells no format", where=name, expected=f"{endings}, or --to")
@@ -131,12 +128,11 @@ def _is_flat(jobspec: object) -> bool:
     return jobspec == Jobspec.from_shape(f"slot={demand(jobspec).procs}/core")
 
 
-def _write(lines: Iterator[str], path: Path, *, compress: bool) -> None:
+def _write(lines: Iterator[str], stream: BinaryIO, *, compress: bool) -> None:
+    texts = (f"{line}\n".encode() for line in lines)
     if compress:
         # No name and no time in the header: the same workload gives the same bytes.
-        with path.open("wb") as raw, gzip.GzipFile("", "wb", 9, raw, mtime=0) as stream:
-            for line in lines:
-                stream.write(f"{line}\n".encode())
+        with gzip.GzipFile("", "wb", 9, stream, mtime=0) as packed:
+            packed.writelines(texts)
         return
-    with path.open("w", encoding="utf-8", newline="\n") as stream:
-        stream.writelines(f"{line}\n" for line in lines)
+    stream.writelines(texts)

@@ -1,4 +1,4 @@
-"""Slurm's accounting as JSON, ``sacct --json``: the document's job objects, decoded with msgspec.
+"""Slurm's accounting and queue as JSON, ``sacct --json`` and ``squeue --json``, decoded with msgspec.
 
 Numbers come in three generations: plain, null, and ``{"set": …, "infinite": …, "number": …}``;
 the state is a text or a list of texts.  Limits are minutes, memory is MB.
@@ -14,10 +14,12 @@ from simsched.errors import WorkloadError
 from simsched.workload.gather import Gather, Row, eligible_at
 from simsched.workload.mapping import Flat, Reading
 from simsched.workload.sacct import unfinished
-from simsched.workload.slurm_values import RESULTS
+from simsched.workload.slurm_values import RESULTS, UNFINISHED, Asked
 
 if TYPE_CHECKING:
     from simsched.workload.job import Workload
+
+WAITING = "still waiting when the queue was listed"
 
 
 class _Number(msgspec.Struct, frozen=True, gc=False):
@@ -79,6 +81,35 @@ class _Job(msgspec.Struct, frozen=True):
     partition: str | None = None
     name: str | None = None
     constraints: str | None = None
+
+
+class _QueuedJob(msgspec.Struct, frozen=True):
+    """One job of ``squeue --json``; times are seconds, the limit is minutes, memory is MB."""
+
+    job_id: int | None = None
+    job_state: str | list[str] = ""
+    submit_time: int | float | _Number | None = None
+    eligible_time: int | float | _Number | None = None
+    start_time: int | float | _Number | None = None
+    end_time: int | float | _Number | None = None
+    time_limit: int | float | _Number | None = None
+    cpus: int | float | _Number | None = None
+    node_count: int | float | _Number | None = None
+    memory_per_cpu: int | float | _Number | None = None
+    memory_per_node: int | float | _Number | None = None
+    tres_req_str: str | None = None
+    tres_alloc_str: str | None = None
+    tres_per_node: str | None = None
+    partition: str | None = None
+    user_name: str | None = None
+    group_name: str | None = None
+    account: str | None = None
+    name: str | None = None
+    features: str | None = None
+
+
+class _Queue(msgspec.Struct, frozen=True):
+    jobs: list[_QueuedJob]
 
 
 class _Document(msgspec.Struct, frozen=True):
@@ -145,8 +176,96 @@ def _add(gather: Gather, where: str, job: _Job) -> None:
     gather.add(where, row)
 
 
+def read_squeue_json(text: str, reading: Reading | None = None) -> Workload:
+    """Read the document of ``squeue --json`` or ``scontrol show job --json``.
+
+    It shows the queue, with the jobs that ended in the last minutes.  These are the workload; jobs
+    that wait or run are left out and counted.
+
+    Raises
+    ------
+    FormatError
+        When it is not JSON, or a value has a type that no Slurm writes.
+    WorkloadError
+        At the first record left out under `strict`.
+    """
+    from simsched.formats.text import decode_json_bulk
+
+    reading = reading or Reading(source="squeue.json")
+    gather = Gather(reading, "squeue-json")
+    active = 0
+    for index, job in enumerate(decode_json_bulk(text, reading.source, kind=_Queue).jobs):
+        if gather.full:
+            break
+        active += _add_queued(gather, f" jobs[{index}]", job)
+    if active:
+        gather.notes.append(
+            f"{active:,} jobs of this queue wait or run; a workload is made of jobs that ended (sacct --json)"
+        )
+    return gather.finish()
+
+
+def _add_queued(gather: Gather, where: str, job: _QueuedJob) -> bool:
+    """Add a job that ended; return whether the job waits or runs."""
+    state = _word(job.job_state)
+    start, end, submit = _positive(job.start_time), _positive(job.end_time), _positive(job.submit_time)
+    run = None if start is None or end is None else end - start
+    active = state in UNFINISHED
+    reason = WAITING if state == "PENDING" else unfinished(state, start, run)
+    reason = "no job id" if reason is None and job.job_id is None else reason
+    if reason is not None:
+        gather.skip(where, reason, f"job {job.job_id}", job.job_id)
+        return active
+    queue = job.partition.split(",")[0] if job.partition else None
+    flat, limit = _queued_flat(job), _positive(job.time_limit)
+    row = Row(
+        job.job_id or 0,
+        submit,
+        gather.request(flat, queue=queue, partition=job.partition or None, features=job.features or ""),
+        start,
+        run,
+        None if limit is None else limit * 60,
+        job.user_name or None,
+        job.group_name or None,
+        queue,
+        job.account or None,
+        job.name or None,
+        job.partition or None,
+        flat.procs,
+        flat.nodes,
+        flat.memory,
+        RESULTS.get(state),
+        dependencies=eligible_at(_positive(job.eligible_time), submit, start),
+    )
+    gather.add(where, row)
+    return active
+
+
+def _queued_flat(job: _QueuedJob) -> Flat:
+    """Return what was requested, else what was allocated."""
+    per_cpu, per_node = _positive(job.memory_per_cpu), _positive(job.memory_per_node)
+    memory = f"{per_cpu:.0f}Mc" if per_cpu else f"{per_node:.0f}Mn" if per_node else ""
+    return Asked(
+        alloc_cpus=_digits(job.cpus),
+        alloc_nodes=_digits(job.node_count),
+        req_tres=job.tres_req_str or "",
+        alloc_tres=job.tres_alloc_str or "",
+        req_mem=memory,
+        req_gres=(job.tres_per_node or "").replace("gres/", "").replace("gres:", ""),
+    ).flat()
+
+
+def _digits(number: float | _Number | None) -> str:
+    found = _positive(number)
+    return "" if found is None else f"{found:.0f}"
+
+
 def _state(job: _Job) -> str:
-    current = job.state.current if isinstance(job.state, _State) else job.state
+    return _word(job.state.current if isinstance(job.state, _State) else job.state)
+
+
+def _word(current: str | list[str]) -> str:
+    """Return the base state of a text or list of states."""
     word = (current[0] if current else "") if isinstance(current, list) else current
     return word.split(" ", 1)[0].upper()
 

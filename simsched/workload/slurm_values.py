@@ -70,6 +70,21 @@ def gpus_of(parts: dict[str, str]) -> int | None:
     return sum(number or 0 for number in typed) or None
 
 
+_GRES = re.compile(r"(?:gres[:/])?gpu(?::[^:=,()]*[^\d:=,()][^:=,()]*)?(?:[:=](\d{1,9}))?(?:\(.*\))?")
+
+
+def gpus_of_gres(text: str) -> int:
+    """Return the gpus of a list of generic resources; ``gpu`` alone is one.
+
+    In a job's request the count is per node, in its allocation it is the sum over its nodes.
+
+    >>> gpus_of_gres("gpu:2"), gpus_of_gres("gpu:a100:4(S:0-1),nic:1"), gpus_of_gres("gpu:tesla,nvme:2")
+    (2, 4, 1)
+    """
+    found = [_GRES.fullmatch(part) for part in re.split(r",(?![^(]*\))", text)]
+    return sum(int(match.group(1) or 1) for match in found if match)
+
+
 def kilobytes(text: str) -> tuple[int, str] | None:
     """Return (KB, per) of a memory size; `per` is ``c`` for a cpu, ``n`` for a node, or empty.
 
@@ -99,13 +114,23 @@ class Asked:
     req_tres: str = ""
     alloc_tres: str = ""
     req_mem: str = ""
+    alloc_gres: str = ""
+    req_gres: str = ""
+    gpus: str = ""
 
     def flat(self) -> Flat:
         """Return the flat counts: what was requested, else what was allocated."""
         wanted, given = tres(self.req_tres), tres(self.alloc_tres)
         procs = _first(self.req_cpus, wanted.get("cpu"), self.alloc_cpus, given.get("cpu"))
         nodes = _first(self.req_nodes, wanted.get("node"), self.alloc_nodes, given.get("node"))
-        gpus = gpus_of(wanted) or gpus_of(given)
+        gpus = (
+            gpus_of(wanted)
+            or gpus_of(given)
+            or gpus_of_gres(self.alloc_gres)
+            or gpus_of_gres(self.req_gres) * (nodes or 1)
+            or whole_number(self.gpus)
+            or None
+        )
         size = self.req_mem or wanted.get("mem") or given.get("mem") or ""
         return Flat(procs=procs, nodes=nodes, gpus=gpus, memory=_per_processor(size, procs, nodes))
 

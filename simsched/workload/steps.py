@@ -5,7 +5,9 @@
 ``first(N)``                     the first N jobs
 ``where(QUERY)``                 the jobs that a query names, see `query`
 ``thin(SHARE)``                  each job with this probability
-``load(FACTOR)``                 offered load, by denser arrivals
+``load(FACTOR)``                 offered load, by denser arrivals: days are shorter, too
+``users(FACTOR)``                offered load, by leaving out users or copying them, see `rescale`
+``copies(FACTOR)``               offered load, by leaving out jobs or copying them
 ``runtime(FACTOR)``              run times and limits
 ``estimates(exact)``             limits: the run time, ``estimates(FACTOR)`` times it, or
 ``estimates(tsafrir, LIMIT)``    the model's estimates up to LIMIT
@@ -14,6 +16,7 @@
 ``shift(T)``, ``rebase``         later by T; the first submission at 0
 ``repeat(TIMES, PERIOD)``        the whole again and again (PERIOD may be left out)
 ``resample(BLOCK)``              blocks of it drawn anew (BLOCK may be left out), see `resample`
+``shake(T)``                     every submission moved at random by up to T
 ===============================  ==================================================
 """
 
@@ -107,6 +110,24 @@ def _resample(workload: Workload, given: list[str], rng: np.random.Generator) ->
     return resample(workload, rng, *map(_time, given))
 
 
+def _shake(workload: Workload, given: list[str], rng: np.random.Generator) -> Workload:
+    from simsched.workload.resample import shake
+
+    return shake(workload, _time(given[0]), rng)
+
+
+def _users(workload: Workload, given: list[str], rng: np.random.Generator) -> Workload:
+    from simsched.workload.rescale import scale_users
+
+    return scale_users(workload, _number(given[0]), rng)
+
+
+def _copies(workload: Workload, given: list[str], rng: np.random.Generator) -> Workload:
+    from simsched.workload.rescale import scale_copies
+
+    return scale_copies(workload, _number(given[0]), rng)
+
+
 #: Name → (fewest arguments, most arguments, the transform).
 STEPS: dict[str, tuple[int, int, Step]] = {
     "slice": (1, 2, lambda w, given, _: transforms.time_slice(w, *map(_time, given))),
@@ -114,6 +135,8 @@ STEPS: dict[str, tuple[int, int, Step]] = {
     "where": (1, 1, lambda w, given, _: transforms.where(w, given[0])),
     "thin": (1, 1, lambda w, given, rng: transforms.thin(w, _number(given[0]), rng)),
     "load": (1, 1, lambda w, given, _: transforms.scale_arrivals(w, _number(given[0]))),
+    "users": (1, 1, _users),
+    "copies": (1, 1, _copies),
     "runtime": (1, 1, lambda w, given, _: transforms.scale_run_times(w, _number(given[0]))),
     "estimates": (1, 2, _estimates),
     "release": (0, 0, lambda w, _given, _rng: transforms.release(w)),
@@ -122,4 +145,5 @@ STEPS: dict[str, tuple[int, int, Step]] = {
     "rebase": (0, 0, lambda w, _given, _rng: transforms.rebase(w)),
     "repeat": (1, 2, lambda w, given, _: transforms.repeat(w, _whole(given[0]), *map(_time, given[1:]))),
     "resample": (0, 1, _resample),
+    "shake": (1, 1, _shake),
 }

@@ -74,7 +74,19 @@ def read_swf(text: str, reading: Reading | None = None) -> Workload:
     job_map = reading.job_map(header.get("Map", DEFAULT_TEMPLATE))
     job_map.need_width(reading.source)
     reader = _Reader(table, numbers, lines, header, job_map, skips, reading.source, reading.constrain)
-    return assemble(reader.jobs(), skips, source=reading.source, name=reading.name, kind="swf", header=header)
+    notes = _extra_fields([lines[index] for index in (*numbers[:_BLOCK], *numbers[-1:])])
+    return assemble(
+        reader.jobs(), skips, source=reading.source, name=reading.name, kind="swf", header=header, notes=notes
+    )
+
+
+def _extra_fields(records: Sequence[str]) -> list[str]:
+    """Return a note on fields that records of SWF do not have; these records stand for all."""
+    most = max((len(record.partition(";")[0].split()) for record in records), default=0)
+    if most <= COLUMNS:
+        return []
+    extra = f"field {most} is" if most == COLUMNS + 1 else f"fields {COLUMNS + 1} to {most} are"
+    return [f"records have {most} fields; SWF has {COLUMNS}, and {extra} ignored"]
 
 
 def _split(lines: Sequence[str]) -> tuple[dict[str, str], list[int]]:

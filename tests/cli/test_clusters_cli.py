@@ -85,7 +85,10 @@ def test_find_answers_by_its_status(capfd):
 
 def test_make_from_a_sentence(capfd):
     node = "--nodes 1000 --sockets 2 --cores 64 --gpus 4 --memory '512 GB'"
-    assert simsched(f"cluster make {node} --racks 16 --property batch") == 0
+    assert simsched(f"cluster make {node} --racks 16 --property batch --format jgf") == 0
+    assert '"rack' in capfd.readouterr().out
+    node = "--nodes 1000 --sockets 2 --cores 64 --gpus 4"
+    assert simsched(f"cluster make {node} --racks 16 --property batch --format r") == 0
     out, err = capfd.readouterr()
     execution = json.loads(out)["execution"]
     assert execution["R_lite"] == [{"rank": "0-999", "children": {"core": "0-63", "gpu": "0-3"}}]
@@ -93,8 +96,110 @@ def test_make_from_a_sentence(capfd):
     assert err.splitlines() == [
         "not held by r: what is above or beside the execution targets: 16 rack",
         "not held by r: localities within them: 2,000 socket",
-        "not held by r: pools that are measured, not counted: 1,000 memory",
     ]
+
+
+NODES = "--nodes 4 --cores 8"
+
+
+@pytest.mark.parametrize(
+    ("words", "form", "finds"),
+    [
+        (f"make {NODES}", "r", {}),
+        (f"make {NODES} --property ssd=node[0-1]", "r", {"property=ssd": 2}),
+        (f"make {NODES} --memory '64 GB'", "r+jgf", {"type=memory": 4}),
+        (f"make {NODES} --racks 2", "r+jgf", {"type=rack": 2}),
+        (f"make {NODES} --memory '64 GB' --format treepool", "treepool", {"type=memory": 4}),
+        ("convert tiny --set drained=node0", "r+jgf", {"status=drained": 1}),
+        ("convert tiny --set up=node0", "r", {"status=drained": 0}),
+        ("convert tiny --set drained=node0 --to jgf", "jgf", {"status=drained": 1}),
+    ],
+)
+def test_the_format_holds_what_was_asked_for(words, form, finds, tmp_path, capfd):
+    assert simsched(f"cluster {words} -o {tmp_path}/c") == 0
+    err = capfd.readouterr().err
+    assert ("written as r+jgf" in err) == (form == "r+jgf")
+    for term, number in finds.items():
+        simsched(f"cluster show {tmp_path}/c --find {term}")
+        assert len(capfd.readouterr().out.splitlines()) == number
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (f"make {NODES} --memory '64 GB' --format r", "r cannot hold what is asked for: pools that are"),
+        (f"make {NODES} --property ssd=node[0-1] --format recipe", "a recipe cannot hold a property of some"),
+        ("make clusters/racked.yaml --property ssd", "both a recipe and options"),
+        ("convert tiny --set drained=node0 --to r", "r cannot hold what is asked for: status of 1 vertex"),
+        ("convert tiny --set down=node0 --to treepool", "treepool cannot hold what is asked for: status"),
+    ],
+)
+def test_a_format_that_cannot_hold_what_was_asked_for_is_refused(words, message, tmp_path, capfd):
+    assert simsched(f"cluster {words} -o {tmp_path}/c") == 2
+    assert message in capfd.readouterr().err
+    assert not (tmp_path / "c").exists()
+
+
+WRONG = {
+    "swf": (
+        "; MaxProcs: 4\n1 0 5 3600 4 -1 -1 4 7200 -1 1 1 1 -1 1 -1 -1 -1\n",
+        "an SWF trace, which is a workload",
+    ),
+    "swf without a header": ("1 0 5 3600 4 -1 -1 4 7200 -1 1 1 1 -1 1 -1 -1 -1\n", "an SWF trace"),
+    "sacct": ("JobID|Submit|State\n1|2024-01-01T00:00:00|COMPLETED\n", "sacct, which is a workload"),
+    "headerless": ("1|2024-01-01T00:00:00|COMPLETED\n", "a Slurm dump without its header line"),
+    "jobs": ("- {shape: slot=1/core, runtime: 5}\n", "a list of jobs (jobs.yaml), which is a workload"),
+    "flux": ('{"jobs": [{"id": 1, "t_submit": 5.5}]}', "jobs of Flux"),
+    "batsim": ('{"nb_res": 4, "jobs": [{"subtime": 0}]}', "a Batsim workload"),
+    "jobspec": ("version: 1\nresources: []\ntasks: []\n", "a jobspec (RFC 14), which is a request"),
+    "lsf": (
+        '"JOB_FINISH" "10.1" 1700000000 77 500 33554434 1 1699999990\n',
+        "LSF accounting (lsb.acct), which is not read",
+    ),
+    "sge": (
+        "# Version: 8\n" + "all.q:n1:staff:ann:sim:" + ":".join(map(str, range(1, 41))) + "\n",
+        "SGE accounting",
+    ),
+    "slurm.conf": ("# made by hand\nClusterName=big\nNodeName=n[1-4] CPUs=8\n", "slurm.conf"),
+    "scontrol": (
+        "NodeName=n1 Arch=x86_64 CoresPerSocket=8\n   CPUAlloc=0\n",
+        "the output of scontrol show node",
+    ),
+    "hwloc": (
+        '<?xml version="1.0"?>\n<!DOCTYPE topology SYSTEM "hwloc2.dtd">\n<topology version="2.0"/>\n',
+        "hwloc XML",
+    ),
+    "csv": ("job_id,user,gpu_num\n1,ann,4\n", "CSV with the columns job_id, user, gpu_num"),
+    "toml": ('[[resource.config]]\nhosts = "n[0-3]"\n', "a Flux configuration (TOML)"),
+    "sinfo": (
+        "PARTITION AVAIL TIMELIMIT NODES STATE NODELIST\nbatch* up infinite 4 idle n[1-4]\n",
+        "sinfo's table",
+    ),
+    "squeue": ("             JOBID PARTITION     NAME     USER ST\n  1 batch a ann R\n", "squeue's table"),
+    "prose": ("these are the jobs of last year\n", "the format is not recognised (expected"),
+    "recipe": ("groups: [{name: node, count: 2, cores: 4}]\n", "a cluster recipe, which is a cluster"),
+    "r": (
+        json.dumps({"version": 1, "execution": {"R_lite": [], "nodelist": []}}),
+        "R (RFC 20), which is a cluster",
+    ),
+    "jgf": ('{"graph": {"nodes": [], "edges": []}}', "a resource graph (JGF), which is a cluster"),
+}  # fmt: skip
+READ_AS_WORKLOAD = {"swf", "swf without a header", "sacct", "jobs", "flux", "batsim"}
+
+
+@pytest.mark.parametrize("kind", WRONG)
+def test_a_file_of_another_kind_is_named(kind, tmp_path, capfd):
+    text, what = WRONG[kind]
+    (tmp_path / "file").write_text(text)
+    commands = [] if kind in {"recipe", "r", "jgf"} else ["cluster show"]
+    commands += [] if kind in READ_AS_WORKLOAD else ["workload show"]
+    for command in commands:
+        assert simsched(f"{command} {tmp_path}/file") == 2
+        err = capfd.readouterr().err
+        assert err.startswith(f"simsched: error: {tmp_path}/file: the format is not recognised"), err
+        assert what in err
+        assert "expected" in err
+        assert err.count("\n") == 1
 
 
 def test_make_gives_the_recipe_too_and_takes_it_back(capfd, monkeypatch):

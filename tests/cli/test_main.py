@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 from types import ModuleType
 
 import pytest
@@ -84,7 +86,7 @@ def test_a_bug_is_one_line_that_says_so_and_a_traceback_for_who_asks(verb, capsy
 def test_wrong_arguments_are_status_2(verb, capsys, argv):
     verb(lambda args: 0)
     assert cli.main(argv) == 2
-    assert "usage: simsched" in capsys.readouterr().err
+    assert "simsched" in capsys.readouterr().err
 
 
 def test_help_and_version(capsys):
@@ -145,14 +147,58 @@ def test_a_closed_stream_is_an_empty_one(stream):
         assert "Traceback" not in done.stderr
 
 
-def test_what_the_output_cannot_hold_is_one_error():
-    command = [sys.executable, "-c", "from simsched.cli import main; raise SystemExit(main())"]
+def in_ascii(*words, **options):
+    """Run a command whose standard output holds ASCII only; return its output, and that it did not fail."""
+    command = [sys.executable, "-m", "simsched", *words]
     environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
-    words = ["match", "tiny", "core", "--format", "tree"]
-    done = subprocess.run([*command, *words], capture_output=True, text=True, env=environment, check=False)
-    assert done.returncode == 2
-    assert done.stderr.startswith("simsched: error: the character '\\u")
-    assert "cannot be written in ascii" in done.stderr
+    done = subprocess.run(command, capture_output=True, env=environment, check=False, **options)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_what_the_output_cannot_hold_falls_back_to_plain_characters():
+    assert in_ascii("match", "tiny", "core", "--format", "tree").decode("ascii").splitlines() == [
+        "core",
+        "  cluster  cluster0",
+        "  `- node  node0  {batch}",
+        "     `- core  1  [0]",
+    ]
+    assert "2 x node[0-1]" in in_ascii("cluster", "show", "tiny").decode("ascii")
+
+
+def test_what_is_no_text_is_escaped(capsys):
+    """A name of a file in another encoding, as Python hands it to us."""
+    path = os.fsdecode(b"caf\xe9.json")
+    assert cli.main(["cluster", "show", path]) == 2
+    assert "caf\\udce9.json" in capsys.readouterr().err
+
+
+def test_a_name_in_another_encoding_is_printed(tmp_path):
+    file = os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9.json")
+    Path(file).write_text('{"groups": [{"name": "n", "count": 1, "cores": 1}]}')
+    for form in ("text", "json"):
+        command = [sys.executable, "-m", "simsched", "cluster", "show", file, "--format", form]
+        done = subprocess.run(command, capture_output=True, check=False)
+        assert (done.returncode, done.stderr) == (0, b"")
+    assert json.loads(done.stdout)["source"].endswith("caf\udce9.json")
+
+
+NAMED = '{"jobs": [{"shape": "slot=1/core", "runtime": 5, "user": "J\u00fcrgen \u2026 \U0001f600"}]}'
+
+
+def test_documents_keep_their_meaning_where_the_output_holds_ascii(tmp_path):
+    """JSON is escaped, XML has references, and what has neither is written in UTF-8."""
+    (tmp_path / "jobs.json").write_text(NAMED, encoding="utf-8")
+    user = "J\u00fcrgen \u2026 \U0001f600"
+    shown = in_ascii("forecast", "tiny", "jobs.json", "--at", "0", "--format", "json", cwd=tmp_path)
+    assert json.loads(shown.decode("ascii")) == []
+    lines = in_ascii("workload", "convert", "jobs.json", "--to", "jsonl", cwd=tmp_path)
+    assert json.loads(lines.decode())["user"] == user
+    objects = in_ascii("workload", "convert", "jobs.json", "--to", "sss", cwd=tmp_path)
+    assert user in objects.decode()
+    (tmp_path / "r.yaml").write_text("name: r\u00e9seau\ngroups: [{name: n, count: 1, cores: 1}]\n")
+    facts = in_ascii("cluster", "show", "r.yaml", "--format", "json", cwd=tmp_path)
+    assert json.loads(facts.decode("ascii"))["name"] == "r\u00e9seau"
 
 
 @pytest.mark.parametrize(
@@ -164,11 +210,48 @@ def test_what_the_output_cannot_hold_is_one_error():
         (["--bogus"], "simsched"),
     ],
 )
-def test_unknown_arguments_show_the_usage_of_their_verb(capsys, words, who):
+def test_unknown_arguments_are_one_line_and_where_to_look(capsys, words, who):
     assert cli.main(words) == 2
     err = capsys.readouterr().err
-    assert err.startswith(f"usage: {who} [")
-    assert err.endswith(f"{who}: error: unrecognized arguments: --bogus\n")
+    assert err == f"{who}: error: unrecognized arguments: --bogus\n(`{who} --help` lists what it takes)\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "meant"),
+    [
+        (["feasable", "tiny", "core"], "feasible"),
+        (["run", "tiny", "month", "-o", "x", "--queue-polizy", "easy"], "--queue-policy"),
+        (["match", "tiny", "core", "--format", "tabel"], "table"),
+        (["cluster", "shwo", "tiny"], "show"),
+        (["feasible", "flat24", "core"], "flat240"),
+        (["workload", "show", "mont"], "month"),
+    ],
+)
+def test_a_near_miss_is_answered_with_what_was_meant(capsys, words, meant):
+    assert cli.main(words) == 2
+    err = capsys.readouterr().err
+    assert f"; did you mean {meant}?" in err
+    assert len(err.splitlines()) <= 2
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "feasible tiny --format json slot=1/core slot=2/core",
+        "feasible tiny slot=1/core --format json slot=2/core",
+        "feasible --format json tiny slot=1/core slot=2/core",
+        "feasible tiny slot=1/core slot=2/core --format json",
+    ],
+)
+def test_options_may_stand_between_positionals(capsys, words):
+    assert cli.main(words.split()) == 0
+    answers = json.loads(capsys.readouterr().out)
+    assert [answer["request"] for answer in answers] == ["slot=1/core", "slot=2/core"]
+
+
+def test_options_between_the_positionals_of_an_action(capsys, tmp_path):
+    assert cli.main(["report", "--format", "csv", "nowhere", "--by", "user", "neither"]) == 2
+    assert "nowhere" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

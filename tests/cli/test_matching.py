@@ -216,3 +216,47 @@ def test_pipes_are_files(run, tmp_path):
     assert answer == (0, f"{tmp_path / 'request'}: yes\n", "")
     jobs = ss.load_workload(pipe("jobs", "- {shape: core, submit: 0, runtime: 5}\n"))
     assert len(jobs.jobs) == 1
+
+
+def test_shapes_from_a_file_and_from_standard_input(run, tmp_path):
+    file = tmp_path / "shapes.txt"
+    file.write_text("# two requests\nslot=1/core\n\nslot=2/gpu=9\n")
+    status, out, _ = run("feasible", "tiny", str(file))
+    assert (status, out.splitlines()[:2]) == (1, ["slot=1/core: yes", "slot=2/gpu=9: never"])
+    assert run("feasible", "tiny", "-", stdin=file.read_text())[1] == out
+    file.write_text("slot=1/core\nslot=1/core=x\n")
+    status, _, err = run("match", "tiny", str(file))
+    assert status == 2
+    assert f"{file}:2: " in err
+
+
+@pytest.mark.parametrize("count", ["4GB", "4G", "4 GB"])
+def test_a_unit_behind_a_count_is_answered_with_how_it_is_written(run, count):
+    status, _, err = run("feasible", "tiny", f"slot=1/memory={count}")
+    assert status == 2
+    assert "a unit follows in braces: 4{unit:GB}" in err
+
+
+ODD = """\
+version: 1
+resources:
+- {type: node, count: 1, with: [{type: slot, count: 2, label: a, with: [{type: core, count: 1}]}]}
+tasks:
+- {command: [app], slot: b, count: {per_slot: 1}}
+attributes: {system: {duration: 1}}
+"""
+
+
+def test_lenient_runs_what_names_no_slot_and_warns(run, tmp_path):
+    path = tmp_path / "odd.yaml"
+    path.write_text(ODD)
+    warning = "simsched: warning: tasks[0].slot: there is no slot labelled 'b' (expected 'a')\n"
+    for verb, more in (("feasible", ()), ("match", ("--format", "table"))):
+        assert run(verb, *more, "tiny", str(path))[0] == 2
+        status, out, err = run(verb, *more, "--lenient", "tiny", str(path))
+        assert (status, err) == (0, warning)
+        assert out
+    assert run("validate", str(path))[0] == 2
+    status, out, _ = run("validate", "--lenient", str(path))
+    assert status == 0
+    assert "warning: tasks[0].slot: there is no slot labelled 'b'" in out

@@ -132,3 +132,24 @@ def test_an_ending_that_tells_no_format_is_refused(capsys, tmp_path):
     assert main(["report", "nowhere", "-o", str(target)]) == 2
     assert f"{target}: the ending .zzz tells no format (expected .txt, .json" in capsys.readouterr().err
     assert not target.exists()
+
+
+def test_jobs_one_by_one_as_csv_have_every_column(run_dir, tmp_path, capsys):
+    import pandas as pd
+
+    import simsched as ss
+
+    target = tmp_path / "jobs.csv"
+    assert main(["report", str(run_dir), "--by", "job", "-o", str(target)]) == 0
+    table = pd.read_csv(target)
+    assert list(table["job"]) == ["a", "b"]
+    assert list(table["wait"]) == [0.0, 50.0]
+    assert set(ss.load_run(run_dir).jobs.columns) - {"id"} <= set(table.columns)
+
+
+def test_jobs_one_by_one_as_text(run_dir, capsys):
+    assert main(["report", str(run_dir), "--by", "job"]) == 0
+    head, first, second = capsys.readouterr().out.splitlines()
+    assert head.split() == ["job", "user", "queue", "submit", "wait", "end", "nodes", "result"]
+    assert (first.split()[0], first.split()[-1]) == ("a", "COMPLETED")
+    assert (second.split()[0], second.split()[-1]) == ("b", "TIMEOUT")

@@ -193,6 +193,56 @@ def test_ctrl_c_stops_cleanly_and_marks_what_was_done(inputs):
     assert not list(inputs.glob(".out.*"))
 
 
+def test_an_earlier_run_is_replaced_with_a_word_and_a_users_file_refused(inputs, capsys):
+    out = inputs / "out"
+    assert run(inputs, "--quiet") == 0
+    assert "replaced" not in capsys.readouterr().err
+    assert run(inputs, "--quiet", "--order", "sjf") == 0
+    assert capsys.readouterr().err.splitlines()[-1] == f"note: replaced the earlier run in {out}"
+    assert json.loads((out / "run.json").read_text())["config"]["order"] == "sjf"
+    for name in ("notes.txt", "report.html"):
+        (out / name).write_text("mine")
+        assert run(inputs, "--quiet") == 2
+        assert capsys.readouterr().err.splitlines()[-1] == (
+            f"simsched: error: {out}: {name!r} is not part of the run in this directory and would be lost "
+            "(expected another directory, or that file elsewhere)"
+        )
+        assert (out / name).read_text() == "mine"
+        (out / name).unlink()
+
+
+@pytest.mark.parametrize("record", ["{}", "[]", '{"simsched": "0.1"}', "nonsense", '{"complete": true}'])
+def test_a_run_json_of_somebody_else_makes_no_run_of_a_directory(inputs, capsys, record):
+    (inputs / "out").mkdir()
+    (inputs / "out" / "run.json").write_text(record)
+    assert run(inputs, "--quiet") == 2
+    assert "this directory holds something that is not a run" in capsys.readouterr().err
+    assert (inputs / "out" / "run.json").read_text() == record
+
+
+def test_a_link_to_a_run_is_kept_and_the_run_replaced(inputs):
+    assert run(inputs, "--quiet", out="real") == 0
+    (inputs / "link").symlink_to("real")
+    assert run(inputs, "--quiet", "--order", "sjf", out="link") == 0
+    assert (inputs / "link").is_symlink()
+    assert json.loads((inputs / "real" / "run.json").read_text())["config"]["order"] == "sjf"
+
+
+def test_warnings_of_libraries_do_not_reach_the_user(inputs):
+    """Times that no calendar has: what NumPy says of them is not said, what we say is."""
+    (inputs / "odd.jsonl").write_text('{"shape": "slot=1/core", "submit": 1e300, "runtime": 1e300}\n')
+    command = [sys.executable, "-m", "simsched", "run", "cluster.json", "odd.jsonl", "-o", "out"]
+    done = subprocess.run(command, cwd=inputs, capture_output=True, text=True, check=False)
+    assert "Warning" not in done.stderr
+    script = (
+        "import numpy as np, simsched.cli as cli\n"
+        "cli._run = lambda _: int(np.float64(1e308) * 10 > 0) * 7\n"
+        "raise SystemExit(cli.main())\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (7, "")
+
+
 def test_a_configuration_and_what_is_said_beside_it(inputs):
     (inputs / "c.toml").write_text('order = "sjf"\nqueue-policy = "fcfs"\n[policy-options]\n')
     (inputs / "o.json").write_text('[{"ranks": "0", "start": 1, "end": 2, "kind": "drain"}]')

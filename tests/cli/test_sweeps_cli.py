@@ -61,9 +61,14 @@ def test_a_sweep_prints_means_and_is_silent_in_a_pipe(study, capsys):
     assert out.splitlines()[-1] == "waits: 4 of 4 runs, means of 2 seeds (± half the 95 % interval)"
     assert err == "written: out\n"
     assert json.loads((study / "out" / "study.json").read_text())["complete"] is True
+    assert main(["sweep", "study.yaml", "-o", "out", "--workers", "0", "--no-report", "--quiet"]) == 0
+    assert capsys.readouterr() == ("", "note: replaced the earlier study in out\n")
+    record = json.loads((study / "out" / "study.json").read_text())
+    (study / "out" / "study.json").write_text(json.dumps({**record, "complete": False}))
     assert main(["sweep", "study.yaml", "-o", "out", "--workers", "0"]) == 2
     assert capsys.readouterr().err == (
-        "simsched: error: out: there is a study here already (expected --resume, or another directory)\n"
+        "simsched: error: out: there is a study here already, and it is not finished "
+        "(expected --resume, or another directory)\n"
     )
     assert main(["sweep", "study.yaml", "-o", "out", "--workers", "0", "--resume", "--quiet"]) == 0
     assert capsys.readouterr() == ("", "")

@@ -319,6 +319,6 @@ def test_an_unknown_key_of_the_system_is_a_note_and_no_fault():
     report = validate_text(json.dumps(document), "job.json")
     assert report.is_valid
     assert report.notes == (
-        "note: attributes.system has the unknown key 'durration', duration perhaps?",
+        "note: attributes.system has the unknown key 'durration'; did you mean duration?",
         "note: attributes.system has the unknown key 'zzz'",
     )

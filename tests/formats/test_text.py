@@ -72,8 +72,11 @@ def test_a_dash_is_standard_input(monkeypatch):
         (b"a\0b", "this is a binary file"),
         (b"a\nb\xff", ":2: byte 0xff is not UTF-8"),
         ("text".encode("utf-16"), "the text is UTF-16"),
-        (b"\x28\xb5\x2f\xfd....", "this is zstd data"),
-        (b"PK\x03\x04....", "this is zip data"),
+        (b"\x28\xb5\x2f\xfd....", "zstd data"),
+        (b"PK\x03\x04....", "the zip data is damaged"),
+        (b"\xfd7zXZ\0....", "the xz data is"),
+        (b"BZh9....", "the bzip2 data is damaged"),
+        (bytes(257) + b"ustar" + bytes(250), "this is a tar archive"),
     ],
 )
 def test_files_that_are_no_text(tmp_path, data, says):
@@ -103,7 +106,7 @@ def test_a_gzip_bomb_stops_at_the_limit(tmp_path):
 
 
 def test_a_packed_text_may_not_stand_for_hundreds_of_times_its_size(tmp_path, monkeypatch):
-    monkeypatch.setattr("simsched.formats.files.PACKED_FREELY", 10**6)
+    monkeypatch.setattr("simsched.formats.unpack.PACKED_FREELY", 10**6)
     (tmp_path / "bomb").write_bytes(gzip.compress(b" " * 10**8))
     with pytest.raises(LimitError, match="bytes"):
         read_bytes(tmp_path / "bomb")

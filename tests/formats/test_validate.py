@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 
 import pytest
+import yaml
 
-from simsched.errors import ConfigError
+from simsched.errors import ConfigError, FormatError
 from simsched.formats import validate
-from simsched.formats.jobspec import Jobspec
+from simsched.formats.jobspec import Jobspec, load_jobspecs
 from simsched.formats.validate import schema_text, validate_document, validate_file, validate_text
 
 GOOD = """\
@@ -89,7 +90,7 @@ def test_the_same_faults_in_json_have_their_places_too():
 
 def test_the_version_decides_unless_one_is_asked_for():
     canonical = GOOD.replace("count: 2", "count: 2-4")
-    assert texts(validate_text(canonical, "j")) == [
+    assert texts(validate_text(canonical, "j", "v1")) == [
         "j:4:10: resources[0].count: '2-4' is not valid here (expected an integer, at least 1)"
     ]
     assert validate_text(canonical, "j", "jobspec").is_valid
@@ -282,3 +283,79 @@ def test_a_count_that_is_too_large_is_told_the_limit():
     document = {"version": 1, "resources": [slot], "tasks": [task], "attributes": {"system": {"duration": 1}}}
     expected = [fault.expected for fault in validate_document(document)]
     assert expected == ["at most 9007199254740992"] * 2
+
+
+RFC_14_EXAMPLE_2 = GOOD.replace("type: core", "type: node")
+
+
+@pytest.mark.parametrize(
+    ("text", "misfit"),
+    [
+        (RFC_14_EXAMPLE_2, "resources[0].with[0].type: 'node' cannot stand here in V1"),
+        (GOOD.replace("count: 2", "count: 2-4"), "resources[0].count: '2-4' is not valid here"),
+        (
+            GOOD.replace("    duration: 60", "    queue: a"),
+            "attributes.system: the key 'duration' is missing",
+        ),
+    ],
+)
+def test_a_general_jobspec_may_have_version_1(text, misfit):
+    """RFC 14's own example 2 has it; what `feasible` takes is valid, and a note says that it is not V1."""
+    for form, where in ((text, "j.yaml"), (json.dumps(yaml.safe_load(text)), "j.json")):
+        report = validate_text(form, where)
+        assert report.is_valid
+        assert report.notes[0].startswith(f"note: not a V1 jobspec (RFC 25): {misfit}")
+        assert validate_text(form, where, "jobspec").is_valid
+        assert not validate_text(form, where, "v1").is_valid
+    lines = "\n".join([json.dumps(yaml.safe_load(GOOD)), json.dumps(yaml.safe_load(text))])
+    report = validate_text(lines, "j.jsonl")
+    assert (report.is_valid, report.documents, len(report.notes)) == (True, 2, 1)
+
+
+def test_a_general_jobspec_of_version_1_is_told_the_faults_of_rfc_14():
+    text = RFC_14_EXAMPLE_2.replace("  count: 2", "  count: 0")
+    assert texts(validate_text(text, "j")) == [
+        "j:4:10: resources[0].count: 0 is not valid here (expected an integer, at least 1)"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "warning"),
+    [
+        (
+            "  slot: default\n",
+            "  slot: other\n",
+            "tasks[0].slot: there is no slot labelled 'other' (expected 'default')",
+        ),
+        ("  slot: default\n", "", "tasks[0]: the key 'slot' is missing (expected slot)"),
+    ],
+)
+@pytest.mark.parametrize("text", [GOOD, RFC_14_EXAMPLE_2])
+def test_lenient_takes_tasks_that_name_no_slot(text, old, new, warning, tmp_path):
+    """Fluxion runs them; strict stays the default."""
+    odd = text.replace(old, new)
+    line = json.dumps(yaml.safe_load(odd))
+    for form, where in ((odd, "j.yaml"), (line, "j.json"), (f"{line}\n{line}", "j.jsonl")):
+        assert not validate_text(form, where).is_valid
+        report = validate_text(form, where, lenient=True)
+        assert report.is_valid
+        assert f"warning: {warning}" in report.notes
+        path = tmp_path / where
+        path.write_text(form)
+        with pytest.raises(FormatError, match="slot"):
+            load_jobspecs(path)
+        told = []
+        jobs = load_jobspecs(path, lenient=told.append)
+        assert [str(error) for error in told] == [warning] * len(jobs)
+        assert {job.resources for job in jobs} == {Jobspec.from_dict(yaml.safe_load(text)).resources}
+
+
+def test_lenient_is_strict_about_everything_else():
+    odd = GOOD.replace("slot: default", "slot: other").replace("  count: 2", "  cuont: 2")
+    report = validate_text(odd, "j", lenient=True)
+    assert [str(fault).split(": ", 1)[1][:30] for fault in report.faults] == [
+        "resources[0]: the key 'count' ",
+        "resources[0].cuont: unknown ke",
+    ]
+    with pytest.raises(FormatError, match=r"unknown key 'cuont'|the key 'count' is missing"):
+        Jobspec.from_dict(yaml.safe_load(odd), lenient=lambda _: None)

@@ -57,15 +57,27 @@ def test_what_the_topology_leaves_out_lies_in_the_node():
 @pytest.mark.parametrize(
     ("document", "fault"),
     [
-        (treepool({"cores": "0-8"}), "the topology of rank 0 has core 8 .*R_lite: 0-7"),
         (treepool({"cores": "0-3", "socket": [{"cores": "3-4"}]}), "names core 3 twice"),
         (treepool({}, ranks="0-2"), "the topology has rank 2"),
-        (
-            treepool({"gpus": "0"}, lite=[{"rank": "0-1", "children": {"core": "0"}}]),
-            "has gpus, R_lite has none",
-        ),
     ],
 )
 def test_a_topology_that_r_lite_contradicts_is_refused(document, fault):
     with pytest.raises(ClusterError, match=fault):
         graph_from_document(document)
+
+
+def test_r_of_an_allocation_has_the_topology_of_whole_nodes():
+    """RFC 49: a topo describes the full node, R_lite is the record of what was allocated of it."""
+    lite = [{"rank": "0-1", "children": {"core": "0,5", "memory": "0-63", "licence": "0"}}]
+    graph = graph_from_document(treepool(TWO_SOCKETS, lite=lite))
+    assert children(graph, "n0") == [
+        "n0/memory", "n0/storage0", "n0/socket0", "n0/socket1", "n0/licence",
+    ]  # fmt: skip
+    assert children(graph, "n0/socket0") == ["n0/socket0/numa0"]
+    assert children(graph, "n0/socket1") == ["n0/socket1/numa2"]
+    assert children(graph, "n0/socket1/numa2") == ["n0/socket1/numa2/core"]
+    assert str(pool_of(graph, "n0/socket1/numa2/core").ids) == "5"
+    assert (pool_of(graph, "n0/memory").size, pool_of(graph, "n0/memory").unit) == (256, "GiB")
+    one = graph_from_document(treepool(TWO_SOCKETS, lite=[{"rank": "0-1", "children": {"gpu": "1"}}]))
+    assert children(one, "n1") == ["n1/memory", "n1/storage0", "n1/socket1"]
+    assert children(one, "n1/socket1") == ["n1/socket1/numa2"]

@@ -196,13 +196,14 @@ def test_a_selection_as_jgf_is_a_cluster_that_holds_it(cluster, shape):
 
 
 def test_what_is_held_says_so(center):
-    got = ss.Matcher(center).match(JOBSPEC("node/slot=2/core"))
-    graph = graph_of(got.selection, center.index)
-    assert not any(graph.nodes[key]["pool"].extra.get("exclusive") for key in graph)
-    got = ss.Matcher(center).match(JOBSPEC("slot/node"))
-    graph = graph_of(got.selection, center.index)
-    held = {graph.nodes[key]["pool"].type for key in graph if graph.nodes[key]["pool"].extra.get("exclusive")}
-    assert held == {"node", "socket"}
+    def held(shape):
+        graph = graph_of(ss.Matcher(center).match(JOBSPEC(shape)).selection, center.index)
+        pools = [graph.nodes[key]["pool"] for key in graph]
+        return {pool.type for pool in pools if pool.extra.get("exclusive")}
+
+    assert held("node/slot=2/core") == {"core"}
+    assert held("node/core=2") == set()
+    assert held("slot/node") >= {"node", "socket", "core"}
 
 
 @pytest.mark.parametrize("hosts", ["node[0-8]", "n[00-08]", "r1n[0-8]", "a[0-3],b[4-8]", "x1[0-8]", "[0-8]"])
@@ -218,3 +219,134 @@ def test_the_nodelist_names_the_hosts_of_the_ranks(hosts):
     got = matcher.match(ss.Jobspec.from_shape("slot=4/core")).R
     assert list(got.hosts) == [names[rank] for rank in got.ranks] == names[1::2]
     assert list(held[2].R.hosts) == [names[2]]
+
+
+# --- what is exclusive in JGF ---------------------------------------------------------------
+
+LEAVES = """
+cluster0
+  node0 rank=0
+    core0
+    core1
+    gpu0
+    memory0 size=512000000000 unit=B
+  node1 rank=1
+    core0
+    gpu0
+    gpu1
+"""
+
+
+def marked(cluster, shape, policy="first", **more):
+    """Names of the vertices of a match's JGF, those that are marked exclusive with an ``x``."""
+    matcher = ss.Matcher(cluster, policy=policy)
+    found = matcher.match(ss.Jobspec.from_shape(shape, **more))
+    nodes = jgf_of(matcher.allocations[found.id], cluster.index)["graph"]["nodes"]
+    told = [node["metadata"] for node in nodes]
+    return " ".join(f"{facts['type']}{facts['id']}{'x' * facts.get('exclusive', False)}" for facts in told)
+
+
+@pytest.mark.parametrize(
+    ("shape", "constraint", "expected"),
+    [
+        ("slot/gpu", "rank:0", "cluster0 node0 gpu0x"),
+        ("slot/gpu", "rank:1", "cluster0 node1 gpu0x"),
+        ("slot/core=2", "rank:0", "cluster0 node0 core0x core1x"),
+        ("slot/memory=4{unit:GB}", None, "cluster0 node0 memory0x"),
+        ("slot/node", "rank:1", "cluster0 node1x core0x gpu0x gpu1x"),
+        ("node/[core=2;gpu]", "rank:0", "cluster0 node0 core0 core1 gpu0"),
+        ("node/[slot/core;gpu]", "rank:0", "cluster0 node0 core0x gpu0"),
+    ],
+)
+def test_a_leaf_says_that_it_is_exclusive_as_any_other_vertex(shape, constraint, expected):
+    assert marked(outline_cluster(LEAVES), shape, constraint=constraint) == expected
+
+
+def test_nodes_that_a_policy_takes_whole_are_exclusive():
+    for shape in ("slot/core", "node/slot/core", "slot/node{-x}/core"):
+        found = marked(outline_cluster(LEAVES), shape, "lonodex", constraint="rank:1")
+        assert found == "cluster0 node1x core0x gpu0x gpu1x", shape
+
+
+# --- R on a cluster with a TreePool topology (RFC 49) ---------------------------------------
+
+
+def treepool_cluster():
+    """Four nodes with two sockets, one of which has a disk too large for its units to be named."""
+    sockets = [{"cores": "0-1", "memory": 16}, {"cores": "2-3", "gpus": "0"}]
+    disk = [{"path": "/ssd", "capacity": 100_000, "unit": "MB"}]
+    children = [
+        {"ranks": "0-1,3", "topo": {"socket": sockets}},
+        {"ranks": "2", "topo": {"socket": sockets, "storage": disk}},
+    ]
+    R = {
+        "version": 1,
+        "execution": {
+            "R_lite": [{"rank": "0-3", "children": {"core": "0-3", "gpu": "0"}}],
+            "nodelist": ["n[0-3]"],
+            "starttime": 0,
+            "expiration": 0,
+        },
+        "scheduling": {"writer": "TreePool", "children": children, "site": {"room": 7}},
+    }
+    from simsched.graph.read import graph_from_document
+
+    return Cluster(graph_from_document(R)), children
+
+
+def test_r_carries_the_topology_of_its_ranks():
+    """RFC 49: ranks are trimmed to those allocated, entries without any are removed, topos stay unchanged."""
+    cluster, children = treepool_cluster()
+    matcher = ss.Matcher(cluster)
+    alone = matcher.match(JOBSPEC("slot/core=3", constraint="rank:1")).R.to_dict()["scheduling"]
+    assert alone == {
+        "writer": "TreePool",
+        "children": [{"ranks": "1", "topo": children[0]["topo"]}],
+        "site": {"room": 7},
+    }
+    several = matcher.match(JOBSPEC("slot=3/node", constraint="rank:0,2-3"))
+    document = several.R.to_dict()
+    topologies = document["scheduling"]["children"]
+    assert topologies == [
+        {"ranks": "0,3", "topo": children[0]["topo"]},
+        {"ranks": "2", "topo": children[1]["topo"]},
+    ]
+    assert list(document["scheduling"]["pools"].values()) == [100_000]
+    assert ss.Cluster.from_rset(several.R).index.ranks.tolist() == [0, 2, 3]
+    kept = matcher.release(several.id, "2-3")
+    assert kept.to_dict()["scheduling"]["children"] == [{"ranks": "0", "topo": children[0]["topo"]}]
+
+
+def test_r_of_an_allocation_is_a_cluster_with_that_topology():
+    from simsched.graph.read import graph_from_document
+
+    cluster, _ = treepool_cluster()
+    found = ss.Matcher(cluster).match(JOBSPEC("slot=2/node", constraint="rank:1-2")).R.to_dict()
+    part = Cluster(graph_from_document(found))
+    assert part.index.totals["socket"] == 4
+    assert part.index.totals["memory"] == 32
+    assert ss.Matcher(part).match(JOBSPEC("slot=4/socket"))
+
+
+def test_what_is_held_of_an_unnamed_pool_is_read_back_from_a_treepool_r():
+    from simsched.match.granted import Grants
+
+    cluster, _ = treepool_cluster()
+    found = ss.Matcher(cluster).match(JOBSPEC("slot/[core;storage=40000]"))
+    assert found.R.to_dict()["scheduling"]["pools"] == {"/cluster0/n2/storage0": 40_000}
+    held = Grants(cluster.index).exact("1", found.R)
+    assert held.counts["storage"] == 40_000
+
+
+def test_a_run_on_a_treepool_cluster_writes_the_topology():
+    jobs = [
+        ss.Job(id=n, submit=0, runtime=5, duration=5, jobspec=JOBSPEC(shape))
+        for n, shape in enumerate(("slot/core", "slot=2/core=4", "slot=1/node"))
+    ]
+    cluster, _ = treepool_cluster()
+    run = ss.simulate(cluster, ss.Workload(jobs=tuple(jobs), name="w"))
+    lines = [json.loads(line) for line in run.result.log.text().splitlines()]
+    for line in lines:
+        ranks = ResourceSet.from_dict(line["R"]).ranks
+        topologies = line["R"]["scheduling"]["children"]
+        assert sum(len(ss.Idset.parse(entry["ranks"])) for entry in topologies) == len(ranks)

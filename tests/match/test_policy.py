@@ -32,7 +32,7 @@ STORY = {
     "low": ("0:0-1", "1-3:0-1"),
     "high": ("0:2-3", "1-3:2-3"),
     "lonode": ("0:0-1", "0:2-3 1:0-3"),
-    "hinode": ("3:0-1", "2:0-3 3:2-3"),
+    "hinode": ("3:2-3", "2:0-3 3:0-1"),
     "firstnodex": ("0:0-3", "1-2:0-3"),
     "lonodex": ("0:0-3", "1-2:0-3"),
     "hinodex": ("3:0-3", "1-2:0-3"),
@@ -120,6 +120,106 @@ def test_random_needs_a_generator(four):
     request = compile_request(JOBSPEC("slot/core"), four.index)
     with pytest.raises(ss.errors.ConfigError, match="needs a random generator"):
         select(request, Availability(four.index), "random")
+
+
+# --- units below the node -------------------------------------------------------------------
+
+
+def sockets(*cores, node="node0 rank=0"):
+    """A node with sockets of cores with these ids."""
+    lines = ["cluster0", f"  {node}"]
+    for socket, ids in enumerate(cores):
+        lines += [f"    socket{socket}", *(f"      core{core}" for core in ids)]
+    return "\n".join(lines)
+
+
+#: Cores of a node with two sockets that get one core, one core, and then three, by how ids lie on them.
+DRAWN = {
+    ((0, 1, 2, 3), (4, 5, 6, 7)): {
+        "high": "7 6 3-5",
+        "hinode": "7 6 3-5",
+        "low": "0 1 2-4",
+        "lonode": "0 1 2-4",
+    },
+    ((0, 2, 4, 6), (1, 3, 5, 7)): {
+        "high": "7 6 3-5",
+        "hinode": "7 6 3-5",
+        "low": "0 1 2-4",
+        "lonode": "0 1 2-4",
+    },
+    ((0, 1), (2, 3, 4), (5, 6, 7)): {"high": "7 6 3-5", "hinode": "7 6 3-5", "first": "0 1 2-4"},
+    ((4, 5, 6, 7), (0, 1, 2, 3)): {"high": "7 6 3-5", "low": "0 1 2-4", "first": "4 5 0,6-7"},
+}
+
+
+@pytest.mark.parametrize(("cores", "policy"), [(cores, policy) for cores in DRAWN for policy in DRAWN[cores]])
+def test_the_highest_and_the_lowest_units_are_taken_across_sockets(jgf, cores, policy):
+    """As Fluxion begins: a policy by ids goes by ids below the node, too, and not socket after socket."""
+    matcher = ss.Matcher(jgf(sockets(*cores)), policy=policy)
+    found = []
+    for shape in ("slot/core", "slot/core", "slot=3/core"):
+        found.append(str(matcher.match(JOBSPEC(shape)).R.groups[0].children["core"]))
+        matcher._check()
+    assert " ".join(found) == DRAWN[cores][policy]
+
+
+def test_sockets_that_differ_are_drawn_from_node_by_node(jgf):
+    """Nodes with one and with two sockets: each gives its highest cores."""
+    outline = "cluster0\n  node0 rank=0\n    socket0\n      core0\n      core1\n" + sockets(
+        (0, 1), (2, 3), node="node1 rank=1"
+    ).removeprefix("cluster0\n")
+    found = ss.Matcher(jgf(outline), policy="hinode").match(JOBSPEC("node=2/slot/core"))
+    assert placed(found) == "0:1 1:3"
+
+
+def test_what_competes_gets_the_highest_units_too(jgf):
+    matcher = ss.Matcher(jgf(sockets((0, 1, 2, 3), (4, 5, 6, 7))), policy="high")
+    found = matcher.match(JOBSPEC("[slot=1{a}/core;slot=2{b}/core=2]"))
+    assert placed(found) == "0:3-7"
+    assert placed(matcher.match(JOBSPEC("slot/core"))) == "0:2"
+
+
+def test_units_that_are_named_or_shared_are_the_highest_as_well(jgf):
+    cluster = jgf(sockets((0, 1, 2, 3), (4, 5, 6, 7)))
+    for shape in ("slot/core=3{id:1-5}", "node/core=3{id:1-5}"):
+        found = ss.Matcher(cluster, policy="high").match(JOBSPEC(shape))
+        assert placed(found) == "0:3-5", shape
+
+
+def test_pools_above_the_nodes_are_taken_from_the_last():
+    cluster = outline_cluster("cluster0\n  ssd0 size=2\n  ssd1 size=2\n  node0 rank=0\n    core0 size=4")
+    pools = {
+        policy: ss.Matcher(cluster, policy=policy).match(JOBSPEC("[ssd{x};slot/core]")).R.scheduling["pools"]
+        for policy in ("first", "high")
+    }
+    assert [next(iter(found)).rpartition("/")[2] for found in pools.values()] == ["ssd0", "ssd1"]
+
+
+WHOLE = (
+    "slot/node/core=2",
+    "node/slot/core=2",
+    "slot/core=2",
+    "slot/node{-x}/core=2",
+    "slot/node",
+    "node{x}/core=2",
+)
+
+
+@pytest.mark.parametrize("policy", ["firstnodex", "lonodex", "hinodex"])
+def test_a_policy_of_whole_nodes_names_the_whole_node_however_it_was_asked_for(tiny, policy):
+    for shape in WHOLE:
+        matcher = ss.Matcher(tiny, policy=policy)
+        found = matcher.match(JOBSPEC(shape, constraint="rank:2"))
+        matcher._check()
+        assert {t: str(ids) for t, ids in found.R.groups[0].children.items()} == {"core": "0-3", "gpu": "0-1"}
+        assert not matcher.match(JOBSPEC("slot/gpu", constraint="rank:2"))
+
+
+def test_a_whole_node_with_sockets_is_named_once(jgf):
+    matcher = ss.Matcher(jgf(sockets((0, 1, 2, 3), (4, 5, 6, 7))), policy="lonodex")
+    found = matcher.match(JOBSPEC("slot/node/socket/core=2"))
+    matcher._check()
+    assert placed(found) == "0:0-7"
 
 
 # --- locality -------------------------------------------------------------------------------
@@ -289,6 +389,64 @@ def test_a_policy_of_another_package_is_found_by_name(plugged, four):
     assert ss.Matcher(four, policy="oddfirst").policy.says == "Odd node ids first."
     assert ss.Matcher(four, policy="evenfirst").policy.name == "evenfirst"
     assert policies.known_policies()[-2:] == ["oddfirst", "evenfirst"]
+
+
+def by_ids(*ids):
+    """An order that takes nodes with these ids first, as a plug-in that reads a site's list would."""
+    return lambda candidates: np.argsort(~np.isin(candidates.ids(), ids), kind="stable")
+
+
+def test_policies_of_one_name_have_orders_of_their_own(four):
+    """A cluster remembers the order of a policy, not that of a name."""
+    for static in (True, False):
+        mine = [MatchPolicy(name="mine", says="", order=by_ids(node), static=static) for node in (3, 1, 2)]
+        for policy, node in zip(mine, (3, 1, 2), strict=True):
+            assert placed(ss.Matcher(four, policy=policy).match(JOBSPEC("slot/core"))) == f"{node}:0"
+    ours = MatchPolicy(name="lonode", says="", order=by_ids(2), static=True)
+    assert [placed(ss.Matcher(four, policy=p).match(JOBSPEC("slot/core"))) for p in ("lonode", ours)] == [
+        "0:0",
+        "2:0",
+    ]
+
+
+def test_siblings_in_order_are_known_for_each_policy(jgf):
+    """Sockets of one node in the order of one policy or the other, though both have one name."""
+    cluster = jgf("cluster0\n  node0 rank=0\n    socket0\n      core0\n    socket1\n      core1")
+    up = MatchPolicy(name="mine", says="", order=lambda c: np.argsort(c.ids()), static=True)
+    down = MatchPolicy(name="mine", says="", order=lambda c: np.argsort(-c.ids()), static=True)
+    found = [placed(ss.Matcher(cluster, p).match(JOBSPEC("slot/socket/core"))) for p in (up, down)]
+    assert found == ["0:0", "0:1"]
+
+
+def test_orders_that_are_remembered_have_a_limit(four, monkeypatch):
+    monkeypatch.setattr(policies, "MAX_ORDERS", 5)
+    for node in [0, 1, 2, 3] * 5:
+        policy = MatchPolicy(name="mine", says="", order=by_ids(node), static=True)
+        assert placed(ss.Matcher(four, policy=policy).match(JOBSPEC("slot/core"))) == f"{node}:0"
+    assert len(four.index.memo["fixed orders"]) <= 5
+
+
+def test_a_policy_given_as_an_object_is_not_restored_as_another_of_its_name(four):
+    ours = MatchPolicy(name="lonode", says="", order=by_ids(2), static=True)
+    saved = ss.Matcher(four, policy=ours).save()
+    with pytest.raises(ss.errors.FormatError, match="saved without its match policy"):
+        ss.Matcher.restore(four, saved)
+    for policy, ranks in ((ours, "2"), ("hinode", "3")):
+        again = ss.Matcher.restore(four, saved, policy=policy)
+        assert str(again.match(JOBSPEC("slot/node")).R.ranks) == ranks
+    assert ss.Matcher.restore(four, ss.Matcher(four, "hinode").save()).policy is POLICIES["hinode"]
+
+
+def test_rules_of_one_name_read_requests_in_their_own_way(four, monkeypatch):
+    """A compiled request is remembered for a dialect, not for its name."""
+    from simsched.match.rules import RULES, MatchRules
+
+    found = []
+    for exclusive in (True, False):
+        monkeypatch.setitem(RULES, "mine", MatchRules(name="mine", exclusive_in_slot=exclusive))
+        matcher = ss.Matcher(four, rules="mine")
+        found.append([bool(matcher.match(JOBSPEC("slot=4/node"))) for _ in range(2)])
+    assert found == [[True, False], [True, True]]
 
 
 def test_our_own_names_cannot_be_taken(plugged, four):

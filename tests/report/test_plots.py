@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from simsched.errors import ConfigError, RunError
@@ -109,3 +111,20 @@ def test_use_of_a_machine_of_unknown_size_cannot_be_drawn(write_run, story):
     run = load_run(write_run("lost", story, cluster={"name": "lost"}))
     with pytest.raises(RunError, match="nothing is known of the cluster's size"):
         plots.draw("utilisation", [run])
+
+
+def test_cells_of_the_heat_map_hold_the_waits_that_their_colours_show(write_run, make_schedule):
+    run = load_run(write_run("easy", make_schedule(3)))
+    figure = plots.draw("heatmap", [run])
+    cells = [text.get_text() for text in figure.axes[0].texts]
+    assert cells
+    assert sum(int(cell.split("\n")[1].split()[0].replace(",", "")) for cell in cells) == len(
+        run.jobs["start"].dropna()
+    )
+    units = re.compile(r"\d.* (s|min|h|d)\n")
+    assert all(units.match(cell) for cell in cells)
+
+
+def test_ranks_are_whole_numbers(write_run, story):
+    figure = plots.draw("gantt", [load_run(write_run("easy", story))])
+    assert all(float(tick).is_integer() for tick in figure.axes[0].get_yticks())

@@ -81,3 +81,68 @@ def test_the_files_are_plain_parquet(tmp_path):
         assert kinds <= {"BYTE_ARRAY", "DOUBLE", "INT32", "INT64", "BOOLEAN"}
         logical = {str(v).split("(")[0] for v in schema["converted_type"].dropna()} - {"None"}
         assert logical <= {"UTF8", "INT_32", "INT_64", "LIST"}
+
+
+@pytest.fixture
+def secret(tmp_path):
+    file = tmp_path / "elsewhere" / "secret.csv"
+    file.parent.mkdir()
+    file.write_text("a,b\n1,2\n")
+    return file
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "select * from read_csv('{secret}')",
+        "select * from '{secret}'",
+        "select * from read_text('{secret}')",
+        "select * from glob('{folder}/*')",
+        "copy jobs to '{folder}/out.csv'",
+        "copy jobs to '{run}/jobs.parquet'",
+        "copy (pivot jobs on queue using count(*)) to '{run}/jobs.parquet'",
+        "explain analyze copy jobs to '{run}/jobs.parquet'",
+        "export database '{folder}/all'",
+        "attach '{folder}/base.db'",
+        "install httpfs",
+        "load httpfs",
+        "set enable_external_access = true",
+        "set allowed_directories = ['/']; select * from read_csv('{secret}')",
+        "reset allowed_directories; select 1",
+    ],
+)
+def test_a_query_reads_nothing_but_the_tables_of_the_runs(runs, secret, text):
+    run = runs[1].path
+    before = {file: file.read_bytes() for file in run.iterdir()}
+    beside = sorted(secret.parent.iterdir())
+    with pytest.raises(ConfigError, match="SQL: "):
+        query(text.format(secret=secret, folder=secret.parent, run=run), [runs[1]])
+    assert {file: file.read_bytes() for file in run.iterdir()} == before
+    assert sorted(secret.parent.iterdir()) == beside
+
+
+def test_a_query_may_read_other_files_when_that_is_asked_for(runs, secret):
+    text = f"select a, count(*) n from jobs, read_csv('{secret}') group by a"
+    assert query(text, runs, outside=True).values.tolist() == [[1, 65]]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "describe jobs",
+        "summarize timeline",
+        "pivot jobs on queue using count(*)",
+        "from jobs select id",
+        "explain from jobs",
+    ],
+)
+def test_statements_that_read_are_queries(runs, text):
+    assert len(query(text, runs))
+
+
+def test_runs_are_found_by_relative_names_and_through_links(runs, tmp_path, monkeypatch):
+    (tmp_path / "link").symlink_to(runs[1].path, target_is_directory=True)
+    (tmp_path / "below").mkdir()
+    monkeypatch.chdir(tmp_path / "below")
+    linked = load_run("../link")
+    assert query("select count(*) n from jobs", [linked])["n"][0] == 60

@@ -15,6 +15,9 @@ from simsched.errors import RunError
 from simsched.report.columns import DTYPES, JOBS
 from simsched.report.tables import Run, load_run
 
+#: the dtype of text: pandas has one of its own since version 3
+TEXT = str(pd.Series(["a"]).astype("str").dtype)
+
 
 def test_a_run_reads_back_what_was_written(write_run, story):
     run = load_run(write_run("easy", story))
@@ -32,7 +35,8 @@ def test_dtypes_are_the_documented_ones(write_run, story):
     jobs = load_run(write_run("easy", story)).jobs
     for column in JOBS:
         if column.name not in ("name", "bank"):  # no value at all
-            assert str(jobs[column.name].dtype) == DTYPES[column.kind], column.name
+            documented = TEXT if DTYPES[column.kind] == "str" else DTYPES[column.kind]
+            assert str(jobs[column.name].dtype) == documented, column.name
 
 
 def test_infinite_durations_and_unknown_numbers_survive(write_run, story):
@@ -64,7 +68,7 @@ def test_more_names_than_categories_are_read_as_text(write_run, make_jobs, monke
     monkeypatch.setattr("simsched.report.frames.MAX_CATEGORIES", 3)
     jobs = make_jobs([{"name": f"job{i}", "start": 0, "end": 1} for i in range(10)])
     read = load_run(write_run("names", jobs)).jobs
-    assert str(read["name"].dtype) == "str"
+    assert str(read["name"].dtype) == TEXT
     assert read["name"].tolist() == [f"job{i}" for i in range(10)]
 
 
@@ -158,7 +162,7 @@ def test_a_table_of_something_else(write_run, story):
 @pytest.mark.parametrize(("column", "value"), [("submit", np.nan), ("submit", np.inf), ("end", np.inf)])
 def test_times_that_cannot_be(write_run, story, make_timeline, column, value):
     timeline = make_timeline(story, {"core": 16})
-    jobs = story.assign(**{column: story[column].mask(story["id"] == "b", value)})
+    jobs = story.assign(**{column: story[column].astype(float).mask(story["id"] == "b", value)})
     assert "a job has no submit time, or an infinite time" in fault(write_run("easy", jobs, timeline))
 
 
@@ -182,7 +186,7 @@ def test_a_timeline_that_goes_back(write_run, story, times):
 def test_a_table_whose_times_are_words(write_run, story):
     folder = write_run("easy", story)
     duckdb.sql(
-        f"copy (select 'a' id, 'x' submit, 'y' start, 'z' \"end\", 'DONE' result) "
+        f"copy (select 'a' id, 'x' submit, 'y' \"start\", 'z' \"end\", 'DONE' result) "
         f"to '{folder}/jobs.parquet' (format parquet)"
     )
     assert "jobs.parquet: cannot be read: " in fault(folder)

@@ -6,16 +6,18 @@ import itertools
 
 import hypothesis.strategies as st
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
+from simsched.errors import ConfigError
 from simsched.formats.jobspec import Jobspec
 from simsched.formats.rset import ResourceSet
 from simsched.graph.cluster import Cluster
 from simsched.match.allocate import Availability
 from simsched.match.choose import select
 from simsched.match.compile import compile_request
-from simsched.schedule.plan import Plan, beside, first_fit, set_aside
+from simsched.schedule.plan import Plan, beside, first_fit, set_aside, units_in
 
 
 def cluster(*cores):
@@ -166,3 +168,19 @@ class Copies(RuleBasedStateMachine):
 
 Copies.TestCase.settings = settings(max_examples=60, stateful_step_count=30)
 TestCopies = Copies.TestCase
+
+
+def test_free_units_are_those_of_a_type_that_is_counted():
+    plan = Plan(Availability(CLUSTER.index))
+    assert (plan.free("core"), plan.free("node")) == (8, 3)
+    assert (units_in(plan.available, "core"), units_in(plan.available, "node")) == (8, 3)
+    for unknown in ("nonsense", "cluster", ""):
+        with pytest.raises(
+            ConfigError, match=rf"type '{unknown}' are not counted \(expected one of core, node"
+        ):
+            units_in(plan.available, unknown)
+    for unknown in ("nonsense", "cluster", "", "slot"):
+        with pytest.raises(ConfigError, match="are not counted"):
+            plan.free(unknown)
+    plan.count_copies(compile_request(Jobspec.from_shape("slot/core=2"), CLUSTER.index).needs[0].content)
+    assert plan.free("slot") == 4

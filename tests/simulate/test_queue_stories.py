@@ -8,6 +8,7 @@ import pytest
 from simworld import job, machine, results, run, spans, starts, workload
 
 from simsched.errors import SimschedError
+from simsched.report.tables import load_run
 from simsched.simulate.api import simulate
 from simsched.simulate.audit import audit_run
 from simsched.simulate.config_file import from_document, read_config
@@ -101,6 +102,48 @@ def test_limits_and_defaults_of_a_virtual_queue_and_its_parent():
     }
     assert list(found.jobs["queue"])[:2] == ["batch", "batch"]
     assert found.jobs["end"][0] == 4
+
+
+def test_a_job_without_a_limit_gets_that_of_its_queue():
+    """As in Slurm: the default, never more than the limit; else the limit, if there is one."""
+    limits = {"limits": {"duration": "10s"}}
+    default = {"jobspec": {"defaults": {"system": {"duration": "4s"}}}}
+    large = {"jobspec": {"defaults": {"system": {"duration": "20s"}}}}
+    queues = Queues.from_dict(
+        {
+            "limited": {"hosts": "all", "policy": limits},
+            "both": {"hosts": "all", "policy": {**limits, **default}},
+            "large": {"hosts": "all", "policy": {**limits, **large}},
+            "open": {"hosts": "all"},
+        }
+    )
+    jobs = [job(name, 0, "slot=1/core", 15, float("inf"), queue=name) for name in queues.queues]
+    found = run(machine(4), *jobs, queues=queues)
+    assert reasons(found) == {}
+    assert dict(zip(found.jobs["id"], found.jobs["end"], strict=True)) == {
+        "limited": 10,
+        "both": 4,
+        "large": 10,
+        "open": 15,
+    }
+    strict = run(machine(4), *jobs, queues=queues, no_limit="reject")
+    assert reasons(strict) == {"limited": "rejected: queue limited allows 10s, the job asks for no limit"}
+    assert results(strict)["large"] == "TIMEOUT"
+
+
+def test_the_rule_for_jobs_without_a_limit_is_an_option(tmp_path, capsys):
+    from simsched.cli import main
+
+    (tmp_path / "config.toml").write_text(
+        'no-limit = "reject"\n[queues.q]\nhosts = "all"\n[queues.q.policy.limits]\nduration = "1h"\n'
+    )
+    (tmp_path / "jobs.yaml").write_text("- {shape: slot=1/core, duration: inf, runtime: 9, queue: q}\n")
+    command = ["run", "tiny", f"{tmp_path}/jobs.yaml", "--config", f"{tmp_path}/config.toml", "-o"]
+    for words, result in (([], "FAILED"), (["--no-limit", "queue"], "COMPLETED")):
+        assert main([*command, f"{tmp_path}/{result}", *words]) == 0
+        assert load_run(tmp_path / result).jobs["result"].tolist() == [result]
+    with pytest.raises(SimschedError, match="unknown value 'never' of no_limit"):
+        from_document({"no-limit": "never"}) and run(machine(1), no_limit="never")
 
 
 def test_a_queue_that_is_closed_overnight():

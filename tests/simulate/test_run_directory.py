@@ -163,11 +163,10 @@ def test_streaming_gives_the_same_lines_as_memory(tmp_path):
 
 def test_an_earlier_run_is_replaced_as_a_whole(tmp_path):
     target = tmp_path / "run"
-    run(machine(4), *QUEUE).save(target)
-    (target / "left-over").write_text("")
+    run(machine(4), *QUEUE).save(target, files={"extra.txt": "of the earlier run"})
     run(machine(4), *QUEUE[:1]).save(target)
-    assert table(target / "jobs.parquet").fetchall()[0][0] == "1"
-    assert not (target / "left-over").exists()
+    assert len(table(target / "jobs.parquet").fetchall()) == 1
+    assert not (target / "extra.txt").exists()
     assert [path.name for path in tmp_path.iterdir()] == ["run"]
 
 

@@ -84,10 +84,12 @@ def test_equal_jobs_at_once_come_in_waves(target, nodes):
 
 
 def test_the_answer_in_a_sentence():
-    answer = sized(machine(3), burst(12), "max_wait<=10m")
+    answer = sized(machine(3), burst(12), "max_wait<=10m", checks=2)
     assert answer.text() == (
         "6 nodes: max_wait is 10 min (target at most 10 min). "
-        "5 nodes: max_wait is 20 min (target at most 10 min).\n"
+        "5 nodes: max_wait is 20 min (target at most 10 min). "
+        "6 nodes is a threshold: the smaller sizes tried (3 to 5) do not meet, others were not tried; "
+        "7 and 8 meet, too.\n"
         "  - one seed: nothing is known of chance\n"
         "\n"
         "nodes  max_wait  meets      why\n"
@@ -95,7 +97,8 @@ def test_the_answer_in_a_sentence():
         "4        20 min     no  bracket\n"
         "6        10 min    yes  bracket\n"
         "5        20 min     no  halving\n"
-        "7        10 min    yes    check\n"
+        "7        10 min    yes     scan\n"
+        "8        10 min    yes     scan\n"
     )
 
 
@@ -104,14 +107,18 @@ def test_no_size_in_the_range():
     assert not answer
     assert (answer.value, answer.number) == (None, None)
     assert answer.sentence == (
-        "No size up to 11 nodes meets max_wait<=0d; there max_wait is 10 min (target at most 0 s)."
+        "None of the sizes tried (3, 4, 6 and 9 to 11 nodes) meets max_wait<=0d; "
+        "at 11 nodes max_wait is 10 min (target at most 0 s)."
     )
+    every = sized(machine(3), burst(12), "max_wait<=0", most=11, checks=11)
+    assert every.sentence.startswith("No size from 1 node to 11 nodes, all tried, meets max_wait<=0d; ")
 
 
 def test_the_least_size_in_the_range():
     answer = sized(machine(3), burst(12), "max_wait<=1d", least=2)
     assert answer.sentence == (
-        "2 nodes: max_wait is 50 min (target at most 1 d). That is the least that was asked for."
+        "2 nodes: max_wait is 50 min (target at most 1 d). "
+        "2 nodes is the least that was asked for: 3 to 5 meet, too."
     )
 
 
@@ -124,10 +131,12 @@ def test_load_growth_makes_the_machine_larger():
 
 
 def test_use_sets_a_largest_size():
-    """12 jobs in waves: 6 nodes are fully used, 7 are used 12/14."""
+    """12 jobs in waves: 6 nodes are fully used, 7 are used 12/14; so are 14, and 12 are fully used."""
     both = sized(machine(3), burst(12), ["max_wait<=10m", "utilization>=0.8"])
     assert (both.value, both.limit) == (6, 7)
-    assert both.sentence.endswith("Up to 7 nodes meet every target.")
+    assert " Up to 7 nodes every size tried meets every target. 6 nodes is a threshold, " in both.sentence
+    assert "but not a stable answer (12 and 14 are larger still and meet again): " in both.sentence
+    assert (both.scope.better, both.scope.worse, both.scope.stable) == ((12, 14), (), False)
     only = sized(machine(3), burst(12), "utilization>=0.9")
     assert (only.value, only.limit) == (1, 6)
     neither = sized(
@@ -141,7 +150,8 @@ def test_targets_that_exclude_each_other():
     answer = sized(machine(4), jobs, ["max_wait<=0", "utilisation>=0.9"])
     assert answer.value is None
     assert answer.sentence.startswith(
-        "No size meets every target (max_wait<=0d, utilisation>=0.9): the smallest that meets those "
+        "None of the sizes tried (1 to 5 nodes) meets every target (max_wait<=0d, utilisation>=0.9): "
+        "the smallest tried that meets those "
         "that a larger machine helps with is 2 nodes, and there utilisation is 7"
     )
 
@@ -161,7 +171,7 @@ def test_jobs_that_never_fit_do_not_meet():
     assert allowed.notes[0].startswith("2 jobs can never run there and count for nothing")
     none = sized(machine(2), jobs, "max_wait<=1d", most=4)
     assert none.sentence.startswith(
-        "No size up to 4 nodes meets max_wait<=1d; there 2 jobs can never run (job 1: "
+        "None of the sizes tried (2 to 4 nodes) meets max_wait<=1d; at 4 nodes 2 jobs can never run (job 1: "
     )
 
 
@@ -227,7 +237,8 @@ def test_headroom_where_today_is_too_little():
     assert answer.sentence.endswith(" Too little today: utilisation is 25 % (target at least 60 %).")
     more = room(machine(4), stream(200, 60, 60), targets, by="runtime", step=0.5, checks=0, most=3)
     assert (more.number, more.found) == (3, False)
-    assert "No more was asked for. Too little today: " in more.sentence
+    assert more.sentence.startswith("The machine takes 3 times the load, the most that was asked for: ")
+    assert more.sentence.endswith(" Too little today: utilisation is 25 % (target at least 60 %).")
 
 
 def test_an_overloaded_machine_is_said_to_be():
@@ -243,8 +254,9 @@ def test_an_overloaded_machine_is_said_to_be():
 def test_more_headroom_than_was_asked_for():
     answer = room(machine(50), stream(20, 60, 60), "max_wait<=0", most=3)
     assert answer.sentence == (
-        "The machine takes 3 times the load and more: max_wait is 0 s (target at most 0 s) there. "
-        "No more was asked for."
+        "The machine takes 3 times the load, the most that was asked for: max_wait is 0 s (target at most "
+        "0 s). No limit was found: of the loads below it 1, 1.08, 1.24, 1.56, 2.2, 2.98 and 2.99 were "
+        "tried, others were not."
     )
     assert answer.beyond is None
 
@@ -253,7 +265,8 @@ def test_not_even_the_least_load():
     answer = room(machine(1), burst(3), "max_wait<=0")
     assert answer.value is None
     assert answer.sentence == (
-        "Not even 0.1 times the load meets max_wait<=0d; there max_wait is 20 min (target at most 0 s)."
+        "None of the loads tried (0.1 to 0.13, 0.44, 0.76, 0.92 and 1 times the load) meets max_wait<=0d; "
+        "at 0.1 times the load max_wait is 20 min (target at most 0 s)."
     )
 
 
@@ -491,7 +504,7 @@ def test_the_directory_of_an_answer(tmp_path):
         assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
     (tmp_path / "c").mkdir()
     (tmp_path / "c" / "thesis.tex").write_text("mine")
-    with pytest.raises(RunError, match="holds something else"):
+    with pytest.raises(RunError, match="holds something that is not an answer"):
         write_answer(answer, tmp_path / "c")
 
 

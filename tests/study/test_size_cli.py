@@ -37,7 +37,9 @@ def test_the_answer_is_printed_and_the_status_is_0(inputs, capsys):
 
 def test_none_in_the_range_is_status_1(inputs, capsys):
     assert size("--target", "max_wait<=0", "--max", "11") == 1
-    assert capsys.readouterr().out.startswith("No size up to 11 nodes meets max_wait<=0d; ")
+    assert capsys.readouterr().out.startswith(
+        "None of the sizes tried (3, 4, 6 and 9 to 11 nodes) meets max_wait<=0d; at 11 nodes max_wait is "
+    )
 
 
 def test_headroom_is_status_0_and_none_is_status_1(inputs, capsys):
@@ -57,7 +59,8 @@ def test_headroom_is_status_1_where_today_misses_what_more_load_helps(inputs, ca
 
 
 def test_formats_and_the_directory(inputs, capsys):
-    assert size("--target", "max_wait<=10m", "-o", "out", "--runs", "--format", "json") == 0
+    few = ("--target", "max_wait<=10m", "-o", "out", "--checks", "1")
+    assert size(*few, "--runs", "--format", "json") == 0
     out, err = capsys.readouterr()
     assert json.loads(out)["answer"] == 6
     assert (inputs / "out" / "answer.json").read_text() == out
@@ -76,8 +79,17 @@ def test_formats_and_the_directory(inputs, capsys):
     }
     for row in rows:
         assert (inputs / "out" / "runs" / row["run"] / "run.json").is_file()
-    assert size("--target", "max_wait<=10m", "-o", "out", "--format", "csv") == 0
-    assert capsys.readouterr().out == (inputs / "out" / "trials.csv").read_text()
+    assert size(*few, "--format", "csv") == 0
+    out, err = capsys.readouterr()
+    assert out == (inputs / "out" / "trials.csv").read_text()
+    assert err.startswith("note: replaced the earlier answer in out\n")
+    assert not (inputs / "out" / "runs").exists()
+    (inputs / "out" / "notes.txt").write_text("mine")
+    assert size(*few) == 2
+    assert "'notes.txt' is not part of the answer in this directory" in capsys.readouterr().err
+    assert sorted(path.name for path in (inputs / "out").iterdir()) == [
+        "answer.json", "answer.png", "notes.txt", "trials.csv"
+    ]  # fmt: skip
 
 
 def test_the_rules_of_the_simulation_count(inputs, capsys):
@@ -112,8 +124,11 @@ def test_the_rules_of_the_simulation_count(inputs, capsys):
         (("--target", "max_wait<=0", "--warm-up", "soon"), "--warm-up"),
         (("--target", "max_wait<=0", "--runs"), "--runs: it is not said where the runs go"),
         (("--target", "max_wait[user=zed]<=0"), "max_wait[user == zed]<=0d: the workload has no such job"),
-        (("--target", "max_wait<=0", "-o", "jobs.jsonl/x"), "jobs.jsonl/x: Not a directory"),
-        (("--target", "max_wait<=0", "-o", "."), "this directory holds something else"),
+        (
+            ("--target", "max_wait<=0", "-o", "jobs.jsonl/x"),
+            "x: cannot be written: Not a directory",
+        ),
+        (("--target", "max_wait<=0", "-o", "."), "this cannot be an answer directory"),
         (("--target", "max_wait<=0", "-o", "jobs.jsonl"), "this is a file"),
         (("--target", "max_wait<=0", "-t", "turn(1)"), "unknown transform"),
         (("--target", "max_wait<=0", "--scheduler", "here", "--workers", "1"), "more than one place to run"),

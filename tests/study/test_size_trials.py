@@ -137,7 +137,7 @@ def test_figures_that_nothing_has_are_nan_and_meet_nothing():
     assert answer.value is None
     target = answer.rule.targets[0]
     assert math.isnan(answer.trials[4].figures[target][0])
-    assert "there fragmentation_gpu is not known (nothing to take it of)" in answer.sentence
+    assert "at 4 nodes fragmentation_gpu is not known (nothing to take it of)" in answer.sentence
 
 
 def test_rules_may_be_said_on_their_own():

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from studyworld import RECIPE, SMALL, small
 
 from simsched.errors import SimschedError
+from simsched.simulate.config_file import OTHERS, PLAIN
 from simsched.study.plan import is_random, plan
 from simsched.study.study_file import load_study, study_from_dict
 
@@ -55,6 +56,18 @@ def test_a_whole_file(tmp_path):
 FAULTS = [
     ("queue-policy: [fcfs, esay]", "4:24: axes.queue-policy[1]: unknown queue policy 'esay'"),
     ("queue-polcy: [fcfs]", "4:3: axes.queue-polcy: unknown axis 'queue-polcy'"),
+    ("queue-polcy: [fcfs]", "unknown axis 'queue-polcy'; did you mean queue-policy? (expected "),
+    (
+        "policy: [fcfs, easy]",
+        "4:3: axes.policy: unknown axis 'policy'; did you mean queue-policy? (expected ",
+    ),
+    ("policy: [{label: a, value: easy}]", "axes.policy: unknown axis 'policy'; did you mean queue-policy?"),
+    ("Scheduler: [fcfs, easy]", "4:3: axes.Scheduler: unknown axis 'Scheduler'; did you mean queue-policy?"),
+    ("machine: [tiny]", "unknown axis 'machine'; did you mean cluster?"),
+    ("trace: [month]", "unknown axis 'trace'; did you mean workload?"),
+    ("matching: [low]", "unknown axis 'matching'; did you mean match-policy?"),
+    ("nodes: [3, 4]", "unknown axis 'nodes'; did you mean nodes: {edit: \"resize(all, {})\", values: […]}?"),
+    ("zzz: [3, 4]", "unknown axis 'zzz' (expected "),
     ("load: [0.8, x]", "4:15: axes.load[1]: load(x): 'x' is no number"),
     ("load: []", "4:9: axes.load: found an empty list: too few"),
     ("load: 3", "4:9: axes.load: found 3 (expected a list or a mapping)"),
@@ -83,6 +96,24 @@ FAULTS = [
     ("edits: [{label: a, value: [x]}]", "axes.edits[0].value[0]: unknown edit 'x'"),
     ("{a.b: [{label: 1}], a-b: [{label: 1}]}", "two axes have the column 'a_b'"),
 ]
+
+
+@pytest.mark.parametrize("name", ["policy", "order", "load", "rules"])
+def test_settings_with_labels_may_be_called_anything(tmp_path, name):
+    """Law: an axis of settings of several things does not depend on its name."""
+    setting = "{label: a, config: {queue-policy: fcfs}, transforms: [first(3)]}"
+    text = f"cluster: tiny\nworkload: first-steps\naxes:\n  {name}: [{setting}]\n"
+    (task,) = load_study(written(tmp_path, text)).tasks
+    assert (task.options, task.transforms) == ({"queue-policy": "fcfs"}, ("first(3)",))
+
+
+def test_words_for_axes_stand_for_axes():
+    """Law: no word for an axis is the name of one, but `nodes`-like templates and tables; its meaning is."""
+    from simsched.study.axes import NEAR, STEPS
+
+    options = {*PLAIN, *OTHERS, "policy-options.KEY", "cluster", "workload", "edits", "transforms", *STEPS}
+    assert {meaning.partition(":")[0] for meaning in NEAR.values()} <= {*options, "nodes"}
+    assert not {*NEAR} & (options - {"policy"})
 
 
 @pytest.mark.parametrize(("axis", "said"), FAULTS)

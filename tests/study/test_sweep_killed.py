@@ -41,12 +41,14 @@ def started(tmp_path):
     process = subprocess.Popen(
         [*SWEEP, "--workers", "2"], cwd=tmp_path, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
-    for _ in range(3000):
+    deadline = time.monotonic() + 120  # on a busy machine it takes long to begin
+    while time.monotonic() < deadline:
         done = [name for name in _names(tmp_path / "out" / "runs") if not name.startswith(".")]
         if len(done) >= 5:
             return process
         assert process.poll() is None, process.stderr.read()
         time.sleep(0.005)
+    process.kill()
     raise AssertionError("the sweep never got going")
 
 

@@ -39,6 +39,21 @@ SAMPLES = {
             ]
         }
     ),
+    "squeue-json": json.dumps(
+        {
+            "jobs": [
+                {
+                    "job_id": 1,
+                    "job_state": ["COMPLETED"],
+                    "submit_time": {"set": True, "infinite": False, "number": 5},
+                    "start_time": {"set": True, "infinite": False, "number": 6},
+                    "end_time": 9,
+                    "cpus": {"set": True, "infinite": False, "number": 4},
+                    "time_limit": {"set": True, "infinite": True, "number": 0},
+                }
+            ]
+        }
+    ),
     "flux": '{"jobs": [{"id": 1, "t_submit": 5.5, "t_run": 6, "t_cleanup": 7, "ncores": 2, '
     '"result": "FAILED"}]}',
     "batsim": '{"nb_res": 4, "jobs": [{"id": 1, "subtime": 0, "res": 2, "profile": "a"}], '
@@ -116,7 +131,7 @@ def test_what_every_writer_writes_is_read_as_its_kind(kind, tmp_path):
     path = tmp_path / "file"
     save_workload(workload, path, to=kind)
     back = load_workload(path)
-    assert (back.kind, len(back)) == (kind, 50)
+    assert (back.kind, len(back)) == ("batsim" if kind == "batsim4" else kind, 50)
     again = tmp_path / "again"
     save_workload(back, again, to=kind)
     assert load_workload(again).jobs == back.jobs
@@ -161,11 +176,11 @@ def test_a_byte_order_mark_is_no_part_of_the_text(tmp_path):
 
 
 def test_too_much_text_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(source_module, "MAX_BYTES", 1000)
+    monkeypatch.setattr("simsched.formats.unpack.MAX_TEXT", 1000)
     (tmp_path / "a").write_bytes(gzip.compress(SAMPLES["swf"].encode() * 100))
     (tmp_path / "b").write_bytes(gzip.compress(SAMPLES["sacct"].encode() * 100))
     for name in "ab":
-        with pytest.raises(LimitError, match="more than 1,000 bytes"):
+        with pytest.raises(LimitError, match="more than 1000 bytes"):
             load_workload(tmp_path / name)
 
 
@@ -177,7 +192,7 @@ def test_zstd_says_what_it_needs(tmp_path):
 
 def test_a_binary_file_is_refused(tmp_path):
     (tmp_path / "a").write_bytes(bytes(range(256)) * 10)
-    with pytest.raises(SimschedError, match=r"/a:1:1: not YAML"):
+    with pytest.raises(SimschedError, match=r"/a: this is a binary file"):
         load_workload(tmp_path / "a")
 
 
@@ -194,7 +209,7 @@ def test_names_that_are_not_there_say_which_are():
         ("x.swf", b"1 2 3\n", ": no line of this file holds 18 numbers"),
         ("x.json", b'{"jobs": 3}', ": not a list of jobs"),
         ("x.xml", b"<Job>", ":1:6: not XML"),
-        ("x.gz", b"\x1f\x8bxxx", ": damaged gzip data"),
+        ("x.gz", b"\x1f\x8bxxx", ": the gzip data is truncated"),
         ("x.yaml", b'- {shape: "slot=1/core", runtime: x}', ": jobs[0].runtime: 'x' is not a duration"),
         ("x.sacct", b"JobID|Submit\n", ":1: columns are missing"),
     ],

@@ -12,7 +12,7 @@ from simsched.errors import SimschedError, WorkloadError
 from simsched.formats.jobspec import Jobspec
 from simsched.graph.cluster import load_cluster
 from simsched.simulate.api import simulate
-from simsched.workload.batsim import read_batsim, write_batsim
+from simsched.workload.batsim import read_batsim, write_batsim, write_batsim4
 from simsched.workload.flat import demand
 from simsched.workload.flux_jobs import read_flux_folder, read_flux_jobs
 from simsched.workload.job import Job, Skips, assemble
@@ -173,6 +173,24 @@ def test_a_folder_of_jobs(tmp_path):
     assert workload.jobs[0].jobspec is workload.jobs[1].jobspec
 
 
+@pytest.mark.parametrize("root", ["", "job"])
+@pytest.mark.parametrize("given", ["", "job"])
+def test_a_dump_of_the_kvs_keeps_its_nesting(tmp_path, root, given):
+    """Ids are the four parts of the path in hexadecimal; the rest of a KVS is passed over."""
+    if given and not root:
+        pytest.skip("there is no such folder")
+    events = [SUBMIT, (110, "start", None), (150, "finish", {"status": 0})]
+    ids = (0x0000_0001_00AB_0000, 0x0000_0002_0000_0001, 1068541739008)
+    for number in ids:
+        digits = f"{number:016x}"
+        put(tmp_path / root, "/".join(digits[at : at + 4] for at in range(0, 16, 4)), events, R=R)
+    put(tmp_path / root, "0000/0003/0000/0000", [SUBMIT])
+    (tmp_path / "resource" / "eventlog").mkdir(parents=True)
+    workload = load_workload(tmp_path / given)
+    assert sorted(job.id for job in workload) == sorted(ids)
+    assert workload.skipped_counts == {"never started": 1}
+
+
 def test_faults_in_a_folder_name_the_file(tmp_path):
     with pytest.raises(WorkloadError, match="no job in this folder"):
         read_flux_folder(tmp_path)
@@ -207,6 +225,12 @@ BATSIM = {
     "profiles": {
         "short": {"type": "delay", "delay": 7.5},
         "mpi": {"type": "parallel_homogeneous", "cpu": 1, "com": 0},
+        "five": {"type": "DelayProfile", "delay": 20.25},
+        "sequence": {"type": "SequentialCompositionProfile", "repeat": 4, "seq": ["short", "five", "short"]},
+        "nested": {"type": "composed", "nb": 2, "seq": ["sequence", "five"]},
+        "itself": {"type": "composed", "seq": ["short", "itself"]},
+        "mixed": {"type": "SequentialCompositionProfile", "seq": ["short", "mpi"]},
+        "endless": {"type": "composed", "repeat": 10**15, "seq": ["short"]},
     },
 }
 
@@ -232,13 +256,41 @@ def test_a_batsim_workload():
     ("changes", "reason"),
     [
         ({"profile": "none"}, "a profile that is not there"),
-        ({"profile": "mpi"}, "a profile of type 'parallel_homogeneous', which tells no run time"),
+        ({"profile": "mpi"}, "a profile of type 'parallel_homogeneous', which gives no run time"),
+        ({"profile": "itself"}, "a profile that is part of itself, or nested too deeply"),
+        ({"profile": "mixed"}, "a profile of type 'parallel_homogeneous', which gives no run time"),
+        ({"profile": "endless"}, "no run time"),
         ({"res": 0}, "no processors"),
         ({"subtime": -1}, "no submit time"),
     ],
 )
 def test_batsim_jobs_that_are_left_out(changes, reason):
     assert [skip.reason for skip in batsim({}, {"id": "b", **changes}).skipped] == [reason]
+
+
+@pytest.mark.parametrize(("profile", "seconds"), [("five", 20.25), ("sequence", 141), ("nested", 322.5)])
+def test_profiles_of_both_generations_and_what_they_are_composed_of(profile, seconds):
+    assert batsim({"profile": profile}).jobs[0].runtime == seconds
+
+
+def test_batsim_takes_what_is_written():
+    """Batsim's own conditions: known types, times above 0, 32-bit numbers as ids, at least one resource."""
+    jobs = [
+        Job(id=id_, submit=0, jobspec=Jobspec.from_shape("slot=2/core"), runtime=run, duration=limit)
+        for id_, run, limit in ((1, 0, 0), (2**31, 5.5, None), ("x", 5.5, 60))
+    ]
+    for lines, type_ in ((write_batsim, "DelayProfile"), (write_batsim4, "delay")):
+        for some in (jobs, []):
+            workload = assemble(some, Skips(), source="s", name="n", kind="test")
+            document = json.loads("\n".join(lines(workload)))
+            assert document["nb_res"] > 0
+            for entry in document["jobs"]:
+                assert isinstance(entry["id"], str) or entry["id"] < 2**31
+                assert entry.get("walltime", 1) > 0
+                assert entry["profile"] in document["profiles"]
+            assert all(p["type"] == type_ and p["delay"] > 0 for p in document["profiles"].values())
+            back = read_batsim(json.dumps(document))
+            assert [(str(job.id), job.runtime) for job in back] == [(str(j.id), j.runtime) for j in some]
 
 
 @pytest.mark.parametrize(
@@ -258,7 +310,7 @@ def test_what_is_no_batsim_workload(text, message):
         read_batsim(text)
 
 
-seconds = st.integers(0, 10**6) | st.floats(0, 1e6)
+seconds = st.integers(0, 10**6) | st.floats(1e-6, 1e6)
 flat_jobs = st.lists(
     st.builds(
         dict,
@@ -392,6 +444,32 @@ def test_what_is_not_the_end_of_a_job_is_counted():
 def test_pbs_resources(resources, flat):
     found = flat_of({f"Resource_List.{key}": value for key, value in resources.items()})
     assert (found.procs, found.nodes, found.gpus, found.memory) == flat
+
+
+@pytest.mark.parametrize(
+    ("said", "flat"),
+    [
+        ({"exec_host": "n1/0*16+n2/0*8"}, (24, 2, None, None)),
+        ({"exec_host": "n1/0-15+n2/0,2"}, (18, 2, None, None)),
+        ({"exec_host": "n1/0+n1/1+n2/0"}, (3, 2, None, None)),
+        ({"exec_vnode": "(n1:ncpus=16:mem=32gb:ngpus=2)+(n2:ncpus=16:mem=32gb)"}, (32, 2, 2, 2097152)),
+        ({"exec_vnode": "(n1[0]:ncpus=2+n1[1]:ncpus=2)", "exec_host": "n1/0*4"}, (4, 2, None, None)),
+        ({"total_execution_slots": "32", "unique_node_count": "2"}, (32, 2, None, None)),
+        ({"exec_host": "n1/0*4", "Resource_List.nodect": "1"}, (4, 1, None, None)),
+        ({"exec_host": "n1/0*64", "Resource_List.ncpus": "4"}, (4, None, None, None)),
+        ({"resources_used.ncpus": "6"}, (6, None, None, None)),
+        ({"exec_host": ""}, (None, None, None, None)),
+        ({"exec_host": "n1/99-0+++/-"}, (2, 2, None, None)),
+    ],
+)
+def test_pbs_jobs_that_are_sized_by_what_they_got(said, flat):
+    found = flat_of(said)
+    assert (found.procs, found.nodes, found.gpus, found.memory) == flat
+    wanted = "Resource_List.ncpus=32 Resource_List.nodect=2 Resource_List.select=2:ncpus=16:mem=32gb "
+    pairs = " ".join(f"{key}={value}" for key, value in said.items())
+    line = PBS_END.replace(wanted, "").replace("exec_host=n1/0*16+n2/0*16", pairs)
+    workload = pbs(line)
+    assert [job.procs for job in workload] == ([] if flat[0] is None else [flat[0]])
 
 
 @pytest.mark.parametrize(

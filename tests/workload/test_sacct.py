@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
+import time
 
 import pytest
 from hypothesis import given
@@ -15,7 +18,7 @@ from simsched.workload.mapping import Reading
 from simsched.workload.sacct import read_sacct
 from simsched.workload.sacct_writer import write_sacct
 from simsched.workload.save import losses
-from simsched.workload.slurm_json import read_sacct_json
+from simsched.workload.slurm_json import read_sacct_json, read_squeue_json
 
 HEAD = (
     "JobIDRaw|Submit|Start|End|ElapsedRaw|TimelimitRaw|ReqNodes|NNodes|ReqCPUS|NCPUS|ReqTRES|ReqMem|"
@@ -142,10 +145,181 @@ def test_steps_are_counted_and_not_listed():
     assert workload.skip_table() == [("a step, not a job", 3, "")]
 
 
-def test_a_name_with_a_pipe_in_it_breaks_only_its_line():
-    workload = read(line(), line(JobIDRaw="8", JobName="a|b"), line(JobIDRaw="9") + "|")
+@pytest.mark.parametrize(
+    ("changes", "name"),
+    [
+        ({"JobName": "a|b"}, "a|b"),
+        ({"JobName": "|"}, "|"),
+        ({"JobName": "make -j | tee log | wc", "Constraints": "ib|big|huge"}, "make -j | tee log | wc"),
+        ({"JobName": "two\nlines"}, "two\nlines"),
+        ({"JobName": "a|b\n\n2024|c\n", "Constraints": "ib|big"}, "a|b\n2024|c\n"),
+        ({"JobName": "8|2024-03-01T10:00:00"}, "8|2024-03-01T10:00:00"),
+    ],
+)
+@pytest.mark.parametrize("end", ["", "|"])
+def test_free_text_may_hold_the_delimiter_and_line_breaks(changes, name, end):
+    rows = [line(), line(JobIDRaw="8", **changes), line(JobIDRaw="9")]
+    lines = "\n".join(text + end for text in rows).splitlines()
+    workload = read(*lines, head=HEAD + end)
+    jobs = {job.id: job for job in workload}
+    assert sorted(jobs) == [7, 8, 9]
+    assert (jobs[8].name, jobs[8].user, jobs[8].procs) == (name, "ann", 32)
+    assert workload.skipped == ()
+    assert workload.notes[0].startswith("1 records were put together")
+    assert workload.total_records == 3
+
+
+def test_a_feature_expression_with_a_pipe_is_read_whole():
+    lines = line(), line(JobIDRaw="8", Constraints="ib|big")
+    workload = read(*lines, constrain=frozenset(["features"]))
+    assert str(workload.jobs[1].jobspec.constraint) == "ib or big"
+
+
+def test_what_cannot_be_put_together_is_counted_and_listed():
+    """A line that is cut short, one with two readings, and one too many without free text."""
+    head = "JobIDRaw|Submit|Elapsed|NCPUS|Account|JobName|Group|Comment|State"
+    good = "7|2024-03-01T10:00:00|01:00:00|4|a|n|g|c|COMPLETED"
+    lines = [
+        good,
+        "8|2024-03-01T10:00:00|01:00:00|4|a",
+        good.replace("7|", "9|", 1),
+        good.replace("7|", "10|", 1).replace("|n|g|", "|n|x|y|"),
+        good.replace("7|", "11|", 1),
+    ]
+    workload = read(*lines, head=head)
+    assert [job.id for job in workload] == [7, 9, 11]
+    assert workload.skip_table() == [("not as many columns as the header", 2, "a.txt:3, 5")]
+    with pytest.raises(WorkloadError, match=r"a.txt:3: record left out: not as many columns"):
+        read(*lines, head=head, strict=True)
+
+
+def test_many_odd_lines_do_not_take_for_ever():
+    head = HEAD + "|Comment|WorkDir|SubmitLine|AdminComment"
+    odd = f"{line(JobIDRaw='x')}|{'|' * 12}"
+    began = time.process_time()
+    workload = read(*[odd] * 3000, head=head)
+    assert time.process_time() - began < 30
+    assert workload.skipped_counts == {"not as many columns as the header": 3000}
+
+
+def test_a_trailing_delimiter_is_no_column():
+    workload = read(line(), line(JobIDRaw="9") + "|")
     assert [job.id for job in workload] == [7, 9]
-    assert workload.skip_table() == [("not as many columns as the header", 1, "a.txt:3")]
+
+
+@pytest.mark.parametrize("mark", [",", ";", "\t", "^", "@", "~", "|||", "^|^"])
+def test_the_header_says_what_is_between_the_columns(mark, tmp_path):
+    path = tmp_path / "dump"
+    path.write_text("\n".join(text.replace("|", mark) for text in (HEAD, line(), line(JobIDRaw="8"))))
+    workload = load_workload(path)
+    assert (workload.kind, [job.id for job in workload]) == ("sacct", [7, 8])
+    assert workload.jobs == read(line(), line(JobIDRaw="8")).jobs
+
+
+def test_a_table_with_quotes():
+    cells = {**GOOD, "JobName": 'a,"b"', "JobIDRaw": "7"}
+    text = io.StringIO()
+    writer = csv.writer(text, quoting=csv.QUOTE_ALL)
+    writer.writerows([list(cells), list(cells.values())])
+    lines = text.getvalue().splitlines()
+    (job,) = read_sacct(lines, Reading(source="a.csv")).jobs
+    assert (job.name, job.procs, job.nodes) == ('a,"b"', 32, 2)
+
+
+def test_a_dump_without_a_header_needs_the_names_of_its_columns(tmp_path):
+    path = tmp_path / "dump"
+    path.write_text("\n".join([line(), line(JobIDRaw="8")]))
+    with pytest.raises(FormatError, match=r"looks like a Slurm dump without its header line.*--columns"):
+        load_workload(path)
+    columns = ",".join(f"{name}%30" for name in NAMES)
+    assert load_workload(path, columns=columns).jobs == read(line(), line(JobIDRaw="8")).jobs
+    assert load_workload(path, columns="|".join(NAMES)).jobs == read(line(), line(JobIDRaw="8")).jobs
+    path.write_text(f"{HEAD}\n{line()}")
+    assert len(load_workload(path, columns=columns)) == 1  # the header is no record
+    path.write_text(line().replace("|", ";;"))
+    assert len(load_workload(path, columns=columns, delimiter=";;")) == 1
+    path.write_text(line().replace("|", "\t"))
+    assert len(load_workload(path, columns=columns, delimiter="\\t")) == 1
+    with pytest.raises(
+        WorkloadError, match=r"dump: columns are missing: Submit.*expected columns as sacct -o"
+    ):
+        load_workload(path, columns="JobID,NCPUS,Elapsed")
+
+
+def test_what_sacct_prints_for_people_is_refused(tmp_path):
+    path = tmp_path / "dump"
+    path.write_text(
+        "JobID           JobName  Partition    State\n------- ---------- ---------- -----\n1   a  b  C\n"
+    )
+    with pytest.raises(WorkloadError, match=r"dump:1: .*for people.*expected the output of sacct -P"):
+        load_workload(path)
+
+
+@pytest.mark.parametrize(
+    ("head", "row", "found"),
+    [
+        ("End|Elapsed", "2024-03-01T12:00:00|01:00:00", (3600, 3600)),
+        ("ElapsedRaw", "60", (60, None)),
+        ("End|ElapsedRaw", "2024-03-01T10:00:30|60", (60, None)),  # the ends of a clock that was set back
+        ("Start|End", "2024-03-01T11:00:00|2024-03-01T11:00:05", (5, 3600)),
+        ("Elapsed", "00:00:00", (0, None)),
+    ],
+)
+def test_a_dump_needs_no_start(head, row, found):
+    """The run time alone makes a job; where the end is known, the start is the run time before it."""
+    none = "|".join("00:00:00" if name == "Elapsed" else "0" for name in head.split("|"))
+    whole = read(
+        f"7|2024-03-01T10:00:00|4|COMPLETED|{row}",
+        f"8|2024-03-01T10:00:00|4|CANCELLED by 5|{none}",
+        "9|2024-03-01T10:00:00|4|PENDING|" + "|".join("Unknown" for _ in head.split("|")),
+        head=f"JobID|Submit|NCPUS|State|{head}",
+    )
+    assert [(job.id, job.runtime, job.wait) for job in whole] == [(7, *found)]
+    assert whole.skipped_counts == {"cancelled before it started": 1, "never started": 1}
+
+
+def test_a_start_alone_is_no_run_time():
+    with pytest.raises(WorkloadError, match="columns are missing: ElapsedRaw, Elapsed, or Start and End"):
+        read(head="JobID|Submit|NCPUS|Start|State")
+    with pytest.raises(WorkloadError, match="columns are missing: ElapsedRaw, Elapsed, or Start and End"):
+        read(head="JobID|Submit|NCPUS|End|State")
+
+
+@pytest.mark.parametrize(
+    ("head", "row", "shape"),
+    [
+        ("AllocGRES", "gpu:4", "slot=4/[core=8;gpu]"),
+        ("ReqGRES", "gpu:2", "slot=4/[core=8;gpu]"),  # per node, of which there are two
+        ("ReqGRES|AllocGRES", "gpu:1|gpu:8", "slot=8/[core=4;gpu]"),
+        ("ReqGRES|AllocGRES", "gpu:a100:1|", "slot=2/[core=16;gpu]"),
+        ("AllocGRES", "gres:gpu:a100:2(S:0-1),nvme:1", "slot=2/[core=16;gpu]"),
+        ("AllocGRES", "craynetwork:1", "slot=32/core"),
+        ("AllocTRES|AllocGRES", "cpu=32,gres/gpu:v100=2|gpu:8", "slot=2/[core=16;gpu]"),
+        ("NGPUS", "2", "slot=2/[core=16;gpu]"),
+    ],
+)
+def test_gpus_in_every_column_that_has_them(head, row, shape):
+    (job,) = read(f"{line()}|{row}", head=f"{HEAD}|{head}").jobs
+    assert job.jobspec.to_shape() == shape
+
+
+def test_what_the_requests_leave_out_is_said():
+    def note(**options):
+        workload = read(line(ReqTRES="cpu=32,mem=64G,node=2,gres/gpu=4"), **options)
+        return " ".join(workload.notes)
+
+    every = ("node counts", "memory", "partitions", "features")
+    assert all(word in note() for word in every)
+    assert "gpus" not in note()
+    assert "gpus ({gpus} or {gpn} in --map)" in note(maps="slot={procs}/core")
+    assert "gpus" not in note(maps="node={nodes}/slot={gpn}/[core;gpu]")
+    everything = "node={nodes}/slot={gpn}/[core={cpg};gpu;memory={mem}]"
+    assert note(maps=everything, constrain=frozenset(["partition", "features"])) == ""
+    assert "partitions" not in note(maps=("slot={procs}/core", "batch -> slot={gpus}/gpu"))
+    assert "gpus" not in note(maps=("slot={procs}/core", "batch -> slot={gpus}/gpu"))
+    assert "gpus" in note(maps=("slot={procs}/core", "other -> slot={gpus}/gpu"))
+    bare = read(line(ReqTRES="", ReqMem="", ReqNodes="", NNodes="", Partition="", Constraints=""))
+    assert bare.notes == ()
 
 
 def test_strict():
@@ -382,3 +556,63 @@ def test_a_job_does_not_start_before_it_is_eligible(eligible, found):
     again = read_sacct(write_sacct(workload), Reading(source="again"))
     assert again.jobs[0].dependencies == job.dependencies
     assert "dependencies" not in losses(workload, "sacct")
+
+
+# ------------------------------------------------------------ squeue
+
+
+def queued(**changes):
+    job = {
+        "job_id": 7,
+        "job_state": ["COMPLETED"],
+        "submit_time": number(1000),
+        "eligible_time": number(1000),
+        "start_time": number(1100),
+        "end_time": number(1400),
+        "time_limit": number(60),
+        "cpus": number(32),
+        "node_count": number(2),
+        "memory_per_node": number(64000),
+        "tres_req_str": "cpu=32,mem=125G,node=2,billing=32",
+        "tres_alloc_str": "cpu=64,mem=125G,node=2",
+        "tres_per_node": "gres/gpu:2",
+        "partition": "batch,long",
+        "user_name": "ann",
+        "group_name": "staff",
+        "account": "phys",
+        "name": "sim",
+        "features": "",
+    }
+    return {**job, **changes}
+
+
+def squeue(*jobs):
+    return json.dumps({"meta": {"slurm": {"version": {"major": "23"}}}, "jobs": list(jobs)}, indent=1)
+
+
+def test_a_queue_of_slurm_is_no_accounting(tmp_path):
+    path = tmp_path / "q.json"
+    states = [["COMPLETED"], ["PENDING"], ["RUNNING"], ["FAILED"], "TIMEOUT", ["CANCELLED"]]
+    jobs = [queued(job_id=number, job_state=state) for number, state in enumerate(states)]
+    jobs[-1].update(start_time=number(0))
+    path.write_text(squeue(*jobs))
+    workload = load_workload(path)
+    assert workload.kind == "squeue-json"
+    assert [(job.id, job.status) for job in workload] == [(0, "COMPLETED"), (3, "FAILED"), (4, "TIMEOUT")]
+    assert workload.skipped_counts == {
+        "still waiting when the queue was listed": 1,
+        "still running when the log was taken": 1,
+        "cancelled before it started": 1,
+    }
+    assert "2 jobs of this queue wait or run" in workload.notes[0]
+    job = workload.jobs[0]
+    assert (job.submit, job.wait, job.runtime, job.duration) == (0, 100, 300, 3600)
+    assert (job.user, job.group, job.bank, job.queue, job.name) == ("ann", "staff", "phys", "batch", "sim")
+    assert (job.procs, job.nodes, job.memory) == (32, 2, 4096000)
+    assert job.jobspec.to_shape() == "slot=4/[core=8;gpu]"
+
+
+@pytest.mark.parametrize("text", ['{"jobs": [{"job_state": 5}]}', '{"jobs": [5]}', '{"job_state": 1}'])
+def test_what_is_no_queue_of_slurm(text):
+    with pytest.raises(FormatError):
+        read_squeue_json(text, Reading(source="q.json"))

@@ -187,6 +187,24 @@ def test_a_file_without_records_is_empty_and_one_without_sense_is_refused():
         read_swf("hello\nworld\n")
 
 
+@pytest.mark.parametrize(
+    ("extra", "note"),
+    [
+        ("", ()),
+        (" 4", ("records have 19 fields; SWF has 18, and field 19 is ignored",)),
+        (
+            " 4 1 frontier:excl:2500x112",
+            ("records have 21 fields; SWF has 18, and fields 19 to 21 are ignored",),
+        ),
+        (" ; a comment of some words", ()),
+    ],
+)
+def test_fields_beyond_those_of_the_format_are_named(extra, note):
+    workload = read_swf(f"{GOOD}{extra}\n" * 2)
+    assert workload.notes == note
+    assert workload.total_records == 2
+
+
 def test_files(tmp_path):
     plain, packed = tmp_path / "a.swf", tmp_path / "b"
     plain.write_text("; UserName: Zo\xeb\n" + GOOD, encoding="latin-1")
@@ -194,7 +212,7 @@ def test_files(tmp_path):
     assert load_workload(plain).jobs == load_workload(packed).jobs
     assert load_workload(plain).header == {"UserName": "Zo\xeb"}
     packed.write_bytes(gzip.compress(GOOD.encode() * 1000)[:-20])
-    with pytest.raises(FormatError, match="b: damaged gzip data"):
+    with pytest.raises(FormatError, match="b: the gzip data is truncated"):
         load_workload(packed)
     with pytest.raises(ConfigError, match="no such file"):
         load_workload(tmp_path / "none")

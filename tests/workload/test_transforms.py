@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -141,7 +142,11 @@ def test_estimates(three):
 
 def test_history_tells_what_was_done(three):
     done = tr.rebase(tr.scale_arrivals(tr.exact_estimates(three), 2))
-    assert done.history == ("exact estimates", "arrivals 2 times as dense", "shifted by -100 s")
+    assert done.history == (
+        "exact estimates",
+        "arrivals 2 times as dense: a day takes 12 h",
+        "shifted by -100 s",
+    )
     assert three.history == ()
 
 
@@ -273,6 +278,7 @@ def test_every_step_is_tried_above():
     import re
 
     source = inspect.getsource(inspect.getmodule(test_steps))
+    source += (Path(__file__).parent / "test_rescale.py").read_text(encoding="utf-8")
     assert set(STEPS) <= set(re.findall(r'"([a-z]+)[("]', source))
 
 

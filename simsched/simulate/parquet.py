@@ -1,0 +1,70 @@
+"""NumPy columns as a form that every version of DuckDB reads alike.
+
+DuckDB guesses the type of an array of objects from a sample.  DuckDB 1 fails where the sample
+holds only None, and DuckDB 2 takes lists for lists of nothing where it holds only empty ones.
+So texts go over without None, beside a mask, and a list goes over as one text.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+#: Stands before each item of a list.  No property name, host or label holds a control character.
+_ITEM = "\x1f"
+
+
+def readable(columns: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """Return the arrays to register with DuckDB, and the item of a SELECT that gives each column.
+
+    NaN becomes NULL, inf stays, None becomes NULL; an array of lists becomes a column of lists of texts.
+
+    >>> arrays, items = readable({"user": np.array(["ann", None], dtype=object)})
+    >>> arrays["user"].tolist(), items
+    (['ann', ''], ['CASE WHEN "missing user" THEN NULL ELSE CAST("user" AS VARCHAR) END AS "user"'])
+    """
+    arrays: dict[str, Any] = {}
+    items = []
+    for name, column in columns.items():
+        quoted = '"' + name.replace('"', '""') + '"'
+        if column.dtype.kind == "f":
+            arrays[name] = column
+            items.append(f"{_number(name, quoted)} AS {quoted}")
+            continue
+        if column.dtype.kind != "O":
+            arrays[name] = column
+            items.append(quoted)
+            continue
+        kinds = set(map(type, column))  # one look at a column that may have a million rows
+        arrays[name] = column if kinds == {str} else _texts(column)
+        value = f"CAST({quoted} AS VARCHAR)"  # DuckDB has another guess where there are no rows
+        if list in kinds:
+            value = f"string_split({value}, chr({ord(_ITEM)}))[2:]"
+        if type(None) in kinds:
+            arrays[f"missing {name}"] = (column == None).astype(bool)  # noqa: E711 - element by element
+            value = f'CASE WHEN "missing {quoted[1:]} THEN NULL ELSE {value} END'
+        items.append(f"{value} AS {quoted}")
+    return arrays, items
+
+
+def _number(name: str, quoted: str) -> str:
+    """Return the value of a column of floats; processors are whole numbers where they are known."""
+    value = f"CASE WHEN isnan({quoted}) THEN NULL ELSE {quoted} END"
+    return f"CAST({value} AS BIGINT)" if name == "procs" else value
+
+
+def _texts(values: Any) -> Any:
+    """Return an array of objects that are all texts: lists joined, None empty."""
+    made = np.empty(len(values), dtype=object)
+    made[:] = [_text(value) for value in values]
+    return made
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, list):
+        return "".join(f"{_ITEM}{item}" for item in value)
+    return "" if value is None else str(value)

@@ -1,0 +1,188 @@
+"""Signals: what Ctrl-C, SIGTERM and SIGHUP leave of each verb, once and many times, ignored or not."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from simsched.cli.signals import FURTHER, Stopped, interruptible, stopping
+
+NODES = {"groups": [{"name": "n", "count": 8, "cores": 1}]}
+#: more work than the machine can do: the queue grows, and a policy that plans for all of it takes long
+JOBS = "".join(
+    f'{{"id": {n}, "submit": {n}, "shape": "slot={1 + n % 3}/core", "runtime": 6}}\n' for n in range(8000)
+)
+STUDY = {
+    "cluster": "c.json",
+    "workload": "jobs.jsonl",
+    "axes": {"order": ["fifo", "sjf", "ljf"]},
+    "config": {"queue-policy": "conservative"},
+}
+TARGETS = ["--target", "max_wait<=1s", "--queue-policy", "conservative"]
+LONG = {
+    "run": ["run", "c.json", "jobs.jsonl", "-o", "out", "--queue-policy", "conservative"],
+    "sweep": ["sweep", "study.json", "-o", "out", "--workers", "2", "--no-report"],
+    "size": ["size", "c.json", "jobs.jsonl", *TARGETS, "--workers", "2", "-o", "out", "--runs"],
+    "headroom": ["headroom", "c.json", "jobs.jsonl", *TARGETS, "--workers", "0", "-o", "out"],
+    "forecast": ["forecast", "c.json", "jobs.jsonl", "--at", "7000", "--queue-policy", "conservative"],
+}
+
+
+@pytest.fixture
+def inputs(tmp_path):
+    (tmp_path / "c.json").write_text(json.dumps(NODES))
+    (tmp_path / "jobs.jsonl").write_text(JOBS)
+    (tmp_path / "study.json").write_text(json.dumps(STUDY))
+    return tmp_path
+
+
+def under_way(folder, verb):
+    """Whether a verb has begun to simulate, as far as that can be seen."""
+    if verb == "run":
+        return any(folder.glob(".out.*/allocations.jsonl"))
+    if verb == "sweep":
+        return any((folder / "out" / "runs").glob(".*.writing"))
+    if verb == "size":
+        return any(folder.glob(".out.*.writing/runs/.*.writing"))
+    return True
+
+
+def started(folder, verb, *, ignored=()):
+    """A process of a verb that is under way; signals are `ignored` when it starts, as a shell does it."""
+
+    def ignore():
+        for number in ignored:
+            signal.signal(number, signal.SIG_IGN)
+
+    command = [sys.executable, "-m", "simsched", *LONG[verb]]
+    process = subprocess.Popen(
+        command,
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=ignore,  # noqa: PLW1509 - no threads here
+    )
+    deadline = time.monotonic() + 120
+    while not under_way(folder, verb):
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    if verb in {"headroom", "forecast"}:
+        _wait_until_it_takes_signals(process)
+    return process
+
+
+def _wait_until_it_takes_signals(process):
+    """Its own handlers are there once the mask of caught signals of the process holds SIGTERM."""
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        with Path(f"/proc/{process.pid}/status").open() as status:
+            caught = next(int(line.split()[1], 16) for line in status if line.startswith("SigCgt"))
+        if caught >> (signal.SIGTERM - 1) & 1:
+            return
+        time.sleep(0.02)
+    raise AssertionError("no handler")
+
+
+def hidden(folder):
+    return sorted(str(path) for path in folder.rglob("*.writing"))
+
+
+@pytest.mark.skipif(not Path("/proc/self").is_dir(), reason="looks at /proc")
+@pytest.mark.parametrize(
+    ("verb", "number", "ignored"),
+    [
+        *((verb, signal.SIGINT, (signal.SIGINT,)) for verb in ("run", "headroom", "forecast")),
+        *((verb, signal.SIGTERM, ()) for verb in ("run", "sweep")),
+        *(
+            pytest.param(verb, signal.SIGINT, (signal.SIGINT,), marks=pytest.mark.slow)
+            for verb in ("sweep", "size")
+        ),
+        pytest.param("size", signal.SIGTERM, (), marks=pytest.mark.slow),
+        *(pytest.param(verb, signal.SIGHUP, (), marks=pytest.mark.slow) for verb in ("run", "sweep")),
+    ],
+)
+def test_a_signal_ends_every_verb_in_order(inputs, verb, number, ignored):
+    """The status is 128 and the signal's number; nothing half-written stays.
+
+    SIGINT is sent to a process that was started with it ignored, as a shell starts what it runs in
+    the background.
+    """
+    process = started(inputs, verb, ignored=ignored)
+    process.send_signal(number)
+    out, err = process.communicate(timeout=120)
+    assert process.returncode == 128 + number, err
+    assert "Traceback" not in err
+    assert hidden(inputs) == []
+    assert out == ""
+    if verb == "run":
+        assert json.loads((inputs / "out.partial" / "run.json").read_text())["complete"] is False
+    if verb != "sweep":
+        assert not (inputs / "out").exists()
+
+
+@pytest.mark.slow
+def test_a_run_that_is_to_outlive_its_terminal_does(inputs):
+    """Under nohup SIGHUP is ignored, and stays so."""
+    process = started(inputs, "run", ignored=(signal.SIGHUP,))
+    process.send_signal(signal.SIGHUP)
+    _, err = process.communicate(timeout=300)
+    assert process.returncode == 0, err
+    assert json.loads((inputs / "out" / "run.json").read_text())["complete"] is True
+
+
+def test_further_signals_do_not_drop_what_is_being_kept(inputs):
+    process = started(inputs, "run")
+    for number in (signal.SIGINT, signal.SIGINT, signal.SIGTERM, signal.SIGINT):
+        process.send_signal(number)
+        time.sleep(0.05)
+    _, err = process.communicate(timeout=120)
+    assert process.returncode == 130, err
+    lines = err.splitlines()
+    assert lines[0] == "interrupted: the run is ending, and what was done until now is being kept"
+    assert lines[-1] == "interrupted; what was done until then: out.partial"
+    for left, line in zip(range(FURTHER - 1, 0, -1), lines[1:-1], strict=False):
+        assert line == f"what was done until now is being kept; {left} more interruptions to end at once"
+    assert (inputs / "out.partial" / "jobs.parquet").is_file()
+    assert hidden(inputs) == []
+
+
+# --- the mechanism --------------------------------------------------------------------------
+
+
+def sent(number, times=1):
+    """Send a signal to this process, time and again."""
+    for _ in range(times):
+        os.kill(os.getpid(), number)
+        time.sleep(0.01)
+
+
+def test_the_first_signal_raises_and_handlers_are_put_back():
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    for number in before:
+        with pytest.raises(Stopped) as found, interruptible(lasting=False):
+            sent(number)
+        assert found.value.status == 128 + number
+    assert {number: signal.getsignal(number) for number in before} == before
+
+
+def test_so_many_signals_end_at_once(capfd):
+    with interruptible(lasting=False), stopping() as stop:
+        assert not stop.is_set()
+        sent(signal.SIGTERM, FURTHER)
+        assert stop.is_set()
+        with pytest.raises(Stopped) as found:
+            sent(signal.SIGTERM)
+    assert (stop.status, found.value.status) == (143, 143)
+    told = capfd.readouterr().err.splitlines()
+    assert len(told) == FURTHER
+    assert told[1].endswith(f"; {FURTHER - 1} more interruptions to end at once")
+    assert told[-1].endswith("; 1 more interruption to end at once")
