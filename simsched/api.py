@@ -49,7 +49,8 @@ class SimulatedRun(Run):
         from simsched.report.summary_file import summary_text
 
         check_path("directory", directory)
-        self.path = self.result.save(directory, files={"summary.json": summary_text(self)})
+        tables = Run.from_columns(self.result.jobs, self.result.timeline, self.result.meta)
+        self.path = self.result.save(directory, files={"summary.json": summary_text(tables.summary)})
         return self.path
 
 

@@ -7,6 +7,35 @@ status 2; nothing else in the package catches them.
 
 from __future__ import annotations
 
+import re
+
+MAX_QUOTE = 60
+"""The most characters of an input that a message quotes."""
+
+MAX_MESSAGE = 600
+"""The most characters of a message, of its place and of its expectation; a list of names is that long."""
+
+_QUOTE = re.compile(rf"""(?<!\w)(?:'[^']{{{MAX_QUOTE},}}'|"[^"]{{{MAX_QUOTE},}}")(?!\w)""")
+
+
+def clip(text: str, width: int = MAX_QUOTE) -> str:
+    """Return `text`, its middle left out if it is longer than `width` characters.
+
+    >>> clip("abcdefghijkl", 9)
+    'abc...jkl'
+    """
+    if len(text) <= width:
+        return text
+    side = (width - 3) // 2
+    return f"{text[:side]}...{text[-side:]}"
+
+
+def _readable(text: str) -> str:
+    """Return a message with what it quotes clipped: an input may be as long as a file."""
+    if len(text) <= MAX_QUOTE:
+        return text
+    return clip(_QUOTE.sub(lambda quote: clip(quote[0], MAX_QUOTE + 2), text), MAX_MESSAGE)
+
 
 class SimschedError(Exception):
     """Base of every error that an input, a configuration or an argument can cause.
@@ -17,15 +46,17 @@ class SimschedError(Exception):
     where : the place: ``"cluster.json"``, ``"jobs.yaml:12:5"``, ``"resources[0].count"`` …
     expected : what would have been accepted there.
 
+    Each of them is clipped, and so is what it quotes: the values at fault may be as long as a file.
+
     >>> print(SimschedError("unknown key 'cuont'", where="job.yaml:3:1", expected="count"))
     job.yaml:3:1: unknown key 'cuont' (expected count)
     """
 
     def __init__(self, message: str, *, where: str | None = None, expected: str | None = None) -> None:
-        super().__init__(message, where, expected)
-        self.message = message
-        self.where = where
-        self.expected = expected
+        self.message = _readable(message)
+        self.where = where and _readable(where)
+        self.expected = expected and _readable(expected)
+        super().__init__(self.message, self.where, self.expected)
 
     def at(self, where: str) -> SimschedError:
         """Return the same error with `where` put before its own place."""

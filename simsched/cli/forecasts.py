@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from simsched.cli import Subparsers
     from simsched.simulate.forecast import Forecast
+    from simsched.simulate.origin import Origin
     from simsched.workload.picture import Picture
 
 _OF_WORKLOADS = ("transform", "limit", "constrain", "strict")
@@ -170,8 +171,8 @@ def _rules_of_run(args: argparse.Namespace) -> dict[str, Any]:
     from pathlib import Path
 
     from simsched.errors import ConfigError, RunError
-    from simsched.formats.text import load_json, read_text
     from simsched.simulate.config_file import from_document
+    from simsched.simulate.origin import read_origin
 
     folder = Path(args.cluster)
     if not (folder / "run.json").is_file():
@@ -182,20 +183,20 @@ def _rules_of_run(args: argparse.Namespace) -> dict[str, Any]:
     if said is not None:
         raise ConfigError("the rules of a run are its own", where=f"--{said.strip('_').replace('_', '-')}",
                           expected="CLUSTER WORKLOAD, for others")  # fmt: skip
-    meta = load_json(read_text(folder / "run.json"), str(folder / "run.json"))
-    command = meta.get("command")
+    origin = read_origin(folder / "run.json")
+    command = origin.command
     if command is None:
         raise RunError("does not say how it was made", where=str(folder), expected="a run of `simsched run`")
-    args.cluster, args.workload = command["cluster"], command["workload"]
-    for name, value in command["reading"].items():
+    args.cluster, args.workload = command.cluster, command.workload
+    for name, value in command.reading.said().items():
         setattr(args, name, value)
-    _refuse_changed(args, meta, folder)
-    options = from_document(command["rules"], str(folder))
+    _refuse_changed(args, origin, folder)
+    options = from_document(command.rules, str(folder))
     args.seed = options.get("seed", 0)
     return options
 
 
-def _refuse_changed(args: argparse.Namespace, meta: dict[str, Any], folder: Path) -> None:
+def _refuse_changed(args: argparse.Namespace, origin: Origin, folder: Path) -> None:
     """Raise RunError if an input is not here, or not what it was when the run was made."""
     from hashlib import file_digest
 
@@ -204,12 +205,12 @@ def _refuse_changed(args: argparse.Namespace, meta: dict[str, Any], folder: Path
     from simsched.workload.load import resolve_workload
 
     places = {"cluster": resolve("clusters", args.cluster), "workload": resolve_workload(args.workload)}
-    for known in meta["inputs"]:
-        if known["sha256"] is None:  # a folder of jobs
+    for known in origin.inputs:
+        if known.sha256 is None:  # a folder of jobs
             continue
-        with places[known["role"]].open("rb") as stream:
-            if file_digest(stream, "sha256").hexdigest() != known["sha256"]:
-                raise RunError(f"has changed since {folder} was made", where=str(places[known["role"]]))
+        with places[known.role].open("rb") as stream:
+            if file_digest(stream, "sha256").hexdigest() != known.sha256:
+                raise RunError(f"has changed since {folder} was made", where=str(places[known.role]))
 
 
 def _put(found: list[Forecast], at: float, form: str, *, dates: bool = False) -> None:
@@ -249,9 +250,9 @@ def _as_text(found: list[Forecast], at: float, *, dates: bool = False) -> str:
 
 
 def _time(seconds: float, *, dates: bool) -> str:
-    from datetime import UTC, datetime
+    from simsched.formats.duration import format_date
 
-    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%SZ}" if dates else f"{seconds:.12g}"
+    return format_date(seconds) if dates else f"{seconds:.12g}"
 
 
 def _wait(seconds: float, *, dates: bool) -> str:

@@ -151,9 +151,9 @@ def _listed(outages: Any) -> list[Any]:
 def time_of(text: str, where: str) -> float:
     """Read a time from 0 on; whole seconds stay whole."""
     from simsched.errors import ConfigError
-    from simsched.formats.duration import parse_duration
+    from simsched.formats.duration import parse_time
 
-    seconds = parse_duration(text, where=where)
+    seconds = parse_time(text, where=where)
     if seconds == float("inf"):
         raise ConfigError("the end of time never comes", where=where, expected="seconds, or a duration")
-    return int(seconds) if seconds == int(seconds) else seconds
+    return seconds

@@ -162,7 +162,7 @@ def convert(args: argparse.Namespace) -> int:
     """Write workloads in another format."""
     workload = _read(args, args.workload)
     _tell_skips(workload)
-    _write(workload, args)
+    _write(workload, args, strict=args.strict)
     return 0
 
 
@@ -220,27 +220,34 @@ def _read(args: argparse.Namespace, names: Sequence[str]) -> Workload:
     return read_workloads(args, names, load_cluster(args.cluster))
 
 
-def _write(workload: Workload, args: argparse.Namespace) -> None:
+def _write(workload: Workload, args: argparse.Namespace, *, strict: bool = False) -> None:
     """Write to the file that was named, or to standard output; say what the format cannot hold."""
+    from dataclasses import replace
+
+    from simsched.workload.job import Skips
     from simsched.workload.save import kind_of, lines_of, losses, save_workload
 
     kind = args.to or (kind_of(args.output) if args.output else "jobs")
+    skips = Skips(strict=strict)
     if args.output:
-        save_workload(workload, args.output, to=kind)
-        sys.stderr.write(f"{args.output}: {len(workload):,} jobs ({kind})\n")
+        save_workload(workload, args.output, to=kind, skips=skips)
+        written = len(workload) - len(skips.records)
+        sys.stderr.write(f"{args.output}: {written:,} jobs ({kind})\n")
     else:
-        print_lines(lines_of(workload, kind))
+        print_lines(lines_of(workload, kind, skips))
+    missing = replace(workload, skipped=tuple(skips.records), skipped_counts=skips.counts)
+    _tell_skips(missing, "not written:")
     lost = losses(workload, kind)
     if lost:
         sys.stderr.write(f"note: {kind} cannot hold: {', '.join(lost)}\n")
 
 
-def _tell_skips(workload: Workload) -> None:
+def _tell_skips(workload: Workload, title: str = "left out:") -> None:
     from simsched.workload.show import skip_text
 
     table = [{"reason": r, "count": n, "first": first} for r, n, first in workload.skip_table()]
     if table:
-        sys.stderr.write("\n".join(["left out:", *skip_text(table), ""]))
+        sys.stderr.write("\n".join([title, *skip_text(table), ""]))
 
 
 def _noted(workload: Workload, args: argparse.Namespace) -> Workload:

@@ -10,6 +10,9 @@ from simsched.errors import FormatError
 SECONDS = {"ms": 0.001, "": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 """Seconds of each suffix."""
 
+MAX_SECONDS = 2.0**53
+"""The highest time of a simulation: seconds beyond it are not told apart."""
+
 _TEXT = re.compile(r"\+?(\d+\.?\d*(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?)([A-Za-z]*)\Z", re.ASCII)
 _ENDLESS = frozenset({"inf", "infinity"})
 _EXPECTED = "a duration such as 90, 30m, 1.5h, 2d or inf"
@@ -34,6 +37,22 @@ def parse_duration(text: str | float, where: str | None = None) -> float:
     if math.isnan(seconds) or seconds < 0:
         raise FormatError(f"a duration cannot be {text}", where=where, expected=_EXPECTED)
     return seconds
+
+
+def parse_time(text: str | float, where: str | None = None) -> float:
+    """Return the seconds of a time that something happens at or lasts in a simulation, or `inf`.
+
+    Whole seconds are an ``int``.  Raises `FormatError`, also beyond `MAX_SECONDS`.
+
+    >>> parse_time("2h"), parse_time("inf")
+    (7200, inf)
+    """
+    seconds = parse_duration(text, where)
+    if MAX_SECONDS < seconds < math.inf:
+        raise FormatError(
+            f"{seconds:g} s is too late", where=where, expected=f"at most {MAX_SECONDS:g} s, or inf"
+        )
+    return int(seconds) if seconds.is_integer() else seconds
 
 
 def _from_text(text: str, where: str | None) -> float:
@@ -75,6 +94,20 @@ def format_duration(seconds: float) -> str:
     best = min(exact, key=len)
     shortest = [text for text in exact if len(text) == len(best)]
     return min(shortest, key=lambda text: -SECONDS[text.lstrip("0123456789.e+-")])
+
+
+def format_date(seconds: float) -> str:
+    """Return an epoch time as a date (UTC); as seconds after the year 9999, where dates end.
+
+    >>> format_date(86400), format_date(1e12)
+    ('1970-01-02T00:00:00Z', '1000000000000 s')
+    """
+    from datetime import UTC, datetime
+
+    try:
+        return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%SZ}"
+    except (ValueError, OverflowError, OSError):
+        return f"{seconds:.15g} s"
 
 
 def _means(text: str, seconds: float) -> bool:

@@ -58,7 +58,7 @@ def jgf_from_bytes(data: Any, *, where: str | None = None) -> Jgf:
             raise explain(error, where) from None
     except RecursionError:
         raise LimitError("the JSON is nested too deeply", where=where) from None
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise FormatError(f"not JSON: {error}", where=where) from None
     return jgf_from_object(msgspec.json.decode(data), where=where)
 
@@ -79,9 +79,9 @@ def take_apart(box: list[bytes], *, where: str | None = None) -> tuple[dict[str,
         holder = decode_json_bulk(bytes(top.pop("scheduling")), where, kind=dict[str, msgspec.Raw])
     graph = holder.pop("graph", None)
     jgf = None if graph is None else jgf_from_bytes(graph, where=place)
-    document = {key: msgspec.json.decode(value) for key, value in top.items()}
+    document = {key: decode_json_bulk(bytes(value), where) for key, value in top.items()}
     if holder is not top:
-        document["scheduling"] = {key: msgspec.json.decode(value) for key, value in holder.items()}
+        document["scheduling"] = {key: decode_json_bulk(bytes(value), where) for key, value in holder.items()}
     box.clear()
     return document, jgf
 

@@ -8,7 +8,7 @@ import re
 from typing import Any, NoReturn, TypeVar, overload
 
 from simsched.errors import FormatError, LimitError
-from simsched.formats.lexical import clip, line_and_column, place
+from simsched.formats.lexical import MAX_DIGITS, clip, line_and_column, place
 from simsched.formats.positions import walk_json
 
 MAX_DEPTH = 200
@@ -30,8 +30,9 @@ class _Duplicate(Exception):  # noqa: N818 - carried from the hook to load_json,
 def load_json(text: str, where: str | None = None) -> Any:
     """Read one strict JSON document.
 
-    Duplicate keys, NaN, Infinity, numbers beyond double precision's range, nesting deeper
-    than `MAX_DEPTH` and anything after the document are errors with line and column.
+    Duplicate keys, NaN, Infinity, numbers beyond double precision's range, whole numbers of more
+    than `MAX_DIGITS`, nesting deeper than `MAX_DEPTH` and anything after the document are errors
+    with line and column.
 
     >>> load_json('{"a": [1, 2.5, null]}')
     {'a': [1, 2.5, None]}
@@ -96,12 +97,21 @@ def _finite(digits: str) -> float:
     return value
 
 
+def _whole(digits: str) -> int:
+    """A whole number that every later step can hold."""
+    if len(digits.lstrip("-")) > MAX_DIGITS:
+        raise ValueError(digits)
+    return int(digits)
+
+
 def _constant(name: str) -> NoReturn:
     """NaN, Infinity and -Infinity are no JSON."""
     raise ValueError(name)
 
 
-_DECODER = json.JSONDecoder(object_pairs_hook=_pairs, parse_float=_finite, parse_constant=_constant)
+_DECODER = json.JSONDecoder(
+    object_pairs_hook=_pairs, parse_float=_finite, parse_int=_whole, parse_constant=_constant
+)
 
 
 def _json_fault(text: str, error: json.JSONDecodeError, where: str | None) -> FormatError:
@@ -139,18 +149,13 @@ def _duplicate_fault(text: str, where: str | None) -> FormatError:
 
 def _number_fault(text: str, found: str, where: str | None) -> FormatError:
     """Find the number that cannot be held."""
-    long = re.search(r"(?<![\w\".])-?\d{4000,}", text) if "digits" in found or "Exceeds" in found else None
-    if long:
-        line, column = line_and_column(text, long.start())
-        spot = place(where, line, column)
-        return LimitError("a number of too many digits", where=spot, expected="at most 4000")
     for match in re.finditer(rf"{_STRINGS.pattern}|({re.escape(found)})", text, re.DOTALL):
         if match.group(1):
-            line, column = line_and_column(text, match.start())
+            spot = place(where, *line_and_column(text, match.start()))
+            if found.lstrip("-").isdigit():
+                return LimitError("a number of too many digits", where=spot, expected=f"at most {MAX_DIGITS}")
             return FormatError(
-                f"{clip(found, 30)} is not a number in JSON",
-                where=place(where, line, column),
-                expected="a finite number",
+                f"{clip(found, 30)} is not a number in JSON", where=spot, expected="a finite number"
             )
     return FormatError(f"a number that cannot be read: {clip(found)}", where=where)
 
@@ -200,6 +205,8 @@ def decode_json_bulk(data: str | bytes, where: str | None = None, *, kind: Any =
         reason, _, spot = str(error).partition(" - at `")
         message = f"{reason[:1].lower()}{reason[1:]}"
         raise FormatError(f"{message} at {spot.rstrip('`')}" if spot else message, where=where) from None
+    except UnicodeDecodeError:
+        raise _not_utf8(bytes(raw), where) from None
     except msgspec.DecodeError as error:
         found = re.search(r"\(byte (\d+)\)", str(error))
         offset = int(found.group(1)) if found else len(raw)
@@ -208,6 +215,17 @@ def decode_json_bulk(data: str | bytes, where: str | None = None, *, kind: Any =
         reason = re.sub(r"^JSON is malformed: | \(byte \d+\)$", "", str(error))
         reason = f"{reason[:1].lower()}{reason[1:]}"
         raise FormatError(f"not JSON: {reason}", where=place(where, line, column)) from None
+
+
+def _not_utf8(raw: bytes, where: str | None) -> FormatError:
+    """Find the first byte that is no UTF-8."""
+    try:
+        raw.decode()
+    except UnicodeDecodeError as error:
+        line = raw.count(b"\n", 0, error.start) + 1
+        spot = place(where, line, error.start - raw.rfind(b"\n", 0, error.start))
+        return FormatError(f"byte 0x{raw[error.start]:02x} is not UTF-8", where=spot, expected="UTF-8 text")
+    return FormatError("not UTF-8", where=where, expected="UTF-8 text")
 
 
 # -- writing -------------------------------------------------------------------------

@@ -5,11 +5,16 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, TypeAlias
 
+from simsched.errors import clip as clip  # noqa: PLC0414 (part of this module's interface)
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 Path: TypeAlias = "tuple[str | int, ...]"
 """A place in a document: mapping keys and list positions from the root."""
+
+MAX_DIGITS = 300
+"""The most digits of a whole number in a document: a double holds no more than 308."""
 
 _PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*\Z")
 _PATH_STEP = re.compile(r"""\.?([^.\[\]"]+)|\[(\d+)\]|\["((?:[^"\\]|\\.)*)"\]""")
@@ -25,18 +30,6 @@ def has_control(text: str) -> bool:
     (False, True, False)
     """
     return not text.isprintable() and _CONTROL.search(text) is not None
-
-
-def clip(text: str, width: int = 60) -> str:
-    """Return `text`, its middle left out if it is longer than `width` characters.
-
-    >>> clip("abcdefghijkl", 9)
-    'abc...jkl'
-    """
-    if len(text) <= width:
-        return text
-    side = (width - 3) // 2
-    return f"{text[:side]}...{text[-side:]}"
 
 
 def line_and_column(text: str, offset: int) -> tuple[int, int]:

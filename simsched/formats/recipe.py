@@ -8,19 +8,19 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from simsched.errors import ClusterError, FormatError, RequestError
 from simsched.formats.host import check_host
 from simsched.formats.hostlist import Hostlist
 from simsched.formats.property import check_property
+from simsched.formats.schema import first_error
 from simsched.formats.units import same_dimension, unit_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from jsonschema import Draft202012Validator, ValidationError
+    from jsonschema import ValidationError
 
 MAX_NODES = 1_000_000
 _AMOUNT = re.compile(r"(\d+) ?([A-Za-z/]*)", re.ASCII)
@@ -297,21 +297,8 @@ def _power(row: Mapping[str, Any] | None, where: str) -> Power | None:
 # --- the schema ----------------------------------------------------------------------
 
 
-@cache
-def _validator() -> Draft202012Validator:
-    import json
-    from importlib.resources import files
-
-    from jsonschema import Draft202012Validator
-
-    text = (files("simsched.formats") / "schemas" / "cluster-recipe.json").read_text(encoding="utf-8")
-    return Draft202012Validator(json.loads(text))
-
-
 def _check_schema(document: Any, where: str | None) -> None:
-    from jsonschema.exceptions import relevance
-
-    error = max(_validator().iter_errors(document), key=relevance, default=None)
+    error = first_error("cluster-recipe", document)
     if error is None:
         return
     while error.context and error.validator == "oneOf" and (inner := _likeliest(error)) is not None:

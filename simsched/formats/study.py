@@ -7,16 +7,17 @@ The JSON Schema ``schemas/study.json`` says what may be written; what it means i
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cache, cached_property
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from simsched.formats.faults import Fault, located, shown
+from simsched.formats.schema import first_error
 from simsched.formats.text import load_document, name_of, read_text
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from jsonschema import Draft202012Validator, ValidationError
+    from jsonschema import ValidationError
 
     from simsched.formats.lexical import Path as Steps
     from simsched.formats.positions import Positions
@@ -68,29 +69,11 @@ def study_document(content: Any, text: str = "", where: str = "study") -> StudyD
     Traceback (most recent call last):
     simsched.errors.FormatError: study: the key 'workload' is missing
     """
-    error = _first(_validator().iter_errors(content))
+    error = first_error("study", content)
     if error is None:
         return StudyDocument(content, text, where)
     fault = _in_our_words(error, where)
     raise (located([fault], text, where)[0] if text else fault).error()
-
-
-@cache
-def _validator() -> Draft202012Validator:
-    import json
-    from importlib.resources import files
-
-    from jsonschema import Draft202012Validator
-
-    text = (files("simsched.formats") / "schemas" / "study.json").read_text(encoding="utf-8")
-    return Draft202012Validator(json.loads(text))
-
-
-def _first(errors: Any) -> ValidationError | None:
-    from jsonschema.exceptions import relevance
-
-    found: ValidationError | None = max(errors, key=relevance, default=None)
-    return found
 
 
 def _in_our_words(error: ValidationError, where: str) -> Fault:
@@ -111,15 +94,17 @@ def _in_our_words(error: ValidationError, where: str) -> Fault:
     if rule == "enum":
         words = [value for value in schema["enum"] if isinstance(value, str)]
         return Fault(path, found, ", ".join(words), where=where)
+    if rule in _LIMITS:
+        side, word = _LIMITS[rule]
+        return Fault(path, f"{found}: too {word}", f"{side} {schema[rule]:,}", where=where)
     return Fault(path, f"{found}: {_RULES.get(rule, error.message)}"[:200], where=where)
 
 
 _KINDS = {"object": "a mapping", "array": "a list", "string": "a text", "integer": "a whole number"}
+_LIMITS = {"minimum": ("at least", "small"), "maximum": ("at most", "large")}
 _RULES = {
     "minItems": "too few",
     "uniqueItems": "something occurs twice",
     "minProperties": "it names no axis",
-    "minimum": "too small",
-    "maximum": "too large",
     "pattern": "it is blank",
 }

@@ -7,13 +7,14 @@ finite float, bool, None; nothing is deeper than `MAX_DEPTH`.
 
 from __future__ import annotations
 
+import math
 import re
 from typing import Any, Literal, TypeAlias
 
 from simsched.errors import FormatError, LimitError
 from simsched.formats.files import MAX_TEXT, name_of, read_bytes, read_text
 from simsched.formats.json_text import MAX_DEPTH, decode_json_bulk, load_json, load_json_line
-from simsched.formats.lexical import clip, format_path, line_and_column, parse_path, place
+from simsched.formats.lexical import MAX_DIGITS, clip, format_path, line_and_column, parse_path, place
 from simsched.formats.positions import Positions, locate
 from simsched.formats.yaml_text import load_yaml, load_yaml_all, yaml_hint
 
@@ -39,6 +40,7 @@ __all__ = [
     "place",
     "read_bytes",
     "read_text",
+    "refuse_foreign",
     "yaml_hint",
 ]
 
@@ -78,6 +80,28 @@ def load_documents(text: str, where: str | None = None) -> list[Any]:
     """
     is_json = text.lstrip("\ufeff \t\r\n")[:1] in {"{", "["}
     return [load_document(text, where)] if is_json else load_yaml_all(text, where)
+
+
+def refuse_foreign(value: Any, where: str | None = None, path: tuple[str | int, ...] = ()) -> None:
+    """Refuse what JSON and YAML texts cannot say and other readers (TOML's) let pass.
+
+    Raises FormatError for numbers that are not finite and for dates, `LimitError` for whole numbers of
+    more than `MAX_DIGITS`, each with its path.
+
+    >>> refuse_foreign({"a": [1, float("inf")]}, "c.toml")
+    Traceback (most recent call last):
+    simsched.errors.FormatError: c.toml: a[1]: inf is not a finite number (expected a finite number)
+    """
+    at = ": ".join(part for part in (where, format_path(path)) if part)
+    if isinstance(value, dict | list):
+        for step, item in value.items() if isinstance(value, dict) else enumerate(value):
+            refuse_foreign(item, where, (*path, step))
+    elif isinstance(value, float) and not math.isfinite(value):
+        raise FormatError(f"{value} is not a finite number", where=at, expected="a finite number")
+    elif isinstance(value, int) and abs(value) >= 10**MAX_DIGITS:
+        raise LimitError("a number of too many digits", where=at, expected=f"at most {MAX_DIGITS}")
+    elif not isinstance(value, str | int | float | None):
+        raise FormatError(f"{value} is a date or time", where=at, expected="a text, a number, true or false")
 
 
 def detect_kind(text: str) -> Kind:

@@ -7,25 +7,22 @@ its own words.
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import dataclass, replace
-from functools import cache
-from importlib import resources
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
-from simsched.errors import ConfigError, FormatError, SimschedError
+from simsched.errors import FormatError, SimschedError
 from simsched.formats.faults import Fault, located, located_in_all
 from simsched.formats.forms import looks_like_shapes
 from simsched.formats.jobspec_rules import SYSTEM_KEYS, faults_of
 from simsched.formats.marked import MarkedError
+from simsched.formats.schema import schema_text as schema_text  # noqa: PLC0414 (part of this interface)
+from simsched.formats.schema import validator
 from simsched.suggest import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path as FilePath
-
-    from jsonschema.protocols import Validator
 
     from simsched.formats.lexical import Path
 
@@ -33,9 +30,6 @@ RequestKind: TypeAlias = Literal["jobspec", "v1", "shape", "constraint", "auto"]
 
 MOST_NOTES = 5
 """How many notes a report has at the most."""
-
-SCHEMAS = ("rfc14", "v1")
-"""The JSON Schemas that the package carries."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,22 +48,6 @@ class Report:
         return not self.faults
 
 
-@cache
-def schema_text(name: str) -> str:
-    """Return the text of a JSON Schema: ``rfc14`` or ``v1``.  Raises `ConfigError`."""
-    if name not in SCHEMAS:
-        raise ConfigError(f"no schema {name!r}", expected=" or ".join(SCHEMAS))
-    folder = resources.files("simsched.formats") / "schemas"
-    return (folder / f"{name}.json").read_text(encoding="utf-8")
-
-
-@cache
-def _validator(name: str) -> Validator:
-    from jsonschema import Draft202012Validator
-
-    return Draft202012Validator(json.loads(schema_text(name)))
-
-
 def validate_document(document: Any, *, v1: bool = False) -> list[Fault]:
     """Return every fault of one jobspec document; empty where it is valid.
 
@@ -84,7 +62,7 @@ def validate_document(document: Any, *, v1: bool = False) -> list[Fault]:
 def _schema_faults(document: Any, name: str) -> Iterator[Fault]:
     """Yield what the JSON Schema alone refuses."""
     try:
-        for error in _validator(name).iter_errors(document):
+        for error in validator(name).iter_errors(document):
             yield Fault(tuple(error.absolute_path), error.message[:200], "what the JSON Schema allows")
     except RecursionError:
         yield Fault((), "the document is nested too deeply", "a flatter document")

@@ -21,7 +21,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from simsched.errors import FormatError, LimitError
-from simsched.formats.lexical import Path, clip, line_and_column, place
+from simsched.formats.lexical import MAX_DIGITS, Path, clip, line_and_column, place
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -43,7 +43,6 @@ _WORDS: dict[str, bool | None] = {
 }  # fmt: skip
 _STARTS = frozenset("0123456789+-.")
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
-_MAX_DIGITS = 400
 _TAG = "tag:yaml.org,2002:"
 
 
@@ -297,9 +296,9 @@ class _Builder:
         if text[:1] not in _STARTS:
             return _WORDS.get(text, text)
         if _INT.match(text):
-            if len(text) > _MAX_DIGITS:
+            if len(text.lstrip("+-")) > MAX_DIGITS:
                 raise self._fault(
-                    "a number of too many digits", event, f"at most {_MAX_DIGITS}", kind=LimitError
+                    "a number of too many digits", event, f"at most {MAX_DIGITS}", kind=LimitError
                 )
             return int(text)
         if _FLOAT.match(text):

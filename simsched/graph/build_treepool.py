@@ -54,10 +54,11 @@ class _Part:
 
 def _vertices(frame: RsetFrame, topology: TreePool) -> Iterator[tuple[str, Pool, str]]:
     """Yield (key, pool, container) of nodes by rank, each with what it holds behind it."""
+    known = Idset.from_ids(frame.group_of)
+    for described in topology.children:  # before any rank of it is written out
+        if strange := described.ranks - known:
+            raise ClusterError(f"the topology has rank {strange.first}", expected="only ranks of R_lite")
     topo_of = {rank: group.topo for group in topology.children for rank in group.ranks}
-    strange = sorted(set(topo_of) - set(frame.group_of))
-    if strange:
-        raise ClusterError(f"the topology has rank {strange[0]}", expected="only ranks of R_lite")
     shared: dict[tuple[int, int, frozenset[str]], list[tuple[str, str, Pool]]] = {}
     for rank, key, node in frame.nodes():
         yield key, node, frame.root

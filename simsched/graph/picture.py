@@ -72,6 +72,10 @@ def svg(graph: ResourceGraph, subsystem: str = CONTAINMENT, *, apart: bool | Non
 
 def _classes(graph: ResourceGraph, subsystem: str, apart: bool | None) -> list[Fold]:
     """Return what gets a box: all vertices if they are few, else like siblings or like vertices as one."""
+    if apart and len(graph) > MAX_FOLDED_FINELY:
+        raise ConfigError(
+            f"{len(graph):,} vertices are too many for boxes of their own", expected=f"at most {MAX_BOXES:,}"
+        )
     if apart:
         ways = [APART]
     elif apart is None and len(graph) <= MAX_FOLDED_FINELY:

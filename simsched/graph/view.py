@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import networkx as nx
 
-from simsched.errors import ConfigError
+from simsched.errors import ConfigError, LimitError
 from simsched.formats.hostlist import Hostlist, encode_hosts
 from simsched.formats.idset import Idset
 from simsched.graph.fold import ALIKE, APART, Fold, fold
@@ -134,8 +134,14 @@ def tree_lines(
 
     ``3 × rack  rack[0-2]`` means: in each vertex above there are three; the names are those
     of all vertices that look so.  Without `depth`, what lies deeper than `MAX_LEVELS` is one line
-    that says where it is.
+    that says where it is.  Raises `LimitError` where more than `MAX_APART` vertices would not be folded.
     """
+    if apart and len(graph) > MAX_APART:
+        raise LimitError(
+            f"{len(graph):,} vertices, each in a line of its own",
+            where="--apart",
+            expected=f"at most {MAX_APART:,}; without it like ones are folded, --find names some of them",
+        )
     classes = fold(graph, subsystem, how=APART if apart else ALIKE)
     inner = {child for one in classes for _, child in one.below}
     for number, one in enumerate(classes):
@@ -143,6 +149,9 @@ def tree_lines(
             yield label(graph, one, len(one.vertices))
             yield from _branches(graph, classes, one, depth)
 
+
+MAX_APART = 200_000
+"""How many vertices are shown in lines of their own."""
 
 MAX_LEVELS = 100
 """How many levels of a tree are shown if no depth is asked for."""

@@ -300,6 +300,6 @@ def clock(seconds: float) -> str:
         return "no known end"
     if seconds < 1e9:
         return f"{seconds:g} s"
-    from datetime import UTC, datetime
+    from simsched.formats.duration import format_date
 
-    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return format_date(seconds)

@@ -14,13 +14,6 @@ from simsched.report.tables import load_run
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from simsched.report.tables import Run
-
-
-def summary_text(run: Run) -> str:
-    """Return ``summary.json`` of a run: its figures, null for those that are no number."""
-    return _text(_figures(run))
-
 
 def write_summary(run_dir: str | Path) -> dict[str, float]:
     """Compute the figures of a finished run and write them to its ``summary.json`` in one step.
@@ -29,16 +22,14 @@ def write_summary(run_dir: str | Path) -> dict[str, float]:
     ------
     RunError : the directory is not a finished run, or cannot be written.
     """
-    figures = _figures(load_run(run_dir))
-    write_file(Path(run_dir) / "summary.json", _text(figures))
+    run = load_run(run_dir)
+    figures = summarise(run.jobs, run.timeline, run.totals, warm_up=run.warm_up)
+    write_file(Path(run_dir) / "summary.json", summary_text(figures))
     return figures
 
 
-def _figures(run: Run) -> dict[str, float]:
-    return summarise(run.jobs, run.timeline, run.totals, warm_up=run.warm_up)
-
-
-def _text(figures: Mapping[str, float]) -> str:
+def summary_text(figures: Mapping[str, float]) -> str:
+    """Return the text of ``summary.json``; a figure that is not finite is null."""
     plain = {name: _short(value) if math.isfinite(value) else None for name, value in figures.items()}
     return json.dumps(plain, indent=1) + "\n"
 

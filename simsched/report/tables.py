@@ -6,7 +6,6 @@ nothing but its files is read.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
@@ -16,7 +15,8 @@ import numpy as np
 import pandas as pd
 
 from simsched.arguments import check, check_path, check_real, wrong
-from simsched.errors import RunError
+from simsched.errors import FormatError, RunError
+from simsched.formats.text import load_json
 from simsched.report.columns import JOBS, NODES, REQUIRED_JOBS, TIMELINE
 from simsched.report.frames import read_frame, shaped
 
@@ -292,8 +292,8 @@ def _check_parts(meta: dict[str, Any], where: str) -> None:
 def read_record(file: Path) -> dict[str, Any]:
     """Read a JSON object of the run directory; RunError if it is none."""
     try:
-        value = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
+        value = load_json(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError, FormatError) as error:
         raise RunError(f"cannot be read: {error}", where=str(file), expected="a JSON object") from None
     if not isinstance(value, dict):
         raise RunError("holds no JSON object", where=str(file), expected="a JSON object")

@@ -45,6 +45,7 @@ class Book:
         k of them has room for k - j beside j, so that it does not matter where they are.
     units : units of `single` that each job needs; empty without it.
     tiers : the priority of each job's queue: greater goes first whatever the order; None: all equal.
+    deadlines : by when each job should have ended, inf where nothing is said; None: no job has one.
     users, banks : numbers of the user and the bank of each job, for fair share.
     """
 
@@ -62,6 +63,7 @@ class Book:
     content: Content | None = None
     units: list[int] = field(default_factory=list)
     tiers: Integers | None = None
+    deadlines: Floats | None = None
     users: Integers | None = None
     banks: Integers | None = None
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from simsched.arguments import wrong
-from simsched.formats.duration import parse_duration
+from simsched.formats.duration import parse_time
 from simsched.match.plugins import installed_names, load, named_in_errors, unknown
 from simsched.schedule.fairshare import FairShare
 from simsched.schedule.ranking import Order
@@ -49,7 +49,7 @@ def job_order(given: str | JobOrder) -> JobOrder:
         return ORDERS[name]
     kind, colon, half_life = name.partition(":")
     if kind == FairShare.name:
-        return FairShare(parse_duration(half_life, where=f"order {name}")) if colon else FairShare()
+        return FairShare(parse_time(half_life, where=f"order {name}")) if colon else FairShare()
     from importlib.metadata import entry_points
 
     for entry in entry_points(group=GROUP, name=name):
@@ -125,6 +125,11 @@ def _unicef(book: Book, jobs: Integers, now: float) -> Floats:
     return keys
 
 
+def _edf(book: Book, jobs: Integers, _now: float) -> Floats:
+    """Earliest deadline first (Liu and Layland 1973); jobs without one come last."""
+    return np.full(len(jobs), np.inf) if book.deadlines is None else book.deadlines[jobs]
+
+
 def _f1(book: Book, jobs: Integers, _now: float) -> Floats:
     """F1 (Carastan-Santos & de Camargo 2017), the least first: log10(requested) size + 870 log10(submit).
 
@@ -148,5 +153,6 @@ ORDERS: dict[str, Order] = {
         Order("wfp3", _wfp3, static=False),
         Order("unicef", _unicef, static=False),
         Order("f1", _f1),
+        Order("edf", _edf),
     )
 }

@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 from simsched.errors import ConfigError
 from simsched.formats.collector import collector_paused
+from simsched.formats.duration import MAX_SECONDS
 from simsched.match.plugins import name_of
 from simsched.match.policy import MatchPolicy, find_policy
 from simsched.schedule.policies import known_options, naming_policy
 from simsched.schedule.policies import queue_policy as make_policy
 from simsched.simulate.conditions import Conditions
 from simsched.simulate.config import RunConfig
-from simsched.simulate.disruption import Disruption, QueueHours, closures_of
+from simsched.simulate.disruption import Disruption, QueueHours, closures_of, refuse_endless_failures
 from simsched.simulate.engine import Engine
 from simsched.simulate.odd_jobs import refuse_odd_jobs
 from simsched.simulate.outages import FAILURE
@@ -169,6 +170,8 @@ def engine_of(
     engine = Engine(
         prepared, index, config, recorder, conditions=needed, admission=admission, closures=closures
     )
+    if config.failures is not None and jobs:
+        refuse_endless_failures(config.failures, len(index), jobs[0].submit, _horizon(prepared, config))
     if config.outages or config.failures is not None:
         disruption = Disruption(
             engine, index, config.outages, config.failures, config.on_failure, config.seed
@@ -182,6 +185,23 @@ def engine_of(
         preemption = Preemption(engine, jobs, admission.of)
         engine.preemption = preemption or None
     return engine, prepared, workload
+
+
+def _horizon(prepared: Prepared, config: RunConfig) -> float:
+    """Return the last time (s) that is fixed beforehand, and the longest job and epilog after it."""
+    never = float("inf")
+    windows = [
+        window
+        for queue in (config.queues.queues.values() if config.queues else ())
+        for window in queue.closed
+    ]
+    fixed = [
+        *prepared.submits[-1:],
+        *(outage.end for outage in config.outages),
+        *(start for _, start in windows),
+    ]
+    longest = max((seconds for seconds in prepared.runtimes if seconds < MAX_SECONDS), default=0)
+    return max((time for time in fixed if time < never), default=0) + longest + config.epilog[1]
 
 
 def _enter(

@@ -7,6 +7,7 @@ from math import ceil, floor
 from typing import TYPE_CHECKING, Any
 
 from simsched.errors import ConfigError
+from simsched.formats.duration import MAX_SECONDS
 from simsched.match.plugins import name_of
 
 if TYPE_CHECKING:
@@ -82,8 +83,16 @@ class RunConfig:
             if value not in accepted:
                 raise ConfigError(f"unknown value {value!r} of {option}", expected=", ".join(accepted))
         least, most = self.epilog
-        if not 0 <= least <= most < float("inf"):
-            raise ConfigError(f"an epilog from {least} to {most} s", expected="0 <= least <= most seconds")
+        if not 0 <= least <= most <= MAX_SECONDS:
+            raise ConfigError(
+                f"an epilog from {least} to {most} s", expected=f"0 <= least <= most <= {MAX_SECONDS:g} s"
+            )
+        for outage in self.outages:
+            if not -MAX_SECONDS <= outage.start < outage.end or MAX_SECONDS < outage.end < float("inf"):
+                raise ConfigError(
+                    f"an outage from {outage.start} to {outage.end} s",
+                    expected=f"an end after the start, at most {MAX_SECONDS:g} s, or inf",
+                )
         if least < most and ceil(least) > floor(most):
             raise ConfigError(f"no whole second from {least} to {most} s", where="epilog")
         if not isinstance(self.seed, int) or self.seed < 0:

@@ -31,7 +31,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from simsched.errors import ConfigError
-from simsched.formats.text import load_document, read_text
+from simsched.formats.lexical import clip
+from simsched.formats.text import load_document, read_text, refuse_foreign
 from simsched.simulate.outages import Failures, Outage, read_outages
 from simsched.simulate.queues import Queues
 
@@ -82,9 +83,11 @@ def _toml(text: str, where: str) -> Any:
     import tomllib
 
     try:
-        return tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise ConfigError(f"not TOML: {error}", where=where) from None
+        document = tomllib.loads(text)
+    except (ValueError, RecursionError) as error:  # a ValueError: more digits than Python reads
+        raise ConfigError(f"not TOML: {clip(str(error), 200)}", where=where) from None
+    refuse_foreign(document, where)
+    return document
 
 
 def from_document(document: dict[str, Any], where: str = "config") -> dict[str, Any]:
@@ -177,11 +180,11 @@ def parse_epilog(text: Any, where: str) -> tuple[float, float]:
     ConfigError, FormatError
         If it is neither.
     """
-    from simsched.formats.duration import parse_duration
+    from simsched.formats.duration import parse_time
 
     least, dots, most = str(text).partition("..")
-    first = parse_duration(least, where=where)
-    last = parse_duration(most, where=where) if dots else first
+    first = parse_time(least, where=where)
+    last = parse_time(most, where=where) if dots else first
     if not first <= last < float("inf"):
         raise ConfigError(f"{text!r} is no epilog", where=where, expected="30s, or 10s..2m")
     return first, last

@@ -93,8 +93,7 @@ class RunDirectory:
         events = {"eventlog.jsonl": result.events.text()} if result.events is not None else {}
         for name, text in {**events, **files}.items():
             (work / name).write_text(text, encoding="utf-8")
-        meta = {**result.meta, "files": sorted({RECORD, *(path.name for path in work.iterdir())})}
-        meta = with_digests(finite(meta), work)
+        meta = with_digests(finite(result.meta), work)
         text = json.dumps(meta, indent=2, ensure_ascii=False, allow_nan=False)
         (work / RECORD).write_text(text + "\n", encoding="utf-8")
         return self._staged.finish("" if result.meta["complete"] else PARTIAL)
@@ -114,7 +113,7 @@ def strangers(folder: Path) -> Iterator[str] | None:
     if meta is None:
         return None
     listed = meta.get("files")
-    own = _OWN.union(name for name in listed if isinstance(name, str)) if isinstance(listed, list) else _OWN
+    own = _OWN.union(listed) if isinstance(listed, dict) else _OWN
     return (
         path.name
         for path in sorted(folder.iterdir())

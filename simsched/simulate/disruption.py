@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from simsched.errors import ConfigError
 from simsched.schedule.calendar import Closure
 from simsched.simulate.clock import DISRUPTION, FIRST, LAST
 from simsched.simulate.lifecycle import State
@@ -40,6 +41,30 @@ def closures_of(outages: Sequence[Outage], index: Index) -> list[Closure]:
     """
     found = [outage for outage in outages if outage.kind == MAINTENANCE]
     return [Closure(outage.start, outage.end, targets_of(outage.ranks, index)) for outage in found]
+
+
+#: Random failures that a run is let in for, at the most.
+MOST_FAILURES = 10_000_000
+
+
+def refuse_endless_failures(failures: Failures, targets: int, begin: float, end: float) -> None:
+    """Refuse failures that would be drawn for hours: they go on as long as anything is to come.
+
+    `end` (s) is the last time that is known beforehand: of outages, closed queues, and the last job.
+
+    Raises
+    ------
+    ConfigError
+        If more than `MOST_FAILURES` are expected until then.
+    """
+    expected = targets * max(0.0, end - begin) / (failures.mtbf + failures.mttr)
+    if expected > MOST_FAILURES:
+        raise ConfigError(
+            f"about {expected:,.0f} random failures until the last outage, opening of a queue or job ends "
+            f"at {end:g} s",
+            where="failures",
+            expected=f"at most {MOST_FAILURES:,}: a longer mtbf, or an earlier end",
+        )
 
 
 class Disruption:

@@ -1,6 +1,6 @@
 """The SHA-256 of every file of a run directory, in ``run.json``: a file that was changed later is found.
 
-``run.json`` has ``digests``, name → digest of every other file that the run wrote, and ``sha256``, the
+``run.json`` has ``files``, name → digest of every other file that the run wrote, and ``sha256``, the
 digest of its own content.  The latter leaves out when and how fast the run was made (`VOLATILE`), so
 that equal runs have equal digests.
 """
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 RECORD = "run.json"
 VOLATILE = ("created", "wall_seconds", "jobs_per_second")
 """Keys of ``run.json`` that differ between equal runs."""
-KEYS = ("digests", "sha256")
+KEYS = ("files", "sha256")
 
 
 def digest_of(path: Path) -> str:
@@ -30,7 +30,7 @@ def digest_of(path: Path) -> str:
 def with_digests(meta: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     """Return the content of ``run.json``, plain JSON data, with the digests of the files of `folder`."""
     files = {path.name: digest_of(path) for path in sorted(folder.iterdir()) if path.name != RECORD}
-    recorded = json.loads(json.dumps({**meta, "digests": files}))  # as it will be read
+    recorded = json.loads(json.dumps({**meta, "files": files}))  # as it will be read
     return {**recorded, "sha256": content_digest(recorded)}
 
 
@@ -48,7 +48,7 @@ def has_digests(meta: Mapping[str, Any]) -> bool:
 
 def changed_files(meta: Mapping[str, Any], folder: Path) -> Iterator[str]:
     """Yield the files of a run directory that are not as the run wrote them, ``run.json`` included."""
-    files = meta.get("digests")
+    files = meta.get("files")
     if meta.get("sha256") != content_digest(meta):
         yield f"{RECORD} was changed: its content does not have the digest that it states"
     if not isinstance(files, dict):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from simsched.errors import WorkloadError
+from simsched.formats.duration import MAX_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,6 +26,7 @@ def refuse_odd_jobs(jobs: Sequence[Job]) -> None:
     _refuse("duration", [job.duration for job in jobs], jobs)
     _refuse("runtime", [job.runtime for job in jobs], jobs)
     _refuse("cancel_at", [job.cancel_at for job in jobs], jobs)
+    _refuse("deadline", [job.deadline for job in jobs], jobs)
     following = [job for job in jobs if job.preceding is not None]
     # -1 is how SWF says that there is none
     times = [None if job.think_time == -1 else job.think_time for job in following]
@@ -42,14 +44,15 @@ def refuse_odd_jobs(jobs: Sequence[Job]) -> None:
 def _refuse(
     name: str, times: Sequence[float | None], jobs: Sequence[Job], *, finite: bool = False
 ) -> npt.NDArray[np.float64]:
-    """Return the times that there are; raise if one is no number of seconds from 0 on."""
+    """Return the times that there are; raise if one is no number of seconds from 0 to `MAX_SECONDS`."""
     values = np.array([time for time in times if time is not None], dtype=np.float64)
-    sound = (values >= 0) & (values < INF) if finite else values >= 0
+    sound = (values >= 0) & (values <= MAX_SECONDS)
+    if not finite:
+        sound |= values == INF
     if not sound.all():
-        for job, time in zip(jobs, times, strict=True):
-            if time is not None and not (0 <= time < INF if finite else time >= 0):
-                what = f"{name} is {time!r}"
-                raise WorkloadError(what, where=_name(job), expected="seconds from 0 on")
+        at = [number for number, time in enumerate(times) if time is not None][int(np.argmin(sound))]
+        what, place = f"{name} is {times[at]!r}", _name(jobs[at])
+        raise WorkloadError(what, where=place, expected=f"seconds from 0 on, at most {MAX_SECONDS:g}")
     return values
 
 

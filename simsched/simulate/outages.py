@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from simsched.errors import ConfigError
-from simsched.formats.duration import parse_duration
+from simsched.formats.duration import parse_time
 from simsched.formats.idset import Idset
 
 if TYPE_CHECKING:
@@ -56,19 +56,14 @@ class Outage:
         kind = document.get("kind", FAILURE)
         if kind not in KINDS:
             raise ConfigError(f"unknown kind {kind!r} of outage", where=where, expected=", ".join(KINDS))
-        start = parse_duration(document["start"], where=where)
-        end = parse_duration(document.get("end", "inf"), where=where)
+        start = parse_time(document["start"], where=where)
+        end = parse_time(document.get("end", "inf"), where=where)
         if not start < end:
             raise ConfigError(
                 f"an outage from {start} to {end}", where=where, expected="an end after the start"
             )
         ranks = Idset.parse(str(document["ranks"]), where=where)
-        return cls(ranks, _whole(start), _whole(end), kind, str(document.get("note", "")))
-
-
-def _whole(seconds: float) -> float:
-    """Return whole numbers as such, so that times compare and print like the workload's."""
-    return int(seconds) if seconds != float("inf") and seconds == int(seconds) else seconds
+        return cls(ranks, start, end, kind, str(document.get("note", "")))
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +95,7 @@ class Failures:
             shape = float(words.get("shape", "1"))
         except ValueError:
             raise ConfigError(f"{words['shape']!r} is no shape", expected=expected) from None
-        found = cls(parse_duration(words["mtbf"]), parse_duration(words["mttr"]), shape)
+        found = cls(float(parse_time(words["mtbf"])), float(parse_time(words["mttr"])), shape)
         if not all(0 < number < float("inf") for number in (found.mtbf, found.mttr, found.shape)):
             raise ConfigError(f"{text!r}: every number must be positive and finite", expected=expected)
         return found

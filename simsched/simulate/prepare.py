@@ -256,10 +256,18 @@ def _book(
         sizes=sizes[numbers],
         single=single,
         content=content,
+        deadlines=_deadlines(jobs),
         users=_numbered([job.user for job in jobs]),
         banks=_numbered([job.bank for job in jobs]),
         units=demand[0].tolist() if single else [],
     )
+
+
+def _deadlines(jobs: Sequence[Job]) -> npt.NDArray[np.float64] | None:
+    """Return by when each job should have ended, inf where nothing is said; None if no job has a deadline."""
+    if all(job.deadline is None for job in jobs):
+        return None
+    return np.array([np.inf if job.deadline is None else job.deadline for job in jobs], dtype=np.float64)
 
 
 def _types(requests: Sequence[Request | None]) -> tuple[str, ...]:

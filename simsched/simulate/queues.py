@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from simsched.errors import ConfigError
 from simsched.formats import constraint as rfc31
-from simsched.formats.duration import format_duration, parse_duration
+from simsched.formats.duration import format_duration, parse_time
 from simsched.formats.hostlist import Hostlist
 from simsched.workload.job import Job
 
@@ -178,7 +178,7 @@ def _windows(value: Any, place: str) -> tuple[tuple[float, float], ...]:
     for item in value:
         if not isinstance(item, list | tuple) or len(item) != 2:
             raise ConfigError("not a window", where=place, expected='[["8h", "18h"], …]')
-        stop, start = (parse_duration(text, where=place) for text in item)
+        stop, start = (parse_time(text, where=place) for text in item)
         if not stop < start:
             raise ConfigError(f"the window {item} ends before it begins", where=place)
         found.append((stop, start))
@@ -202,7 +202,7 @@ def _with_policy(queue: Queue, policy: Mapping[str, Any], place: str) -> Queue:
     limits = policy.get("limits", {})
     _refuse_unknown(limits, ("duration", "job-size"), f"{place}.limits")
     if "duration" in limits:
-        queue = replace(queue, longest=parse_duration(limits["duration"], where=f"{place}.limits.duration"))
+        queue = replace(queue, longest=parse_time(limits["duration"], where=f"{place}.limits.duration"))
     size = limits.get("job-size", {})
     _refuse_unknown(size, ("max", "min"), f"{place}.limits.job-size")
     most = _sizes(size.get("max", {}), f"{place}.limits.job-size.max")
@@ -214,7 +214,7 @@ def _with_policy(queue: Queue, policy: Mapping[str, Any], place: str) -> Queue:
         place = f"{place}.{key}"
         _refuse_unknown(system, known, place)
     if "duration" in system:
-        seconds = parse_duration(system["duration"], where=f"{place}.duration")
+        seconds = parse_time(system["duration"], where=f"{place}.duration")
         queue = replace(queue, default_duration=seconds)
     return queue
 

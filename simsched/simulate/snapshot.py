@@ -187,7 +187,7 @@ def read_snapshot(path: str | Path) -> Head:
     try:
         known = msgspec.json.decode(text, type=dict[str, msgspec.Raw])
         kind, form = (msgspec.json.decode(known[name]) for name in ("kind", "format"))
-    except (msgspec.DecodeError, KeyError, RecursionError):
+    except (msgspec.DecodeError, UnicodeDecodeError, KeyError, RecursionError):
         kind = form = None
     if kind != KIND:
         raise FormatError("this is no snapshot", where=where, expected="what run --snapshot-at wrote")
@@ -195,7 +195,7 @@ def read_snapshot(path: str | Path) -> Head:
         raise FormatError(f"a snapshot of format {form!r}", where=where, expected=f"format {FORMAT}")
     try:
         head = msgspec.json.decode(text, type=Head)
-    except (msgspec.DecodeError, RecursionError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise FormatError(f"this snapshot is damaged: {error}", where=where) from None
     if head.sha256 != _digest_of(head):
         raise FormatError("this snapshot is damaged: its digest is another", where=where)
@@ -232,7 +232,7 @@ def restore_run(engine: Engine, head: Head, identity: Mapping[str, Any], *, wher
     try:
         state = json.loads(bytes(head.state))
         restore(engine, state, head.time)
-    except (KeyError, TypeError, ValueError, IndexError, AttributeError, AssertionError) as error:
+    except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError, AssertionError) as error:
         raise FormatError(f"this snapshot is damaged: {error!r}", where=where) from None
     if log is not None:
         log.put_back(map(bytes, head.allocations or ()))

@@ -330,7 +330,7 @@ def _seconds(value: Any, where: str) -> float:
     from simsched.formats.duration import parse_duration
 
     seconds = parse_duration(value, where=where)
-    return int(seconds) if seconds == int(seconds) else seconds
+    return int(seconds) if seconds.is_integer() else seconds
 
 
 #: the inputs of this process

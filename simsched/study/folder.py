@@ -193,7 +193,7 @@ class StudyFolder:
                 settings=task.settings,
                 seconds=float(record.get("wall_seconds", 0.0)),
             )
-        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError):
             return None
         return row if row.key == task.key and _kept(task, place) else None
 

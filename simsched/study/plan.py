@@ -13,9 +13,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from simsched.errors import SimschedError
+from simsched.formats.text import load_json
 from simsched.study.cache import INPUTS, draws
+from simsched.study.finder import MODELS
 from simsched.study.run_task import options_of
-from simsched.study.task import MODEL
+from simsched.study.task import MODEL, Input, canonical
+from simsched.workload.job import MAX_JOBS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -35,6 +38,8 @@ MAX_SAMPLES = 24
 MAX_POWER = 2.0
 #: workloads that are put together to count their jobs; of further ones the mean is taken
 MAX_COUNTED = 40
+#: jobs that a model draws at most to be counted and measured; of more the number is what it says
+MAX_DRAWN = 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,11 +92,30 @@ def _checked(study: Study, task: Task, seen: set[Any], counts: dict[str, int]) -
         name = repr((task.workload.sha256, sorted(task.workload.reading.items()), task.transforms))
         if name not in counts:
             full = len(counts) >= MAX_COUNTED
-            counts[name] = sum(counts.values()) // len(counts) if full else len(INPUTS.workload(task))
+            counts[name] = sum(counts.values()) // len(counts) if full else _number_of_jobs(task)
         return counts[name]
     except SimschedError as error:
         told = ", ".join(f"{axis} {label}" for axis, label in task.settings.items())
         raise error.at(f"{study.where}: {told}" if told else study.where) from None
+
+
+def _number_of_jobs(task: Task) -> int:
+    small, times = _small(task)
+    return round(len(INPUTS.workload(small)) * times)
+
+
+def _small(task: Task) -> tuple[Task, float]:
+    """Return the task with a model of at most `MAX_DRAWN` jobs, and the factor to the jobs that it has."""
+    if task.workload.kind != MODEL:
+        return task, 1
+    document: dict[str, Any] = load_json(task.workload.text or "{}", task.workload.name)
+    name = next(name for name in MODELS if name in document)
+    jobs = document[name].get("jobs")
+    if not isinstance(jobs, int) or jobs <= MAX_DRAWN or jobs > MAX_JOBS:
+        return task, 1
+    text = canonical({**document, name: {**document[name], "jobs": MAX_DRAWN}}).decode()
+    source = Input.of_text(text, task.workload.name, kind=MODEL)
+    return task.changed(workload=source), jobs / MAX_DRAWN
 
 
 def plan(study: Study, *, measure: bool = True) -> Plan:
@@ -105,7 +129,7 @@ def plan(study: Study, *, measure: bool = True) -> Plan:
     counts = _counts(study)
     tasks = study.tasks
     samples = _samples(tasks) if measure and any(counts) else {}
-    found = _estimate(tasks, counts, samples) if samples else None
+    found = _estimate([_small(task)[0] for task in tasks], counts, samples) if samples else None
     distinct = len({task.key for task in tasks})
     notes = tuple(_notes(study, distinct))
     return Plan(tasks, distinct, sum(counts), found, notes, sum(map(len, samples.values())))

@@ -22,6 +22,7 @@ from math import isfinite, log
 from typing import TYPE_CHECKING, Any
 
 from simsched.errors import ConfigError, SimschedError
+from simsched.formats.duration import MAX_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -96,8 +97,12 @@ class Distribution:
         return cls(kind, given)
 
     def draw(self, number: int, rng: np.random.Generator) -> Floats:
-        """Draw that many values in seconds."""
-        return KINDS[self.kind][2](self.given, number, rng)
+        """Draw that many values in seconds; what is beyond every time counts as the last one."""
+        import numpy as np
+
+        with np.errstate(over="ignore", invalid="ignore"):
+            values: Floats = np.fmin(KINDS[self.kind][2](self.given, number, rng), MAX_SECONDS)
+        return values
 
     def __str__(self) -> str:
         arguments = ", ".join(f"{value:g}" for value in self.given)

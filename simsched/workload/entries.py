@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 _SAME = (
     ("runtime", None), ("name", None), ("user", None), ("group", None), ("bank", None), ("queue", None),
     ("urgency", 16), ("priority", None), ("preceding", None), ("think_time", None), ("hold", False),
-    ("cancel_at", None),
+    ("cancel_at", None), ("deadline", None),
     ("procs", None), ("nodes", None), ("memory", None), ("partition", None), ("wait", None), ("status", None),
 )  # fmt: skip
 

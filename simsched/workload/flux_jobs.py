@@ -222,7 +222,7 @@ def job_number(text: str) -> int | str:
     if text.isascii() and text.isdigit():
         return int(text) if len(text) < 21 else text
     try:
-        if text.lower().startswith("0x"):
+        if text.lower().startswith("0x") and len(text) < 19:
             return int(text, 16)
     except ValueError:
         return text

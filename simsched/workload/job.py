@@ -23,6 +23,10 @@ from simsched.formats.jobspec import Jobspec  # noqa: TC001
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+MAX_JOBS = 10_000_000
+"""The most jobs that a document, a model or a transform makes."""
+
+
 #: Records of one reason that an error message or a table names by place.
 FIRST_PLACES = 3
 
@@ -30,13 +34,14 @@ FIRST_PLACES = 3
 class Job(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One job as its user submitted it, with what a trace knows of its fate.
 
-    `submit`, `runtime`, `duration`, `think_time`, `cancel_at` and `wait` are seconds.
+    `submit`, `runtime`, `duration`, `think_time`, `cancel_at`, `deadline` and `wait` are seconds.
     `duration` is the requested limit (None: unlimited), `runtime` what it really takes
     (None: unknown, it runs to its limit).  `procs` and `nodes` are the flat counts of the
     trace, `memory` is KB per processor; what is matched is the `jobspec` alone.  `wait`
     and `status` are the trace's own outcome and serve comparison only.  `job.preceding`
     and `think_time` are columns 17 and 18 of SWF 2.2.  The value of a ``begin-time``
-    dependency is on the same clock as `submit`.  `priority` is what another scheduler gave.
+    dependency and the `deadline` (by when the job should have ended; the order ``edf`` goes by it,
+    nothing enforces it) are on the same clock as `submit`.  `priority` is what another scheduler gave.
     """
 
     id: int | str
@@ -57,6 +62,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     procs: int | None = None
     hold: bool = False
     cancel_at: float | None = None
+    deadline: int | float | None = None
     nodes: int | None = None
     memory: int | None = None
     partition: str | None = None

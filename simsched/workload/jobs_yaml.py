@@ -7,7 +7,7 @@ that every entry starts from.  An entry has exactly one of ``shape`` (RFC 46), `
     submit    when it is submitted (RFC 23 duration after the start, default 0)
     duration  the limit it asks for          runtime  what it really takes
     count     how many times it is submitted every    the time between two of them (default 0)
-    id name user group bank queue urgency priority hold cancel_at preceding think_time
+    id name user group bank queue urgency priority hold cancel_at deadline preceding think_time
     constraint  RFC 35 text or an RFC 31 object, and-ed to what the jobspec says
     depends   afterok:NAME (a name or an id in this document), or a list of such, or RFC 26 objects
     nodes procs memory partition status wait   what a trace knew; never used for matching
@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 from simsched.errors import LimitError, SimschedError, WorkloadError
 from simsched.suggest import nearest
 from simsched.workload.dependencies import resolve
-from simsched.workload.job import Job, Skips, Workload, assemble
+from simsched.workload.job import MAX_JOBS, Job, Skips, Workload, assemble
 from simsched.workload.mapping import Reading
 
 if TYPE_CHECKING:
@@ -34,15 +34,11 @@ if TYPE_CHECKING:
     from simsched.formats.constraint import Constraint
     from simsched.formats.jobspec import Jobspec
 
-#: Jobs that one document may stand for (``count`` multiplies).
-MAX_JOBS = 10_000_000
-MAX_SECONDS = 2.0**53
-"""The highest time: seconds beyond it are not told apart."""
 
 _EMPTY = re.compile(r"(?:\s*(?:#[^\n]*)?(?:\n|\Z))*")
 _REQUESTS = ("shape", "jobspec", "file")
 _TEXTS = ("name", "user", "group", "queue", "bank", "partition", "status")
-_SECONDS = ("submit", "every", "duration", "runtime", "cancel_at", "think_time", "wait")
+_SECONDS = ("submit", "every", "duration", "runtime", "cancel_at", "deadline", "think_time", "wait")
 _COUNTS = ("count", "procs", "nodes", "memory", "urgency", "priority")
 _OTHERS = ("id", "constraint", "depends", "hold", "preceding", "command")
 KEYS = frozenset((*_REQUESTS, *_TEXTS, *_SECONDS, *_COUNTS, *_OTHERS))
@@ -172,6 +168,7 @@ class Maker:
                 preceding=_preceding(entry, place),
                 think_time=seconds["think_time"],
                 cancel_at=seconds["cancel_at"],
+                deadline=seconds["deadline"],
                 procs=counts["procs"],
                 nodes=counts["nodes"],
                 memory=counts["memory"],
@@ -273,7 +270,7 @@ def seconds_of(entry: Mapping[str, Any], key: str, place: str) -> float | None:
     value = entry.get(key)
     if value is None:
         return None
-    from simsched.formats.duration import parse_duration
+    from simsched.formats.duration import MAX_SECONDS, parse_duration
 
     where = f"{place}.{key}"
     if isinstance(value, bool) or not isinstance(value, int | float | str):

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from simsched.errors import ConfigError
 from simsched.workload.distribution import Distribution
-from simsched.workload.job import Job, Skips, Workload, assemble
-from simsched.workload.models import MAX_JOBS, users
+from simsched.workload.job import MAX_JOBS, Job, Skips, Workload, assemble
+from simsched.workload.models import users
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

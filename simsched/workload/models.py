@@ -8,8 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from simsched.arguments import check_real, check_whole
 from simsched.errors import ConfigError
-from simsched.workload.job import Job, Skips, Workload, assemble
+from simsched.workload.job import MAX_JOBS, Job, Skips, Workload, assemble
 from simsched.workload.lublin import MODELS, START_HOUR, Lublin
 from simsched.workload.mapping import Flat, JobMap
 from simsched.workload.tsafrir import assign, estimates
@@ -21,7 +22,13 @@ if TYPE_CHECKING:
     Floats = npt.NDArray[np.float64]
     Integers = npt.NDArray[np.int64]
 
-MAX_JOBS = 10_000_000
+MAX_USERS = 1_000_000
+"""The most users among whom the jobs of a model are shared out."""
+MAX_PROCESSORS = 10**9
+MOST = 1e15
+"""The longest span and run time in seconds, and the greatest load and factor of run times."""
+MAX_ESTIMATE = 10**9
+"""The longest limit in seconds that Tsafrir's model gives."""
 _BLOCK = 4096
 _USER_SKEW = 1.1  # exponent of the Zipf law by which jobs fall to users
 
@@ -85,14 +92,20 @@ class LublinWorkload:
             raise ConfigError(f"unknown model {self.model!r}", expected=", ".join((*MODELS, "both")))
         if self.jobs is None and self.span is None:
             raise ConfigError("neither a number of jobs nor a span is given", expected="one of them")
-        if self.jobs is not None and not 0 <= self.jobs <= MAX_JOBS:
-            raise ConfigError(f"{self.jobs} jobs", expected=f"0 to {MAX_JOBS:,}")
+        check_whole("machine", self.machine, 1, MAX_PROCESSORS)
+        for name, most in (("jobs", MAX_JOBS), ("capacity", MAX_PROCESSORS), ("users", MAX_USERS)):
+            if getattr(self, name) is not None:
+                check_whole(name, getattr(self, name), 0, most)
+        if self.max_estimate is not None:
+            check_real("max_estimate", self.max_estimate, 60, MAX_ESTIMATE)
         if self.load is not None and self.jobs is not None and self.span is not None:
             raise ConfigError("jobs, span and load are all given", expected="at most two of them")
         for name in ("span", "load", "capacity", "run_time_factor"):
             value = getattr(self, name)
-            if value is not None and not 0 < value < 1e15:
-                raise ConfigError(f"{name} is {value}", expected="a number above 0")
+            if value is not None:
+                check_real(name, value, most=MOST)
+                if value <= 0:
+                    raise ConfigError(f"{name} is {value}", expected="a number above 0")
 
     def _part(self, part: Lublin, parts: int, rng: np.random.Generator) -> Draft:
         """Draw one type's share of the jobs."""
@@ -115,7 +128,7 @@ class LublinWorkload:
         import numpy as np
 
         size = model.sizes(number, rng)
-        run = np.maximum(1, model.run_times(size, rng) * self.run_time_factor).astype(np.int64)
+        run = np.clip(model.run_times(size, rng) * self.run_time_factor, 1, MOST).astype(np.int64)
         return size, run
 
     def _work_of(self, model: Lublin, work: float, rng: np.random.Generator) -> tuple[Integers, Integers]:
@@ -178,8 +191,16 @@ def _jobs(draft: Draft, limits: list[Any], names: list[str | None], job_map: Job
 
 
 def users(jobs: int, number: int, rng: np.random.Generator) -> list[str | None]:
-    """Return a user number per job; user k submits in proportion to 1 / k**1.1 (ours, not Lublin's)."""
+    """Return a user number per job; user k submits in proportion to 1 / k**1.1 (ours, not Lublin's).
+
+    Raises
+    ------
+    ConfigError
+        Beyond `MAX_USERS`.
+    """
     import numpy as np
+
+    check_whole("users", number, 0, MAX_USERS)
 
     if not number:
         return [None] * jobs

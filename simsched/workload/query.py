@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     Predicate = Callable[[Job], bool]
 
-_TIMES = ("submit", "runtime", "duration", "wait", "think_time", "cancel_at")
+_TIMES = ("submit", "runtime", "duration", "wait", "think_time", "cancel_at", "deadline")
 _NUMBERS = ("procs", "nodes", "memory", "urgency", "cores", "gpus", "slots")
 _TEXTS = ("id", "user", "group", "queue", "bank", "name", "partition", "status", "shape")
 FIELDS = (*_TIMES, *_NUMBERS, *_TEXTS)

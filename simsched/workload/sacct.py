@@ -129,9 +129,8 @@ class _Reader:
         id_: int | str = (
             int(id_text) if id_text.isascii() and id_text.isdigit() and len(id_text) < 19 else id_text
         )
-        if elapsed_raw.isascii() and elapsed_raw.isdigit():
-            run: float | None = int(elapsed_raw)
-        else:
+        run: float | None = whole_number(elapsed_raw)
+        if run is None:
             run = self._run_time(elapsed, start, at(end_text, number))
         if self.has_start:
             reason = unfinished(base, start, run)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from simsched.formats.duration import format_date
 from simsched.workload.flat import demand, procs_of
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def begin_times(job: Job) -> list[float]:
 
 
 def _clock(seconds: int) -> str:
-    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S")
+    return format_date(seconds).removesuffix("Z")
 
 
 def _limit(seconds: float | None) -> str:

@@ -13,28 +13,32 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import BinaryIO
 
-    from simsched.workload.job import Workload
+    from simsched.workload.job import Skips, Workload
 
 
 class Writer(NamedTuple):
-    """One format: the function that yields its lines, and the fields of a job that it cannot hold."""
+    """One format: the function that yields its lines, and the fields of a job that it cannot hold.
+
+    `selects`: there are jobs that it cannot write at all; the function takes the `Skips` to note them in.
+    """
 
     module: str
     function: str
     endings: tuple[str, ...]
     loses: tuple[str, ...] = ()
+    selects: bool = False
 
 
 _NOT_BATSIM = (
-    "jobspec", "urgency", "priority", "dependencies", "hold", "cancel_at", "bank", "nodes", "queue",
-    "group", "partition", "memory", "wait", "status", "preceding", "think_time",
+    "jobspec", "urgency", "priority", "dependencies", "hold", "cancel_at", "deadline", "bank", "nodes",
+    "queue", "group", "partition", "memory", "wait", "status", "preceding", "think_time",
 )  # fmt: skip
 
 #: Name (``--to``) → writer.
 WRITERS = {
     "swf": Writer(
         "swf_writer", "write_swf", (".swf",),
-        ("jobspec", "urgency", "priority", "dependencies", "hold", "cancel_at", "bank", "nodes"),
+        ("jobspec", "urgency", "priority", "dependencies", "hold", "cancel_at", "deadline", "bank", "nodes"),
     ),
     "batsim": Writer("batsim", "write_batsim", (".json",), _NOT_BATSIM),
     "batsim4": Writer("batsim", "write_batsim4", (), _NOT_BATSIM),
@@ -42,23 +46,29 @@ WRITERS = {
     "jsonl": Writer("entries", "write_jsonl", (".jsonl",)),
     "sacct": Writer(
         "sacct_writer", "write_sacct", (".sacct",),
-        ("urgency", "priority", "dependencies", "hold", "cancel_at", "preceding", "think_time"),
+        ("urgency", "priority", "dependencies", "hold", "cancel_at", "deadline", "preceding", "think_time"),
     ),
     "sss": Writer(
         "sss_jobs", "write_sss", (".xml",),
         ("urgency", "cancel_at", "preceding", "think_time", "nodes", "memory", "partition"),
+        selects=True,
     ),
 }  # fmt: skip
 
 
-def save_workload(workload: Workload, path: str | Path, *, to: str | None = None) -> str:
+def save_workload(
+    workload: Workload, path: str | Path, *, to: str | None = None, skips: Skips | None = None
+) -> str:
     """Write a workload; the format is `to`, or told by the ending (``.gz`` compresses).
 
-    The file is written beside its final name and renamed when whole.  Returns the name of
-    the format.
+    The file is written beside its final name and renamed when whole.  Jobs that the format cannot
+    write at all are left out and noted in `skips`.  Returns the name of the format.
 
     Raises
     ------
+    WorkloadError
+        On the first job that cannot be written, if there are no `skips` or they are strict, and when no
+        job is left.
     ConfigError
         On a format that cannot be written, an ending that tells none, or a place that cannot be written to.
     """
@@ -66,20 +76,19 @@ def save_workload(workload: Workload, path: str | Path, *, to: str | None = None
 
     place = Path(path)
     kind = to or kind_of(place.name)
-    lines = lines_of(workload, kind)
+    lines = lines_of(workload, kind, skips)
     with replacing(path, ConfigError) as stream:
         _write(lines, stream, compress=place.suffix == ".gz")
     return kind
 
 
-def lines_of(workload: Workload, kind: str) -> Iterator[str]:
-    """Return the lines of a workload in a format."""
+def lines_of(workload: Workload, kind: str, skips: Skips | None = None) -> Iterator[str]:
+    """Return the lines of a workload in a format; jobs that it cannot write go to `skips`."""
     if kind not in WRITERS:
         raise ConfigError(f"cannot write {kind!r}", expected=", ".join(WRITERS))
     writer = WRITERS[kind]
-    lines: Iterator[str] = getattr(import_module(f"simsched.workload.{writer.module}"), writer.function)(
-        workload
-    )
+    write = getattr(import_module(f"simsched.workload.{writer.module}"), writer.function)
+    lines: Iterator[str] = write(workload, skips) if writer.selects else write(workload)
     return lines
 
 

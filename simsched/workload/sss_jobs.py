@@ -3,11 +3,13 @@
 The document and its mapping to jobspecs are `simsched.formats.sss`; this module puts its
 jobs on one clock.  SubmitTime is the submission (where a job has none: its StartTime, else the
 earliest time of the document), EligibleTime a ``begin-time`` dependency on the same clock,
-Duration the limit, EndTime - StartTime (or Delivered's Duration) the run time.
+Deadline the deadline of the order ``edf``, Duration the limit, EndTime - StartTime (or Delivered's
+Duration) the run time.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from simsched.errors import SimschedError, WorkloadError
@@ -114,6 +116,7 @@ def _job(record: JobRecord, base: int, jobspec: Jobspec) -> Job:
         bank=record.project,
         name=record.name,
         priority=record.priority,
+        deadline=None if record.deadline is None else max(0, record.deadline - base),
         hold=record.hold,
         procs=record.processors,
         dependencies=tuple(_on_our_clock(item, base) for item in record.dependencies),
@@ -135,26 +138,43 @@ def _status(record: JobRecord) -> str | None:
     return "FAILED" if code and code.strip() not in {"", "0"} else "COMPLETED"
 
 
-def write_sss(workload: Workload) -> Iterator[str]:
-    """Yield the lines of a Data document with one Job a job.
+def write_sss(workload: Workload, skips: Skips | None = None) -> Iterator[str]:
+    """Yield the lines of a Data document with one Job for each job.
+
+    A job with a request that no Job Object can express is left out and noted in `skips`, and so are
+    the dependencies of other jobs on it.
 
     Raises
     ------
     WorkloadError
-        Naming the job, when its request is one that no Job Object can say.
+        Naming the first such job, if there are no `skips` or they are strict; when no job is left.
     """
     from simsched.formats.sss import write_xml
     from simsched.formats.sss.tree import Element
 
     said = workload.header.get("UnixStartTime", "0")
     base = int(said) if said.isascii() and said.isdigit() and len(said) < 12 else 0
-    jobs = tuple(_element(job, base) for job in workload.jobs)
-    yield from write_xml(Element("Data", (), "", jobs)).splitlines()
+    skips = skips or Skips(strict=True)
+    made = {str(job.id): found for job in workload.jobs if (found := _element(job, base, skips)) is not None}
+    if workload.jobs and not made:
+        raise WorkloadError("none of the jobs can be written", expected=skips.records[0].reason)
+    if len(made) < len(workload.jobs):
+        made = _without_missing(made, skips)
+    yield from write_xml(Element("Data", (), "", tuple(made.values()))).splitlines()
 
 
-def _element(job: Job, base: int) -> Element:
-    from dataclasses import replace
+def _without_missing(made: dict[str, Element], skips: Skips) -> dict[str, Element]:
+    """Drop the dependencies on jobs that are not among these: a document may not name them."""
+    kept = {}
+    for name, job in made.items():
+        lost = {child for child in job.all("Dependency") if child.text not in made}
+        skips.count("a dependency on such a job", len(lost))
+        kept[name] = replace(job, children=tuple(child for child in job.children if child not in lost))
+    return kept
 
+
+def _element(job: Job, base: int, skips: Skips) -> Element | None:
+    """Return the Job Object of a job; None, noted in `skips`, for one that cannot be written."""
     from simsched.formats.sss import job_element
     from simsched.formats.sss.tree import Element
 
@@ -174,12 +194,16 @@ def _element(job: Job, base: int) -> Element:
             user=job.user,
             group=job.group,
             priority=job.priority,
+            deadline=None if job.deadline is None else base + job.deadline,
             hold=job.hold,
         )
     except SimschedError as error:
-        raise WorkloadError(
-            f"job {job.id} cannot be written: {error.message}", where=error.where, expected=error.expected
-        ) from None
+        if skips.strict:
+            raise WorkloadError(
+                f"job {job.id} cannot be written: {error.message}", where=error.where, expected=error.expected
+            ) from None
+        skips.add(Skip(f"job {job.id}", error.message, job.jobspec.to_shape(), job.id, job.submit))
+        return None
     return replace(made, children=(*made.children, *_outcome(job, base, Element)))
 
 

@@ -13,7 +13,7 @@ import msgspec
 from simsched.errors import ConfigError
 from simsched.workload.dependencies import JOB_SCHEMES
 from simsched.workload.flat import procs_of
-from simsched.workload.job import Job, Workload
+from simsched.workload.job import MAX_JOBS, Job, Workload
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -125,10 +125,14 @@ def repeat(workload: Workload, times: int, period: float | None = None) -> Workl
     """
     if times < 1:
         raise ConfigError(f"{times} repetitions", expected="1 or more")
+    if times * max(1, len(workload)) > MAX_JOBS:
+        raise ConfigError(
+            f"{times:,} times {len(workload):,} jobs", expected=f"at most {MAX_JOBS:,} jobs in all"
+        )
     begin, end = workload.span
     if period is None:
         period = end - begin + round((end - begin) / max(1, len(workload) - 1))
-    copies = [shift(workload, copy * period).jobs for copy in range(times)]
+    copies = [shift(workload, copy * period).jobs for copy in range(times if workload.jobs else 0)]
     return workload.with_jobs(_joined(copies), f"{times} times, every {period:g} s")
 
 
@@ -240,10 +244,12 @@ def _positive(factor: float) -> None:
 
 
 def _moved(job: Job, seconds: float) -> Job:
-    """Return the job so much later: submission, cancellation and begin-time dependencies."""
+    """Return the job so much later: submission, cancellation, deadline and begin-time dependencies."""
     new: dict[str, Any] = {"submit": job.submit + seconds}
     if job.cancel_at is not None:
         new["cancel_at"] = job.cancel_at + seconds
+    if job.deadline is not None:
+        new["deadline"] = max(0, job.deadline + seconds)
     if job.dependencies:
         new["dependencies"] = tuple(_later(item, seconds) for item in job.dependencies)
     return change(job, **new)

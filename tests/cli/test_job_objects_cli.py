@@ -11,12 +11,12 @@ from simsched.formats.text import load_yaml
 
 HERE = Path(__file__).parents[1] / "formats"
 
-REFUSED = "standard input:5:3: Deadline: no policy here plans for deadlines\n"
+REFUSED = "standard input:5:3: Reservation: there are no named reservations\n"
 JOB = """<Job{policy}>
   <Id>1</Id>
   <User>amy</User>
   <Charge>3</Charge>
-  <Deadline{own}>2000</Deadline>
+  <Reservation{own}>r7</Reservation>
   <Requested><Processors>4</Processors><Duration>60</Duration></Requested>
 </Job>
 """
@@ -116,7 +116,7 @@ def test_shapes_go_to_job_objects_and_back(run, shape):
 
 
 def test_what_no_job_object_can_say_is_named(run):
-    for shape, what in (("core=4", "a request without a slot"), ("slot=2/[core;gpu]", "gpu in a slot")):
+    for shape, what in (("core=4", "a request without a slot"), ("slot=2/[core;fpga]", "fpga in a slot")):
         status, out, err = run("convert", "-", "--to", "sss", stdin=shape)
         assert (status, out) == (2, "")
         assert f"a Job Object cannot say: {what}" in err
@@ -153,8 +153,8 @@ def test_validate_names_every_fault_and_tells_warnings_and_patterns_as_notes(run
             "standard input:1:36: Processors 'x' is no whole number (expected a whole number)\n"
         ),
     )
-    warned = '<Job awarenessPolicy="Warn"><Id>1</Id><Deadline>9</Deadline></Job>'
-    notes = "warning: standard input:1:39: Deadline: no policy here plans for deadlines"
+    warned = '<Job awarenessPolicy="Warn"><Id>1</Id><Reservation>r</Reservation></Job>'
+    notes = "warning: standard input:1:39: Reservation: there are no named reservations"
     assert validate(warned) == (0, f"standard input: valid (1 job; {notes})\n")
     pattern = '<Job><Id>1</Id><Requested><Node aggregation="Pattern">fr15n0[12]</Node></Requested></Job>'
     unmatched = "1 pattern is matched against no cluster: name one with --cluster"
@@ -187,4 +187,4 @@ def test_a_warning_reaches_whoever_reads_the_jobs(run, tmp_path, words):
     path.write_text(JOB.format(policy=' awarenessPolicy="Warn"', own=""))
     status, _, err = run(*words.replace("{}", str(path)).split())
     assert status == 0
-    assert f"simsched: warning: {path.name}:5:3: Deadline: no policy here plans for deadlines\n" in err
+    assert f"simsched: warning: {path.name}:5:3: Reservation: there are no named reservations\n" in err

@@ -217,3 +217,18 @@ def test_a_pattern_needs_a_cluster(capsys):
 def test_list(capsys):
     assert main(["workload", "list"]) == 0
     assert capsys.readouterr().out.split() == list(bundled("workloads"))
+
+
+def test_convert_lists_what_no_job_object_can_say_and_strict_refuses_it(tmp_path, capsys):
+    jobs, made = tmp_path / "jobs.yaml", tmp_path / "jobs.xml"
+    jobs.write_text("- {id: a, shape: slot/core, runtime: 4}\n- {id: b, shape: rack/slot/core, runtime: 4}\n")
+    assert main(["workload", "convert", str(jobs), "-o", str(made)]) == 0
+    said = capsys.readouterr().err
+    assert f"{made}: 1 jobs (sss)" in said
+    assert "not written:\n" in said
+    assert "a Job Object cannot say: a request without a slot  job b\n" in said
+    assert [job.id for job in load_workload(made)] == ["a"]
+    made.unlink()
+    assert main(["workload", "convert", str(jobs), "--strict", "-o", str(made)]) == 2
+    assert "job b cannot be written" in capsys.readouterr().err
+    assert not made.exists()

@@ -228,7 +228,6 @@ def test_patterns_are_quick_or_refused(pattern, says):
 @pytest.mark.parametrize(
     ("inner", "says"),
     [
-        ("<Deadline>5</Deadline>", "Deadline: no policy here plans for deadlines"),
         ("<Reservation>r</Reservation>", "Reservation: there are no named reservations"),
         ("<Requested><Network>5</Network></Requested>", "Network: network bandwidth is not matched"),
         ("<Requested><Memory context='Configured'>5</Memory></Requested>", "context Configured"),

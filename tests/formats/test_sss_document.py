@@ -166,7 +166,7 @@ def test_namespace_prefixes_are_passed_over():
         (job("<User>a</User><UserId>b</UserId>"), "<User> occurs twice in <Job>"),
         (job("<TaskGroupDefaults/><TaskGroupDefaults/>"), "<TaskGroupDefaults> occurs twice"),
         (job("<User><b>x</b></User>"), "<User> holds elements"),
-        (job("<Requested>4</Requested>"), "<Requested> holds text"),
+        (job("<Requested>4</Requested>"), "<Requested> holds the text '4'"),
         (job("<Resource>4</Resource>"), "<Resource> without name"),
         (job("<Environment><Variable>x</Variable></Environment>"), "<Variable> without name"),
         (job("<Environment><Var name='x'/></Environment>"), "<Var> is not known in <Environment>"),

@@ -90,14 +90,14 @@ def member(id_: str, inner: str = "") -> str:
 def test_jobs_come_in_dependency_order():
     text = group(
         member("c", "<Dependency>b</Dependency><Dependency condition='OnFailure'>a</Dependency>"),
-        member("b", "<Dependency condition='OnExit' code='3'>a</Dependency><EligibleTime>77</EligibleTime>"),
+        member("b", "<Dependency condition='OnExit' code='0'>a</Dependency><EligibleTime>77</EligibleTime>"),
         member("a", "<Name>first</Name>"),
         member("d", "<Dependency designator='JobName' condition='OnExit'>first</Dependency>"),
     )
     records, _ = mapped(text)
     assert [record.id for record in records] == ["a", "b", "c", "d"]
     assert [[str(d) for d in record.dependencies] for record in records] == [
-        [], ["afterany:a?code=3", "begin-time:77"], ["afterok:b", "afternotok:a"], ["afterany:a"],
+        [], ["afterok:a", "begin-time:77"], ["afterok:b", "afternotok:a"], ["afterany:a"],
     ]  # fmt: skip
     assert records[1].jobspec.dependencies == records[1].dependencies
     assert records[3].dependencies == (Dependency("afterany", "a"),)
@@ -213,7 +213,7 @@ def test_jobspecs_survive_the_way_out_and_in(shape, duration, constraint):
 @pytest.mark.parametrize(
     ("shape", "says"),
     [
-        ("slot=2/[core;gpu]", "gpu in a slot"),
+        ("slot=2/[core;fpga]", "fpga in a slot"),
         ("slot=2/node", "a slot without a fixed number of cores"),
         ("node{x}/slot/core", "exclusive on a node"),
         ("node=2", "a node without exactly one slot"),

@@ -97,7 +97,7 @@ from simsched.formats.sss.layout import geometry_of
             "[slot{a}/[core;memory=5{unit:MiB}];slot{b}/[core;memory=7{unit:MiB}]]",
         ),
         (
-            "<TaskGroup><Id>a</Id><TaskCount>4</TaskCount><TaskDefaults><Memory>1</Memory></TaskDefaults><Task><Processors>2</Processors></Task><Task/><Task/></TaskGroup>",
+            "<TaskGroup><Id>a</Id><TaskCount>4</TaskCount><TaskDefaults><Memory>1</Memory></TaskDefaults><Task><Processors>2</Processors></Task><Task><Session>1</Session></Task><Task><Session>1</Session></Task></TaskGroup>",
             "[slot{a}/[core=2;memory{unit:MiB}];slot=3{a.2}/[core;memory{unit:MiB}]]",
         ),
         (
@@ -113,7 +113,7 @@ from simsched.formats.sss.layout import geometry_of
             "slot=8{a}/[core;memory{unit:MiB}]",
         ),
         (
-            "<TaskGroup><Id>a</Id><TaskCount>3</TaskCount><TaskDefaults><Processors>2</Processors></TaskDefaults><Task/></TaskGroup>",
+            "<TaskGroup><Id>a</Id><TaskCount>3</TaskCount><TaskDefaults><Processors>2</Processors></TaskDefaults><Task><Session>1</Session></Task></TaskGroup>",
             "slot=3{a}/core=2",
         ),
         (
@@ -138,7 +138,7 @@ def test_counts_become_shapes(inner, shape):
             "Processors 16 and 3 for each task contradict",
         ),
         (
-            "<TaskGroup><TaskCount>1</TaskCount><Task/><Task/></TaskGroup>",
+            "<TaskGroup><TaskCount>1</TaskCount><Task><Session>1</Session></Task><Task><Session>1</Session></Task></TaskGroup>",
             "TaskCount 1 and 2 tasks contradict",
         ),
         ("<Resource name='slot'>2</Resource>", "a Resource called slot (expected another name)"),
@@ -180,7 +180,7 @@ def test_counts_become_shapes(inner, shape):
             "no number of Processors satisfies what is asked",
         ),
         (
-            "<NodeCount>2</NodeCount><TaskGroup/><TaskGroup/>",
+            "<NodeCount>2</NodeCount><TaskGroup><Name>a</Name></TaskGroup><TaskGroup><Name>b</Name></TaskGroup>",
             "NodeCount of a job with several task groups",
         ),
     ],

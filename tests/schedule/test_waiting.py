@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import hypothesis.strategies as st
 import numpy as np
 from hypothesis import given
@@ -90,3 +92,10 @@ def test_unicef_and_wfp3_let_age_win():
 def test_f1_prefers_small_and_early():
     columns = book([10, 10, 100_000], [100, 10, 10], [64, 1, 1])
     assert job_order("f1").ranked(columns, np.arange(3), 0.0).tolist() == [1, 0, 2]
+
+
+def test_the_earliest_deadline_goes_first_and_jobs_without_one_last():
+    columns = replace(book([0, 1, 2, 3], [1] * 4, [1] * 4), deadlines=np.array([np.inf, 90.0, 40.0, np.inf]))
+    assert job_order("edf").ranked(columns, np.arange(4), 5.0).tolist() == [2, 1, 0, 3]
+    plain = replace(columns, deadlines=None)
+    assert job_order("edf").ranked(plain, np.arange(4), 5.0).tolist() == [0, 1, 2, 3]

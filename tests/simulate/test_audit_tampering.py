@@ -206,7 +206,7 @@ def test_each_field_of_a_record_and_its_R_is_found(run, audited, tmp_path, chang
 
 def keys_of(meta):
     for name, value in meta.items():
-        if name not in (*VOLATILE, "digests", "sha256"):
+        if name not in (*VOLATILE, "files", "sha256"):
             yield (name,)
             if name in ("config", "cluster", "counts"):
                 yield from ((name, key) for key in value)
@@ -215,7 +215,7 @@ def keys_of(meta):
 @pytest.mark.parametrize("change", [changed, None], ids=["changed", "removed"])
 def test_each_key_of_run_json_is_found(run, audited, tmp_path, change):
     meta = json.loads((run / "run.json").read_text())
-    for number, path in enumerate([*keys_of(meta), ("digests",), ("sha256",)]):
+    for number, path in enumerate([*keys_of(meta), ("files",), ("sha256",)]):
         said = json.loads(json.dumps(meta))
         put(said, path, change)
         copy = shutil.copytree(run, tmp_path / str(number))
@@ -256,7 +256,7 @@ def test_what_run_json_says_is_held_against_the_rest(run, audited, path, value):
 
 def test_a_record_without_its_digests_is_found_by_the_tables(run, audited):
     meta = json.loads((run / "run.json").read_text())
-    del meta["digests"], meta["sha256"]
+    del meta["files"], meta["sha256"]
     (run / "run.json").write_text(json.dumps(meta))
     assert "run.json has no digests of the files" in str(audited(run))
     assert not audited(run)
@@ -265,7 +265,7 @@ def test_a_record_without_its_digests_is_found_by_the_tables(run, audited):
 def test_a_run_of_a_version_without_digests_is_clean_with_a_note(run, audited):
     rewrite(run / "jobs.parquet", "ALTER TABLE t DROP COLUMN recorded_state")
     meta = json.loads((run / "run.json").read_text())
-    del meta["digests"], meta["sha256"], meta["whole_nodes"]
+    del meta["files"], meta["sha256"], meta["whole_nodes"]
     (run / "run.json").write_text(json.dumps(meta))
     report = audited(run)
     assert report, str(report)

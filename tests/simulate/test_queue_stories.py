@@ -375,3 +375,17 @@ def test_runs_with_preemption_are_clean(tmp_path):
     assert report, str(report)
     assert any("preempted" in (reason or "") for reason in found.jobs["reason"])
     assert set(found.jobs["result"]) == {"COMPLETED"}
+
+
+def test_the_earliest_deadline_starts_first():
+    """B has to be done by 90, C by 40; D says nothing."""
+    found = run(
+        machine(1),
+        job("A", 0, "slot=1/core", 9),
+        job("B", 1, "slot=1/core", 5, deadline=90),
+        job("C", 2, "slot=1/core", 5, deadline=40),
+        job("D", 3, "slot=1/core", 5),
+        policy="fcfs",
+        order="edf",
+    )
+    assert starts(found) == {"A": 0, "C": 9, "B": 14, "D": 19}

@@ -81,6 +81,7 @@ def test_a_line_becomes_a_job():
         "procs": 32,
         "hold": False,
         "cancel_at": None,
+        "deadline": None,
         "nodes": 2,
         "memory": 2 * 1024 * 1024,  # 64 GiB over 32 processors, in KB
         "partition": "batch",

@@ -52,8 +52,11 @@ FRAGMENTS = {
         "[slot/core;Telescope=10{id:Zoom2000}]",
     ),
     "5.1 Extension": ('<Extension type="Scheduler" name="Restartable">true</Extension>', "slot/core"),
-    "6.2 TaskGroup": ("<TaskGroup> tg1</TaskGroup>", "slot/core"),
-    "7.2 Task": ("<TaskGroup><TaskCount>2</TaskCount><Task>1</Task></TaskGroup>", "slot=2/core"),
+    "6.2 TaskGroup": ("<TaskGroup><Id>tg1</Id></TaskGroup><TaskGroup> tg1</TaskGroup>", "slot{tg1}/core"),
+    "7.2 Task": (
+        "<TaskGroup><TaskCount>2</TaskCount><Task><Id>1</Id></Task><Task>1</Task></TaskGroup>",
+        "slot=2/core",
+    ),
     "8.1 range": (
         '<Requested><Processors op="GE">8</Processors><Processors op="LE">16</Processors></Requested>',
         "slot=8-16/core",

@@ -136,3 +136,45 @@ def by_id(workload, earlier=0):
         said = [getattr(job, name) for name in names]
         found[job.id] = (job.submit - earlier, job.jobspec.to_shape(), waits, said)
     return found
+
+
+MIXED = """
+- {id: a, submit: 0, shape: "slot=2/[core;gpu]", runtime: 4, duration: 9, deadline: 50}
+- {id: b, submit: 1, shape: "rack/slot/core", runtime: 4, duration: 9}
+- {id: c, submit: 2, shape: "slot/core", runtime: 4, duration: 9, depends: ["afterok:a", "afterany:b"]}
+"""
+
+
+def test_a_job_that_cannot_be_written_does_not_stop_the_others():
+    skips = Skips()
+    back = read_sss("\n".join(write_sss(read_jobs_yaml(MIXED), skips)))
+    assert [(job.id, job.jobspec.to_shape(), job.deadline) for job in back] == [
+        ("a", "slot=2/[core;gpu]", 50),
+        ("c", "slot/core", None),
+    ]
+    assert [str(item) for item in back.jobs[1].dependencies] == ["afterok:a"]
+    assert [(skip.id, skip.where) for skip in skips.records] == [("b", "job b")]
+    assert skips.counts == {
+        "a Job Object cannot say: a request without a slot": 1,
+        "a dependency on such a job": 1,
+    }
+    with pytest.raises(WorkloadError, match="job b cannot be written"):
+        list(write_sss(read_jobs_yaml(MIXED), Skips(strict=True)))
+
+
+def test_a_workload_of_which_nothing_can_be_written_is_an_error():
+    only = "- {shape: rack/slot/core, runtime: 4}"
+    with pytest.raises(WorkloadError, match="none of the jobs can be written"):
+        list(write_sss(read_jobs_yaml(only), Skips()))
+
+
+def test_a_deadline_moves_with_its_document(tmp_path):
+    text = (
+        "<Data><Job><Id>1</Id><SubmitTime>1000</SubmitTime><Deadline>1600</Deadline>"
+        "<Duration>9</Duration></Job></Data>"
+    )
+    workload = read_sss(text)
+    assert workload.jobs[0].deadline == 600
+    assert "<Deadline>1600</Deadline>" in "\n".join(write_sss(workload))
+    (tmp_path / "a.yaml").write_text("\n".join(write_jobs_yaml(workload)))
+    assert load_workload(tmp_path / "a.yaml").jobs[0].deadline == 600

@@ -9,15 +9,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import TYPE_CHECKING, TypeAlias
 
 from simsched.errors import FormatError, LimitError
 from simsched.formats.idset import Idset
 from simsched.formats.lexical import place
+from simsched.formats.sss import names
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-    from fractions import Fraction
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from simsched.formats.sss.tree import Element
 
@@ -35,6 +36,12 @@ MAX_GROUPS = 50
 
 MAX_PROPERTIES = 200
 """How many properties one request may have."""
+
+MAX_DIGITS = 40
+"""Up to this length a decimal number is taken exactly."""
+
+IN_SLOT = "in the slot:"
+"""Begins the topic of a Resource that each task has for itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +76,10 @@ def expression(elements: Iterable[Element], where: str | None = None) -> Tree | 
     with negative preferences restrict nothing.  FormatError where groups do not balance.
     """
     kept = list(elements)
-    signs = _signs(kept, where)
+    if len(kept) > MAX_PROPERTIES:
+        spot = place(where, kept[-1].line, kept[-1].column)
+        raise LimitError(f"{len(kept)} requested properties", where=spot, expected=f"{MAX_PROPERTIES}")
+    signs = group_signs(kept, where)
     weighted: dict[str, list[Element]] = {}
     for element in kept:
         if _weight(element) > 0:
@@ -97,11 +107,11 @@ def _weight(element: Element) -> int:
     return int(element.attribute("preference") or 0)
 
 
-def _signs(elements: list[Element], where: str | None) -> list[int]:
-    """The group attribute of each element, as opening (+) or closing (-) that many groups."""
-    if len(elements) > MAX_PROPERTIES:
-        spot = place(where, elements[-1].line, elements[-1].column)
-        raise LimitError(f"{len(elements)} requested properties", where=spot, expected=f"{MAX_PROPERTIES}")
+def group_signs(elements: Sequence[Element], where: str | None) -> list[int]:
+    """Return the group attribute of each element: it opens (+) or closes (-) that many groups.
+
+    Raises FormatError where the groups do not balance.
+    """
     signs = [int(e.attribute("group") or 0) for e in elements]
     for direction in (1, -1):
         depth, lowest = 0, 0
@@ -141,8 +151,30 @@ def topic(element: Element) -> str:
     if element.name in CONSTRAINTS:
         return "constraint"
     if element.name == "Resource":
-        return f"Resource {element.attribute('name')} {element.attribute('type') or ''}"
+        kind = slot_type(element)
+        named = f"{IN_SLOT} {kind}" if kind else f"Resource {element.attribute('name')}"
+        return f"{named} {element.attribute('type') or ''}"
     return element.name
+
+
+def slot_type(element: Element) -> str | None:
+    """Return the vertex type of a Resource that each task has for itself (a gpu), None for any other."""
+    return names.IN_SLOT.get((element.attribute("name") or "").lower())
+
+
+def is_per_task(name: str) -> bool:
+    """Return whether a topic at the level of the job holds for each task of its task groups."""
+    return name in names.SIZES or name.startswith(IN_SLOT)
+
+
+def amount(element: Element) -> Fraction:
+    """Return the number of a property, exactly as written, or as a float where it has very many digits.
+
+    An exponent is resolved by the float: `Fraction("1e-999999999")` would build its denominator.
+    """
+    text = element.text.strip()
+    plain = len(text) <= MAX_DIGITS and "e" not in text.lower()
+    return Fraction(text) if plain else Fraction(repr(float(text)))
 
 
 def leaves(tree: Tree) -> Iterator[Element]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from simsched.errors import FormatError
 from simsched.formats.lexical import clip, place
 from simsched.formats.sss import names
+from simsched.formats.sss.condition import group_signs
 from simsched.formats.sss.tree import Element, parse_xml, write_xml
 
 if TYPE_CHECKING:
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
 
 LATEST = 2**32 - 1
 """The last second that a DateTime or a Duration can hold (32 bits)."""
+
+MAX_NUMBER = 100
+"""The most characters of a number; a double has at most 17 digits and an exponent."""
 
 ROOTS = ("Job", "JobGroup", "Data")
 """What a document may be: a job, a group of jobs, or several of both in SSSRMAP's Data."""
@@ -103,6 +107,10 @@ class _Checker:
         if name not in ROOTS:
             self.fault(element, f"<{clip(element.name)}> is no Job Object", " or ".join(ROOTS))
             return element
+        if element.is_reference and name in names.REFERENCES:
+            shown = clip(element.text.strip(), 30)
+            self.fault(element, f"<{name}> holds the text {shown!r}: it only names a {name}", "elements")
+            return element
         return self.container(replace(element, name=name), "Reject")
 
     def container(self, element: Element, policy: str) -> Element:
@@ -110,8 +118,8 @@ class _Checker:
         element = self.policed(element, policy)
         self.attributes(element, ())
         if element.is_reference:
-            if element.name not in _REFERENCES:
-                self.fault(element, f"<{element.name}> holds text", "elements")
+            if element.name not in names.REFERENCES:
+                self.holds_text(element)
             return element
         properties, inner = names.CONTAINERS[element.name]
         older = {old: new.name for new in properties.values() for old in new.older}
@@ -128,6 +136,7 @@ class _Checker:
                 children.append(self.stranger(raw, element))
         element = replace(element, children=tuple(children))
         self.repeated(element, properties)
+        self.not_empty(element)
         _SHAPES.get(element.name, _nothing)(self, element)
         return element
 
@@ -138,7 +147,10 @@ class _Checker:
         element = self.policed(element, parent.policy)
         self.attributes(element, ())
         if element.is_reference:
-            self.fault(element, f"<{element.name}> holds text", "elements")
+            self.holds_text(element)
+        else:
+            self.not_empty(element)
+        before = len(self.faults)
         children = []
         for raw in element.children:
             child = replace(raw, name=older.get(_local(raw.name), _local(raw.name)))
@@ -148,7 +160,26 @@ class _Checker:
                 children.append(self.property(child, known, element.policy, more))
             else:
                 children.append(self.stranger(raw, element))
+        if element.name == "Delivered" and len(self.faults) == before:
+            self.balanced(children)
         return replace(element, children=tuple(children))
+
+    def balanced(self, children: list[Element]) -> None:
+        """The groups of Delivered are carried only, so this is all that can be wrong with them."""
+        try:
+            group_signs(children, self.where)
+        except FormatError as error:
+            self.faults.append(error)
+
+    def holds_text(self, element: Element) -> None:
+        """An element of elements with text in it."""
+        shown = clip(element.text.strip(), 30)
+        self.fault(element, f"<{element.name}> holds the text {shown!r}", "elements")
+
+    def not_empty(self, element: Element) -> None:
+        """What the specification's syntax gives one property or more has one."""
+        if element.name in names.NOT_EMPTY and not element.children:
+            self.fault(element, f"<{element.name}> without properties", "one property or more")
 
     def stranger(self, element: Element, parent: Element) -> Element:
         """An element that may not stand where it does."""
@@ -171,6 +202,8 @@ class _Checker:
         element = self.policed(element, policy)
         self.attributes(element, (*known.attributes, *more))
         if element.name == "Environment":
+            if element.is_reference:
+                self.holds_text(element)
             variables = [self.variable(child, element) for child in element.children]
             return replace(element, children=tuple(variables))
         if element.children:
@@ -179,6 +212,7 @@ class _Checker:
             self.fault(element, f"{element.name} {fault}", _KINDS[known.kind])
         elif element.name in names.COUNTS and int(element.text) < (least := more != names.DELIVERED):
             self.fault(element, f"{element.name} {element.text.strip()}", f"at least {int(least)}")
+        self.words(element, element.name, element.text)
         return element
 
     def variable(self, raw: Element, environment: Element) -> Element:
@@ -201,6 +235,10 @@ class _Checker:
                 continue
             if name == "awarenessPolicy":
                 continue  # its value has been looked at
+            if reason := _out_of_place(element, name):
+                self.unknown(element, f"attribute {name} means nothing in <{element.name}>{reason}")
+                continue
+            self.words(element, f"{element.name}.{name}", value)
             allowed = names.VALUES.get(f"{element.name}.{name}") or names.VALUES.get(name)
             if element.name == "Charge" and name == "units":
                 allowed = None  # a currency
@@ -212,6 +250,17 @@ class _Checker:
         needed = names.NEEDED.get(element.name)
         if needed and not element.attribute(needed):
             self.fault(element, f"<{element.name}> without {needed}", f"the attribute {needed}")
+
+    def words(self, element: Element, key: str, text: str) -> None:
+        """The words of a list that the specification enumerates."""
+        allowed = names.WORDS.get(key)
+        if allowed is None or not text.strip():
+            return
+        for word in text.split(","):
+            if word.strip() not in allowed:
+                named = " of ".join(reversed(key.split(".")))
+                message = f"{clip(word.strip(), 40)!r} is not known in {named}"
+                self.unknown(element, message, ", ".join(allowed))
 
     def repeated(self, element: Element, properties: dict[str, names.Property]) -> None:
         """A property outside Requested and Delivered occurs once."""
@@ -285,9 +334,6 @@ _SHAPES: dict[str, Callable[[_Checker, Element], None]] = {
     "TaskGroupDefaults": _check_task_group,
 }
 
-_REFERENCES = ("Job", "JobGroup", "TaskGroup", "Task")
-"""What may stand for an element of its kind by its id alone."""
-
 _KINDS = {
     "String": "text",
     "Integer": "a whole number",
@@ -312,12 +358,24 @@ def _misfit(text: str, kind: names.Kind) -> str | None:
         if kind != "Integer" and not 0 <= int(text) <= LATEST:
             return f"{shown} is no time"
     if kind == "Float":
+        if len(text) > MAX_NUMBER:
+            return f"{shown} has more than {MAX_NUMBER} characters"
         try:
             number = float(text)
         except ValueError:
             return f"{shown} is no number"
         if not (math.isfinite(number) and number >= 0) or "_" in text:
             return f"{shown} is no amount"
+    return None
+
+
+def _out_of_place(element: Element, name: str) -> str | None:
+    """Return why an attribute of the element says nothing there, or None."""
+    if name == "units" and element.name in names.UNITLESS:
+        return ", which is counted"
+    other, needed = names.ONLY_WITH.get(name, ("", ""))
+    if other and element.attribute(other) != needed:
+        return f" without {other}={needed}"
     return None
 
 

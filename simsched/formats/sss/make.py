@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from simsched.errors import RequestError
 from simsched.formats.constraint import And, Constraint, Hosts, Not, Or, Properties
+from simsched.formats.sss.names import IN_SLOT
 from simsched.formats.sss.records import CONDITIONS
 from simsched.formats.sss.scope import UNITS
 from simsched.formats.sss.tree import Element
@@ -31,12 +32,13 @@ def job_element(
     user: str | None = None,
     group: str | None = None,
     priority: int | None = None,
+    deadline: float | None = None,
     hold: bool = False,
 ) -> Element:
     """The Job Object of a jobspec; `job_records` reads an equal request back.
 
     Raises RequestError that names what a Job Object cannot say: other resources in a slot than
-    cores, memory, disk and swap; whole-node slots; exclusive nodes; racks and switches.
+    cores, gpus, memory, disk and swap; whole-node slots; exclusive nodes; racks and switches.
     """
     system = jobspec.system
     said = {
@@ -48,6 +50,7 @@ def job_element(
         "Project": system.get("bank"),
         "Queue": jobspec.queue,
         "Priority": None if priority is None else str(priority),
+        "Deadline": None if deadline is None else str(round(deadline)),
         "Hold": "User" if hold else None,
         "InitialWorkingDirectory": system.get("cwd"),
     }
@@ -123,7 +126,9 @@ def _scope(jobspec: Jobspec, vertex: ResourceVertex, *, alone: bool) -> tuple[li
 
 
 def _cannot(what: str) -> RequestError:
-    return RequestError(f"a Job Object cannot say: {what}", expected="slots of cores, memory, disk and swap")
+    return RequestError(
+        f"a Job Object cannot say: {what}", expected="slots of cores, gpus, memory, disk and swap"
+    )
 
 
 def _numbers(name: str, count: Count) -> list[Element]:
@@ -148,6 +153,8 @@ def _numbers(name: str, count: Count) -> list[Element]:
 
 def _pool(vertex: ResourceVertex) -> Element:
     """Memory, disk or swap."""
+    if vertex.type in IN_SLOT.values():
+        return _resource(vertex)
     if vertex.type not in _POOLS or not vertex.count.is_fixed or vertex.with_ or vertex.id is not None:
         raise _cannot(f"{vertex.type} in a slot")
     unit = _FROM_UNIT.get(vertex.unit or "")
@@ -193,7 +200,7 @@ def _dependencies(jobspec: Jobspec) -> Iterable[Element]:
         elif dependency.scheme in _BY_SCHEME:
             attributes = [("condition", _BY_SCHEME[dependency.scheme])]
             if "code" in dependency.params:
-                attributes.append(("code", str(dependency.params["code"])))
+                attributes = [("condition", "OnExit"), ("code", str(dependency.params["code"]))]
             found.append(Element("Dependency", tuple(attributes), dependency.value))
         else:
             raise _cannot(f"the dependency {dependency}")

@@ -87,7 +87,7 @@ JOB_PROPERTIES = _table(
     ("Charge", "Float", "", "units"),
     ("Checkpointable", "Boolean", ""),
     ("CpuDuration", "Duration", ""),
-    ("Deadline", "DateTime", "!no policy here plans for deadlines"),
+    ("Deadline", "DateTime", "deadline of the record: the job order edf goes by it"),
     ("EligibleTime EarliestStartTime", "DateTime", "dependency begin-time"),
     ("EndTime", "DateTime", "end of the record; run time"),
     ("Executable", "String", "tasks[].command"),
@@ -132,7 +132,7 @@ JOB_PROPERTIES = _table(
     ("NotificationList", "String", "", "uri"),
     ("ResourceLimit", "String", "", "* name type"),
     ("Environment", "String", "attributes.system.environment", "export"),
-    ("Node", "String", "constraint: hosts, or id of the node vertices", "RD * aggregation delimiter count"),
+    ("Node", "String", "constraint: hosts, or id of the node vertices", "RD aggregation delimiter count"),
     ("TaskDistribution", "String", "slots per node; a rule: tasks[].distribution", "type"),
     ("Dependency", "String", "attributes.system.dependencies", "* condition code designator"),
     ("Extension", "String", "", "* name type"),
@@ -147,7 +147,12 @@ JOB_PROPERTIES = _table(
     ("Network", "Float", "!network bandwidth is not matched", "RD" + _C),
     ("Processors", "Integer", "core vertices", "RD" + _C),
     ("Swap", "Float", "swap pool in the slot", "RD" + _C),
-    ("Resource", "Float", "top-level vertex: type = name, id = type", "RD * name type" + _C),
+    (
+        "Resource",
+        "Float",
+        "vertex: type = name, id = type; a gpu is in the slot, others top-level",
+        "RD * name type" + _C,
+    ),
     # table 6: a job without task groups is one implicit task group
     ("TaskCount", "Integer", "count of slots", "RD"),
 )
@@ -161,7 +166,7 @@ TASK_GROUP_PROPERTIES = JOB_PROPERTIES | _table(
 
 TASK_PROPERTIES = JOB_PROPERTIES | _table(
     ("Id", "String", ""),
-    ("Node", "String", "", "RD * aggregation delimiter count"),
+    ("Node", "String", "", "RD aggregation delimiter count"),
     ("Session", "Integer", ""),
     ("Process", "Integer", ""),
 )
@@ -200,6 +205,30 @@ VALUES: dict[str, tuple[str, ...]] = {
 }
 """The values that an attribute may have, by its name or by element and name."""
 
+REFERENCES = ("Job", "JobGroup", "TaskGroup", "Task")
+"""What may stand for an element of its kind by its id alone."""
+
+NOT_EMPTY = ("TaskGroup", "Task", "Requested", "Delivered")
+"""Elements that have one property or more; a Job and a JobGroup have their Id."""
+
+_STREAM = ("Append", "Close", "Flush", "Keep", "Merge")
+WORDS: dict[str, tuple[str, ...]] = {
+    "OutputFile.redirectList": _STREAM,
+    "ErrorFile.redirectList": _STREAM,
+    "InputFile.redirectList": ("Close",),
+    "NotificationList": ("JobStart", "JobEnd", "All", "None"),
+}
+"""The words of a comma-separated list, by element, or by element and attribute."""
+
+ONLY_WITH: dict[str, tuple[str, str]] = {
+    "delimiter": ("aggregation", "List"),
+    "code": ("condition", "OnExit"),
+}
+"""Attributes that mean something only beside a value of another attribute."""
+
+UNITLESS = ("Processors",)
+"""Consumables that are counted: `units` does not apply to them."""
+
 KINDS: dict[str, Kind] = {
     "group": "Integer",
     "preference": "Integer",
@@ -218,6 +247,15 @@ NEEDED = {"Resource": "name", "Extension": "name", "ResourceLimit": "name", "Var
 
 COUNTS = ("Processors", "NodeCount", "TaskCount")
 """Properties that count something; at least 1 when requested."""
+
+
+def truth(text: str | None) -> bool:
+    """Return whether a Boolean's text says true; xsd:boolean knows four literals, in any case here."""
+    return text is not None and text.strip().lower() in ("true", "1")
+
+
+IN_SLOT = {"gpu": "gpu", "gpus": "gpu"}
+"""Names of a Resource that belongs to each task, in lower case, and the vertex type that they mean."""
 
 SIZES = ("Memory", "Disk", "Swap")
 """Consumables that are measured in bytes; without units they are MB."""

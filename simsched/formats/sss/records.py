@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from simsched.formats.sss.tree import Element
 
 CONDITIONS = {"OnSuccess": "afterok", "OnFailure": "afternotok", "OnExit": "afterany"}
-"""RFC 26's schemes for the conditions of dependencies; OnExit with a code keeps it as ``code``."""
+"""RFC 26's schemes for the conditions of dependencies."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +53,7 @@ class JobRecord:
     end: int | None = None
     duration: int | None = None
     runtime: int | None = None
+    deadline: int | None = None
     priority: int | None = None
     hold: bool = False
     processors: int | None = None
@@ -83,9 +84,13 @@ def job_records(
     for job, _ in jobs:
         if name := job.value("Name"):
             by_name.setdefault(name, []).append(job.value("Id") or "")
-    _check_references(document.root, ids, requester)
+    scopes = (document.root, *document.root.all("JobGroup"))
+    _check_references([job for scope in scopes for job in scope.all("Job")], requester, "document")
     records = []
     for job, group in jobs:
+        _check_references(list(job.all("TaskGroup")), requester, "job")
+        for tasks in job.all("TaskGroup"):
+            _check_references(list(tasks.all("Task")), requester, "task group")
         dependencies = _dependencies(job, ids, by_name, requester)
         records.append(_record(job, group, dependencies, requester))
     return tuple(_ordered(records, where)), tuple(warnings)
@@ -103,13 +108,16 @@ def _jobs(root: Element) -> list[tuple[Element, str | None]]:
     return [(merged(job, defaults), root.value("Id")) for job in root.all("Job") if not job.is_reference]
 
 
-def _check_references(root: Element, ids: set[str], requester: Requester) -> None:
-    """A Job that only names another one names one that is there."""
-    for child in root.children:
-        if child.name == "Job" and child.is_reference and child.text.strip() not in ids:
-            requester.unsupported(child, f"job {clip(child.text.strip())!r} is not in the document")
-        elif child.name == "JobGroup":
-            _check_references(child, ids, requester)
+_NOUNS = {"Job": "job", "TaskGroup": "task group", "Task": "task"}
+
+
+def _check_references(elements: list[Element], requester: Requester, within: str) -> None:
+    """Elements of one kind that only name another one name one that is among them (5.2, 6.2, 7.2)."""
+    ids = {element.value("Id") for element in elements}
+    for element in elements:
+        if element.is_reference and element.text.strip() not in ids:
+            named = f"{_NOUNS[element.name]} {clip(element.text.strip())!r}"
+            requester.unsupported(element, f"{named} is not in the {within}")
 
 
 def _record(
@@ -138,6 +146,7 @@ def _record(
         end=end,
         duration=duration,
         runtime=end - start if start is not None and end is not None else _delivered_duration(job),
+        deadline=_time(job, "Deadline"),
         priority=_time(job, "Priority"),
         hold=bool(holds) or state == "Hold",
         processors=asked.processors,
@@ -217,8 +226,9 @@ def _duration(tree: Tree | None) -> int | None:
 
 
 def _delivered_duration(job: Element) -> int | None:
-    found = [c for part in job.all("Delivered") for c in part.all("Duration")]
-    return int(found[0].text) if found else None
+    """The seconds that a job ran by its record; of several machines, the longest."""
+    found = [int(c.text) for part in job.all("Delivered") for c in part.all("Duration")]
+    return max(found, default=None)
 
 
 # -- dependencies ---------------------------------------------------------------------
@@ -239,13 +249,29 @@ def _dependencies(
             requester.unsupported(
                 element, f"job {kind}{clip(value)!r} is not in the document", "a job to depend on"
             )
-        scheme = CONDITIONS.get(element.attribute("condition") or "OnSuccess", "afterok")
-        code = element.attribute("code")
-        params = FrozenDict(code=int(code)) if code is not None and scheme == "afterany" else FrozenDict()
+        scheme, params = _condition(element, requester)
         found += [Dependency(scheme, target, params) for target in targets]
     if (eligible := _time(job, "EligibleTime")) is not None:
         found.append(Dependency("begin-time", str(eligible)))
     return tuple(dict.fromkeys(found))
+
+
+def _condition(element: Element, requester: Requester) -> tuple[str, FrozenDict]:
+    """Return the scheme of a dependency, and what is kept of it besides.
+
+    OnExit with the code 0 is OnSuccess.  With any other code the job waits for one that ended badly;
+    that it ended with just this code cannot be known, because no exit codes are simulated.
+    """
+    condition = element.attribute("condition") or "OnSuccess"
+    code = element.attribute("code") if condition == "OnExit" else None
+    if code is None:
+        return CONDITIONS.get(condition, "afterok"), FrozenDict()
+    if not int(code):
+        return "afterok", FrozenDict()
+    requester.unsupported(
+        element, f"code {int(code)}: exit codes other than 0 are not told apart", "code 0, or OnFailure"
+    )
+    return "afternotok", FrozenDict(code=int(code))
 
 
 def _ordered(records: list[JobRecord], where: str | None) -> list[JobRecord]:

@@ -12,7 +12,7 @@ from simsched.formats.constraint import ANY, Constraint, Hosts
 from simsched.formats.idset import Idset
 from simsched.formats.lexical import clip
 from simsched.formats.sss import names
-from simsched.formats.sss.condition import Tree, by_topic, expression, leaves
+from simsched.formats.sss.condition import Leaf, Tree, is_per_task, leaves
 from simsched.formats.sss.constraints import joined
 from simsched.formats.sss.defaults import merged
 from simsched.formats.sss.layout import Layout, divided, geometry_of, one
@@ -56,10 +56,19 @@ class Requester(ScopeReader):
         return self.several(job, groups, topics)
 
     def delivered(self, job: Element) -> dict[str, Tree]:
-        """The counts that an accounting record delivers, where it says nothing of what was asked for."""
-        found = [c for part in job.all("Delivered") for c in part.children if c.name in names.COUNTS]
-        positive = [c for c in found if int(c.text) > 0]
-        return by_topic(expression(positive, self.where), lambda _: None)
+        """The counts that an accounting record delivers, where it says nothing of what was asked for.
+
+        Section 8.2: a count that is delivered several times is of several machines, so they add up.
+        """
+        found: dict[str, list[Element]] = {}
+        for child in (c for part in job.all("Delivered") for c in part.children if c.name in names.COUNTS):
+            found.setdefault(child.name, []).append(child)
+        sums = {name: sum(int(c.text) for c in children) for name, children in found.items()}
+        return {
+            name: Leaf(replace(found[name][0], attributes=(), text=str(total)))
+            for name, total in sums.items()
+            if total > 0
+        }
 
     def single(self, job: Element, topics: dict[str, Tree]) -> Asked:
         """A job without task groups: Processors are its total."""
@@ -100,7 +109,7 @@ class Requester(ScopeReader):
         TaskDefaults are for all tasks (section 7.0), also for those that TaskCount alone tells of.
         """
         own = self.topics(group)
-        inherited = {name: tree for name, tree in outer.items() if name in names.SIZES}
+        inherited = {name: tree for name, tree in outer.items() if is_per_task(name)}
         topics = inherited | own
         defaults = group.first("TaskDefaults")
         tasks = [merged(t, defaults) for t in group.all("Task") if not t.is_reference]
@@ -127,7 +136,7 @@ class Requester(ScopeReader):
         return {
             name: tree
             for name, tree in self.topics(task.without("Node")).items()
-            if name in ("Processors", *names.SIZES)
+            if name == "Processors" or is_per_task(name) or name.startswith("Resource ")
         }
 
     def draft(self, group: Element, topics: dict[str, Tree], count: Idset | None) -> Draft:

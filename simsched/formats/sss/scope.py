@@ -11,13 +11,25 @@ from simsched.errors import FormatError
 from simsched.formats.constraint import ANY, Constraint
 from simsched.formats.lexical import clip, place
 from simsched.formats.sss import names
-from simsched.formats.sss.condition import ENDLESS, Junction, Tree, by_topic, expression, leaves, number_set
+from simsched.formats.sss.condition import (
+    ENDLESS,
+    Junction,
+    Tree,
+    amount,
+    by_topic,
+    expression,
+    leaves,
+    number_set,
+    slot_type,
+)
 from simsched.formats.sss.constraints import Names, UnexpandedError, constraint_of
 from simsched.formats.sss.document import report
 from simsched.formats.sss.layout import count_of
 from simsched.formats.vertex import ResourceVertex
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from simsched.formats.idset import Idset
     from simsched.formats.sss.tree import Element
 
@@ -84,6 +96,10 @@ class ScopeReader:
             self.unsupported(element, f"{element.name}: {known.to}")
         if element.attribute("context") == "Configured":
             self.unsupported(element, "context Configured: only what is available is matched")
+        if element.attribute("performanceFactor") is not None:
+            self.unsupported(element, "performanceFactor: no start time is traded for resources")
+        if names.truth(element.attribute("dynamic")):
+            self.unsupported(element, "dynamic: an allocation does not grow or shrink")
         op = element.attribute("op") or "EQ"
         numeric = known.kind != "String"
         if (numeric and op == "Match") or (not numeric and op not in ("EQ", "NE", "Match")):
@@ -94,7 +110,7 @@ class ScopeReader:
         tree = topics.get(name)
         if tree is None:
             return None
-        found = number_set(tree, lambda e: Fraction(e.text.strip()))
+        found = number_set(tree, amount)
         if not found:
             first = next(leaves(tree))
             raise self.at(
@@ -103,8 +119,9 @@ class ScopeReader:
         return found
 
     def pools(self, topics: dict[str, Tree]) -> tuple[ResourceVertex, ...]:
-        """Memory, disk and swap of one task, each in a unit in which what is asked for is whole."""
-        result = []
+        """The gpus of one task; its memory, disk and swap, each in a unit in which the amount is whole."""
+        devices = [tree for tree in topics.values() if slot_type(next(leaves(tree)))]
+        result = [vertex for tree in devices for vertex in self._extra(tree, 1)]
         for name in names.SIZES:
             if (tree := topics.get(name)) is None:
                 continue
@@ -135,10 +152,10 @@ class ScopeReader:
             if all(ceil(amount) - amount <= amount * grain for amount in found)
         )
         unit = next(fitting, list(amounts)[-1])
-        for element, amount in zip(leaves(tree), amounts[unit], strict=True):
+        for element, found in zip(leaves(tree), amounts[unit], strict=True):
             own = element.attribute("units") or "MB"
             told = f"{element.name} {element.text.strip()} {own}, in {UNITS[unit]},"
-            self._tell_rounded(element, amount, told)
+            self._tell_rounded(element, found, told)
         return unit
 
     def _tell_rounded(self, element: Element, amount: Fraction, what: str) -> None:
@@ -149,21 +166,23 @@ class ScopeReader:
 
     def extras(self, topics: dict[str, Tree], copies: int) -> tuple[ResourceVertex, ...]:
         """Resource elements as top-level vertices: the name is the type, the type an id of that type."""
-        result = []
-        for tree in topics.values():
-            element = next(leaves(tree))
-            if element.name != "Resource":
-                continue
-            found = number_set(tree, lambda e: Fraction(e.text.strip()) * copies)
-            for each in leaves(tree):
-                asked = f"{each.attribute('name') or 'Resource'} {each.text.strip()}"
-                self._tell_rounded(each, Fraction(each.text.strip()) * copies, asked)
-            if found:
-                kind = element.attribute("name") or "Resource"
-                if kind == "slot":
-                    raise self.at(element, FormatError("a Resource called slot", expected="another name"))
-                result.append(ResourceVertex(kind, count_of(found), id=element.attribute("type")))
-        return tuple(result)
+        others = [tree for tree in topics.values() if slot_type(next(leaves(tree))) is None]
+        return tuple(vertex for tree in others for vertex in self._extra(tree, copies))
+
+    def _extra(self, tree: Tree, copies: int) -> Iterator[ResourceVertex]:
+        """Yield the vertex of one Resource, asked for `copies` times; nothing for another element or 0."""
+        element = next(leaves(tree))
+        if element.name != "Resource":
+            return
+        found = number_set(tree, lambda e: amount(e) * copies)
+        for each in leaves(tree):
+            asked = f"{each.attribute('name') or 'Resource'} {clip(each.text.strip(), 30)}"
+            self._tell_rounded(each, amount(each) * copies, asked)
+        if found:
+            kind = slot_type(element) or element.attribute("name") or "Resource"
+            if kind == "slot":
+                raise self.at(element, FormatError("a Resource called slot", expected="another name"))
+            yield ResourceVertex(kind, count_of(found), id=element.attribute("type"))
 
     def constraint(self, topics: dict[str, Tree]) -> Constraint:
         """The constraint on nodes."""
@@ -205,4 +224,4 @@ def _amount(element: Element, *, unit: str) -> Fraction:
     """A size in another unit."""
     own = element.attribute("units") or "MB"
     factor = Fraction(_SCALE.get(own, _SCALE["MB"]), _SCALE[unit])
-    return Fraction(element.text.strip()) * factor
+    return amount(element) * factor
