@@ -14,16 +14,6 @@ if TYPE_CHECKING:
     from simsched.workload.job import Workload
 
 EXIT_FAULTS = 1
-#: What the options that say how a workload is read are, where ``run.json`` does not say.
-DEFAULTS: dict[str, Any] = {
-    "as_": None,
-    "map": None,
-    "procs_per_node": None,
-    "constrain": [],
-    "limit": None,
-    "strict": False,
-    "transform": [],
-}
 
 
 def run_audits(folders: Sequence[str]) -> int:
@@ -74,13 +64,15 @@ def _inputs(command: Mapping[str, Any]) -> tuple[Cluster, Workload]:
     """Return the cluster and the workload of a run as they are read now, its jobs in their queues."""
     from dataclasses import replace
 
-    from simsched.cli.reading import read_workloads
+    from simsched.cli.reading import add_reading, read_workloads
     from simsched.graph.cluster import load_cluster
     from simsched.simulate.config_file import from_document
     from simsched.simulate.queues import admit
 
     options = from_document(command["rules"], "run.json")
-    said = {**DEFAULTS, **command["reading"], "seed": options.get("seed", 0)}
+    parser = argparse.ArgumentParser()
+    add_reading(parser)  # whose defaults hold for what the command did not say
+    said = {**vars(parser.parse_args([])), **command["reading"], "seed": options.get("seed", 0)}
     cluster = load_cluster(command["cluster"])
     workload = read_workloads(argparse.Namespace(**said), [command["workload"]], cluster)
     if options.get("queues") is not None:

@@ -99,12 +99,12 @@ def run_run(args: argparse.Namespace) -> int:
         result = _simulate(args, cluster, workload, sink, stop, options)
         result = replace(result, meta={**result.meta, "command": command_of(args, rules)})
         path = directory.finish(result, {"summary.json": _summary(result)})
+        left_out = _tell_left_out(result)
         _tell_end(result, directory, path)
     if not result.meta["complete"]:
         return stop.status
     if not args.quiet:
         _report(str(path))
-    left_out = _tell_left_out(result)
     faults = _audit(cluster, result.workload or workload, str(path)) if args.audit else 0
     return faults or (EXIT_LEFT_OUT if args.strict and left_out else 0)
 
@@ -116,6 +116,8 @@ def _tell_left_out(result: Result) -> bool:
     kept = len(result.workload) if result.workload is not None else len(result.jobs["id"])
     counts = result.meta["counts"]
     rows = zip(result.jobs["result"][:kept], result.jobs["reason"][:kept], strict=True)
+    if not result.meta["complete"]:
+        return False
     line = left_out(rows, counts, counts["jobs"] - kept)
     if line is not None:
         sys.stderr.write(f"{line}\n")

@@ -420,3 +420,28 @@ def test_a_job_that_never_ends_is_dropped_by_the_run_and_no_fault(tmp_path):
     }
     report = audit_run(result.save(tmp_path / "run"), MACHINE, workload(*jobs))
     assert report, str(report)
+
+
+@pytest.mark.parametrize("begin", [8e23, 9e15, 123456789.123])
+def test_times_of_any_size_are_compared_up_to_their_rounding(tmp_path, begin):
+    jobs = [
+        job("A", begin, "slot=4/core=2", 100.3),
+        job("B", begin, "slot=1/core", 7),
+        job("C", begin, "slot=1/core", 0, 5),
+    ]
+    path = run(MACHINE, *jobs).save(tmp_path / "run")
+    report = audit_run(path, MACHINE, workload(*jobs))
+    assert report, str(report)
+
+
+def test_a_shift_of_seconds_is_found_late_in_a_year():
+    """At 3·10⁷ s a slack in proportion to the time would hide half a minute."""
+    jobs = (job("A", 3e7, "slot=1/core", 100),)
+    result = run(MACHINE, *jobs)
+    lines = [json.loads(line) for line in result.log.text().splitlines()]
+    columns = {name: column.tolist() for name, column in result.jobs.items()}
+    row = {name: values[0] for name, values in columns.items()}
+    row["end"] += 5
+    lines[1]["time"] += 5
+    report = audit(Inventory.of(MACHINE), jobs, [json.dumps(line).encode() for line in lines], [row])
+    assert "job A: COMPLETED after 105.0 s instead of 100 s" in str(report)
