@@ -469,7 +469,10 @@ def test_the_answer_as_json():
     assert len(trial["figures"]["p95_wait"]["values"]) == 3
     low, high = trial["figures"]["p95_wait"]["interval"]
     assert low <= trial["figures"]["p95_wait"]["mean"] <= high
-    assert found["seeds"] == {"count": 3, "first": 0, "block": answer.seeds.block}
+    assert found["seeds"] == {"count": 3, "first": 0, "block": answer.seeds.block, "shake": None}
+    assert (found["stable"], found["best_of_tried"], found["every_between_tried"]) == (
+        answer.scope.stable, True, answer.scope.complete)  # fmt: skip
+    assert found["tried"] == sorted(answer.trials)
     assert set(found["differences"]) == {"p95_wait", "utilisation"}
     assert len(answer.frame) == 3 * len(answer.trials)
 
