@@ -253,8 +253,8 @@ class _Maker:
 
     def _unknown(self) -> ConfigError:
         """Return the error of an axis that does not exist, with the name that may be meant."""
-        known = [*sorted({*PLAIN, *OTHERS} - {SEED}), f"{OPTION}KEY", "cluster", "workload", "edits"]
-        known += ["transforms", *STEPS]
+        known = [*sorted({*PLAIN, *OTHERS} - {SEED, "policy"}), f"{OPTION}KEY"]
+        known += ["cluster", "workload", "edits", "transforms", *STEPS]
         where = self.finder.document.place(("axes", self.name), key=True)
         near = meant(self.name, known)
         expected = f"{', '.join(known)}; or settings with a label each"

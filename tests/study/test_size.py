@@ -13,6 +13,7 @@ import pytest
 import simsched as ss
 from simsched.errors import ConfigError, FormatError, RunError, SimschedError
 from simsched.study.trials import CRITERIA, Rule
+from simsched.study.words import picture
 from simsched.workload.job import Job, Workload
 
 MINUTES = 60
@@ -100,6 +101,24 @@ def test_the_answer_in_a_sentence():
         "7        10 min    yes     scan\n"
         "8        10 min    yes     scan\n"
     )
+
+
+def test_the_picture_says_what_the_sentence_says():
+    titles = [
+        picture(sized(machine(3), burst(12), target, checks=checks, **more)).title
+        for target, checks, more in (
+            ("max_wait<=10m", 2, {}),
+            ("max_wait<=10m", 9, {}),
+            ("max_wait<=0", 1, {"most": 11}),
+            (("max_wait<=10m", "utilization>=0.8"), None, {}),
+        )
+    ]
+    assert titles == [
+        "max_wait<=10m: 6 nodes (a threshold)",
+        "max_wait<=10m: 6 nodes (smallest)",
+        "max_wait<=0d: none of 5 sizes tried",
+        "max_wait<=10m, utilisation>=0.8: 6 nodes (a threshold, not stable)",
+    ]
 
 
 def test_no_size_in_the_range():
@@ -469,7 +488,10 @@ def test_the_answer_as_json():
     assert len(trial["figures"]["p95_wait"]["values"]) == 3
     low, high = trial["figures"]["p95_wait"]["interval"]
     assert low <= trial["figures"]["p95_wait"]["mean"] <= high
-    assert found["seeds"] == {"count": 3, "first": 0, "block": answer.seeds.block}
+    assert found["seeds"] == {"count": 3, "first": 0, "block": answer.seeds.block, "shake": None}
+    assert (found["stable"], found["best_of_tried"], found["every_between_tried"]) == (
+        answer.scope.stable, True, answer.scope.complete)  # fmt: skip
+    assert found["tried"] == sorted(answer.trials)
     assert set(found["differences"]) == {"p95_wait", "utilisation"}
     assert len(answer.frame) == 3 * len(answer.trials)
 
