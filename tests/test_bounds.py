@@ -10,10 +10,10 @@ import pytest
 from simsched.cli import DEBUG, main
 from simsched.errors import ConfigError, FormatError, SimschedError, WorkloadError
 from simsched.formats.duration import MAX_SECONDS, format_date, parse_time
+from simsched.formats.origin import read_origin
 from simsched.formats.text import load_json, load_yaml
 from simsched.graph import view
 from simsched.simulate.api import make_config, simulate
-from simsched.simulate.origin import read_origin
 from simsched.study import plan as plans
 from simsched.study.study_file import study_from_dict
 from simsched.workload.distribution import Distribution
@@ -243,3 +243,10 @@ def test_messages_clip_what_they_quote(said, tmp_path):
     path = tmp_path / "j.json"
     path.write_text(json.dumps([{"shape": "slot/core", "runtime": 3, "hold": long}]))
     assert len(said("workload", "show", path)) < 400
+
+
+@pytest.mark.parametrize("key", ["procs", "nodes", "memory", "priority", "count"])
+def test_no_count_of_a_job_is_beyond_what_a_table_holds(key):
+    """A run with such a job was lost when its tables were written."""
+    with pytest.raises(SimschedError, match=f"jobs.0.*{key}|more than 10,000,000 jobs"):
+        read_jobs_yaml(f"- {{shape: slot/core, runtime: 4, {key}: 10000000000000000000}}")

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from simsched.cli import Subparsers
+    from simsched.formats.origin import Origin
     from simsched.simulate.forecast import Forecast
-    from simsched.simulate.origin import Origin
     from simsched.workload.picture import Picture
 
 _OF_WORKLOADS = ("transform", "limit", "constrain", "strict")
@@ -171,8 +171,8 @@ def _rules_of_run(args: argparse.Namespace) -> dict[str, Any]:
     from pathlib import Path
 
     from simsched.errors import ConfigError, RunError
+    from simsched.formats.origin import read_origin
     from simsched.simulate.config_file import from_document
-    from simsched.simulate.origin import read_origin
 
     folder = Path(args.cluster)
     if not (folder / "run.json").is_file():

@@ -35,6 +35,9 @@ if TYPE_CHECKING:
     from simsched.formats.jobspec import Jobspec
 
 
+MOST = 2**53
+"""A count of a job is less than this, so that every table holds it as it is."""
+
 _EMPTY = re.compile(r"(?:\s*(?:#[^\n]*)?(?:\n|\Z))*")
 _REQUESTS = ("shape", "jobspec", "file")
 _TEXTS = ("name", "user", "group", "queue", "bank", "partition", "status")
@@ -292,9 +295,11 @@ def _whole(entry: dict[str, Any], key: str, place: str) -> int | None:
     value = entry.get(key)
     if value is None:
         return None
-    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < MOST:
         raise WorkloadError(
-            f"bad {key} {value!r}", where=f"{place}.{key}", expected="a whole number from 0 on"
+            f"bad {key} {value!r}",
+            where=f"{place}.{key}",
+            expected=f"a whole number from 0 on, below {MOST:g}",
         )
     return value
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from simsched.errors import FormatError
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
 
 ONE = Idset(((1, 1),))
 """The set of acceptable numbers that holds 1 alone."""
+
+MAX_TASKS = 10**6
+"""How many tasks a geometry may have."""
 
 _GEOMETRY = re.compile(r"\s*\{([0-9,\s-]+)\}")
 
@@ -144,21 +148,20 @@ def geometry_of(text: str) -> tuple[int, ...]:
     (2, 1, 2)
     """
     sizes: list[int] = []
-    seen = Idset()
+    ranges: list[tuple[int, int]] = []
     at = 0
     while match := _GEOMETRY.match(text, at):
         at = match.end()
-        before = len(seen)
-        for part in match.group(1).split(","):
-            ids = Idset.parse(part.strip())
-            if not ids or not ids.isdisjoint(seen):
-                raise FormatError(
-                    f"task {part.strip()} occurs twice in the geometry", expected="each task once"
-                )
-            seen |= ids
-        sizes.append(len(seen) - before)
-    if not seen or text[at:].strip() or len(seen) > 10**6:
-        raise FormatError("not a task geometry", expected="such as {1,4}{2}{3,5}")
+        parts = [Idset.parse(part.strip()) for part in match.group(1).split(",")]
+        ranges += [pair for part in parts for pair in part.ranges]
+        sizes.append(sum(map(len, parts)) if all(parts) else 0)
+    if not all(sizes) or not sizes or text[at:].strip() or sum(sizes) > MAX_TASKS:
+        raise FormatError(
+            "not a task geometry", expected=f"such as {{1,4}}{{2}}{{3,5}}, at most {MAX_TASKS:,} tasks"
+        )
+    for (_, before), (task, _) in pairwise(sorted(ranges)):
+        if task <= before:
+            raise FormatError(f"task {task} occurs twice in the geometry", expected="each task once")
     return tuple(sizes)
 
 

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
-from simsched.formats.text import decode_json_bulk, read_bytes
+from simsched.formats.files import read_bytes
+from simsched.formats.json_text import decode_json_bulk
 
 if TYPE_CHECKING:
     from pathlib import Path
