@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 import simsched as ss
-from analysis.studies.common import BLUE, GREY, ORANGE, QUICK, Page, new_figure, scratch, simsched, tidy
+from analysis.studies.common import BLUE, GREY, ORANGE, QUICK, Page, key, new_figure, scratch, simsched, tidy
 from analysis.studies.estimates import with_limits
 from simsched.report import human
 from simsched.report.compare import compare, paired
@@ -194,7 +194,7 @@ def picture(shown):
     axes.invert_yaxis()
     axes.set_xlim(40, 100)
     tidy(axes, "measured coverage (%)", "")
-    axes.legend(frameon=False, fontsize=8, loc="lower left")
+    key(axes)
     return figure
 
 
