@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from importlib import import_module
 
-STUDIES = ("queue_policies", "match_policies", "how_many_nodes", "estimates", "outages")
+STUDIES = ("queue_policies", "match_policies", "how_many_nodes", "estimates", "outages", "coverage")
 
 
 def main(names: list[str]) -> None:

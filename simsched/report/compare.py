@@ -1,100 +1,36 @@
-"""Are two runs different, or is it chance?  Bootstrap intervals and paired comparison.
-
-References
-----------
-.. [Efron93] B. Efron, R. Tibshirani, "An introduction to the bootstrap", 1993 (percentile interval, ch. 13).
-.. [Kunsch89] H. Künsch, "The jackknife and the bootstrap for general stationary observations",
-   Annals of Statistics 17(3), 1989 (blocks keep the dependence of neighbours).
-"""
+"""Are two runs different, or is it chance?  Jobs are compared one by one, see `intervals`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
-from simsched.report.classes import day
+from simsched.report import human
+from simsched.report.intervals import Interval, block_of, bootstrap, mean_interval, periods_of
 from simsched.report.metrics import bounded_slowdown, ran, turnaround, wait
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
     from simsched.report.tables import Run
 
-Floats = npt.NDArray[np.float64]
-Statistic = Callable[[Floats], float]
+__all__ = [
+    "Comparison",
+    "Interval",
+    "bootstrap",
+    "compare",
+    "compare_runs",
+    "paired",
+    "same_jobs",
+    "side_by_side",
+]
+
 #: the share of common ids that have to be submitted at one time for runs of different files to be paired
 SAME = 0.5
-
-
-@dataclass(frozen=True, slots=True)
-class Interval:
-    """An estimate with the ends of its confidence interval."""
-
-    estimate: float
-    low: float
-    high: float
-
-    def holds(self, value: float) -> bool:
-        """Whether the value lies in the interval."""
-        return self.low <= value <= self.high
-
-
-def bootstrap(
-    values: pd.Series[float],
-    statistic: Statistic | None = None,
-    *,
-    blocks: pd.Series[int] | None = None,
-    resamples: int = 1000,
-    confidence: float = 0.95,
-    rng: np.random.Generator | None = None,
-) -> Interval:
-    """Percentile bootstrap interval of a statistic, the mean by default [Efron93].
-
-    Neighbouring jobs wait together, so give `blocks` (such as `classes.day`): whole blocks
-    are drawn then, and the dependence within them stays [Kunsch89].
-    """
-    known = values[np.isfinite(values)]
-    x: Floats = np.asarray(known, dtype=np.float64)
-    if not len(x):
-        return Interval(np.nan, np.nan, np.nan)
-    rng = rng or np.random.default_rng(0)
-    labels = np.arange(len(x)) if blocks is None else pd.factorize(blocks.loc[known.index])[0]
-    draws = (
-        _means(x, labels, resamples, rng)
-        if statistic is None
-        else _draws(x, labels, statistic, resamples, rng)
-    )
-    tail = 50 * (1 - confidence)
-    low, high = np.percentile(draws, [tail, 100 - tail])
-    return Interval(float(x.mean() if statistic is None else statistic(x)), float(low), float(high))
-
-
-def _means(x: Floats, labels: npt.NDArray[np.int64], resamples: int, rng: np.random.Generator) -> Floats:
-    """Means of resampled blocks from the blocks' sums and sizes alone: no job is copied."""
-    count = int(labels.max()) + 1
-    sums, sizes = np.bincount(labels, x, count), np.bincount(labels, minlength=count)
-    draws = np.empty(resamples)
-    for i in range(resamples):
-        drawn = rng.integers(0, count, count)
-        draws[i] = sums[drawn].sum() / sizes[drawn].sum()
-    return draws
-
-
-def _draws(
-    x: Floats, labels: npt.NDArray[np.int64], statistic: Statistic, resamples: int, rng: np.random.Generator
-) -> Floats:
-    order = np.argsort(labels, kind="stable")
-    cuts = np.flatnonzero(np.diff(labels[order])) + 1
-    parts = np.split(x[order], cuts)
-    return np.array(
-        [
-            statistic(np.concatenate([parts[i] for i in rng.integers(0, len(parts), len(parts))]))
-            for _ in range(resamples)
-        ]
-    )
 
 
 def paired(a: pd.DataFrame, b: pd.DataFrame) -> pd.DataFrame:
@@ -126,7 +62,8 @@ class Comparison:
     """Two runs of one workload, job by job: b against a.
 
     `wait`, `turnaround` and `slowdown` are the mean differences b - a with their intervals;
-    `sooner`, `same` and `later` the shares of jobs that started so in b.
+    `sooner`, `same` and `later` the shares of jobs that started so in b; `blocks` the number of
+    blocks of time that the interval of the wait is of, and `block` their length (s).
     """
 
     jobs: int
@@ -136,32 +73,38 @@ class Comparison:
     sooner: float
     same: float
     later: float
+    blocks: int = 0
+    block: float = math.nan
+
+    def certainty(self, show: Callable[[float], str]) -> str:
+        """Return the interval of the wait in words, with the blocks of time that it is from."""
+        if not (math.isfinite(self.wait.low) and math.isfinite(self.wait.high)):
+            return "interval not known"
+        ends = f"95 % between {show(self.wait.low)} and {show(self.wait.high)}"
+        return f"{ends}, from {self.blocks} blocks of {human.seconds(self.block)}"
 
     @property
     def verdict(self) -> str:
         """``b waits less``, ``b waits more``, or ``no difference shown``."""
-        if not self.jobs or self.wait.holds(0.0):
+        if not self.wait.excludes(0.0):
             return "no difference shown"
         return "waits less" if self.wait.estimate < 0 else "waits more"
 
 
-def compare(
-    a: pd.DataFrame, b: pd.DataFrame, *, resamples: int = 1000, rng: np.random.Generator | None = None
-) -> Comparison:
-    """Compare two runs of the same workload job by job, days as blocks of the bootstrap."""
+def compare(a: pd.DataFrame, b: pd.DataFrame) -> Comparison:
+    """Compare two runs of the same workload job by job; the intervals are `mean_interval`."""
     both = paired(a, b)
     if both.empty:
         nothing = Interval(np.nan, np.nan, np.nan)
         return Comparison(0, nothing, nothing, nothing, np.nan, np.nan, np.nan)
-    blocks = day(both)
-    rng = rng or np.random.default_rng(0)
-    wait_, turnaround_, slowdown_ = (
-        bootstrap(both[f"{name}_difference"], blocks=blocks, resamples=resamples, rng=rng)
-        for name in ("wait", "turnaround", "bounded_slowdown")
-    )
-    moved = np.sign(both["wait_difference"])
+    periods = periods_of(both["submit"])
+    changes = [both[f"{name}_difference"] for name in ("wait", "turnaround", "bounded_slowdown")]
+    wait_, turnaround_, slowdown_ = (mean_interval(change, periods) for change in changes)
+    moved = np.sign(changes[0])
     sooner, same, later = (float((moved == s).mean()) for s in (-1, 0, 1))
-    return Comparison(len(both), wait_, turnaround_, slowdown_, sooner, same, later)
+    blocks = int(block_of(changes[0].to_numpy(dtype=float), periods).max()) + 1
+    span = float(both["submit"].max() - both["submit"].min())
+    return Comparison(len(both), wait_, turnaround_, slowdown_, sooner, same, later, blocks, span / blocks)
 
 
 def same_jobs(a: Run, b: Run) -> bool:

@@ -79,10 +79,9 @@ def as_markdown(runs: Sequence[Run]) -> str:
     parts = [markdown_table(["", *(r.name for r in runs)], rows)]
     for run in runs[1:]:
         found = compare_runs(runs[0], run)
-        low, high = human.seconds(found.wait.low), human.seconds(found.wait.high)
         parts.append(
             f"**{run.name}** against **{runs[0].name}** over {found.jobs:,} paired jobs: {found.verdict}; "
-            f"mean wait {human.seconds(found.wait.estimate)} different (95 % interval {low} to {high})."
+            f"mean wait {human.seconds(found.wait.estimate)} different ({found.certainty(human.seconds)})."
         )
     for run in runs:
         if len(run.reasons):
@@ -150,6 +149,7 @@ def _comparison(first: Run, run: Run) -> dict[str, Any]:
         "jobs": found.jobs,
         "verdict": found.verdict,
         "differences": {name: _interval(i) for name, i in intervals.items()},
+        "blocks": found.blocks,
         "sooner": _plain(found.sooner),
         "same": _plain(found.same),
         "later": _plain(found.later),

@@ -89,11 +89,10 @@ def _verdicts(runs: Sequence[Run], pairs: Sequence[Comparison]) -> str:
         if not found.jobs:
             lines.append(f"<li>{escape(run.name)} has no job in common with {escape(runs[0].name)}.</li>")
             continue
-        low, high = human.seconds(found.wait.low), human.seconds(found.wait.high)
         lines.append(
             f"<li><strong>{escape(run.name)}</strong> against {escape(runs[0].name)}: {found.verdict}."
             f" Over {found.jobs:,} jobs the mean wait differs by {human.seconds(found.wait.estimate)}"
-            f" (95 % interval {low} to {high}, bootstrap over days); {human.share(found.sooner)} of the jobs"
+            f" ({found.certainty(human.seconds)}); {human.share(found.sooner)} of the jobs"
             f" start sooner, {human.share(found.later)} later.</li>"
         )
     return f'<section class="panel"><h2>In words</h2><ul class="verdicts">{"".join(lines)}</ul></section>'

@@ -253,11 +253,10 @@ def _reasons(label: str, frame: pd.DataFrame, width: int, most: int) -> str:
 def _pair(first: Run, run: Run, found: Comparison) -> str:
     if not found.jobs:
         return f"{run.name} and {first.name} have no job in common"
-    low, high = _signed(found.wait.low), _signed(found.wait.high)
     sooner, same, later = map(human.share, (found.sooner, found.same, found.later))
     lines = [
         f"{run.name} against {first.name}, {found.jobs:,} jobs paired: {found.verdict}",
-        f"  mean wait {_signed(found.wait.estimate)} (95 % between {low} and {high}, bootstrap over days)",
+        f"  mean wait {_signed(found.wait.estimate)} ({found.certainty(_signed)})",
         f"  {sooner} of the jobs start sooner, {same} at the same time, {later} later",
     ]
     return "\n".join(lines)

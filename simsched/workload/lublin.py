@@ -2,7 +2,9 @@
 
 U. Lublin and D. G. Feitelson, "The workload on parallel supercomputers: modeling the
 characteristics of rigid jobs", Journal of Parallel and Distributed Computing 63 (2003)
-(first as a thesis, 1999).  Three sets of parameters: batch, interactive, and typeless.
+(first as a thesis, 1999), and the authors' program ``m_lublin99.c`` of the Parallel Workloads
+Archive.  Three sets of parameters: batch, interactive, and typeless.  With both classes each has an
+arrival process of its own, and the next job is that of the process that comes first (`interleaved`).
 Everything is drawn from a `numpy.random.Generator` that is passed in.
 """
 
@@ -28,7 +30,7 @@ FIRST_BUCKET = 11  # the cycle of a day is taken from bucket 11, the quietest ti
 START_HOUR = 8.0  # of a day, where arrivals begin
 LONGEST_RUN = 12.0  # log seconds; longer draws are drawn again
 LONGEST_GAP = 13.0  # log seconds between two arrivals
-MEDIUM_BELOW_HIGH = 2.5  # UMed = UHi - 2.5 for a machine of another size
+MACHINE = 7.0  # log2 of the nodes of the machine that the parameters are for
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,11 +62,16 @@ class Lublin:
     arar: float
 
     def for_machine(self, nodes: int) -> Lublin:
-        """Return the model for a machine of so many nodes: UHi = log2(nodes), UMed = UHi - 2.5."""
+        """Return the model for a machine of this size: UHi and UMed move by log2(nodes / 128).
+
+        On 128 nodes the parameters are those of the authors' program, where the largest interactive job
+        has 45 nodes.  So interactive jobs take at most 0.35 of any machine, and UMed stays 2.5 below UHi
+        (2 for batch jobs).
+        """
         if nodes < 1:
             raise ConfigError(f"a machine of {nodes} nodes", expected="1 or more")
-        high = log2(nodes)
-        medium = max(high - MEDIUM_BELOW_HIGH, 0.0)
+        high = max(log2(nodes) - (MACHINE - self.high), 0.0)
+        medium = max(high - (self.high - self.medium), 0.0)
         return replace(self, low=min(self.low, medium), medium=medium, high=high)
 
     def sizes(self, number: int, rng: np.random.Generator) -> Integers:
@@ -105,26 +112,49 @@ class Lublin:
     ) -> Floats:
         """Draw arrival times in seconds after the start, which is at `start_hour` of a day.
 
-        Gaps are spent as points over half-hour buckets that weigh as the cycle of a day
-        has it, mean 1.  With `until` every gap is scaled by one factor so that the last
-        job arrives then; the cycle stays where it is.
+        With `until` every gap is scaled by one factor so that the last job arrives then; the
+        cycle stays where it is.
         """
+        points = self.points(number, rng)
+        if until is not None and number:
+            points *= self.points_of(until, start_hour) / points[-1]
+        return self.times_of(points, start_hour)
+
+    def points(self, number: int, rng: np.random.Generator) -> Floats:
+        """Draw the points at which jobs arrive: a half hour of mean weight takes 1,800 of them."""
         import numpy as np
 
         def draw(which: npt.NDArray[np.intp]) -> Floats:
             return rng.gamma(self.aarr * self.arar, self.barr, len(which))
 
-        points = np.cumsum(np.exp(_redrawn(number, LONGEST_GAP, draw)))
-        clock = np.arange(BUCKETS + 1) * BUCKET_SECONDS
-        spent = np.concatenate(([0.0], np.cumsum(self.weights()))) * BUCKET_SECONDS
-        begin = start_hour * 3600 % DAY
-        before = np.interp(begin, clock, spent)
-        if until is not None and number:
-            days, rest = divmod(begin + until, DAY)
-            points *= (days * spent[-1] + np.interp(rest, clock, spent) - before) / points[-1]
+        points: Floats = np.cumsum(np.exp(_redrawn(number, LONGEST_GAP, draw)))
+        return points
+
+    def points_of(self, until: float, start_hour: float = START_HOUR) -> float:
+        """Return the points that are spent from the start to `until` (s)."""
+        import numpy as np
+
+        clock, spent, begin, before = self._cycle(start_hour)
+        days, rest = divmod(begin + until, DAY)
+        return float(days * spent[-1] + np.interp(rest, clock, spent) - before)
+
+    def times_of(self, points: Floats, start_hour: float = START_HOUR) -> Floats:
+        """Return the times (s after the start) at which so many points are spent."""
+        import numpy as np
+
+        clock, spent, begin, before = self._cycle(start_hour)
         days, rest = np.divmod(points + before, spent[-1])
         times: Floats = days * DAY + np.interp(rest, spent, clock) - begin
         return times
+
+    def _cycle(self, start_hour: float) -> tuple[Floats, Floats, float, float]:
+        """Return the edges of the buckets, the points spent up to each, the start and its points."""
+        import numpy as np
+
+        clock = np.arange(BUCKETS + 1, dtype=np.float64) * BUCKET_SECONDS
+        spent = np.append(0.0, np.cumsum(self.weights())).astype(np.float64) * BUCKET_SECONDS
+        begin = start_hour * 3600 % DAY
+        return clock, spent, begin, float(np.interp(begin, clock, spent))
 
     def weights(self) -> Floats:
         """The weight of each half hour of a day (0 is midnight), mean 1."""
@@ -136,6 +166,55 @@ class Lublin:
         weights = np.roll(np.diff(edges), FIRST_BUCKET - 1)
         mean_one: Floats = weights * (BUCKETS / weights.sum())
         return mean_one
+
+
+@dataclass(frozen=True, slots=True)
+class Interleaved:
+    """The first arrivals of several processes together, in order of their own times.
+
+    Attributes
+    ----------
+    models : one for each process.
+    which : the process of each job, as a place in `models`.
+    points : the points of the job in its own process.
+    """
+
+    models: tuple[Lublin, ...]
+    which: Integers
+    points: Floats
+
+    def head(self, number: int) -> Interleaved:
+        """Return the first jobs only."""
+        return Interleaved(self.models, self.which[:number], self.points[:number])
+
+    def times(self, until: float | None = None) -> Floats:
+        """Return the arrival times (s), not sorted where `until` is given.
+
+        With `until` all gaps of all processes are scaled by one factor so that the last job arrives then.
+        """
+        import numpy as np
+
+        found = np.empty(len(self.points))
+        places = [self.which == place for place in range(len(self.models))]
+        scale = 1.0
+        if until is not None:
+            last = [self.points[here].max(initial=0.0) for here in places]
+            ends = zip(self.models, last, strict=True)
+            scale = min((model.points_of(until) / most for model, most in ends if most), default=1.0)
+        for model, here in zip(self.models, places, strict=True):
+            found[here] = model.times_of(self.points[here] * scale)
+        return found
+
+
+def interleaved(models: tuple[Lublin, ...], number: int, rng: np.random.Generator) -> Interleaved:
+    """Draw the first `number` arrivals of processes that run side by side."""
+    import numpy as np
+
+    points = [model.points(number, rng) for model in models]
+    which = np.repeat(np.arange(len(models)), number)
+    times = [model.times_of(drawn) for model, drawn in zip(models, points, strict=True)]
+    first = np.argsort(np.concatenate(times), kind="stable")[:number]
+    return Interleaved(models, which[first], np.concatenate(points)[first])
 
 
 def _redrawn(number: int, most: float, draw: object) -> Floats:

@@ -6,21 +6,25 @@ Every function takes a `numpy.random.Generator`; nothing else decides what comes
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from simsched.arguments import check_real, check_whole
 from simsched.errors import ConfigError
 from simsched.workload.job import MAX_JOBS, Job, Skips, Workload, assemble
-from simsched.workload.lublin import MODELS, START_HOUR, Lublin
+from simsched.workload.lublin import MODELS, START_HOUR, Interleaved, Lublin, interleaved
 from simsched.workload.mapping import Flat, JobMap
 from simsched.workload.tsafrir import assign, estimates
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import numpy as np
     import numpy.typing as npt
 
     Floats = npt.NDArray[np.float64]
     Integers = npt.NDArray[np.int64]
+
+_T = TypeVar("_T")
 
 MAX_USERS = 1_000_000
 """The most users among whom the jobs of a model are shared out."""
@@ -33,12 +37,30 @@ _BLOCK = 4096
 _USER_SKEW = 1.1  # exponent of the Zipf law by which jobs fall to users
 
 
+BOTH = ("batch", "interactive")
+
+
 class Draft(NamedTuple):
-    """What a model draws: submit times, sizes in processors, run times."""
+    """What a model draws: submit times, sizes in processors, run times, and the class where there are two."""
 
     submit: Floats
     size: Integers
     run: Integers
+    which: Integers | None = None
+
+    def sorted(self) -> Draft:
+        """Return the jobs in order of submission."""
+        import numpy as np
+
+        order = np.argsort(self.submit, kind="stable")
+        which = None if self.which is None else self.which[order]
+        return Draft(self.submit[order], self.size[order], self.run[order], which)
+
+    def queues(self) -> list[str | None]:
+        """Return the class of each job as the name of its queue."""
+        if self.which is None:
+            return [None] * len(self.submit)
+        return [BOTH[place] for place in self.which.tolist()]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,10 +69,11 @@ class LublinWorkload:
 
     Parameters
     ----------
-    machine : the largest job in processors (the model's UHi is its log2).
+    machine : size of the machine in processors, which sets the largest job (see `Lublin.for_machine`).
     jobs, span : how many jobs, or for how many seconds they are submitted; with both, gaps
         are scaled to fit.
-    model : typeless, batch, interactive, or both (batch and interactive, half each).
+    model : typeless, batch, interactive, or both: two arrival processes side by side, as in the authors'
+        program; the class of a job is then the name of its queue.
     load, capacity : offered load to reach, against so many processors (None: `machine`);
         sets the number of jobs from the span, or the span from the number.
     run_time_factor : multiplies run times.
@@ -71,8 +94,7 @@ class LublinWorkload:
     def make(self, rng: np.random.Generator, job_map: JobMap | None = None) -> Workload:
         """Draw the jobs; ConfigError on an unknown model or on numbers that make no workload."""
         self._check()
-        parts = ("batch", "interactive") if self.model == "both" else (self.model,)
-        draft = _merged([self._part(MODELS[part], len(parts), rng) for part in parts])
+        draft = self._both(rng) if self.model == "both" else self._one(rng)
         limits: list[Any] = [None] * len(draft.submit)
         if self.max_estimate is not None:
             drawn = estimates(len(limits), self.max_estimate, rng).draw(len(limits), rng)
@@ -107,22 +129,70 @@ class LublinWorkload:
                 if value <= 0:
                     raise ConfigError(f"{name} is {value}", expected="a number above 0")
 
-    def _part(self, part: Lublin, parts: int, rng: np.random.Generator) -> Draft:
-        """Draw one type's share of the jobs."""
-        model = part.for_machine(self.machine)
-        capacity = self.capacity or self.machine
+    def _work_to_do(self) -> float | None:
+        """Return the processor-seconds that load and span ask for; None without both."""
+        if self.load is None or self.span is None:
+            return None
+        return self.span * (self.capacity or self.machine) * self.load
+
+    def _until(self, size: Integers, run: Integers) -> float | None:
+        """Return when the last of these jobs is to arrive; None: at the model's own rate."""
+        if self.jobs is None and self.load is None:
+            return None
+        if self.load is None or self.span is not None:
+            return self.span
+        return float((size * run).sum()) / ((self.capacity or self.machine) * self.load)
+
+    def _one(self, rng: np.random.Generator) -> Draft:
+        """Draw the jobs of one class."""
+        model = MODELS[self.model].for_machine(self.machine)
+        work = self._work_to_do()
         if self.jobs is not None:
-            size, run = self._work(model, -(-self.jobs // parts), rng)
-            until = self.span
-            if self.load is not None:
-                until = float((size * run).sum()) / (capacity * self.load / parts)
-            return Draft(model.arrivals(len(size), rng, until=until), size, run)
-        span = self.span or 0.0
-        if self.load is not None:
-            size, run = self._work_of(model, span * capacity * self.load / parts, rng)
-            return Draft(model.arrivals(len(size), rng, until=span), size, run)
-        submit = _until(model, span, rng)
-        return Draft(submit, *self._work(model, len(submit), rng))
+            size, run = self._work(model, self.jobs, rng)
+        elif work is not None:
+            size, run = self._work_of(model, work, rng)
+        else:
+            span = self.span or 0.0
+            submit = _grown(lambda n: model.arrivals(n, rng), lambda made: made[-1] / span, rng)
+            submit = submit[submit <= span]
+            return Draft(submit, *self._work(model, len(submit), rng))
+        return Draft(model.arrivals(len(size), rng, until=self._until(size, run)), size, run)
+
+    def _both(self, rng: np.random.Generator) -> Draft:
+        """Draw batch and interactive jobs in the shares in which the two processes bring them."""
+        import numpy as np
+
+        models = tuple(MODELS[name].for_machine(self.machine) for name in BOTH)
+        work = self._work_to_do()
+        kept = self.jobs or 0
+
+        def draw(number: int) -> tuple[Interleaved, Integers, Integers]:
+            flow = interleaved(models, number, rng)
+            return flow, *self._work_of_each(models, flow.which, rng)
+
+        if self.jobs is not None:
+            flow, size, run = draw(self.jobs)
+        elif work is not None:
+            flow, size, run = _grown(draw, lambda made: float((made[1] * made[2]).sum()) / work, rng)
+            kept = int(np.searchsorted(np.cumsum(size * run), work)) + 1
+        else:
+            span = self.span or 0.0
+            flow, size, run = _grown(draw, lambda made: float(made[0].times()[-1]) / span, rng)
+            kept = int((flow.times() <= span).sum())
+        flow, size, run = flow.head(kept), size[:kept], run[:kept]
+        return Draft(flow.times(self._until(size, run)), size, run, flow.which).sorted()
+
+    def _work_of_each(
+        self, models: tuple[Lublin, ...], which: Integers, rng: np.random.Generator
+    ) -> tuple[Integers, Integers]:
+        """Draw sizes and run times of jobs of several classes, class by class."""
+        import numpy as np
+
+        size, run = np.zeros_like(which), np.zeros_like(which)
+        for place, model in enumerate(models):
+            here = np.flatnonzero(which == place)
+            size[here], run[here] = self._work(model, len(here), rng)
+        return size, run
 
     def _work(self, model: Lublin, number: int, rng: np.random.Generator) -> tuple[Integers, Integers]:
         import numpy as np
@@ -151,28 +221,26 @@ class LublinWorkload:
         return np.concatenate(sizes), np.concatenate(runs)
 
 
-def _until(model: Lublin, span: float, rng: np.random.Generator) -> Floats:
-    """Draw arrivals at the model's own rate up to `span`, twice as many until they suffice."""
+def _grown(draw: Callable[[int], _T], reached: Callable[[_T], float], rng: np.random.Generator) -> _T:
+    """Draw twice as many jobs, from the same state, until they reach what is asked for (1).
+
+    Raises
+    ------
+    ConfigError
+        when that takes more than `MAX_JOBS`.
+    """
     number = _BLOCK
     while number <= MAX_JOBS:
         state = rng.bit_generator.state
-        submit = model.arrivals(number, rng)
-        if submit[-1] > span:
-            kept: Floats = submit[submit <= span]
-            return kept
-        if span / submit[-1] * number > 2 * MAX_JOBS:
+        made = draw(number)
+        share = reached(made)
+        if share >= 1:
+            return made
+        if number > 2 * MAX_JOBS * share:
             break
         rng.bit_generator.state = state
         number *= 2
-    raise ConfigError(f"a span of {span:g} s holds more than {MAX_JOBS:,} jobs", expected="a shorter one")
-
-
-def _merged(drafts: list[Draft]) -> Draft:
-    import numpy as np
-
-    submit, size, run = (np.concatenate(column) for column in zip(*drafts, strict=True))
-    order = np.argsort(submit, kind="stable")
-    return Draft(submit[order], size[order], run[order])
+    raise ConfigError(f"this span or load needs more than {MAX_JOBS:,} jobs", expected="less of either")
 
 
 def _jobs(draft: Draft, limits: list[Any], names: list[str | None], job_map: JobMap) -> list[Job]:
@@ -183,9 +251,18 @@ def _jobs(draft: Draft, limits: list[Any], names: list[str | None], job_map: Job
     size = draft.size.tolist()
     specs = {procs: job_map.jobspec(Flat(procs=procs)) for procs in dict.fromkeys(size)}
     return [
-        Job(id=number, submit=at, jobspec=specs[procs], procs=procs, runtime=run, duration=limit, user=user)
-        for number, (at, procs, run, limit, user) in enumerate(
-            zip(submit, size, draft.run.tolist(), limits, names, strict=True), 1
+        Job(
+            id=number,
+            submit=at,
+            jobspec=specs[procs],
+            procs=procs,
+            runtime=run,
+            duration=limit,
+            user=user,
+            queue=queue,
+        )
+        for number, (at, procs, run, limit, user, queue) in enumerate(
+            zip(submit, size, draft.run.tolist(), limits, names, draft.queues(), strict=True), 1
         )
     ]
 

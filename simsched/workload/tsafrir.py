@@ -1,13 +1,13 @@
 """Users' estimates of run times: a few round values, and always at least the run time.
 
 D. Tsafrir, Y. Etsion and D. G. Feitelson, "Modeling user runtime estimates", Job
-Scheduling Strategies for Parallel Processing 2005.  Twenty head values are used by 89 % of
-the jobs (an exponential of the popularity rank), the others follow a power law, and the
-times of the values follow a fractional function of their rank.
-
-Ours: which round value has which popularity is drawn at random (the paper takes it from
-the site), and the largest estimate is the most popular one unless `max_share` says how
-many jobs use it.
+Scheduling Strategies for Parallel Processing 2005, and the authors' program ``m_tsafrir05`` of the
+Parallel Workloads Archive, from which the constants are taken.  Twenty head values are used by 89 % of
+the jobs; the longest estimate is the most popular one unless `max_share` says how many jobs use it.
+Fifteen head values are those that four sites have in common, multiples of round times complete them.
+Which head value is how popular follows the same four sites: short times are popular where they were
+there, and chance chooses between the sites.  The other values follow a fractional function of their
+rank in time and a power law of their rank in popularity.
 """
 
 from __future__ import annotations
@@ -28,18 +28,30 @@ HEAD = 20
 HEAD_SHARE = 0.89
 _HEAD_SIZE = (14.0491, -0.177531, 0.462513)  # percent of rank x: a e^(b x) + c
 _TAIL_SIZE = (795.6, -2.267)  # percent of rank x: a x^b
-_VALUES = (0.653566, 0.547761)  # number of values of n jobs: a n^b
 _TIMES = (12.1039, -0.6026)  # a = 1 + p K^q of time(x) = (a - 1) x / (a - x)
+#: Number of values by number of jobs, linear between these points and constant after the last.
+_VALUES = ((0, 0), (20, 10), (200, 20), (1000, 35), (10_000, 90), (70_000, 340), (250_000, 565))
+#: A tail value that is taken already moves by one of these (s).
+_OFFSETS = (0, 30, -30, 20, -20, 10, -10)
 
 _MINUTE, _HOUR = 60, 3600
-#: Round times that users like, the pool of the head, in seconds.
-ROUND = tuple(
-    [minutes * _MINUTE for minutes in (5, 10, 15, 20, 30, 45)]
-    + [
-        hours * _HOUR
-        for hours in (1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 16, 18, 20, 24, 30, 36, 48, 60, 72, 96, 120, 144)
-    ]
+#: The estimates that are among the twenty most popular ones of all four sites, in seconds.
+JOINT = tuple(
+    [minutes * _MINUTE for minutes in (5, 10, 15, 20, 30)]
+    + [hours * _HOUR for hours in (1, 2, 3, 4, 5, 6, 8, 10, 12, 18)]
 )
+#: Multiples of these complete the head, from the limit down; the last is ours, for limits below three hours.
+_STEPS = tuple(
+    [hours * _HOUR for hours in (200, 100, 50, 10, 5, 2, 1)]
+    + [minutes * _MINUTE for minutes in (20, 10, 5, 1)]
+)
+#: Popularity ranks of the head values of a site: of the longest, then of the others in order of time.
+SITES = {
+    "SDSC SP2": (3, 1, 4, 17, 13, 7, 8, 18, 2, 6, 16, 10, 5, 15, 14, 19, 11, 12, 9, 20),
+    "CTC SP2": (1, 3, 4, 2, 12, 9, 8, 18, 6, 7, 11, 20, 16, 5, 14, 13, 10, 15, 17, 19),
+    "KTH SP2": (1, 4, 10, 14, 20, 2, 3, 7, 12, 6, 19, 5, 18, 16, 9, 17, 15, 13, 8, 11),
+    "SDSC Blue Horizon": (1, 6, 5, 3, 7, 2, 18, 19, 4, 11, 20, 9, 10, 14, 13, 16, 15, 17, 8, 12),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,26 +65,15 @@ class Estimates:
     shares: Floats
 
     def draw(self, number: int, rng: np.random.Generator) -> Integers:
-        """Draw estimates for `number` jobs, whatever their run times."""
-        return rng.choice(self.times, size=number, p=self.shares)
+        """Draw estimates for `number` jobs, whatever their run times.
 
+        Every value is used by its share of the jobs, rounded up or down by chance (systematic sampling).
+        """
+        import numpy as np
 
-def shares(values: int) -> Floats:
-    """Return the share of jobs that use the value of each popularity rank, sum 1.
-
-    >>> [round(float(share), 3) for share in shares(200)[:3]], round(float(shares(200)[:20].sum()), 3)
-    ([0.217, 0.103, 0.087], 0.89)
-    """
-    import numpy as np
-
-    ranks = np.arange(1, values + 1, dtype=float)
-    a, b, c = _HEAD_SIZE
-    head = (a * np.exp(b * ranks[:HEAD]) + c) / 100
-    head[0] = HEAD_SHARE - head[1:].sum()
-    tail = _TAIL_SIZE[0] * ranks[HEAD:] ** _TAIL_SIZE[1]
-    whole = np.concatenate([head, tail * ((1 - HEAD_SHARE) / tail.sum())]) if len(tail) else head
-    result: Floats = whole / whole.sum()
-    return result
+        places = (np.arange(number) + rng.random()) / max(number, 1)
+        which = np.searchsorted(np.cumsum(self.shares)[:-1], places, side="right")
+        return rng.permutation(self.times[which])
 
 
 def estimates(
@@ -97,31 +98,112 @@ def estimates(
         raise ConfigError(f"a longest estimate of {max_estimate} s", expected="at least 60 s")
     if max_share is not None and not 0 <= max_share < 1:
         raise ConfigError(f"a share of {max_share}", expected="a number from 0 to below 1")
-    values = max(HEAD + 1, round(_VALUES[0] * max(jobs, 1) ** _VALUES[1]))
-    others = _other_times(values - 1, max_estimate, rng)
-    times = np.concatenate([[max_estimate], others]).astype(np.int64)
-    part = shares(len(times))
-    if max_share is not None:
-        part[1:] *= (1 - max_share) / part[1:].sum()
-        part[0] = max_share
-        order = np.argsort(-part, kind="stable")
-        times, part = times[order], part[order]
-    return Estimates(times, part)
+    head = head_times(max_estimate)
+    values = number_of_values(jobs)
+    tail = _tail_times(values, max_estimate, head)
+    part = np.concatenate([_head_shares(len(head), max_share, rng), _tail_shares(len(tail), max_share, rng)])
+    part /= part.sum()
+    order = np.argsort(-part, kind="stable")
+    return Estimates(np.array([*head, *tail], dtype=np.int64)[order], part[order])
 
 
-def _other_times(number: int, max_estimate: int, rng: np.random.Generator) -> Integers:
-    """Return distinct times below the largest: the head's round ones, then the tail's."""
+def number_of_values(jobs: int) -> int:
+    """Return how many distinct estimates this many jobs use.
+
+    >>> number_of_values(1000), number_of_values(20_000), number_of_values(10**6)
+    (35, 132, 565)
+    """
     import numpy as np
 
-    pool = np.array([time for time in ROUND if time < max_estimate], dtype=np.int64)
-    head = rng.permutation(pool)[: HEAD - 1]
-    bend = 1 + _TIMES[0] * max(number, 2) ** _TIMES[1]
-    rank = np.arange(1, number + 1) / (number + 1)
-    times = max_estimate * (bend - 1) * rank / (bend - rank)
-    minutes = np.unique(np.maximum(1, np.floor(times / _MINUTE + 0.5)).astype(np.int64)) * _MINUTE
-    rest = np.setdiff1d(minutes[minutes < max_estimate], head)
-    tail = rng.permutation(rest)[: max(0, number - len(head))]
-    return np.concatenate([head, tail]).astype(np.int64)
+    numbers, values = zip(*_VALUES, strict=True)
+    return round(float(np.interp(jobs, numbers, values)))
+
+
+def head_times(max_estimate: int) -> list[int]:
+    """Return the most popular estimates (s): the longest, then the others in ascending order.
+
+    They are those of `JOINT`, completed by round times to twenty, or fewer where the limit is short.
+
+    >>> [time // 3600 for time in head_times(24 * 3600) if time >= 10 * 3600]
+    [24, 10, 12, 15, 16, 18, 20, 22]
+    """
+    found = {max_estimate, *(time for time in JOINT if time < max_estimate)}
+    for step in _STEPS:
+        for time in range(max_estimate // step * step, 0, -step):
+            if len(found) == HEAD:
+                break
+            found.add(time)
+    return [max_estimate, *sorted(found - {max_estimate})]
+
+
+def head_ranks(rng: np.random.Generator, longest: int = 1) -> list[int]:
+    """Draw a popularity rank for each of the twenty head values, in the order of `head_times`.
+
+    The ranks of a place come from those that the sites have there or before, the more popular of two draws.
+    A rank is given at the latest where the last site has it.  `longest` is the rank of the longest value.
+    """
+    due = {rank: max(site.index(rank) for site in SITES.values()) for rank in range(1, HEAD + 1)}
+    ranks, pool = [longest], [site[0] for site in SITES.values()]
+    for place in range(1, HEAD):
+        pool += [site[place] for site in SITES.values()]
+        pool = [rank for rank in pool if rank not in ranks]
+        late = [rank for rank, last in due.items() if last <= place and rank not in ranks]
+        ranks.append(late[0] if late else min(pool[int(at)] for at in rng.integers(len(pool), size=2)))
+    return ranks
+
+
+def shares(values: int) -> Floats:
+    """Return the share of jobs that use the value of each popularity rank of the head.
+
+    >>> [round(float(share), 3) for share in shares(20)[:3]], round(float(shares(20).sum()), 3)
+    ([0.217, 0.103, 0.087], 0.89)
+    """
+    import numpy as np
+
+    a, b, c = _HEAD_SIZE
+    head: Floats = (a * np.exp(b * np.arange(1, values + 1)) + c) / 100
+    head[0] = HEAD_SHARE - head[1:].sum()
+    return head
+
+
+def _head_shares(values: int, max_share: float | None, rng: np.random.Generator) -> Floats:
+    """Return the shares of the head values, in the order of `head_times`."""
+    import numpy as np
+
+    sizes = shares(values)
+    if max_share is not None and values > 1:
+        sizes[1:] *= max(HEAD_SHARE - max_share, 0.0) / sizes[1:].sum()
+        sizes[0] = max_share
+    ranks = head_ranks(rng, 1 + int((sizes[1:] > sizes[0]).sum()))
+    others = np.argsort(ranks[1:values], kind="stable")
+    part = sizes.copy()
+    part[1:][others] = sizes[1:]
+    return part
+
+
+def _tail_shares(values: int, max_share: float | None, rng: np.random.Generator) -> Floats:
+    """Return the shares of the tail values, shuffled: any of them may be the more popular one."""
+    import numpy as np
+
+    a, b = _TAIL_SIZE
+    sizes = a * np.arange(HEAD + 1, HEAD + 1 + values, dtype=float) ** b
+    rest = 1 - max(HEAD_SHARE, max_share or 0.0)
+    return rng.permutation(sizes * (rest / sizes.sum())) if values else sizes
+
+
+def _tail_times(values: int, max_estimate: int, head: list[int]) -> list[int]:
+    """Return the other estimates (s): whole minutes, or some seconds off where that is taken already."""
+    bend = 1 + _TIMES[0] * max(values, 1) ** _TIMES[1]
+    number = max(values - len(head), 0)
+    taken, tail = set(head), []
+    for rank in range(1, number + 1):
+        place = rank / number
+        near = round(max_estimate * (bend - 1) * place / (bend - place) / _MINUTE) * _MINUTE
+        free = (near + o for o in _OFFSETS if 0 < near + o < max_estimate and near + o not in taken)
+        if (time := next(free, None)) is not None:
+            taken.add(time)
+            tail.append(time)
+    return tail
 
 
 def assign(run_times: Integers, drawn: Integers, rng: np.random.Generator) -> Integers:

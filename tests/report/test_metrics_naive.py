@@ -179,7 +179,7 @@ def test_two_runs_job_by_job(make_schedule, seed):
     other = one.assign(start=one["start"] + late, end=one["end"] + late).sample(frac=0.8, random_state=seed)
     both = {j.id: (j, next((k for k in rows_of(other) if k.id == j.id), None)) for j in rows_of(one)}
     pairs = [(a, b) for a, b in both.values() if b is not None]
-    found = compare.compare(one, other, resamples=20)
+    found = compare.compare(one, other)
     assert found.jobs == len(pairs)
     assert found.wait.estimate == pytest.approx(mean(b.start - a.start for a, b in pairs))
     assert found.slowdown.estimate == pytest.approx(mean(bounded(b) - bounded(a) for a, b in pairs))

@@ -20,7 +20,7 @@ from simsched.study.stats import (
 )
 
 numbers = st.floats(-1e6, 1e6)
-samples = st.lists(numbers, min_size=5, max_size=12)
+samples = st.lists(numbers, min_size=10, max_size=14)
 
 
 @given(samples)
@@ -49,10 +49,10 @@ def test_more_confidence_is_a_wider_interval():
 
 
 @pytest.mark.parametrize(
-    ("count", "least"), [(2, 0.93), (3, 0.93), (4, 0.93), (5, 0.87), (10, 0.92), (20, 0.92)]
+    ("count", "least"), [(2, 0.93), (3, 0.93), (4, 0.93), (5, 0.93), (9, 0.93), (10, 0.92), (20, 0.92)]
 )
 def test_intervals_of_small_samples_cover_the_mean_nearly_as_often_as_they_say(count, least):
-    """[Hesterberg15]: 95 % intervals; the plain percentile interval of five values covers 84 %."""
+    """Of five values a percentile interval covers 84 % and the expanded one 91 % [Hesterberg15]."""
     rng = np.random.default_rng(7)
     covered = [interval(rng.normal(3, 2, count), rng=rng, resamples=1000).holds(3) for _ in range(800)]
     assert least <= np.mean(covered) <= 0.98
