@@ -191,8 +191,8 @@ class _Reader:
         self.gather.skips.count(STEP, self.steps)
         if self.odd.mended:
             self.gather.notes.append(
-                f"{self.odd.mended:,} records were put together: "
-                "their free text holds the delimiter or line breaks"
+                f"records put together, because free text holds the delimiter or line breaks: "
+                f"{self.odd.mended:,}"
             )
         return self.gather.finish()
 
