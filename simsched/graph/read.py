@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from simsched.errors import FormatError
+from simsched.errors import FormatError, LimitError
 from simsched.formats.collector import collector_paused
 from simsched.formats.json_text import is_unicode
 from simsched.formats.text import load_json, load_yaml, name_of, read_bytes
@@ -46,6 +46,8 @@ def _from_box(box: list[bytes], name: str, where: str | None) -> ResourceGraph:
     text = _decoded(box.pop(), where)
     try:
         return _from_text(text, start, name, where)
+    except LimitError:
+        raise
     except FormatError as error:
         from simsched.formats.looks import CLUSTER, unrecognised
 

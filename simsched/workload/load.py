@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from simsched import bundled
 from simsched.arguments import check, check_callable, check_whole, texts
-from simsched.errors import ConfigError, SimschedError
+from simsched.errors import ConfigError, LimitError, SimschedError
 from simsched.formats.files import name_of
 from simsched.workload.job import Workload
 from simsched.workload.mapping import JobMap, Reading
@@ -18,7 +18,7 @@ from simsched.workload.sacct_lines import delimiter_of
 from simsched.workload.source import Source
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
     from simsched.formats.sss import Names
 
@@ -34,15 +34,17 @@ class Format:
 
     def read(self, source: Source, reading: Reading) -> Workload:
         """Read the source in this format."""
+        if self.reads == "text":
+            return self.parse(source.text(), reading)
+        with closing(source.lines()) as lines:  # a reader may stop before the end
+            return self.parse(lines, reading)
+
+    def parse(self, content: str | Iterator[str], reading: Reading) -> Workload:
+        """Read the text, or the lines, in this format."""
         from importlib import import_module
 
         function = getattr(import_module(f"simsched.workload.{self.module}"), self.function)
-        workload: Workload
-        if self.reads == "text":
-            workload = function(source.text(), reading)
-        else:
-            with closing(source.lines()) as lines:  # a reader may stop before the end
-                workload = function(lines, reading)
+        workload: Workload = function(content, reading)
         return workload
 
 
@@ -137,11 +139,14 @@ def _read(source: Source, reading: Reading, insisted: str | None) -> Workload:
         return READERS[_insisted(insisted or "sacct")].read(source, reading)
     head = source.head()
     kind = detect(head, source.name)
-    try:
+    if kind not in _LAST_RESORTS:
         return READERS[kind].read(source, reading)
+    text = source.text()
+    try:
+        return READERS[kind].parse(text, reading)
+    except LimitError:
+        raise
     except SimschedError as error:
-        if kind not in _LAST_RESORTS:
-            raise
         from simsched.formats.looks import WORKLOAD, unrecognised
 
         known = f"one of {', '.join(READERS)}, or a folder of Flux jobs; --as FORMAT insists"

@@ -82,23 +82,25 @@ class _Reader:
     mark: str = field(init=False)
     cells: int = field(init=False)
     held: list[tuple[int, str]] = field(init=False)
-    is_closed: bool = field(init=False)
     has_start: bool = field(init=False)
 
     def __post_init__(self) -> None:
         layout = self.layout
         self.pick = itemgetter(*layout.places)
-        self.mark = "" if layout.delimiter in QUOTING else layout.delimiter
+        self.mark = "" if layout.delimiter in QUOTING or layout.is_closed else layout.delimiter
         self.cells = layout.width + layout.is_closed
         self.held = self.odd.held
-        self.is_closed = layout.is_closed
         self.has_start = layout.has("start")
 
     def line(self, number: int, line: str) -> None:
         """Read one line into a row, a skip, or the count of steps."""
-        mark = self.mark
-        cells = line.split(mark) if mark else self.layout.split(line)
-        if len(cells) != self.cells or self.held or (self.is_closed and cells[-1]):
+        if self.mark:
+            cells = line.split(self.mark)
+            is_odd = bool(len(cells) != self.cells or self.held)
+        else:
+            cells = self.layout.split(line)
+            is_odd = bool(len(cells) != self.cells or self.held or (self.layout.is_closed and cells[-1]))
+        if is_odd:
             self._take(self.odd.add(number, line))
             return
         cells.append("")
@@ -122,7 +124,8 @@ class _Reader:
         (id_text, submit_text, eligible, start_text, end_text, elapsed_raw, elapsed, limit_raw, limit) = row[
             :9
         ]
-        asked, (features, partition, account, user, group, name, state) = row[9:19], row[19:]
+        request, (account, user, group, name, state) = row[9:21], row[21:]
+        partition = row[20]
         at = self.clock.read
         submit, start = at(submit_text, number), at(start_text, number)
         base = state.split(" ", 1)[0]
@@ -139,7 +142,7 @@ class _Reader:
         if reason is not None:
             self.gather.skip(number, reason, line, id_)
             return
-        flat, jobspec = self._request(asked, features, partition)
+        flat, jobspec = self._request(request)
         later = at(eligible, number) if eligible != submit_text else None
         self.gather.add(
             number,
@@ -156,10 +159,11 @@ class _Reader:
             return found
         return end - start
 
-    def _request(self, asked: tuple[str, ...], features: str, partition: str) -> tuple[Flat, Jobspec | str]:
-        key = (*asked, features, partition)
+    def _request(self, key: tuple[str, ...]) -> tuple[Flat, Jobspec | str]:
+        """Return the counts and the request of the cells of `Asked`, the features and the partition."""
         found = self.requests.get(key)
         if found is None:
+            *asked, features, partition = key
             flat = Asked(*asked).flat()
             named = partition or None
             spec = self.gather.request(flat, queue=named, partition=named, features=_plain(features))
@@ -190,8 +194,8 @@ class _Reader:
         self.gather.skips.count(STEP, self.steps)
         if self.odd.mended:
             self.gather.notes.append(
-                f"{self.odd.mended:,} records were put together: "
-                "their free text holds the delimiter or line breaks"
+                f"records put together, because free text holds the delimiter or line breaks: "
+                f"{self.odd.mended:,}"
             )
         return self.gather.finish()
 

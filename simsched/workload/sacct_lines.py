@@ -281,11 +281,11 @@ class Odd:
 
     def _settle(self, number: int, text: str, ways: list[list[str]]) -> Iterator[Found]:
         """Yield a record that can be read in one way, or in none; keep one with several for the end."""
-        several = len(self._distinct(ways)) > 1
-        if several:
+        if len(self._distinct(ways)) > 1:
             self.unsure.append((number, text))
             return
-        if ways and ("\n" in text or len(self.layout.split(text)) > self.layout.width + 1):
+        width = self.layout.width
+        if ways and ("\n" in text or ways[0][:width] != self.layout.split(text)[:width]):
             self.mended += 1
         yield number, ways[0] if ways else None, text
 

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import time
+from itertools import product
 
 import pytest
 from hypothesis import given
@@ -166,7 +167,8 @@ def test_free_text_may_hold_the_delimiter_and_line_breaks(changes, name, end):
     assert sorted(jobs) == [7, 8, 9]
     assert (jobs[8].name, jobs[8].user, jobs[8].procs) == (name, "ann", 32)
     assert workload.skipped == ()
-    assert workload.notes[0].startswith("1 records were put together")
+    assert workload.notes[0].startswith("records put together")
+    assert workload.notes[0].endswith(": 1")
     assert workload.total_records == 3
 
 
@@ -174,6 +176,14 @@ def test_a_feature_expression_with_a_pipe_is_read_whole():
     lines = line(), line(JobIDRaw="8", Constraints="ib|big")
     workload = read(*lines, constrain=frozenset(["features"]))
     assert str(workload.jobs[1].jobspec.constraint) == "ib or big"
+
+
+def test_a_record_with_one_reading_is_counted_as_put_together():
+    head = "JobIDRaw|JobName|Submit|Elapsed|NCPUS|State"
+    lines = [f"{id_}|{name}|2024-03-01T10:00:00|60|4|COMPLETED" for id_, name in ((1, "a"), (2, "b|c"))]
+    workload = read(*(line.replace("|60|", "|01:00|") for line in lines), head=head)
+    assert [(job.id, job.name) for job in workload] == [(1, "a"), (2, "b|c")]
+    assert [note[-3:] for note in workload.notes] == [": 1"]
 
 
 def test_what_cannot_be_put_together_is_counted_and_listed():
@@ -215,6 +225,21 @@ def test_the_header_says_what_is_between_the_columns(mark, tmp_path):
     workload = load_workload(path)
     assert (workload.kind, [job.id for job in workload]) == ("sacct", [7, 8])
     assert workload.jobs == read(line(), line(JobIDRaw="8")).jobs
+
+
+def test_lists_between_commas_are_put_together():
+    head = "JobID,Submit,Elapsed,ReqTRES,AllocTRES,Partition,State"
+    lists = "billing=4,cpu=4,mem=8G,node=1", "billing=4,cpu=8,gres/gpu=2,mem=8G,node=1"
+    rows = [
+        f"{n},2024-03-01T10:00:00,01:00,{a},{b},p,COMPLETED" for n, (a, b) in enumerate(product(lists, lists))
+    ]
+    workload = read(*rows, head=head)
+    assert [(job.procs, job.jobspec.to_shape()) for job in workload] == [
+        (4, "slot=4/core"),
+        (4, "slot=2/[core=2;gpu]"),
+        (8, "slot=2/[core=4;gpu]"),
+        (8, "slot=2/[core=4;gpu]"),
+    ]
 
 
 def test_a_table_with_quotes():
