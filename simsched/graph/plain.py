@@ -37,10 +37,8 @@ def plain_graph(graph: ResourceGraph) -> ResourceGraph:
     """
     found: ResourceGraph = nx.MultiDiGraph(name=str(graph.graph.get("name", "cluster")))
     found.add_nodes_from((key, _attributes(pool)) for key, pool in pools(graph))
-    found.add_edges_from(
-        (source, target, subsystem, _edge_attributes(subsystem, dict(data)))
-        for source, target, subsystem, data in edge_rows(graph)
-    )
+    for source, target, subsystem, data in edge_rows(graph):
+        found.add_edge(source, target, key=subsystem, **_edge_attributes(subsystem, dict(data)))
     return found
 
 
