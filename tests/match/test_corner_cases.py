@@ -228,6 +228,17 @@ def test_what_would_fit_is_named_and_fits(shape, constraint):
     assert [f"{change.kind} {change.text}" for change in reasons.changes] == SUGGESTED[shape, constraint]
 
 
+def test_a_suggestion_leaves_out_what_may_stay():
+    """Counts that need not shrink are not named; of two properties in one list the one in the way is."""
+    cluster = outline_cluster(HALL)
+    several = JOBSPEC("slot=5/node/[core=9;memory=2{unit:GB}]", constraint="ssd")
+    (change,) = ss.Matcher(cluster).satisfiable(several).reasons.changes
+    assert change.text == "slot=2 instead of 5 and core=4 instead of 9 (slot/node/core)"
+    both = JOBSPEC("slot=2/node", constraint={"properties": ["ssd", "fast"]})
+    texts = [change.text for change in ss.Matcher(cluster).satisfiable(both).reasons.changes]
+    assert texts == ["slot=1 instead of 2", "without the property fast"]
+
+
 def test_a_suggestion_in_time_is_the_first_end_that_suffices():
     matcher = ss.Matcher(outline_cluster(HALL))
     for host, seconds in (("node0", 300), ("node1", 100), ("node2", 7200)):
