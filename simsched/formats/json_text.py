@@ -243,6 +243,17 @@ def encode_json(document: Any, *, indent: int = 2) -> bytes:
     return (msgspec.json.format(text, indent=indent) if indent else text) + b"\n"
 
 
+def json_text(value: Any) -> str:
+    """Return a value as one line of JSON; what JSON does not know becomes its text.
+
+    >>> json_text({"a": [1, None]})
+    '{"a":[1,null]}'
+    """
+    import msgspec
+
+    return msgspec.json.encode(value, enc_hook=str).decode()
+
+
 def is_unicode(document: Any) -> bool:
     r"""Say whether all texts of a JSON value can be written: escapes can make half a surrogate pair.
 

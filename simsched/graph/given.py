@@ -6,7 +6,6 @@ A vertex says what it is by a `Pool` under the attribute ``pool``, or by the pla
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +15,7 @@ from simsched.errors import ClusterError, SimschedError
 from simsched.formats.collector import collector_paused
 from simsched.formats.host import check_host
 from simsched.formats.idset import Idset
+from simsched.formats.json_text import load_json
 from simsched.formats.lexical import clip, has_control
 from simsched.graph.assemble import add_edges, add_vertices, finish, new_graph
 from simsched.graph.plain import PLAIN_JSON, PLAIN_NUMBERS, PLAIN_TEXTS
@@ -200,8 +200,8 @@ def _from_json(key: str, attribute: str, value: Any) -> Any:
     if not isinstance(value, str):
         return value
     try:
-        return json.loads(value)
-    except (ValueError, RecursionError):
+        return load_json(value)
+    except SimschedError:
         raise _fault(key, attribute, value, "JSON") from None
 
 
@@ -230,8 +230,8 @@ def _edges(graph: ResourceGraph) -> Iterator[tuple[str, str, str, dict[str, Any]
 
 def _edge_extra(source: str, target: str, text: str) -> dict[str, Any]:
     try:
-        found = json.loads(text)
-    except (ValueError, RecursionError):
+        found = load_json(text)
+    except SimschedError:
         found = None
     if not isinstance(found, dict):
         raise ClusterError(

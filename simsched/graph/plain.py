@@ -6,11 +6,11 @@ per field, fields at their defaults are left out, and mappings become JSON.
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
 import networkx as nx
 
+from simsched.formats.json_text import json_text
 from simsched.graph.pool import UP
 from simsched.graph.resource_graph import edge_rows, pools
 
@@ -37,10 +37,8 @@ def plain_graph(graph: ResourceGraph) -> ResourceGraph:
     """
     found: ResourceGraph = nx.MultiDiGraph(name=str(graph.graph.get("name", "cluster")))
     found.add_nodes_from((key, _attributes(pool)) for key, pool in pools(graph))
-    found.add_edges_from(
-        (source, target, subsystem, _edge_attributes(subsystem, dict(data)))
-        for source, target, subsystem, data in edge_rows(graph)
-    )
+    for source, target, subsystem, data in edge_rows(graph):
+        found.add_edge(source, target, key=subsystem, **_edge_attributes(subsystem, dict(data)))
     return found
 
 
@@ -56,14 +54,14 @@ def _attributes(pool: Pool) -> dict[str, str | int]:
     if pool.ids is not None:
         found["ids"] = str(pool.ids)
     if pool.properties:
-        found["properties"] = json.dumps(dict(pool.properties))
+        found["properties"] = json_text(dict(pool.properties))
     if pool.extra:
-        found["extra"] = json.dumps(dict(pool.extra), default=str)
+        found["extra"] = json_text(dict(pool.extra))
     if pool.given is not None:
-        found["given"] = json.dumps(sorted(pool.given))
+        found["given"] = json_text(sorted(pool.given))
     return found
 
 
 def _edge_attributes(subsystem: str, data: dict[str, Any]) -> dict[str, str]:
     found = {"subsystem": subsystem, "relationship": str(data.pop("relationship"))}
-    return {**found, "extra": json.dumps(data, default=str)} if data else found
+    return {**found, "extra": json_text(data)} if data else found

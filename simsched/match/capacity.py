@@ -292,10 +292,7 @@ def usable_units(need: Need, avail: Availability) -> Ints:
     elif pool.named:
         found = np.array([avail.usable_mask(need, bank).bit_count() for bank in range(len(pool))], np.int64)
     else:  # units without ids: only a pool's own name can tell them apart
-        named = [
-            need.ids is None and need.names is not None and _is_named(need, pool, bank, avail)
-            for bank in range(len(pool))
-        ]
+        named = [need.names is not None and _is_named(need, pool, bank, avail) for bank in range(len(pool))]
         found = np.where(named, avail.free[need.type], 0)
     if need.every:
         return found
@@ -303,7 +300,9 @@ def usable_units(need: Need, avail: Availability) -> Ints:
 
 
 def _is_named(need: Need, pool: PoolType, bank: int, avail: Availability) -> bool:
-    return pool_of(avail.index.graph, pool.keys[bank][0]).name in (need.names or ())
+    """Say whether the vertex of a bank has one of the names; a target without such a pool has no vertex."""
+    graph = avail.index.graph
+    return any(pool_of(graph, key).name in (need.names or ()) for key in pool.keys[bank][:1])
 
 
 # --- intervals -----------------------------------------------------------------------------
