@@ -341,9 +341,9 @@ def test_a_run_in_which_no_job_runs_says_so_and_fails_under_strict(inputs, capsy
     (inputs / "none.swf").write_text("; Note: no job\n")
     for workload in ("large.swf", "none.swf"):
         said = "note: no job ran" if workload == "large.swf" else "note: the workload has no job"
-        assert run(inputs, "--quiet", workload=workload, out=workload) == 0
+        assert run(inputs, "--quiet", workload=workload, out=f"of-{workload}") == 0
         assert capsys.readouterr().err.splitlines()[-1] == said
-        assert run(inputs, "--quiet", "--strict", workload=workload, out=workload) == 1
+        assert run(inputs, "--quiet", "--strict", workload=workload, out=f"of-{workload}") == 1
 
 
 def test_a_run_without_such_jobs_is_silent_and_strict_passes(inputs, capsys):
