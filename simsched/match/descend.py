@@ -485,7 +485,8 @@ def portions(values: Ints, view: View, wanted: Ints, *, last: bool = False) -> I
     before = before - starts
     if last:
         before = np.repeat(view.sum(values), sizes) - values - before
-    return np.clip(np.repeat(wanted, sizes) - before, 0, values)
+    found: Ints = np.clip(np.repeat(wanted, sizes) - before, 0, values)
+    return found
 
 
 def _union(parts: list[Ints]) -> Ints:

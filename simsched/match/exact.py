@@ -269,7 +269,7 @@ class _Search:
 
     def _banks(self, task: _Task) -> list[int]:
         """Return the banks beneath a task's vertex in the order in which the policy takes units."""
-        banks = self._members(task.above, task.vertex, task.need.type).tolist()
+        banks: list[int] = self._members(task.above, task.vertex, task.need.type).tolist()
         return banks[::-1] if self.policy.highest else banks
 
     def _draw(self, task: _Task, rest: Tasks) -> Iterator[Tasks]:
