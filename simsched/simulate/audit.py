@@ -13,6 +13,7 @@ A6  R's targets satisfy the job's constraint
 A7  every job of the workload is in the table once, and what the table says of it is what R says
 A8  a job starts no sooner than it may (submission, begin-time, jobs that it waits for, hold), on
     nothing that is out, and runs as long as it should and no longer
+P1  no job starts after the start that it was promised, unless something explains it
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ from simsched.simulate.audit_life import (
     was_interrupted,
     wrong_end,
 )
+from simsched.simulate.audit_promises import Late, judge_promises, late_lines
 from simsched.simulate.inventory import Inventory, ids_of, mask_of
 from simsched.simulate.regions import touches
 from simsched.simulate.satisfied import SLOT, shortfall
@@ -77,6 +79,7 @@ class AuditReport:
     releases: int = 0
     counts: Counter[str] = field(default_factory=Counter)
     faults: list[Fault] = field(default_factory=list)
+    explained: list[Late] = field(default_factory=list)
 
     def __bool__(self) -> bool:
         return not self.counts
@@ -89,10 +92,9 @@ class AuditReport:
 
     def __str__(self) -> str:
         looked = f"{self.jobs} jobs, {self.allocations} allocations, {self.releases} releases"
-        if self:
-            return f"audit: clean ({looked})"
-        head = f"audit: {sum(self.counts.values())} faults ({looked})"
-        return "\n".join([head, *map(str, self.faults)])
+        found = f"{sum(self.counts.values())} faults" if self.counts else "clean"
+        lines = [f"audit: {found} ({looked})", *map(str, self.faults), *late_lines(self.explained)]
+        return "\n".join(lines)
 
 
 def audit_run(directory: str | Path, cluster: Cluster, workload: Workload) -> AuditReport:
@@ -436,6 +438,7 @@ class _Auditor:
                 self.report.add("A4", name, "never gave back everything")
         for row in table:
             self._row(str(row["id"]), row)
+        judge_promises(self.report, self.told, table)
 
     def _cleans_up(self, name: str) -> bool:
         """Whether a job had ended when the run was cut short, and may have held its targets still."""

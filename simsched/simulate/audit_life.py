@@ -57,6 +57,9 @@ class Told:
     each_event : whether a pass followed each event of an instant, not all of them.
     out : the outages that were planned.
     counts : how many jobs ended how, as ``run.json`` has it.
+    replans : whether the policy planned again at each pass, so that no start was promised.
+    chance : what may have broken a promise at any time, such as random failures; None: nothing.
+    stops : queue -> (from, until) when nothing of it could start.
     """
 
     epilog: float = 0
@@ -66,6 +69,9 @@ class Told:
     each_event: bool = False
     out: tuple[Out, ...] = ()
     counts: Mapping[str, int] = field(default_factory=dict)
+    replans: bool = False
+    chance: str | None = None
+    stops: Mapping[str, tuple[tuple[float, float], ...]] = field(default_factory=dict)
 
 
 def told(path: Path) -> Told:
@@ -83,6 +89,12 @@ def told(path: Path) -> Told:
         each_event=config.get("passes") == "event",
         out=tuple(_out(outage) for outage in config.get("outages", ())),
         counts=meta.get("counts", {}),
+        replans=config.get("queue_options", {}).get("compress") == "replan",
+        chance="random failures" if config.get("failures") else None,
+        stops={
+            name: tuple((stop, INF if start is None else start) for stop, start in windows)
+            for name, windows in meta.get("queue_stops", {}).items()
+        },
     )
 
 
