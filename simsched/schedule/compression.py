@@ -37,7 +37,7 @@ class Compressing:
     ----------
     starts : waiting job → start of its reservation (seconds); a job without an earliest start has none.
     selections : what a reservation is for, where counts do not decide.
-    next_start : the least of the starts.
+    next_start : no start is before it.
     """
 
     def __init__(self, compress: str = "queue", depth: int | None = None) -> None:
@@ -49,8 +49,9 @@ class Compressing:
 
     def run_pass(self, desk: Desk) -> None:
         """Compress if something was given back early, place the new jobs, and start what is due."""
-        if desk.moved:
-            self._forget(desk)
+        for job in desk.waiting.gone:  # cancelled, or its queue stopped
+            if job in self.starts:
+                self._withdraw(desk.reservations, job)
         profile = self.profile(desk)
         jobs, early = self._visits(desk), desk.moved
         for job in jobs:
@@ -59,7 +60,9 @@ class Compressing:
             profile.compressed()
         for job in self._due(end_of(desk.now, 0)):  # behind a job of zero seconds, which may be done
             self._start(desk, profile, job, fresh=False)
-        desk.wake = self.next_start = min(self.starts.values(), default=NEVER)
+        if self.next_start <= desk.now or early:
+            self.next_start = min(self.starts.values(), default=NEVER)
+        desk.wake = self.next_start
         profile.close(desk)
 
     def profile(self, desk: Desk) -> Reservations:
@@ -70,11 +73,6 @@ class Compressing:
             profile = desk.reservations = CountReservations(desk) if counted else GraphReservations(desk)
             self._lay_down(desk, profile)
         return profile
-
-    def _forget(self, desk: Desk) -> None:
-        """Drop the reservations of jobs that were cancelled or whose queue stopped."""
-        for job in self.starts.keys() - set(desk.waiting):
-            self._withdraw(desk.reservations, job)
 
     def _withdraw(self, profile: Reservations | None, job: int) -> None:
         hole = Hole(self.starts.pop(job), self.selections.pop(job, None))
@@ -95,13 +93,14 @@ class Compressing:
 
     def _due(self, now: float) -> list[int]:
         """Return the jobs whose reservations begin now or have begun."""
-        return [job for job, start in self.starts.items() if start <= now]
+        return [job for job, start in self.starts.items() if start <= now] if self.next_start <= now else []
 
     def _visits(self, desk: Desk) -> list[int]:
         """Return the jobs to look at in turn: all, or as few as can change anything."""
         waiting, new = desk.waiting, desk.waiting.new_jobs()
         due = self.next_start <= desk.now
-        if not desk.moved and len(self.starts) + len(new) == len(waiting):  # the others have reservations
+        moves = desk.moved and self.compress != "none"
+        if not moves and len(self.starts) + len(new) == len(waiting):  # the others have reservations
             return [job for job in waiting if self.starts.get(job, desk.now) <= desk.now] if due else new
         full = self.depth is not None and len(self.starts) >= self.depth
         if full and not (due or desk.moved or desk.released or desk.plan.overrun(desk.now)):
@@ -139,6 +138,7 @@ class Compressing:
     def _book(self, profile: Reservations, job: int, hole: Hole) -> None:
         profile.book(job, hole)
         self.starts[job] = hole.start
+        self.next_start = min(self.next_start, hole.start)
         if hole.selection is not None:
             self.selections[job] = hole.selection
 

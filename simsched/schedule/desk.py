@@ -195,6 +195,7 @@ class Desk:
         self.released = False
         self.moved = bool(started) and self.book.judged is not self.book.durations
         self.waiting.fresh.clear()
+        self.waiting.gone.clear()
         if started:
             self.started = []
         return started

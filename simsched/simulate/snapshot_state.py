@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 ENGINE = ("done", "requeues", "_parked", "_next", "_passes", "_timers", "_queued_cores", "_rng", "_epilogs")
 #: Attributes of the recorder that are given or written apart.
 GIVEN = frozenset({"ids", "log", "events", "_pools", "_width"})
-WAITING = ("ranks", "fresh")
+WAITING = ("ranks", "fresh", "gone")
 #: What a queue that is ranked anew at each pass remembers besides.
 RANKED = ("_at", "_rank", "_plain")
 DESK = ("_failed", "released", "moved", "wake")
