@@ -48,7 +48,8 @@ def main() -> None:
         under each policy and order. Jobs of the first three days are left out of the figures (warm-up);
         what is submitted and when is the same in every run, so the runs are compared with EASY job by
         job. Under conservative and hybrid a promised start only moves earlier (Mu'alem and Feitelson 2001,
-        `compress=queue`), but for the row that says replan. Intervals are 95 % bootstrap intervals over whole days, since jobs of one day wait together.""",
+        `compress=queue`), but for the row that says replan. Intervals are 95 % bootstrap intervals over
+        whole days, since jobs of one day wait together.""",
     )
     runs = {}
     for name, options in CASES:
@@ -112,10 +113,11 @@ def words(stated) -> str:
     told.append(
         "Giving every waiting job a reservation that only moves earlier (conservative, compressed in queue"
         f" order) makes the mean wait {conservative / easy:.2f} times EASY's, a difference that is {verdict}"
-        f" beyond chance; eight reservations (hybrid) are at {times['hybrid, 8 reservations']:.2f}. The rule of"
-        " compression matters as much as the reservations: tried in the order of their planned starts, jobs wait"
-        f" {times['conservative, compress=start']:.2f} times as long as under EASY, and planned again at each pass"
-        f" (`compress=replan`, which keeps no promise) {times['conservative, replan']:.2f} times."
+        f" beyond chance; eight reservations (hybrid) are at {times['hybrid, 8 reservations']:.2f}."
+        " The rule of compression matters as much as the reservations: tried in the order of their planned"
+        f" starts, jobs wait {times['conservative, compress=start']:.2f} times as long as under EASY, and"
+        " planned again at each pass (`compress=replan`, which keeps no promise)"
+        f" {times['conservative, replan']:.2f} times."
     )
     told.append(
         f"Of all, {best} has the shortest mean wait, {stated[best][0] / easy:.2f} times that of EASY in order"
