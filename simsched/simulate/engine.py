@@ -447,8 +447,9 @@ class Engine:
                 started = desk.close()
                 if started:
                     self._start(started, now)
-                self.recorder.promise(desk.promised)
-                self.wakes.enter(desk.wake)
+                if desk.reservations is not None:
+                    self.recorder.promise(desk.promised)
+                    self.wakes.enter(desk.wake)
                 queued += len(waiting.ranks)
         self.recorder.tick(now, self.plan, queued, self._queued_cores)
         self._passes += 1
