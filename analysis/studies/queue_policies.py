@@ -15,12 +15,20 @@ CASES = (
     ("EASY", {"queue_policy": "easy"}),
     ("hybrid, 8 reservations", {"queue_policy": "hybrid", "queue_options": {"depth": 8}}),
     ("conservative", {"queue_policy": "conservative"}),
+    (
+        "conservative, compress=start",
+        {"queue_policy": "conservative", "queue_options": {"compress": "start"}},
+    ),
+    ("conservative, replan", {"queue_policy": "conservative", "queue_options": {"compress": "replan"}}),
     ("EASY, shortest first", {"queue_policy": "easy", "order": "sjf"}),
     ("EASY, largest area first", {"queue_policy": "easy", "order": "largest-area"}),
     ("EASY, WFP3", {"queue_policy": "easy", "order": "wfp3"}),
     ("EASY, F1", {"queue_policy": "easy", "order": "f1"}),
 )
 WARM_UP = 3 * 86400.0
+
+#: Cases that are in the table and not in the pictures.
+TABLE_ONLY = ("conservative, compress=start", "conservative, replan")
 
 
 def main() -> None:
@@ -39,7 +47,9 @@ def main() -> None:
         by Tsafrir's model, offered load 0.88) on the bundled cluster `flat240` (240 one-core nodes), once
         under each policy and order. Jobs of the first three days are left out of the figures (warm-up);
         what is submitted and when is the same in every run, so the runs are compared with EASY job by
-        job. Intervals are 95 % bootstrap intervals over whole days, since jobs of one day wait together.""",
+        job. Under conservative and hybrid a promised start only moves earlier (Mu'alem and Feitelson 2001,
+        `compress=queue`), but for the row that says replan. Intervals are 95 % bootstrap intervals over
+        whole days, since jobs of one day wait together.""",
     )
     runs = {}
     for name, options in CASES:
@@ -47,6 +57,7 @@ def main() -> None:
         run = ss.simulate(cluster, workload, allocations=False, **options)
         runs[name] = trim(run.jobs, warm_up=WARM_UP), run.summary
     table_of(page, runs)
+    runs = {name: run for name, run in runs.items() if name not in TABLE_ONLY}
     page.figure(curves(runs), "waits", "Share of jobs that waited no longer than the time on the axis.")
     page.figure(classes(runs), "sizes", "Mean wait by the size of jobs: who pays for the order of the queue.")
     page.write()
@@ -98,10 +109,15 @@ def words(stated) -> str:
     told = [f"Without backfilling the queue never recovers: FCFS waits {fcfs:.0f} times as long as EASY."]
     conservative, found = stated["conservative"]
     verdict = "shown" if not found.wait.holds(0) else "not shown"
+    times = {name: wait / easy for name, (wait, _) in stated.items()}
     told.append(
-        "Giving every waiting job a reservation (conservative) makes the mean wait"
-        f" {conservative / easy:.2f} times EASY's, a difference that is {verdict} beyond chance;"
-        f" eight reservations (hybrid) are at {stated['hybrid, 8 reservations'][0] / easy:.2f}."
+        "Giving every waiting job a reservation that only moves earlier (conservative, compressed in queue"
+        f" order) makes the mean wait {conservative / easy:.2f} times EASY's, a difference that is {verdict}"
+        f" beyond chance; eight reservations (hybrid) are at {times['hybrid, 8 reservations']:.2f}."
+        " The rule of compression matters as much as the reservations: tried in the order of their planned"
+        f" starts, jobs wait {times['conservative, compress=start']:.2f} times as long as under EASY, and"
+        " planned again at each pass (`compress=replan`, which keeps no promise)"
+        f" {times['conservative, replan']:.2f} times."
     )
     told.append(
         f"Of all, {best} has the shortest mean wait, {stated[best][0] / easy:.2f} times that of EASY in order"

@@ -53,6 +53,7 @@ JOBS: tuple[Column, ...] = (
     Column("result", "category", "", "how it ended: one of RESULTS"),
     Column("reason", "category", "", "why it did not run, or did not end well"),
     Column("backfilled", "bool", "", "started ahead of a job that was before it in the queue"),
+    Column("promised", "float", "s", "the first start that it was promised; NaN: it was promised none"),
     Column("shape", "category", "", "its request as an RFC 46 shape"),
     Column("recorded_state", "category", "", "how it ended in the trace; NaN: the trace does not say"),
 )

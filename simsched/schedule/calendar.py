@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from simsched.graph.kinds import Ints
     from simsched.match.allocate import Availability
@@ -35,13 +35,22 @@ class Calendar:
         return bool(self._closures)
 
     def closed(self, begin: float, end: float) -> Ints | None:
-        """Return the targets that are closed at any time from `begin` until `end`; None if none are."""
-        found = [c.targets for c in self._closures if c.start < end and begin < c.end]
+        """Return the targets that are closed at any time from `begin` until `end`; None if none are.
+
+        Zero seconds are the moment at which they begin.
+        """
+        found = [c.targets for c in self._closures if (c.start < end or c.start <= begin) and begin < c.end]
         return np.unique(np.concatenate(found)) if found else None
 
     def reopenings(self, after: float) -> list[float]:
         """Return the times after `after` at which something opens again."""
         return [closure.end for closure in self._closures if after < closure.end < float("inf")]
+
+    def ending(self, now: float, time: float) -> Iterator[Ints]:
+        """Yield the targets of each closure that is going on now and has ended by `time`."""
+        for closure in self._closures:
+            if closure.start <= now < closure.end <= time:
+                yield closure.targets
 
     def within(self, state: Availability, begin: float, end: float) -> Availability:
         """Return what of `state` may be used from `begin` until `end`."""

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from simsched.match.request import Request
     from simsched.match.selection import Selection
     from simsched.schedule.book import Book
+    from simsched.schedule.compression import Reservations
     from simsched.schedule.outlook import Outlook
     from simsched.schedule.plan import Plan
     from simsched.schedule.waiting import Waiting
@@ -48,7 +49,8 @@ class Desk:
 
     __slots__ = (
         *("_closes", "_failed", "_policy", "_rng", "_single"),
-        *("book", "calendar", "moved", "now", "outlook", "plan", "released", "started", "waiting"),
+        *("book", "calendar", "moved", "now", "outlook", "plan", "promised", "released", "reservations"),
+        *("started", "waiting", "wake"),
     )
 
     def __init__(
@@ -69,6 +71,12 @@ class Desk:
         self.started: list[Start] = []
         self.outlook: Outlook | None = None
         """What a policy that plans ahead knows from its last pass; it can always be made anew."""
+        self.reservations: Reservations | None = None
+        """What is free over time under a policy that keeps its reservations; it can always be rebuilt."""
+        self.promised: list[tuple[int, float]] = []
+        """The jobs that were promised a start in this pass, and the starts (seconds)."""
+        self.wake = float("inf")
+        """When the next reservation begins: a pass is wanted then, whatever else happens."""
         self._failed: set[int] = set()
         self._single = book.single or ""
         self.calendar = calendar or Calendar()
@@ -188,6 +196,7 @@ class Desk:
         self.released = False
         self.moved = bool(started) and self.book.judged is not self.book.durations
         self.waiting.fresh.clear()
+        self.waiting.gone.clear()
         if started:
             self.started = []
         return started

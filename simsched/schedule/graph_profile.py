@@ -14,6 +14,8 @@ from simsched.schedule.hole import NEVER, Bounds, Hole, end_of
 from simsched.schedule.plan import set_aside
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from simsched.graph.kinds import Ints
     from simsched.match.allocate import Availability
     from simsched.match.selection import Selection
@@ -21,7 +23,9 @@ if TYPE_CHECKING:
     from simsched.schedule.outlook import Known
 
 
-class _Booking(NamedTuple):
+class Booking(NamedTuple):
+    """A reservation: from when until when, and for what."""
+
     start: float
     end: float
     selection: Selection
@@ -43,7 +47,7 @@ class GraphProfile:
         self._moments = [moment for moment in plan.moments(desk.now) if moment[0] != NEVER]
         base = plan.available.copy(counts_only=plan.counts_only)  # before this pass starts anything
         self._states = {0: base}
-        self._bookings: list[_Booking] = []
+        self._bookings: list[Booking] = []
         self._soonest = Bounds()
         self._banks: dict[str, slice] = {}
         for name, free in base.free.items():
@@ -66,11 +70,15 @@ class GraphProfile:
                 state.release(desk.plan.held[job])
             if end == following:
                 continue
+            self._open(state, end)
             self.times.append(end)
             self._rows.append(np.concatenate([*state.free.values()], dtype=small, casting="same_kind"))
             for type_, sums in zip(desk.book.types, self._sums, strict=True):
                 sums.times.append(end)
                 sums.free.append(state.total.get(type_, 0))
+
+    def _open(self, state: Availability, time: float) -> None:
+        """Open nothing: what is down now stays down in this plan."""
 
     def advance(self, now: float) -> None:
         """Forget what lies before now."""
@@ -162,12 +170,16 @@ class GraphProfile:
 
     def _beside(self, state: Availability, begin: float, end: float, least: Ints) -> Availability:
         """Return what the reservations leave of a state from `begin` to `end`."""
-        within = [b for b in self._bookings if (b.start < end and begin < b.end) or b.start == begin < b.end]
+        within = self._within(begin, end)
         if not within:
             return state
         keep = {name: least[banks] for name, banks in self._banks.items()}
         counts_only = self._desk.plan.counts_only
         return set_aside(state, [booking.selection for booking in within], keep, counts_only=counts_only)
+
+    def _within(self, begin: float, end: float) -> list[Booking]:
+        """Return the reservations that overlap a window."""
+        return [b for b in self._bookings if (b.start < end and begin < b.end) or b.start == begin < b.end]
 
     def _released(self, time: float) -> Availability:
         """Return what is available at `time` but for the reservations; made once between two ends."""
@@ -187,19 +199,28 @@ class GraphProfile:
         """Reserve the hole for the job."""
         if hole.selection is None:
             return
-        duration = self._desk.book.durations[job]
-        end = end_of(hole.start, duration)
-        self._bookings.append(_Booking(hole.start, end, hole.selection))
-        begin, stop = bisect_left(self.times, hole.start), self._step(end)
+        end = end_of(hole.start, self._desk.book.durations[job])
+        self._bookings.append(Booking(hole.start, end, hole.selection))
+        self._shift(hole.selection, hole.start, end, -1)
+
+    def _shift(self, selection: Selection, begin: float, end: float, sign: int) -> None:
+        """Take (-1) or give back (1) what a selection holds from `begin`, which is a step, until `end`."""
+        at, stop = bisect_left(self.times, begin), self._step(end)
         totals = dict.fromkeys(self._desk.book.types, 0)
-        for draw in hole.selection.held:
-            banks = draw.banks + self._banks[draw.type].start
-            for row in self._rows[begin:stop]:
-                row[banks] -= draw.units
-            if draw.type in totals:
-                totals[draw.type] += draw.amount
+        for type_, found, units in self._taken(selection):
+            banks, change = found + self._banks[type_].start, sign * units
+            for row in self._rows[at:stop]:
+                row[banks] += change
+            if type_ in totals:
+                totals[type_] += units * len(found) if isinstance(units, int) else int(units.sum())
         for sums, total in zip(self._sums, totals.values(), strict=True):
-            sums.reserve(begin, total, duration)
+            for step in range(at, stop):
+                sums.free[step] += sign * total
+
+    def _taken(self, selection: Selection) -> Iterator[tuple[str, Ints, Ints | int]]:
+        """Yield type, banks and units of what a selection takes from others."""
+        for draw in selection.held:
+            yield draw.type, draw.banks, draw.units
 
     def _step(self, time: float) -> int:
         """Return the step that begins at a time, made if there is none."""
@@ -207,6 +228,9 @@ class GraphProfile:
         if at == len(self.times) or self.times[at] != time:
             self.times.insert(at, time)
             self._rows.insert(at, self._rows[at - 1].copy())
+            for sums in self._sums:
+                sums.times.insert(at, time)
+                sums.free.insert(at, sums.free[at - 1])
         return at
 
     def _check(self) -> None:

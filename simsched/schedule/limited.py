@@ -3,15 +3,17 @@
 A cycle sees the first `depth` jobs of the queue as if nobody else waited.  Where it started
 some and more wait, another cycle follows with those that have moved up, so that a pass ends
 when the first `depth` jobs cannot start (queue-params.queue-depth of Fluxion's queue manager).
+A job that holds a reservation stays in view wherever the order puts it: it was promised a start.
 """
 
 from __future__ import annotations
 
+from array import array
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from array import array
+from simsched.schedule.compression import Compressing
 
+if TYPE_CHECKING:
     from simsched.schedule.desk import Desk, QueuePolicy
 
 
@@ -25,23 +27,32 @@ class Limited:
 
     def run_pass(self, desk: Desk) -> None:
         """Run cycles until one starts nothing, or nobody is left out."""
-        waiting = desk.waiting
         while True:
-            hidden = waiting.ranks[self.depth :]
+            hidden = self._hidden(desk)
             started = len(desk.started)
             self._cycle(desk, hidden)
             if not hidden or len(desk.started) == started:
                 return
 
-    def _cycle(self, desk: Desk, hidden: array[int]) -> None:
+    def _hidden(self, desk: Desk) -> list[int]:
+        """Return the ranks beyond the first `depth`, but for those of jobs that hold a reservation."""
+        behind = desk.waiting.ranks[self.depth :].tolist()
+        reserved = self.inner.starts if isinstance(self.inner, Compressing) else {}
+        if not reserved or not behind:
+            return behind
+        jobs = desk.waiting.listed(self.depth)
+        return [rank for rank, job in zip(behind, jobs, strict=True) if job not in reserved]
+
+    def _cycle(self, desk: Desk, hidden: list[int]) -> None:
         """Run the policy on the window; what is in it for the first time is new to the policy."""
         waiting = desk.waiting
         if hidden:
-            del waiting.ranks[self.depth :]
+            waiting.ranks = array("q", sorted(set(waiting.ranks).difference(hidden)))
         fresh = set(waiting.fresh)
         waiting.fresh = [rank for rank in waiting.ranks if rank in fresh or rank not in self._seen]
         self._seen = set(waiting.ranks)
         self.inner.run_pass(desk)
         self._seen.intersection_update(waiting.ranks)
         waiting.fresh = []
-        waiting.ranks.extend(hidden)
+        if hidden:
+            waiting.ranks = array("q", sorted([*waiting.ranks, *hidden]))

@@ -311,11 +311,13 @@ def set_aside(
     keep: Mapping[str, Ints],
     *,
     counts_only: bool = False,
+    units: Mapping[str, Mapping[int, int]] | None = None,
 ) -> Availability:
     """Return what is available with only `keep` units of each bank free, and these selections' vertices held.
 
     The selections may name what is already taken: a reservation lies on resources that
-    others hold until then.
+    others hold until then.  With `units` (pool type -> bank -> mask) these units are set aside of
+    pools whose units have ids, whatever `keep` says of them.
     """
     left = available.copy(counts_only=counts_only)
     given = tuple(selections)
@@ -327,7 +329,13 @@ def set_aside(
         ]
         some = tuple(hold for hold in holds if len(hold.ordinals))
         left.claim(changed(selection, held=(), holds=some, shared=()))
-    draws = tuple(_over(left, type_, free) for type_, free in keep.items())
+    pools = left.index.pool_types
+    draws = tuple(
+        _over(left, type_, free)
+        if units is None or not pools[type_].named
+        else _exactly(left, type_, units.get(type_, {}))
+        for type_, free in keep.items()
+    )
     left.claim(changed(given[-1], targets=_touched(left, draws), held=draws, holds=(), shared=()))
     return left
 
@@ -337,6 +345,16 @@ def _touched(available: Availability, draws: Iterable[Draw]) -> Ints:
     pools = available.index.pool_types
     targets = np.unique(np.concatenate([pools[draw.type].target[draw.banks] for draw in draws] or [_NONE]))
     return targets[targets >= 0]
+
+
+def _exactly(available: Availability, type_: str, units: Mapping[int, int]) -> Draw:
+    """Return a draw of the free ones among some units (bank -> mask)."""
+    pool = available.index.pool_types[type_]
+    free = {bank: mask & available.free_mask(pool, bank) for bank, mask in sorted(units.items())}
+    masks = {bank: mask for bank, mask in free.items() if mask}
+    numbers = np.array([mask.bit_count() for mask in masks.values()], dtype=np.int64)
+    banks = np.array(list(masks), dtype=np.int64)
+    return Draw(type_, banks, numbers, int(numbers.sum()), list(masks.values()))
 
 
 def _over(available: Availability, type_: str, keep: Ints) -> Draw:

@@ -32,18 +32,23 @@ def _easy(extra: bool = True, refresh: str = "always", reservation: str = "hard"
     return Easy(EasyOptions(extra, refresh, reservation))
 
 
-def _conservative() -> QueuePolicy:
-    from simsched.schedule.conservative import Reserving
-
-    return Reserving()
+def _conservative(compress: str = "queue") -> QueuePolicy:
+    return _reserving(compress, None)
 
 
-def _hybrid(depth: int = 8) -> QueuePolicy:
-    from simsched.schedule.conservative import Reserving
-
+def _hybrid(depth: int = 8, compress: str = "queue") -> QueuePolicy:
     if not isinstance(depth, int) or isinstance(depth, bool) or depth < 0:
         raise ConfigError(f"depth is {depth!r}", expected="a whole number from 0 on")
-    return Reserving(depth)
+    return _reserving(compress, depth)
+
+
+def _reserving(compress: str, depth: int | None) -> QueuePolicy:
+    """Return the policy that keeps reservations, or the one that plans anew at each pass."""
+    from simsched.schedule.compression import COMPRESS, Compressing
+    from simsched.schedule.conservative import Reserving
+
+    _among("compress", compress, (*COMPRESS, "replan"))
+    return Reserving(depth) if compress == "replan" else Compressing(compress, depth)
 
 
 #: Name → maker; the keyword arguments are the policy's options.

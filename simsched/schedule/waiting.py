@@ -57,7 +57,7 @@ class Waiting:
     a short move of memory, and a whole pass can look at them as one vector.
     """
 
-    __slots__ = ("_at", "_book", "_plain", "_rank", "fresh", "order", "ranks", "static")
+    __slots__ = ("_at", "_book", "_plain", "_rank", "fresh", "gone", "order", "ranks", "static")
 
     def __init__(self, book: Book, order: JobOrder) -> None:
         self._book = book
@@ -70,6 +70,8 @@ class Waiting:
         self.static = order.static
         """Whether jobs keep their places while they wait."""
         self.fresh: list[int] = []  # ranks added since the last pass
+        self.gone: list[int] = []
+        """The jobs taken out since the last pass began, those that started among them."""
         self._use(at)
 
     def _use(self, at: Integers) -> None:
@@ -132,6 +134,7 @@ class Waiting:
     def remove(self, job: int) -> None:
         """Take a job out of the queue. O(log n) and a short move."""
         rank = job if self._plain else self._rank[job]
+        self.gone.append(job)
         del self.ranks[bisect_left(self.ranks, rank)]
         if rank in self.fresh:
             self.fresh.remove(rank)

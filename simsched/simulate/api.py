@@ -121,6 +121,7 @@ def _said(
     config: RunConfig, files: Sequence[Mapping[str, Any]], cluster: Cluster, workload: Workload
 ) -> dict[str, Any]:
     """Return what ``run.json`` says of what was run."""
+    queues = {} if config.queues is None else config.queues.queues
     return {
         "seed": config.seed,
         "config": config.to_dict(),
@@ -128,6 +129,7 @@ def _said(
         "inputs": list(files),
         "cluster": {"name": cluster.name, "targets": len(cluster.index), "totals": totals_of(cluster)},
         "workload": {"name": workload.name, "skipped": dict(workload.skipped_counts)},
+        "queue_stops": {name: list(queue.closed) for name, queue in queues.items() if queue.closed},
     }
 
 

@@ -15,9 +15,10 @@ A8  a job starts no sooner than it may (submission, begin-time, jobs that it wai
     nothing that is out, and runs as long as it should and no longer
 A9  run.json, the timeline, the nodes and the eventlog say the same as the machine, R and the table
 A10 every file, and every input that is still there, has the digest that was recorded
+P1  no job starts after the start that it was promised, unless something explains it
 
-`audit_documents`, `audit_table`, `audit_life`, `audit_machine` and `audit_events` hold the rules by
-subject; what is held, by which job and where, is followed here.
+`audit_documents`, `audit_table`, `audit_life`, `audit_machine`, `audit_events` and `audit_promises` hold
+the rules by subject; what is held, by which job and where, is followed here.
 """
 
 from __future__ import annotations
@@ -52,6 +53,7 @@ from simsched.simulate.audit_life import (
     wrong_end,
 )
 from simsched.simulate.audit_machine import Timeline, wrong_nodes, wrong_totals
+from simsched.simulate.audit_promises import judge_promises
 from simsched.simulate.audit_report import AuditReport
 from simsched.simulate.audit_table import wrong_backfills, wrong_row, wrong_zeros
 from simsched.simulate.audit_values import SLACK, differs
@@ -389,6 +391,7 @@ class _Auditor:
             self._row(str(row["id"]), row)
         for name, fault in wrong_backfills(self.told, list(self.jobs.values()), self._rows, self._firsts):
             self.report.add("A7", name, fault)
+        judge_promises(self.report, self.told, table)
 
     def look_around(self, path: Path) -> None:
         """Check the other files of the run directory (A9)."""

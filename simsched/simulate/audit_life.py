@@ -63,6 +63,9 @@ class Told:
     complete : whether the run came to its end.
     disrupted : whether outages or failures were possible.
     seeds : the seed as it is stated twice, by itself and in the configuration.
+    replans : whether the policy planned again at each pass, so that no start was promised.
+    chance : what may have broken a promise at any time, such as random failures; None: nothing.
+    stops : queue -> (from, until) when nothing of it could start.
     """
 
     epilog: float = 0
@@ -72,6 +75,9 @@ class Told:
     each_event: bool = False
     out: tuple[Out, ...] = ()
     counts: Mapping[str, int] = field(default_factory=dict)
+    replans: bool = False
+    chance: str | None = None
+    stops: Mapping[str, tuple[tuple[float, float], ...]] = field(default_factory=dict)
     match_policy: str | None = None
     queue_policy: str | None = None
     order: str | None = None
@@ -138,6 +144,12 @@ def _told(meta: Mapping[str, Any]) -> Told:
         complete=meta.get("complete", True) is True,
         disrupted=bool(config.get("outages") or config.get("failures")),
         seeds=(meta.get("seed"), config.get("seed")),
+        replans=(config.get("queue_options") or {}).get("compress") == "replan",
+        chance="random failures" if config.get("failures") else None,
+        stops={
+            name: tuple((stop, INF if start is None else start) for stop, start in windows)
+            for name, windows in meta.get("queue_stops", {}).items()
+        },
     )
 
 

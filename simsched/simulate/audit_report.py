@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
 
-#: Faults of one law that a report names one by one.
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+#: Faults of one law, and explained promises, that a report names one by one.
 NAMED = 20
 
 
@@ -21,6 +25,19 @@ class Fault:
         return f"{self.law} job {self.job}: {self.text}"
 
 
+class Late(NamedTuple):
+    """A job that started after its promise, and what explains it (None: nothing does)."""
+
+    job: str
+    promised: float
+    start: float
+    cause: str | None
+
+    def __str__(self) -> str:
+        text = f"was promised {self.promised:g} and started at {self.start:g}"
+        return text if self.cause is None else f"{text}: {self.cause}"
+
+
 @dataclass(slots=True)
 class AuditReport:
     """What an audit found; true when nothing is wrong."""
@@ -32,6 +49,8 @@ class AuditReport:
     faults: list[Fault] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     """What could not be compared, and why."""
+    explained: list[Late] = field(default_factory=list)
+    """Jobs that started after their promise for a reason that is no fault."""
 
     def __bool__(self) -> bool:
         return not self.counts
@@ -45,4 +64,13 @@ class AuditReport:
     def __str__(self) -> str:
         looked = f"{self.jobs} jobs, {self.allocations} allocations, {self.releases} releases"
         head = f"audit: {f'{sum(self.counts.values())} faults' if self.counts else 'clean'} ({looked})"
-        return "\n".join([head, *map(str, self.faults), *(f"audit: note: {note}" for note in self.notes)])
+        notes = [f"audit: note: {note}" for note in self.notes]
+        return "\n".join([head, *map(str, self.faults), *_late_lines(self.explained), *notes])
+
+
+def _late_lines(explained: Sequence[Late]) -> list[str]:
+    """Return the lines of a report about promises whose breaking is explained."""
+    if not explained:
+        return []
+    head = f"{len(explained)} jobs started after their promise, which is explained:"
+    return [head, *(f"job {late.job} {late}" for late in explained[:NAMED])]

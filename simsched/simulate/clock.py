@@ -3,7 +3,7 @@
 Events are ordered by (time, class, sequence).  The classes are the order of what happens
 at one instant: ends, then disruptions, then submissions and met dependencies; the
 scheduling pass comes after the last of them.  (`EARLY_END` is where one of EASY's variations
-has the ends that come before their time.)
+has the ends that come before their time; `WAKE` is a reservation that begins.)
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from simpy.events import Event
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-FIRST, END, DISRUPTION, SUBMISSION, EARLY_END, LAST = 0, 1, 2, 3, 4, 9
+FIRST, END, DISRUPTION, SUBMISSION, EARLY_END, WAKE, LAST = 0, 1, 2, 3, 4, 5, 9
 
 
 class Call(Event):

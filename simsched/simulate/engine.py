@@ -24,6 +24,7 @@ from simsched.simulate.clock import EARLY_END, END, LAST, SUBMISSION, Clock
 from simsched.simulate.epilogs import draw_epilogs
 from simsched.simulate.lifecycle import ARRIVED, ENDED, STARTED, State, step
 from simsched.simulate.record import CANCELED, COMPLETED, FAILED, TIMEOUT
+from simsched.simulate.wakes import Wakes
 
 if TYPE_CHECKING:
     import threading
@@ -110,6 +111,7 @@ class Engine:
         self._passes = 0
         self._timers = 0
         self._queued_cores = 0
+        self.wakes = Wakes(self)
 
     def _lane(self) -> Lane:
         book, config = self.prepared.book, self.config
@@ -445,6 +447,9 @@ class Engine:
                 started = desk.close()
                 if started:
                     self._start(started, now)
+                if desk.reservations is not None:
+                    self.recorder.promise(desk.promised)
+                    self.wakes.enter(desk.wake)
                 queued += len(waiting.ranks)
         self.recorder.tick(now, self.plan, queued, self._queued_cores)
         self._passes += 1

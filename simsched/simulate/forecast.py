@@ -2,7 +2,8 @@
 
 The run is played up to that time (`live` goes on from a picture of a real cluster instead).
 Then every waiting job, in queue order, gets the earliest start that the requested durations of
-what runs and what waits before it allow: nobody ends early, nobody new comes.
+what runs and what waits before it allow: nobody ends early, nobody new comes.  A job that holds a
+reservation under a policy that keeps its promises gets the start of that reservation.
 """
 
 from __future__ import annotations
@@ -11,6 +12,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from simsched.errors import ConfigError
+from simsched.schedule.compression import Compressing
+from simsched.schedule.hole import NEVER
+from simsched.schedule.limited import Limited
 from simsched.schedule.policies import naming_policy
 from simsched.schedule.profile import profile_of
 from simsched.simulate.api import engine_of, identity_of, make_config, refuse_time
@@ -122,11 +126,15 @@ def forecast_of(
 def _lane(engine: Engine, lane: Lane, workload: Workload, at: float) -> Iterator[Forecast]:
     desk = lane.desk
     desk.open(at)
-    profile = profile_of(desk)
+    keeps = lane.policy.inner if isinstance(lane.policy, Limited) else lane.policy
+    starts = keeps.starts if isinstance(keeps, Compressing) else {}
+    profile = keeps.profile(desk) if isinstance(keeps, Compressing) else profile_of(desk)
     for place, number in enumerate(lane.waiting, start=1):
-        hole = profile.earliest(number)
-        known = hole.start != float("inf")
-        if known:
-            profile.book(number, hole)
-        reason = None if known else NO_END
-        yield forecast_of(engine, workload, number, hole.start, place=place, reason=reason)
+        start = starts.get(number)
+        if start is None:
+            hole = profile.earliest(number)
+            start = hole.start
+            if start != NEVER:
+                profile.book(number, hole)
+        reason = None if start != NEVER else NO_END
+        yield forecast_of(engine, workload, number, start, place=place, reason=reason)

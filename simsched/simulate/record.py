@@ -7,6 +7,7 @@ NumPy columns once the run is over.
 from __future__ import annotations
 
 from array import array
+from math import isnan
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -55,6 +56,7 @@ class Recorder:
         self.result: list[int] = [PENDING] * jobs
         self.counts: list[tuple[int, int, int, int]] = [(0, 0, 0, 0)] * jobs
         self.backfilled = bytearray(jobs)
+        self.promised: list[float] = [NEVER] * jobs
         self.reasons: dict[int, str] = {}
         self._pools = tuple(pools)
         self._rows = array("d")  # the timeline, row after row: eight bytes a number
@@ -78,6 +80,13 @@ class Recorder:
         if self.log is not None:
             self.log.alloc(job, now, selection)
 
+    def promise(self, promised: list[tuple[int, float]]) -> None:
+        """Take over the starts that jobs were promised; the first of each counts."""
+        for job, start in promised:
+            if isnan(self.promised[job]):
+                self.promised[job] = start
+        promised.clear()
+
     def finish(self, job: int, now: float, result: int) -> None:
         """Note that a job ended."""
         self.end[job] = now
@@ -99,6 +108,7 @@ class Recorder:
         self.result[job] = PENDING
         self.counts[job] = (0, 0, 0, 0)
         self.backfilled[job] = 0
+        self.promised[job] = NEVER
         self.reasons[job] = reason
         if self.log is not None:
             self.log.release(job, now)

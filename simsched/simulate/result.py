@@ -97,6 +97,7 @@ def job_columns(workload: Workload, prepared: Prepared, recorder: Recorder) -> d
         "result": np.array(RESULTS, dtype=object)[codes],
         "reason": _texts(reasons),
         "backfilled": np.array(recorder.backfilled + bytes(more), dtype=np.bool_),
+        "promised": np.array(recorder.promised + [NAN] * more, dtype=np.float64),
         "shape": _texts(shapes + [None] * more),
         "recorded_state": _texts([job.status for job in jobs] + [None] * more),
     }

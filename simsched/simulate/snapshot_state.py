@@ -34,10 +34,10 @@ if TYPE_CHECKING:
 ENGINE = ("done", "requeues", "_parked", "_next", "_passes", "_timers", "_queued_cores", "_rng", "_epilogs")
 #: Attributes of the recorder that are given or written apart.
 GIVEN = frozenset({"ids", "log", "events", "_pools", "_width"})
-WAITING = ("ranks", "fresh")
+WAITING = ("ranks", "fresh", "gone")
 #: What a queue that is ranked anew at each pass remembers besides.
 RANKED = ("_at", "_rank", "_plain")
-DESK = ("_failed", "released", "moved")
+DESK = ("_failed", "released", "moved", "wake")
 CONDITIONS = ("_started", "_ended", "_open", "timers")
 
 
@@ -59,6 +59,7 @@ def callbacks_of(engine: Engine) -> dict[str, Callable[[Any], None]]:
         "timer": engine._on_timer,
         "started": engine._on_started,
         "clean": engine._on_clean,
+        "wake": engine.wakes.on_wake,
     }
     if (disruption := engine.disruption) is not None:
         known["failure"], known["repair"] = disruption._on_failure, disruption._on_repair
@@ -85,6 +86,7 @@ def state_of(engine: Engine) -> dict[str, Any]:
     plan, submitted = engine.plan, engine._next
     return {
         "engine": {name: plain(getattr(engine, name)) for name in ENGINE},
+        "wake": plain(engine.wakes.time),
         "states": [int(state) for state in engine.state[:submitted]],
         "held": [
             {
@@ -196,6 +198,7 @@ def restore(engine: Engine, state: dict[str, Any], time: float) -> None:
             getattr(engine, name).bit_generator.state = value(state["engine"][name]).bit_generator.state
         else:
             setattr(engine, name, value(state["engine"][name]))
+    engine.wakes.time = value(state["wake"])
     engine.state[: len(state["states"])] = [State(code) for code in state["states"]]
     _hold(engine, state, codec)
     for lane, saved in zip(engine.lanes, state["lanes"], strict=True):

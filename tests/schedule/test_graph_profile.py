@@ -84,13 +84,13 @@ class Patient(GraphProfile):
 @pytest.mark.parametrize(
     "options",
     [
-        {"queue_policy": "conservative"},
-        {"queue_policy": "hybrid", "queue_options": {"depth": 2}},
-        {"queue_policy": "conservative", "match_policy": "bestfit"},
-        {"queue_policy": "conservative", "overrun": "allow"},
-        {"queue_policy": "conservative", "match_policy": "lonodex"},
-        {"queue_policy": "conservative", "outages": OUTAGES},
-        {"queue_policy": "hybrid", "epilog": (0, 30)},
+        {"queue_policy": "conservative", "queue_options": {"compress": "replan"}},
+        {"queue_policy": "hybrid", "queue_options": {"depth": 2, "compress": "replan"}},
+        {"queue_policy": "conservative", "queue_options": {"compress": "replan"}, "match_policy": "bestfit"},
+        {"queue_policy": "conservative", "queue_options": {"compress": "replan"}, "overrun": "allow"},
+        {"queue_policy": "conservative", "queue_options": {"compress": "replan"}, "match_policy": "lonodex"},
+        {"queue_policy": "conservative", "queue_options": {"compress": "replan"}, "outages": OUTAGES},
+        {"queue_policy": "hybrid", "queue_options": {"compress": "replan"}, "epilog": (0, 30)},
     ],
     ids=["conservative", "hybrid", "bestfit", "overruns", "whole nodes", "outages", "epilogs"],
 )

@@ -37,15 +37,16 @@ def crowd(seed, jobs=100):
     return ss.Workload(jobs=tuple(made), name="crowd")
 
 
+REPLAN = {"queue_policy": "conservative", "queue_options": {"compress": "replan"}}
 CASES = {
-    "conservative": {"queue_policy": "conservative"},
-    "hybrid": {"queue_policy": "hybrid", "queue_options": {"depth": 3}},
-    "deep": {"queue_policy": "conservative", "queue_options": {"queue_depth": 7}},
-    "shortest first": {"queue_policy": "conservative", "order": "sjf"},
-    "by age": {"queue_policy": "conservative", "order": "wfp3"},
-    "overruns": {"queue_policy": "conservative", "overrun": "allow"},
-    "each event": {"queue_policy": "conservative", "passes": "event"},
-    "failures": {"queue_policy": "conservative", "failures": Failures(mtbf=3000, mttr=200)},
+    "conservative": REPLAN,
+    "hybrid": {"queue_policy": "hybrid", "queue_options": {"depth": 3, "compress": "replan"}},
+    "deep": {"queue_policy": "conservative", "queue_options": {"queue_depth": 7, "compress": "replan"}},
+    "shortest first": {**REPLAN, "order": "sjf"},
+    "by age": {**REPLAN, "order": "wfp3"},
+    "overruns": {**REPLAN, "overrun": "allow"},
+    "each event": {**REPLAN, "passes": "event"},
+    "failures": {**REPLAN, "failures": Failures(mtbf=3000, mttr=200)},
 }
 
 

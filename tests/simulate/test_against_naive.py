@@ -46,6 +46,14 @@ def workload_of(jobs):
     return ss.Workload(jobs=tuple(sorted(made, key=lambda job: job.submit)), name="made")
 
 
+def rule_of(policy):
+    """The policy as the oracle has it: its conservative plans anew at each pass."""
+    return {
+        "queue_policy": policy,
+        "queue_options": {"compress": "replan"} if policy == "conservative" else {},
+    }
+
+
 def spans(run):
     """{job id: (start, end)}, None for a job that never ran."""
     rows = zip(run.jobs["id"], run.jobs["start"], run.jobs["end"], run.jobs["result"], strict=True)
@@ -68,7 +76,7 @@ def compare_trace(traces, name, policy, limit=None):
     jobs, dropped = read_swf(traces / file, limit)
     cluster = cluster_of([(1, 0)] * processors)
     workload = ss.load_workload(traces / file, map="slot={procs}/core", limit=limit and limit + dropped)
-    run = ss.simulate(cluster, workload, queue_policy=policy)
+    run = ss.simulate(cluster, workload, **rule_of(policy))
     oracle = policy if policy == "fcfs" else f"textbook-{policy}"
     assert_same(run, schedule(jobs, [(processors, 0)], oracle), jobs)
     return len(jobs)
@@ -129,7 +137,7 @@ def random_jobs(rng, *, most_copies, cores=1, gpus=0):
 def compare_made(seed, policy, nodes, overrun="timeout", **shape):
     jobs = random_jobs(random.Random(f"{policy} {seed} {nodes}"), **shape)
     jobs = [job._replace(overruns=overrun == "allow") for job in jobs]
-    run = ss.simulate(cluster_of(nodes), workload_of(jobs), queue_policy=policy, overrun=overrun)
+    run = ss.simulate(cluster_of(nodes), workload_of(jobs), overrun=overrun, **rule_of(policy))
     expected = schedule(jobs, nodes, policy)
     try:
         assert_same(run, expected, jobs)
@@ -162,7 +170,7 @@ def test_copies_of_one_slot_are_a_count_wherever_they_are(policy):
     for seed in range(100):
         flat = random_jobs(random.Random(f"{policy} {seed}"), most_copies=room + 1)
         jobs = [job._replace(cores=cores, gpus=gpus) for job in flat]
-        run = ss.simulate(cluster_of(MANY_NODES), workload_of(jobs), queue_policy=policy)
+        run = ss.simulate(cluster_of(MANY_NODES), workload_of(jobs), **rule_of(policy))
         assert_same(run, schedule(flat, [(room, 0)], policy), jobs)
         if policy != "conservative":
             assert_same(run, schedule(jobs, MANY_NODES, policy), jobs)

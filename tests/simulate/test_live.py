@@ -86,6 +86,8 @@ def stories(draw, *, exact=False):
         "order": draw(st.sampled_from(["fifo", "priority", "sjf"])),
         "match_policy": draw(st.sampled_from(["first", "hinode", "bestfit"])),
     }
+    if rules["queue_policy"] in ("conservative", "hybrid"):
+        rules["queue_options"] = {"compress": "replan"}  # a picture knows nothing of promises
     return draw(st.integers(2, 4)), jobs, rules
 
 

@@ -18,8 +18,8 @@ from simsched.workload.load import load_workload
 
 JOBS_COLUMNS = [
     *("id", "name", "user", "bank", "queue", "urgency", "submit", "eligible", "start", "end", "duration"),
-    *("runtime", "nodes", "cores", "gpus", "slots", "procs", "result", "reason", "backfilled", "shape"),
-    "recorded_state",
+    *("runtime", "nodes", "cores", "gpus", "slots", "procs", "result", "reason", "backfilled"),
+    *("promised", "shape", "recorded_state"),
 ]
 QUEUE = (
     job(1, 0, "slot=3/core", 6, user="ann", queue="batch"),
@@ -39,16 +39,16 @@ def test_the_tables_have_the_columns_of_the_contract(tmp_path):
     assert jobs.columns == JOBS_COLUMNS
     types = dict(zip(jobs.columns, map(str, jobs.types), strict=True))
     assert {types[name] for name in ("id", "user", "result", "reason", "shape")} == {"VARCHAR"}
-    assert {types[name] for name in ("submit", "eligible", "start", "end", "duration", "runtime")} == {
-        "DOUBLE"
-    }
+    assert {
+        types[name] for name in ("submit", "eligible", "start", "end", "duration", "runtime", "promised")
+    } == {"DOUBLE"}
     assert {types[name] for name in ("urgency", "nodes")} == {"INTEGER"}
     assert {types[name] for name in ("cores", "gpus", "slots", "procs")} == {"BIGINT"}
     assert types["backfilled"] == "BOOLEAN"
     first, second, third, never = jobs.fetchall()
     assert first == (
         *("1", None, "ann", None, "batch", 16, 0.0, 0.0, 0.0, 6.0, 6.0, 6.0),
-        *(3, 3, 0, 3, None, "COMPLETED", None, False, "slot=3/core", None),
+        *(3, 3, 0, 3, None, "COMPLETED", None, False, None, "slot=3/core", None),
     )
     assert second[JOBS_COLUMNS.index("procs")] == 4
     assert third[JOBS_COLUMNS.index("duration")] == float("inf")

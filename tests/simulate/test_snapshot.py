@@ -26,7 +26,11 @@ POLICIES = [
     ("easy", {"refresh": "when-blocked"}),
     ("easy", {"extra": False}),
     ("conservative", {}),
+    ("conservative", {"compress": "start"}),
+    ("conservative", {"compress": "none"}),
+    ("conservative", {"compress": "replan"}),
     ("hybrid", {"depth": 2}),
+    ("hybrid", {"depth": 2, "compress": "replan"}),
     ("easy", {"queue_depth": 3}),
     ("conservative", {"queue_depth": 4}),
 ]
