@@ -32,6 +32,8 @@ PARTIAL = ".partial"
 """What the name of results ends in that were interrupted."""
 
 _ATTEMPTS = 100
+_NUMBERS = count()
+"""Numbers of the hidden names of this process."""
 _EXCHANGE = 2
 _AT_FDCWD = -100
 
@@ -79,6 +81,29 @@ def refuse_foreign(folder: str | Path, layout: Layout, where: str | Path | None 
     return True
 
 
+def _refuse_settled(folder: Path, layout: Layout, where: str | Path) -> bool:
+    """Do what `refuse_foreign` does; a refusal counts only if the folder was the same all the while.
+
+    Where an exchange takes two renames, another process may swap the folder while its files are read.
+    """
+    for _ in range(_ATTEMPTS):
+        before = _identity(folder)
+        try:
+            return refuse_foreign(folder, layout, where)
+        except (RunError, FileNotFoundError):
+            if before is not None and _identity(folder) == before:
+                raise
+    raise RunError("other processes keep replacing this", where=str(where))
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    try:
+        found = path.lstat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
 def _a(noun: str) -> str:
     return f"an {noun}" if noun[0] in "aeiou" else f"a {noun}"
 
@@ -117,9 +142,10 @@ class StagedFolder:
             _make_parents(self._target)
             if self._durable:
                 self.recovered = recover(self._target, self._layout)
-            refuse_foreign(self._target, self._layout, self.path)
-            if self._target.is_dir() and not os.access(self._target, os.W_OK):
-                raise PermissionError("Permission denied")
+            _refuse_settled(self._target, self._layout, self.path)
+            with suppress(FileNotFoundError):  # another process replaces it just now; `finish` looks again
+                if self._target.is_dir() and not _may_write(self._target):
+                    raise PermissionError("Permission denied")
             self.work = _make(self._target)
             self._to_remove = True
             self._lock()
@@ -192,6 +218,17 @@ def replace_folder(work: Path, path: Path, layout: Layout) -> None:
     sync(target.parent)
 
 
+def _may_write(folder: Path) -> bool:
+    """Whether we may write in a folder; FileNotFoundError if its name has just become free."""
+    descriptor = os.open(folder, os.O_RDONLY)  # of a name alone, access() cannot say "not there"
+    try:
+        return os.access(".", os.W_OK, dir_fd=descriptor)
+    except NotImplementedError:  # pragma: no cover - a system whose access() takes names alone
+        return os.access(folder, os.W_OK)
+    finally:
+        os.close(descriptor)
+
+
 def _make_parents(target: Path) -> None:
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -200,12 +237,15 @@ def _make_parents(target: Path) -> None:
 
 
 def _make(target: Path) -> Path:
-    for number in count():
+    # A number is used once: while an exchange by two renames has freed the name of a folder, another
+    # thread must not make one of its own there.
+    for number in _NUMBERS:
         work = hidden_name(target, number)
         with suppress(FileExistsError):
             work.mkdir()
-            if target.is_dir():
-                keep_rights(work, target.stat())
+            with suppress(FileNotFoundError):
+                if target.is_dir():
+                    keep_rights(work, target.stat())
             return work
     raise AssertionError("unreachable")
 
@@ -245,7 +285,7 @@ def _put(work: Path, target: Path, layout: Layout, shown: Path) -> bool:
     """Give `work` the name `target`; `work` then holds what had it.  Return whether anything did."""
     for _ in range(_ATTEMPTS):
         try:
-            if not refuse_foreign(target, layout, shown):
+            if not _refuse_settled(target, layout, shown):
                 work.rename(target)  # an empty folder is replaced
                 return False
             exchange(work, target)
@@ -292,7 +332,7 @@ def _exchanged(one: Path, other: Path) -> bool:
 
 def _renamed_twice(one: Path, other: Path) -> None:
     """Swap by renames; a process that dies in between leaves both under hidden names, see `recover`."""
-    old = next(path for n in count() if not (path := hidden_name(other, n, OLD)).exists())
+    old = next(path for n in _NUMBERS if not (path := hidden_name(other, n, OLD)).exists())
     other.rename(old)
     try:
         one.rename(other)

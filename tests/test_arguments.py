@@ -168,7 +168,7 @@ def test_paths_and_texts():
 
 
 def test_nothing_is_written_where_nothing_can_be(tmp_path):
-    with pytest.raises(ss.ClusterError, match="Is a directory"):
+    with pytest.raises(ss.ClusterError, match="this is a directory"):
         tiny().save(tmp_path)
     with pytest.raises(ss.RunError, match="this cannot be a run directory"):
         ran().save(".")

@@ -12,7 +12,7 @@ import pytest
 
 from simsched import folders
 from simsched.errors import RunError
-from simsched.files import hidden_name, this_host
+from simsched.files import this_host
 from simsched.folders import Layout, StagedFolder, recover, refuse_foreign, replace_folder
 
 
@@ -124,9 +124,10 @@ def test_everything_is_on_disk_before_it_has_its_name(tmp_path, monkeypatch):
     """Each file is synced, then the folder, then the exchange, then the folder that has the name."""
     synced, out = [], made(tmp_path / "out", "first")
     monkeypatch.setattr(folders, "sync", lambda path: synced.append((path, (out / "data").read_text())))
-    work = hidden_name(out, 0)
     write(out, "second")
     *files, folder, parent = synced
+    work = folder[0]
+    assert work.name.startswith(f".out.{this_host()}.{os.getpid()}-")
     assert sorted(files) == [(work / "data", "first"), (work / "record", "first")]
     assert (folder, parent) == ((work, "first"), (tmp_path, "second"))
 
@@ -193,7 +194,7 @@ def test_a_file_that_comes_at_the_very_exchange_stays(tmp_path, monkeypatch, way
 
 def test_a_write_protected_folder_stays(tmp_path, monkeypatch):
     out = made(tmp_path / "out", "first")
-    monkeypatch.setattr(os, "access", lambda path, mode: False)  # root may write anything
+    monkeypatch.setattr(os, "access", lambda path, mode, **_: False)  # root may write anything
     with pytest.raises(RunError, match="out: cannot be written: Permission denied"):
         write(out, "second")
     assert (out / "data").read_text() == "first"

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping  # noqa: TC003 - a Struct's own signature evaluates its annotations
+from typing import Any
 
 import msgspec
 
 from simsched.errors import ClusterError
+from simsched.formats.idset import Idset  # noqa: TC001 - as above
 from simsched.formats.lexical import has_control
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from simsched.formats.idset import Idset
 
 UP, DOWN, DRAINED = "up", "down", "drained"
 STATUSES = (UP, DOWN, DRAINED)

@@ -165,7 +165,18 @@ def sent(number, times=1):
         time.sleep(0.01)
 
 
-def test_the_first_signal_raises_and_handlers_are_put_back():
+@pytest.fixture
+def heard():
+    """Signals as a shell starts a command in the foreground: `make test` may run under nohup."""
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    for number in before:
+        signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+def test_the_first_signal_raises_and_handlers_are_put_back(heard):
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
     for number in before:
         with pytest.raises(Stopped) as found, interruptible(lasting=False):
@@ -174,7 +185,7 @@ def test_the_first_signal_raises_and_handlers_are_put_back():
     assert {number: signal.getsignal(number) for number in before} == before
 
 
-def test_so_many_signals_end_at_once(capfd):
+def test_so_many_signals_end_at_once(heard, capfd):
     with interruptible(lasting=False), stopping() as stop:
         assert not stop.is_set()
         sent(signal.SIGTERM, FURTHER)

@@ -394,7 +394,7 @@ def test_answers_as_json(tiny):
     got = matcher.match(JOBSPEC("slot/core", duration=5), starttime=100)
     assert got.to_dict() == {"status": "matched", "id": 1, "start": 100, "R": got.R.to_dict()}
     assert matcher.match(JOBSPEC("slot=99/core")).to_dict()["status"] == "infeasible"
-    assert repr(got) == "Matched(id=1, start=100)"
+    assert repr(got) == "<Matched 1 from 100 s: rank0/core0>"
 
 
 def test_feasible_in_one_call(tiny):

@@ -88,7 +88,7 @@ def test_a_run_in_which_nothing_ran(write_run, make_jobs, make_timeline):
 @pytest.mark.parametrize("width", [60, 80, 100])
 def test_a_page_fits_the_terminal(write_run, make_schedule, width):
     jobs = make_schedule(1, count=300).assign(queue=[f"queue{i % 30}" for i in range(300)])
-    jobs["reason"] = [f"because of {i % 9}" for i in range(300)]
+    jobs["reason"] = [f"because of {'abcdefghi'[i % 9]}" for i in range(300)]
     run = load_run(write_run("x", jobs))
     lines = text.page(run, width, 40).splitlines()
     assert max(map(len, lines)) <= width

@@ -422,7 +422,7 @@ def test_a_job_that_never_ends_is_dropped_by_the_run_and_no_fault(tmp_path):
     assert report, str(report)
 
 
-@pytest.mark.parametrize("begin", [8e23, 9e15, 123456789.123])
+@pytest.mark.parametrize("begin", [9e15, 123456789.123])
 def test_times_of_any_size_are_compared_up_to_their_rounding(tmp_path, begin):
     jobs = [
         job("A", begin, "slot=4/core=2", 100.3),
