@@ -118,17 +118,43 @@ class GraphReservations(GraphProfile):
 
     def _beside(self, state: Availability, begin: float, end: float, least: Ints) -> Availability:
         """Return what the reservations leave of a state; where it knows units by id, by their ids."""
-        within = self._within(begin, end)
-        if state.partial is None or not within:
-            return super()._beside(state, begin, end, least)
+        reserved = [booking.selection for booking in self._within(begin, end)]
+        if not reserved:
+            return state
+        if state.partial is None:
+            left = super()._beside(state, begin, end, least)
+        else:
+            keep = {name: least[banks] for name, banks in self._banks.items()}
+            left = set_aside(state, reserved, keep, units=self._units(reserved))
+        for selection in reserved:
+            self._unshare(left, selection)
+        return left
+
+    def _units(self, reserved: Iterable[Selection]) -> dict[str, dict[int, int]]:
+        """Return pool type -> bank -> mask of the units that selections name."""
         units: dict[str, dict[int, int]] = {}
-        for booking in within:
-            for draw in (*booking.selection.held, *booking.selection.shared):
+        for selection in reserved:
+            for draw in (*selection.held, *selection.shared):
                 masks = units.setdefault(draw.type, {})
                 for bank, mask in self._masks(draw):
                     masks[bank] = masks.get(bank, 0) | mask
-        keep = {name: least[banks] for name, banks in self._banks.items()}
-        return set_aside(state, [booking.selection for booking in within], keep, units=units)
+        return units
+
+    def _unshare(self, left: Availability, selection: Selection) -> None:
+        """Keep a reservation apart from claims that are shared.
+
+        A unit that running jobs share until a reservation takes it is not free, and could be shared
+        once more, beyond the start of the reservation.  A vertex that a reservation shares looks
+        idle, and could be held alone.
+        """
+        if left.sharers:
+            for draw in selection.held:
+                for bank, mask in self._masks(draw):
+                    for key in [k for k in left.sharers if k[:2] == (draw.type, bank) and mask >> k[2] & 1]:
+                        del left.sharers[key]
+        for hold in selection.holds:
+            if not hold.exclusive:
+                left.shared[hold.type][hold.ordinals] += 1
 
     def _masks(self, draw: Draw) -> Iterator[tuple[int, int]]:
         """Yield bank and units of a draw, where its pool's units have ids; all of a bank taken whole."""
