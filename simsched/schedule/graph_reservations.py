@@ -178,10 +178,16 @@ class GraphReservations(GraphProfile):
             state.set_status(targets[state.index.up[targets]], up=True)
 
     def _released(self, time: float) -> Availability:
-        """Return what is available at `time` but for the reservations, after the maintenance of now."""
+        """Return what is available at `time` but for the reservations, after the maintenance of now.
+
+        A reservation does not count on sharing units with a running job: whether that job still has
+        them is not known from the numbers of free units, by which reservations are kept.
+        """
         state = super()._released(time)
-        if any(True for _ in self._desk.calendar.ending(self._now, time)):
+        opens = any(True for _ in self._desk.calendar.ending(self._now, time))
+        if opens or state.sharers:
             state = state.copy(counts_only=self._desk.plan.counts_only)
+            state.sharers.clear()
             self._open(state, time)
         return state
 

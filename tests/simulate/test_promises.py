@@ -125,6 +125,32 @@ def test_hybrid_keeps_the_promises_of_as_many_as_its_depth():
     assert not late(found)
 
 
+SHARED = ("core=2", "core=1", "node=2", "node=1/core=1", "core{x}", "gpu")
+"""Requests outside a slot are shared: they take units that others share."""
+ALONE = ("slot=1/core=2", "slot=2/core", "slot=1/node", "node{x}", "node=2{x}", "slot=1/[core=2;gpu]")
+
+
+@pytest.mark.parametrize("match_policy", ["first", "hinode", "bestfit", "worstfit", "locality", "random"])
+@pytest.mark.parametrize("policy", ["conservative", "hybrid"])
+def test_units_that_are_shared_now_are_not_shared_beyond_a_reservation_for_them(policy, match_policy):
+    machine_ = machine(4, cores=2, gpus=1, properties={"ssd": "0-1"})
+    rng = random.Random(f"{policy} {match_policy} shared")
+    for seed in range(6):
+        jobs = [
+            job(
+                number,
+                rng.randint(0, 40),
+                rng.choice((*SHARED, *ALONE)),
+                rng.choice([0, 1, rng.randint(1, 30)]),
+                rng.choice([5, 20, 60, math.inf]),
+                constraint=rng.choice([None, None, "ssd", "-ssd"]),
+            )
+            for number in range(40)
+        ]
+        found = kept(machine_, *jobs, policy=policy, match_policy=match_policy, seed=seed)
+        assert late(found) == {}
+
+
 def test_what_maintenance_closes_is_planned_around():
     """Both nodes are closed from 10 to 14: B is promised 14 at 1, and again at 11 while they are closed."""
     outage = [{"ranks": "0-1", "start": 10, "end": 14, "kind": "maintenance"}]
