@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 STANDS_FIRST = "would stand first, alone"
 FILE_ENDINGS = (".yaml", ".yml", ".json", ".jsonl", ".xml", ".gz")
+PATH_BEGINNINGS = ("/", "./", "../", "~/")  # no shape begins with a slash or a dot
 
 
 class Asked(NamedTuple):
@@ -74,7 +75,8 @@ def read_requests(
 
 def _is_file(argument: str) -> bool:
     try:
-        return argument == "-" or argument.endswith(FILE_ENDINGS) or _exists(Path(argument))
+        written_as_file = argument.endswith(FILE_ENDINGS) or argument.startswith(PATH_BEGINNINGS)
+        return argument == "-" or written_as_file or _exists(Path(argument))
     except (OSError, ValueError):  # a shape may be longer than any file name
         return False
 
@@ -91,6 +93,10 @@ def _from_file(argument: str, *, lenient: bool) -> list[Asked]:
     from simsched.formats.text import name_of, read_text
 
     text, where = read_text(argument), name_of(argument)
+    if not text.strip():
+        raise ConfigError(
+            "there is no request in it", where=where, expected="jobspecs, or shapes one per line"
+        )
     if looks_like_shapes(text):
         return [_from_shape(shape, place) for shape, place in read_shapes(text, where)]
     jobspecs = jobspecs_of(text, where, warn=tell, lenient=tell if lenient else None)

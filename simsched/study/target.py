@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING
 from simsched.errors import ConfigError, FormatError, SimschedError
 from simsched.formats.duration import format_duration, parse_duration
 from simsched.formats.marked import MarkedError, refuse_broken_text
+from simsched.suggest import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -260,7 +261,17 @@ def _known(given: str, text: str, at: int) -> tuple[str, str]:
     found = _STATISTIC.fullmatch(name)
     if found and found[3] in MEASURES and (found[2] is None or 0 < float(found[2]) < 100):
         return name, MEASURES[found[3]]
-    raise MarkedError(f"unknown figure {given!r}", text=text, position=at, expected=_expected())
+    meant = did_you_mean(name, _examples(), cutoff=0.75)
+    raise MarkedError(f"unknown figure {given!r}{meant}", text=text, position=at, expected=_expected())
+
+
+def _examples() -> list[str]:
+    """Return names of figures to compare a mistyped one with, those with a free part by example."""
+    from simsched.report.summary import METRICS
+
+    statistics = ("mean", "median", "min", "max", "p50", "p90", "p95", "p99")
+    free = [f"{statistic}_{measure}" for measure in MEASURES for statistic in statistics]
+    return [*free, "utilisation", *(m.name for m in METRICS)]
 
 
 def figure_names() -> list[str]:

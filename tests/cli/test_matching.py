@@ -260,3 +260,19 @@ def test_lenient_runs_what_names_no_slot_and_warns(run, tmp_path):
     status, out, _ = run("validate", "--lenient", str(path))
     assert status == 0
     assert "warning: tasks[0].slot: there is no slot labelled 'b'" in out
+
+
+@pytest.mark.parametrize("path", ["./missing", "../missing", "/missing/file", "./missing/node"])
+def test_a_path_that_does_not_exist_is_not_read_as_a_shape(run, path):
+    status, out, err = run("feasible", "tiny", path)
+    assert (status, out) == (2, "")
+    assert err == f"simsched: error: {path}: no such file\n"
+
+
+@pytest.mark.parametrize("content", ["", "\n \n"])
+def test_an_empty_file_holds_no_request(run, tmp_path, content):
+    path = tmp_path / "requests.txt"
+    path.write_text(content)
+    status, _, err = run("feasible", "tiny", str(path))
+    assert status == 2
+    assert "there is no request in it (expected jobspecs, or shapes one per line)" in err

@@ -111,6 +111,8 @@ def test_the_rules_of_the_simulation_count(inputs, capsys):
     [
         ((), "required: --target"),
         (("--target", "p95_weight<=1h"), "unknown figure 'p95_weight'"),
+        (("--target", "mean_wat<=1h"), "unknown figure 'mean_wat'; did you mean mean_wait? (expected "),
+        (("--target", "makespam<=1h"), "unknown figure 'makespam'; did you mean makespan?"),
         (("--target", "p95_wait<=1x"), "  p95_wait<=1x\n            ^"),
         (("--target", "max_wait<=0", "--seeds", "0"), "0 seeds"),
         (("--target", "max_wait<=0", "--seeds", "many"), "not a whole number"),
