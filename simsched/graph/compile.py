@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from simsched.errors import ClusterError
+from simsched.errors import ClusterError, FormatError
+from simsched.formats.property import check_property
 from simsched.graph.banks import pool_type
 from simsched.graph.kinds import ABOVE, BELOW, TARGET, PoolType, VertexType
 from simsched.graph.reach import Spans, dominated_spans
@@ -42,7 +43,8 @@ def types_of(
     Raises
     ------
     ClusterError
-        if pools of one type are measured in different dimensions.
+        if pools of one type are measured in different dimensions, or if a vertex of the type of the
+        execution targets is not one of them.
     """
     is_inner = {tree.pools[place].type for place in tree.inner.tolist()} | {target_type}
     if dominators:
@@ -70,6 +72,8 @@ def _places_by_type(tree: Tree) -> list[tuple[str, Ints]]:
 def _vertex_type(name: str, places: Ints, tree: Tree, target_type: str) -> VertexType:
     rows = places.tolist()
     target = tree.target[places]
+    if name == target_type and len(places) != len(tree.targets):
+        raise _not_a_target(places, tree)
     pools = [tree.pools[i] for i in rows]
     level = TARGET if name == target_type else BELOW if (target >= 0).all() else ABOVE
     return VertexType(
@@ -84,6 +88,44 @@ def _vertex_type(name: str, places: Ints, tree: Tree, target_type: str) -> Verte
         up=tree.up[places],
         sound=tree.sound[places],
     )
+
+
+def _not_a_target(places: Ints, tree: Tree) -> ClusterError:
+    """Return the error about the first vertex of the targets' type that is not an execution target."""
+    place = np.setdiff1d(places, tree.targets).item(0)
+    where, owner = f"vertex {tree.keys[place]!r}", tree.target.item(place)
+    kind = tree.pools[place].type
+    if owner < 0:
+        return ClusterError(
+            f"the {kind} is not an execution target, and others of its type are",
+            where=where,
+            expected=f"a rank at each {kind}, all in containment",
+        )
+    outer = tree.keys[tree.targets.item(owner)]
+    return ClusterError(
+        f"the {kind} is inside the execution target {outer!r}",
+        where=where,
+        expected=f"no {kind} inside another",
+    )
+
+
+def check_properties(tree: Tree) -> None:
+    """Check the names of the properties of execution targets, which R carries.
+
+    Raises
+    ------
+    ClusterError
+        with the vertex, if RFC 20 forbids a name.
+    """
+    known: set[str] = set()
+    for place in tree.targets.tolist():
+        for name in tree.pools[place].properties.keys() - known:
+            try:
+                check_property(name)
+            except FormatError as error:
+                where = f"vertex {tree.keys[place]!r}"
+                raise ClusterError(error.message, where=where, expected=error.expected) from None
+            known.add(name)
 
 
 def wide_spans(graph: ResourceGraph, tree: Tree, others: list[str]) -> dict[str, Spans]:

@@ -25,7 +25,7 @@ from simsched.formats import constraint as rfc31
 from simsched.formats.collector import collector_paused
 from simsched.formats.hostlist import HostEncoder
 from simsched.graph import resource_graph as rg
-from simsched.graph.compile import target_type_of, types_of, wide_spans
+from simsched.graph.compile import check_properties, target_type_of, types_of, wide_spans
 from simsched.graph.kinds import BELOW, Bools, Ints
 from simsched.graph.preorder import preorder
 from simsched.graph.reach import Spans, View, fan_view, interval_view, listed_view, merged, ordinals_within
@@ -61,6 +61,7 @@ class Index:
             self.hosts: tuple[str, ...] = tuple(tree.pools[i].name for i in places)
             self.ranks: Ints = np.array([tree.pools[i].rank for i in places], dtype=np.int64)
             self.up: Bools = tree.up[tree.targets]
+            check_properties(tree)
             self._properties = [tree.pools[i].properties for i in places]
             self.target_type = target_type_of(tree)
             self.vertex_types, self.pool_types = types_of(tree, self.target_type, set(self._wide))

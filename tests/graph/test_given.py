@@ -396,3 +396,50 @@ def test_nothing_in_a_graph_is_worse_than_a_message(fields, plain, edges):
         for form in ("r", "jgf", "treepool"):
             cluster.to_dict(form)
         same_graph(ss.Cluster(cluster.to_networkx()).graph, cluster.graph)
+
+
+# --- targets in targets ----------------------------------------------------------------
+
+
+def two_boards(inner, **attributes):
+    """A rank at one board; another board inside it or beside it."""
+    graph = nx.MultiDiGraph()
+    graph.add_node("chassis0", type="chassis")
+    graph.add_node("board0", type="board", rank=0)
+    graph.add_node("board1", type="board", **attributes)
+    graph.add_node("core0", type="core", size=2)
+    contain(graph, "chassis0", "board0")
+    contain(graph, "board0" if inner else "chassis0", "board1")
+    contain(graph, "board1", "core0")
+    return graph
+
+
+@pytest.mark.parametrize(
+    ("inner", "attributes", "message"),
+    [
+        (True, {}, "the board is inside the execution target 'board0'"),
+        (True, {"rank": 1}, "the board is inside the execution target 'board0'"),
+        (False, {}, "the board is not an execution target, and others of its type are"),
+    ],
+)
+def test_each_vertex_of_the_targets_type_is_a_target(inner, attributes, message):
+    cluster = ss.load_cluster(two_boards(inner, **attributes))
+    with pytest.raises(ss.SimschedError, match=f"vertex 'board1': {message}"):
+        ss.Matcher(cluster).match(ss.Jobspec.from_shape("board=2"))
+
+
+def test_a_node_inside_a_node_is_refused():
+    graph = lab()
+    graph.add_node("node2", pool=pool("node2", "node"))
+    contain(graph, "node1", "node2")
+    with pytest.raises(
+        ss.SimschedError, match="vertex 'node2': the node is inside the execution target 'node1'"
+    ):
+        ss.Matcher(graph)
+
+
+def test_a_property_that_r_cannot_hold_is_refused_before_a_match():
+    graph = lab()
+    put(graph, "node1", properties={"fast&cheap": ""})
+    with pytest.raises(ss.SimschedError, match="vertex 'node1': property 'fast&cheap' has the forbidden"):
+        ss.Matcher(graph)
