@@ -265,6 +265,8 @@ def miscounted(said: Told, table: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     found["unfinished"] = found["pending"] + found["running"]
     if said.seeds[0] != said.seeds[1]:
         yield f"run.json has the seed {said.seeds[0]}, and {said.seeds[1]} in its configuration"
+    if not said.complete and found["jobs"] and not found["unfinished"]:
+        yield "run.json says that the run was interrupted, and every job has ended"
     for name, number in said.counts.items():
         if number != found[name]:
             yield f"run.json counts {number} {name}, the table has {found[name]}"

@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from simsched.simulate.audit_life import Told
 
 
+#: Queue policies under which no start is promised; queues may have policies of their own.
+PROMISES_NOTHING = ("fcfs", "easy")
+
+
 class _Held(NamedTuple):
     """When a job held resources that were not foreseen, and why."""
 
@@ -36,7 +40,16 @@ def late_starts(said: Told, table: Sequence[Mapping[str, Any]]) -> list[Late]:
 
 
 def judge_promises(report: AuditReport, said: Told, table: Sequence[Mapping[str, Any]]) -> None:
-    """Add the promises that were broken to a report, as faults or as explained."""
+    """Add the promises that were broken, or that nobody made, to a report."""
+    silent = said.replans or (said.queue_policy in PROMISES_NOTHING and not said.queues)
+    for row in table:
+        promised = row.get("promised")
+        if promised is None or isnan(promised):
+            continue
+        if silent:
+            report.add("P1", str(row["id"]), f"was promised {promised:g} by a policy that promises nothing")
+        elif promised < row["eligible"]:
+            report.add("P1", str(row["id"]), f"was promised {promised:g} before it was eligible")
     for late in late_starts(said, table):
         if late.cause is None:
             report.add("P1", late.job, str(late))

@@ -137,7 +137,18 @@ class Asked:
 
 def _first(*texts: str | None) -> int | None:
     """Return the first of these that is a number above 0."""
-    return next((number for text in texts if text and (number := whole_number(text))), None)
+    return next((number for text in texts if text and (number := _count(text))), None)
+
+
+def _count(text: str) -> int | None:
+    """Return a count of nodes or processors.  Slurm shortens one by K or M only where nothing is lost.
+
+    >>> _count("512"), _count("16K"), _count("2.5K")
+    (512, 16384, None)
+    """
+    power = " KM".find(text[-1]) if text else 0
+    number = whole_number(text[:-1] if power > 0 else text)
+    return None if number is None else number * 1024 ** max(power, 0)
 
 
 def _per_processor(text: str, procs: int | None, nodes: int | None) -> int | None:
