@@ -101,7 +101,7 @@ class _Loop:
                 if lost:
                     yield from self._recover(lost)
         finally:
-            for future in self.under_way:
+            for future in () if self.workers.ends_all else self.under_way:
                 future.cancel()
 
     def _fill(self) -> bool:

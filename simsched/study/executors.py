@@ -118,6 +118,8 @@ class Given(Workers):
 class Processes(Workers):
     """Processes of this machine, started afresh (no fork: threads and locks are not inherited)."""
 
+    ends_all = True
+
     def __init__(self, size: int) -> None:
         self.size = size
         self._pool: ProcessPoolExecutor | None = None

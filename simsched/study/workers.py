@@ -25,6 +25,9 @@ class Workers(ABC):
     shares_files: bool = True
     #: whether a broken pool tells nothing of which run broke it
     blames_all: bool = True
+    #: whether `close` ends every run; what is cancelled before that, a pool of processes would stumble
+    #: over in a thread of its own (CPython before 3.12 shows a traceback)
+    ends_all: bool = False
 
     @abstractmethod
     def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:

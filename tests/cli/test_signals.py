@@ -96,6 +96,17 @@ def hidden(folder):
     return sorted(str(path) for path in folder.rglob("*.writing"))
 
 
+@pytest.fixture
+def heard():
+    """Signals as a shell starts a command in the foreground: `make test` may run under nohup."""
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    for number in before:
+        signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
 @pytest.mark.skipif(not Path("/proc/self").is_dir(), reason="looks at /proc")
 @pytest.mark.parametrize(
     ("verb", "number", "ignored"),
@@ -110,7 +121,7 @@ def hidden(folder):
         *(pytest.param(verb, signal.SIGHUP, (), marks=pytest.mark.slow) for verb in ("run", "sweep")),
     ],
 )
-def test_a_signal_ends_every_verb_in_order(inputs, verb, number, ignored):
+def test_a_signal_ends_every_verb_in_order(heard, inputs, verb, number, ignored):
     """The status is 128 and the signal's number; nothing half-written stays.
 
     SIGINT is sent to a process that was started with it ignored, as a shell starts what it runs in
@@ -163,17 +174,6 @@ def sent(number, times=1):
     for _ in range(times):
         os.kill(os.getpid(), number)
         time.sleep(0.01)
-
-
-@pytest.fixture
-def heard():
-    """Signals as a shell starts a command in the foreground: `make test` may run under nohup."""
-    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
-    for number in before:
-        signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
-    yield
-    for number, handler in before.items():
-        signal.signal(number, handler)
 
 
 def test_the_first_signal_raises_and_handlers_are_put_back(heard):

@@ -274,8 +274,9 @@ def gexf(graph, path):
 
 
 def node_link(graph, path):
-    path.write_text(json.dumps(nx.node_link_data(graph, edges="edges"), allow_nan=False))
-    return nx.node_link_graph(json.loads(path.read_text()), edges="edges")
+    named = {"edges": "edges"} if nx.__version__ >= "3.4" else {"link": "edges"}  # the keyword was renamed
+    path.write_text(json.dumps(nx.node_link_data(graph, **named), allow_nan=False))
+    return nx.node_link_graph(json.loads(path.read_text()), **named)
 
 
 def same_graph(left, right):
