@@ -40,12 +40,16 @@ def readable(columns: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
             items.append(quoted)
             continue
         kinds = set(map(type, column))  # one look at a column that may have a million rows
-        arrays[name] = column if kinds == {str} else _texts(column)
+        if kinds == {type(None)} and arrays:  # the number of rows is that of another column
+            items.append(f"CAST(NULL AS VARCHAR) AS {quoted}")
+            continue
+        missing = column == None if type(None) in kinds else None  # noqa: E711 - element by element
+        arrays[name] = _texts(column, kinds, missing)
         value = f"CAST({quoted} AS VARCHAR)"  # DuckDB has another guess where there are no rows
         if list in kinds:
             value = f"string_split({value}, chr({ord(_ITEM)}))[2:]"
-        if type(None) in kinds:
-            arrays[f"missing {name}"] = (column == None).astype(bool)  # noqa: E711 - element by element
+        if missing is not None:
+            arrays[f"missing {name}"] = missing.astype(bool)
             value = f'CASE WHEN "missing {quoted[1:]} THEN NULL ELSE {value} END'
         items.append(f"{value} AS {quoted}")
     return arrays, items
@@ -57,10 +61,12 @@ def _number(name: str, quoted: str) -> str:
     return f"CAST({value} AS BIGINT)" if name == "procs" else value
 
 
-def _texts(values: Any) -> Any:
+def _texts(column: Any, kinds: set[type], missing: Any) -> Any:
     """Return an array of objects that are all texts: lists joined, None empty."""
-    made = np.empty(len(values), dtype=object)
-    made[:] = [_text(value) for value in values]
+    if not kinds - {str, type(None)}:
+        return column if missing is None else np.where(missing, "", column)
+    made = np.empty(len(column), dtype=object)
+    made[:] = [_text(value) for value in column]
     return made
 
 
