@@ -42,6 +42,8 @@ _EMPTY = re.compile(r"(?:\s*(?:#[^\n]*)?(?:\n|\Z))*")
 _REQUESTS = ("shape", "jobspec", "file")
 _TEXTS = ("name", "user", "group", "queue", "bank", "partition", "status")
 _SECONDS = ("submit", "every", "duration", "runtime", "cancel_at", "deadline", "think_time", "wait")
+MAX_COPIES = 1_000_000
+"""The most jobs that one entry stands for: a line of text should not take minutes and gigabytes."""
 _COUNTS = ("count", "procs", "nodes", "memory", "urgency", "priority")
 _OTHERS = ("id", "constraint", "depends", "hold", "preceding", "command")
 KEYS = frozenset((*_REQUESTS, *_TEXTS, *_SECONDS, *_COUNTS, *_OTHERS))
@@ -154,6 +156,8 @@ class Maker:
         if duration is None and seconds["runtime"] is None:
             raise WorkloadError("a job needs a runtime or a duration", where=place)
         count = 1 if counts["count"] is None else counts["count"]
+        if count > MAX_COPIES:
+            raise LimitError(f"more than {MAX_COPIES:,} jobs of one entry", where=place)
         if self.sequence + count > MAX_JOBS:
             raise LimitError(f"more than {MAX_JOBS:,} jobs", where=place)
         texts["name"] = texts["name"] or jobspec.name

@@ -107,7 +107,7 @@ def test_constraints_are_anded_to_the_jobspecs_own():
         ("- {shape: slot=1/core, runtime: [1]}", r"jobs\[0\].runtime: bad runtime \[1\]"),
         ("- {shape: slot=1/core, runtime: 1, count: many}", "bad count 'many'"),
         ("- {shape: slot=1/core, runtime: 1, count: -1}", "bad count -1"),
-        ("- {shape: slot=1/core, runtime: 1, count: 99999999999}", "more than 10,000,000 jobs"),
+        ("- {shape: slot=1/core, runtime: 1, count: 99999999999}", "more than 1,000,000 jobs of one entry"),
         ("- {shape: slot=1/core, runtime: 1, urgency: 32}", r"bad urgency 32 \(expected 0 to 31\)"),
         ("- {shape: slot=1/core, runtime: 1, hold: maybe}", "bad hold 'maybe'"),
         ("- {shape: slot=1/core, runtime: 1, id: [1]}", r"bad id \[1\]"),
