@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from simsched.errors import ConfigError, PluginError, SimschedError
+from simsched.suggest import nearest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -64,12 +65,10 @@ def unknown(kind: str, name: str, known: Iterable[str], prefix: str = "") -> Unk
     >>> print(unknown("order", "fifi", ["fifo", "sjf"]).at("rules"))
     rules: unknown order 'fifi' (expected fifo, sjf); did you mean 'fifo'?
     """
-    from difflib import get_close_matches
-
     names = list(dict.fromkeys(known))
     error = UnknownNameError(f"unknown {kind} {name!r}", expected=prefix + ", ".join(names))
-    near = get_close_matches(name[:40], names, n=1)
-    error.hint = f"; did you mean {near[0]!r}?" if near else ""
+    meant = nearest(name, names)
+    error.hint = "" if meant is None else f"; did you mean {meant!r}?"
     return error
 
 

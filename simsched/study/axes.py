@@ -22,6 +22,7 @@ from simsched.report.summary import METRICS
 from simsched.simulate.config_file import OTHERS, PLAIN
 from simsched.study.spec import SEED, Axis, Change, Setting, column, merged
 from simsched.study.task import canonical
+from simsched.suggest import nearest
 from simsched.workload.steps import STEPS
 
 if TYPE_CHECKING:
@@ -293,11 +294,8 @@ def meant(name: str, known: Sequence[str]) -> str | None:
     >>> meant("Policy", ["queue-policy"]), meant("queue-polcy", ["queue-policy"]), meant("x", ["load"])
     ('queue-policy', 'queue-policy', None)
     """
-    from difflib import get_close_matches
-
     word = name.strip().lower().replace("_", "-").replace(" ", "-")
-    close = get_close_matches(word[:40], known, n=1)
-    return NEAR.get(word) or next(iter(close), None)
+    return NEAR.get(word) or nearest(word, known)
 
 
 def _joined(first: Change, second: Change) -> Change:
