@@ -104,10 +104,10 @@ class Player:
             out, err = self.capture.readouterr()
         else:
             path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+            shell = {"cwd": self.folder, "env": {**os.environ, "PATH": path}}
             done = subprocess.run(
-                ["bash", "-c", command],
-                cwd=self.folder, env={**os.environ, "PATH": path}, capture_output=True, text=True, check=False,
-            )  # fmt: skip
+                ["bash", "-c", command], capture_output=True, text=True, check=False, **shell
+            )
             self.status, out, err = done.returncode, done.stdout, done.stderr
         assert self.status in {0, 1}, f"{self.page}\n$ {command}\n{out}{err}"
         return str(out)
