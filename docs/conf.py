@@ -13,11 +13,15 @@ extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 source_suffix = {".md": "markdown"}
 exclude_patterns = ["_build"]
 html_theme = "alabaster"
-html_theme_options = {"description": "Simulated scheduler and matching engine for Flux-style clusters"}
+html_theme_options = {
+    "description": "Simulated scheduler and matching engine for Flux-style clusters",
+    "page_width": "1180px",  # the output of commands is up to 110 characters wide
+    "body_max_width": "none",
+}
 
 myst_heading_anchors = 3
 suppress_warnings = [
-    "myst.xref_missing",  # the README links to files outside the manual
+    "myst.xref_missing",  # pages link to files outside the manual; tests/manual checks all links
     "ref.python",  # several classes have a `name`
 ]
 autodoc_typehints = "signature"
