@@ -12,20 +12,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from simsched.formats.hostlist import encode_hosts
-from simsched.formats.idset import Idset, encode_ids
-from simsched.formats.rset import ResourceSet
-from simsched.formats.treepool import to_scheduling
+from simsched.formats.cluster.rset import ResourceSet
+from simsched.formats.cluster.treepool import to_scheduling
+from simsched.formats.rfc.hostlist import encode_hosts
+from simsched.formats.rfc.idset import Idset, encode_ids
 from simsched.graph.resource_graph import parents, pool_of
-from simsched.match.masks import listed
+from simsched.match.state.masks import listed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from simsched.formats.treepool import TreePool
-    from simsched.graph.index import Index
-    from simsched.graph.kinds import Ints, PoolType
-    from simsched.match.selection import Draw, Selection
+    from simsched.formats.cluster.treepool import TreePool
+    from simsched.graph.index.index import Index
+    from simsched.graph.index.types import Ints, PoolType
+    from simsched.match.state.selection import Draw, Selection
 
 Seconds = float | int
 
@@ -177,7 +177,7 @@ def carried_topology(index: Index) -> TreePool | None:
         return None
     found: TreePool | None = index.memo.get("topology")
     if found is None:
-        from simsched.graph.write_treepool import topology
+        from simsched.graph.write.treepool import topology
 
         found = index.memo["topology"] = topology(index.graph)
     return found

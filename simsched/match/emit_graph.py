@@ -6,20 +6,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from simsched.graph.part import part_of
+from simsched.graph.inspect.view import tree_lines
 from simsched.graph.resource_graph import pool_of
-from simsched.graph.view import tree_lines
-from simsched.graph.write_jgf import to_jgf
+from simsched.graph.subgraph import part_of
+from simsched.graph.write.jgf import to_jgf
 from simsched.match.emit import ids_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from simsched.graph.index import Index
-    from simsched.graph.kinds import PoolType
+    from simsched.graph.index.index import Index
+    from simsched.graph.index.types import PoolType
     from simsched.graph.pool import Pool
     from simsched.graph.resource_graph import ResourceGraph
-    from simsched.match.selection import Draw, Selection
+    from simsched.match.state.selection import Draw, Selection
 
 
 def graph_of(selection: Selection, index: Index) -> ResourceGraph:
@@ -49,7 +49,7 @@ def graph_of(selection: Selection, index: Index) -> ResourceGraph:
 
 def jgf_of(selection: Selection, index: Index) -> dict[str, Any]:
     """Return the JGF document (RFC 40) of a selection."""
-    from simsched.formats.jgf import to_object
+    from simsched.formats.cluster.jgf import to_object
 
     document: dict[str, Any] = to_object(to_jgf(graph_of(selection, index)))
     return document

@@ -11,30 +11,30 @@ import numpy as np
 
 from simsched.arguments import check, check_real, check_whole
 from simsched.errors import ConfigError, FormatError, SimschedError
-from simsched.formats.idset import Idset
-from simsched.formats.jobspec import as_jobspec
-from simsched.formats.rset import ResourceSet
+from simsched.formats.cluster.rset import ResourceSet
+from simsched.formats.jobspec.reader import as_jobspec
+from simsched.formats.rfc.idset import Idset
 from simsched.graph.cluster import as_cluster
-from simsched.match import state
-from simsched.match.allocate import Availability, idle_cluster
-from simsched.match.choose import can_match, could_fit, select
-from simsched.match.compile import compile_request
 from simsched.match.emit import to_rset
-from simsched.match.exact import SearchLimitError
-from simsched.match.explain import State, explain_later
-from simsched.match.named import targets_of
+from simsched.match.explain.explanation import State, explain_later
+from simsched.match.explain.reasons import Reasons
+from simsched.match.named_targets import targets_of
 from simsched.match.outcome import Busy, Infeasible, Matched, Outcome, Undecided
-from simsched.match.policy import MatchPolicy, find_policy, is_found_by_name
-from simsched.match.reasons import Reasons
-from simsched.match.rules import find_rules
-from simsched.match.selection import Parts, Selection, split
+from simsched.match.policies.policy import MatchPolicy, find_policy, is_found_by_name
+from simsched.match.requests.compile import compile_request
+from simsched.match.requests.dialect import find_rules
+from simsched.match.search.exact import SearchLimitError
+from simsched.match.search.select import can_match, could_fit, select
+from simsched.match.state import saved as state
+from simsched.match.state.availability import Availability, idle_cluster
+from simsched.match.state.selection import Parts, Selection, split
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from simsched.formats.jobspec import Jobspec
+    from simsched.formats.jobspec.reader import Jobspec
     from simsched.graph.cluster import ClusterLike
-    from simsched.match.request import Request
+    from simsched.match.requests.request import Request
 
 __all__ = ["Matcher", "could_fit", "feasible", "select"]
 

@@ -8,11 +8,11 @@ import json
 import re
 import shlex
 import sys
-from pathlib import Path
 
 import pytest
 
 from simsched.cli import main
+from tests import REPOSITORY
 
 PICTURE = """\
 kind: simsched queue
@@ -169,7 +169,7 @@ def test_a_picture_of_another_cluster_is_one_message(place, capsys):
 
 def test_the_manual(tmp_path, monkeypatch, capsys):
     """docs/simulation.md: its picture is one, and its commands print what it says."""
-    manual = (Path(__file__).resolve().parents[2] / "docs" / "simulation.md").read_text(encoding="utf-8")
+    manual = (REPOSITORY / "docs" / "simulation.md").read_text(encoding="utf-8")
     section = manual.partition("\n## Forecasts\n")[2].partition("\n## ")[0]
     monkeypatch.chdir(tmp_path)
     (drawn,) = re.findall(r"```yaml\n(.*?)```", section, re.DOTALL)

@@ -7,16 +7,16 @@ import random
 import networkx as nx
 import numpy as np
 import pytest
-from bruteforce import satisfies
-from cases import PROPERTIES, flat_cluster, random_constraint, to_jgf, tree_cluster
-from outlines import outline_cluster
 
 import simsched as ss
-from simsched.formats import constraint as rfc31
-from simsched.formats.jgf import jgf_from_object
-from simsched.graph.build_jgf import from_jgf
+from simsched.formats.cluster.jgf import jgf_from_object
+from simsched.formats.rfc import constraint as rfc31
+from simsched.graph.build.jgf import from_jgf
 from simsched.graph.cluster import Cluster
-from simsched.graph.index import Index
+from simsched.graph.index.index import Index
+from tests.reference.bruteforce import satisfies
+from tests.reference.cases import PROPERTIES, flat_cluster, random_constraint, to_jgf, tree_cluster
+from tests.reference.outlines import outline_cluster
 
 BUNDLED = [
     "tiny",

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, multiple, rule
-from outlines import outline_cluster
-from rsets import units_of
 
 import simsched as ss
 from simsched.errors import ConfigError, FormatError
+from tests.reference.outlines import outline_cluster
+from tests.reference.rsets import units_of
 
 JOBSPEC = ss.Jobspec.from_shape
 

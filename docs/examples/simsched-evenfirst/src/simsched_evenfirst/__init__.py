@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from simsched.match.policy import Candidates, MatchPolicy, ascending
-from simsched.schedule.ranking import Order
+from simsched.match.policies.policy import Candidates, MatchPolicy, ascending
+from simsched.schedule.orders.ranking import Order
 
 if TYPE_CHECKING:
-    from simsched.schedule.desk import Desk
+    from simsched.schedule.pass_context import Desk
 
 
 def even_first(candidates: Candidates) -> np.ndarray:
