@@ -325,7 +325,7 @@ def _usable_on_targets(need: Need, avail: Availability) -> Ints:
 
 
 def units_step(name: str, sizes: Ints, note: str = "") -> Step:
-    """Return the step of a filter that leaves so many units of each bank."""
+    """Return the step of a filter that leaves so many units of each leaf pool."""
     total = int(sizes.sum())
     return Step(name=name, left=total, holds=total, note=note)
 
