@@ -98,7 +98,7 @@ class Case:
         """The needs of the request without constraint and ids, in preorder."""
         plain = _without_filters(self.request.jobspec)
         request = self.request
-        compiled = compile_request(plain, self.index, request.rules, alone=request.alone, keep=False)
+        compiled = compile_request(plain, self.index, request.dialect, alone=request.alone, keep=False)
         return list(compiled.walk())
 
     @cached_property

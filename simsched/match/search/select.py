@@ -69,7 +69,7 @@ def select(
     if request.whole and policy.static and not policy.whole_nodes:
         return _select_whole(request, avail, policy)
     if policy.whole_nodes and not request.alone:
-        request = compile_request(request.jobspec, avail.index, request.rules, alone=True)
+        request = compile_request(request.jobspec, avail.index, request.dialect, alone=True)
     if not could_fit(request, avail):
         return None
     if request.ranged:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from simsched.graph.index.index import Index
     from simsched.graph.index.types import Ints
-    from simsched.match.requests.dialect import MatchRules
+    from simsched.match.requests.dialect import Dialect
 
 FORMAT = 1
 
@@ -66,9 +66,7 @@ def selection_to_dict(selection: Selection) -> dict[str, Any]:
     return found
 
 
-def selection_from_dict(
-    document: Mapping[str, Any], index: Index, rules: MatchRules, where: str
-) -> Selection:
+def selection_from_dict(document: Mapping[str, Any], index: Index, dialect: Dialect, where: str) -> Selection:
     """Read a selection that `selection_to_dict` wrote.
 
     Raises
@@ -80,7 +78,7 @@ def selection_from_dict(
         held = _draws(document["held"], index)
         jobspec = Jobspec.from_shape(document["shape"], constraint=document["constraint"])
         return Selection(
-            request=compile_request(jobspec, index, rules, alone=bool(document["alone"])),
+            request=compile_request(jobspec, index, dialect, alone=bool(document["alone"])),
             targets=_ordinals(document["targets"], len(index)),
             held=held,
             named=_draws(document["named"], index) if "named" in document else held,
