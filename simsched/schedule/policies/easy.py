@@ -349,4 +349,4 @@ class GraphReservation:
 
 def _is_free(state: Availability, selection: Selection) -> bool:
     """Whether a state has free what a selection takes; it may have been selected on another."""
-    return all((state.free[draw.type][draw.banks] >= draw.units).all() for draw in selection.held)
+    return all((state.free[draw.type][draw.pools] >= draw.units).all() for draw in selection.held)

@@ -224,7 +224,7 @@ class GraphProfile:
     def _taken(self, selection: Selection) -> Iterator[tuple[str, Ints, Ints | int]]:
         """Yield type, banks and units of what a selection takes from others."""
         for draw in selection.held:
-            yield draw.type, draw.banks, draw.units
+            yield draw.type, draw.pools, draw.units
 
     def _step(self, time: float) -> int:
         """Return the step that begins at a time, made if there is none."""

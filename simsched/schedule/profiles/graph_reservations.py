@@ -160,7 +160,7 @@ class GraphReservations(GraphProfile):
         """Yield bank and units of a draw, where its pool's units have ids; all of a bank taken whole."""
         pool = self._context.plan.available.index.pool_types[draw.type]
         if pool.named:
-            banks = draw.banks.tolist()
+            banks = draw.pools.tolist()
             masks = [pool.full[bank] for bank in banks] if draw.masks is None else listed(draw.masks)
             yield from zip(banks, masks, strict=True)
 
@@ -169,7 +169,7 @@ class GraphReservations(GraphProfile):
         yield from super()._taken(selection)
         for draw in selection.shared:
             if draw.masks is not None:
-                yield draw.type, draw.banks, np.array([mask.bit_count() for mask in listed(draw.masks)])
+                yield draw.type, draw.pools, np.array([mask.bit_count() for mask in listed(draw.masks)])
 
     def _open(self, state: Availability, time: float) -> None:
         """Open the targets of maintenance that is going on and ends by a time."""
@@ -197,7 +197,7 @@ def is_free(selection: Selection, available: Availability) -> bool:
     if not available.up[selection.targets].all():
         return False
     for draw in selection.held:
-        if not (available.free[draw.type][draw.banks] >= draw.units).all():
+        if not (available.free[draw.type][draw.pools] >= draw.units).all():
             return False
     for hold in selection.holds:
         busy = available.held[hold.type][hold.ordinals].any()
@@ -211,5 +211,5 @@ def _has_units(draw: Draw, available: Availability) -> bool:
     pool = available.index.pool_types[draw.type]
     if draw.masks is None or available.partial is None:
         return True
-    masks = zip(draw.banks.tolist(), listed(draw.masks), strict=True)
+    masks = zip(draw.pools.tolist(), listed(draw.masks), strict=True)
     return all(mask & ~available.free_mask(pool, bank) == 0 for bank, mask in masks)

@@ -156,11 +156,11 @@ def copies_of(selection: Selection, content: Content) -> int:
         return 0
     rows = []
     for draw in selection.held:
-        order = np.argsort(draw.banks)
-        units = np.broadcast_to(draw.units, len(draw.banks))[order]
+        order = np.argsort(draw.pools)
+        units = np.broadcast_to(draw.units, len(draw.pools))[order]
         if (units % each[draw.type]).any():
             return 0
-        rows.append((draw.banks[order], units // each[draw.type]))
+        rows.append((draw.pools[order], units // each[draw.type]))
     banks, copies = rows[0]
     same = all(np.array_equal(banks, b) and np.array_equal(copies, c) for b, c in rows[1:])
     return int(copies.sum()) if same else 0
@@ -173,7 +173,7 @@ def usable(selection: Selection, index: Index) -> Selection:
     """Return a selection without units that are down on nodes that are up: they come back to nobody."""
 
     def sound(draws: tuple[Draw, ...]) -> bool:
-        return all(index.pool_types[draw.type].sound[draw.banks].all() for draw in draws)
+        return all(index.pool_types[draw.type].sound[draw.pools].all() for draw in draws)
 
     if sound(selection.held) and sound(selection.shared):
         return selection
@@ -183,8 +183,8 @@ def usable(selection: Selection, index: Index) -> Selection:
 
 
 def _sound(draw: Draw, index: Index) -> Iterator[Draw]:
-    row = index.pool_types[draw.type].sound[draw.banks]
+    row = index.pool_types[draw.type].sound[draw.pools]
     if row.any():
-        units = np.broadcast_to(draw.units, len(draw.banks))[row]
+        units = np.broadcast_to(draw.units, len(draw.pools))[row]
         masks = None if draw.masks is None else [draw.masks[at] for at in np.flatnonzero(row).tolist()]
-        yield changed(draw, banks=draw.banks[row], units=units, amount=int(units.sum()), masks=masks)
+        yield changed(draw, pools=draw.pools[row], units=units, amount=int(units.sum()), masks=masks)

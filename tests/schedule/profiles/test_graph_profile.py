@@ -76,7 +76,7 @@ class Patient(GraphProfile):
                     if booking.start <= time < booking.end:
                         for draw in booking.selection.held:
                             if draw.type == name:
-                                left[draw.banks] -= draw.units
+                                left[draw.pools] -= draw.units
                 assert np.array_equal(row[self._banks[name]], left)
 
 
