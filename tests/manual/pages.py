@@ -29,7 +29,6 @@ from typing import Any
 
 from simsched.cli import main
 
-REPOSITORY = Path(__file__).resolve().parents[2]
 _FENCE = re.compile(r"^```(?P<info>\w[^\n`]*)\n(?P<text>.*?)^```$", re.DOTALL | re.MULTILINE)
 _STEP = re.compile(r"^\$ ", re.MULTILINE)
 _SHELL = re.compile(r"[|<>&;$*]")

@@ -10,7 +10,8 @@ import sys
 import tomllib
 
 import pytest
-from pages import REPOSITORY, blocks
+from tests import REPOSITORY
+from tests.manual.pages import blocks
 
 PAGE = REPOSITORY / "CONTRIBUTING.md"
 

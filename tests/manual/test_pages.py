@@ -6,7 +6,8 @@ import re
 from typing import TYPE_CHECKING
 
 import pytest
-from pages import REPOSITORY, Player, blocks
+from tests import REPOSITORY
+from tests.manual.pages import Player, blocks
 
 if TYPE_CHECKING:
     from pathlib import Path
