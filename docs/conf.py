@@ -26,3 +26,4 @@ suppress_warnings = [
 ]
 autodoc_typehints = "signature"
 napoleon_google_docstring = False
+napoleon_use_ivar = True  # an attribute that autodoc lists as a member is not listed twice
