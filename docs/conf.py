@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from importlib.metadata import version as installed_version
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from sphinx.application import Sphinx
 
 project = "simsched"
 author = "The simsched developers"
@@ -27,3 +32,34 @@ suppress_warnings = [
 autodoc_typehints = "signature"
 napoleon_google_docstring = False
 napoleon_use_ivar = True  # an attribute that autodoc lists as a member is not listed twice
+
+_RULE = re.compile(r"-{4,}")
+_ENTRY = re.compile(r"(?P<names>\w+(?:, \w+)*) : (?P<text>.+)")
+
+
+def _complete(_app: Sphinx, _what: str, _name: str, _obj: Any, _options: Any, lines: list[str]) -> None:
+    """Write a docstring as napoleon expects it, before napoleon reads it.
+
+    In our docstrings the text after `` : `` describes an entry, where NumPy's style has the type, and
+    examples after a section have no heading.
+    """
+    found: list[str] = []
+    in_section = False
+    for line in lines:
+        entry = _ENTRY.fullmatch(line)
+        if _RULE.fullmatch(line):
+            in_section = True
+        elif in_section and line.startswith(">>> "):
+            if found[-1] == "":
+                found += ["Examples", "--------"]
+            in_section = False
+        elif in_section and entry is not None:
+            found += [entry["names"], "    " + entry["text"]]
+            continue
+        found.append(line)
+    lines[:] = found
+
+
+def setup(app: Sphinx) -> None:
+    """Register the hook; 400 is before napoleon, which has the default 500."""
+    app.connect("autodoc-process-docstring", _complete, priority=400)
