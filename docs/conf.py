@@ -22,7 +22,10 @@ html_theme_options = {
     "description": "Simulated scheduler and matching engine for Flux-style clusters",
     "page_width": "1180px",  # the output of commands is up to 110 characters wide
     "body_max_width": "none",
+    "code_font_size": "0.8em",
 }
+html_static_path = ["_static"]
+html_css_files = ["manual.css"]
 
 myst_heading_anchors = 3
 suppress_warnings = [

@@ -25,9 +25,12 @@ import subprocess
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from simsched.cli import main
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 _FENCE = re.compile(r"^```(?P<info>\w[^\n`]*)\n(?P<text>.*?)^```$", re.DOTALL | re.MULTILINE)
 _STEP = re.compile(r"^\$ ", re.MULTILINE)
@@ -52,6 +55,16 @@ def blocks(page: Path) -> list[Block]:
         language, _, file = match["info"].strip().partition(" ")
         found.append(Block(language, file.strip(), match["text"], text.count("\n", 0, match.start("text"))))
     return found
+
+
+def steps(block: Block) -> Iterator[tuple[str, str]]:
+    """Yield each command of a console block with its expected output; lines after ``\\`` begin with ``>``."""
+    for step in _STEP.split(block.text)[1:]:
+        command, _, expected = step.partition("\n")
+        while command.endswith("\\"):
+            line, _, expected = expected.partition("\n")
+            command = command.removesuffix("\\") + line.removeprefix(">").lstrip()
+        yield command, expected
 
 
 def as_pattern(expected: str) -> str:
@@ -87,8 +100,7 @@ class Player:
             self._statements(block)
 
     def _console(self, block: Block) -> None:
-        for step in _STEP.split(block.text)[1:]:
-            command, _, expected = step.partition("\n")
+        for command, expected in steps(block):
             out = self._run(command)
             where = f"{self.page}, block at line {block.line}"
             assert re.fullmatch(as_pattern(expected), out), f"{where}\n$ {command}\n{out}"

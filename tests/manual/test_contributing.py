@@ -10,6 +10,7 @@ import sys
 import tomllib
 
 import pytest
+
 from tests import REPOSITORY
 from tests.manual.pages import blocks
 
