@@ -15,7 +15,7 @@ import pytest
 from simsched.cli import main
 
 MANUAL = Path(__file__).resolve().parents[1] / "docs"
-PAGES = ["clusters.md", "matching.md"]
+PAGES = ["clusters.md", "matching.md", "simulation.md", "audit.md"]
 
 
 def steps(page):
