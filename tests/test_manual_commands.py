@@ -1,7 +1,8 @@
-"""The console blocks of the manual are run and print what the page shows; ``…`` stands for any number of lines.
+"""The console blocks of the manual are run and print the output on the page.
 
-A line that begins with ``$`` is a command, and the lines after it are its output. ``$ echo $?`` prints the exit status of the
-command before it. The other pages of the manual have test files of their own.
+A line that begins with ``$`` is a command, and the lines after it are its output; ``…`` stands for any
+number of lines.  ``$ echo $?`` prints the exit status of the command before it.  Pages that are not listed
+here have test files of their own.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import pytest
 from simsched.cli import main
 
 MANUAL = Path(__file__).resolve().parents[1] / "docs"
-PAGES = ["clusters.md", "matching.md", "simulation.md", "audit.md"]
+PAGES = ["clusters.md", "matching.md", "workloads.md", "simulation.md", "audit.md"]
 
 
 def steps(page):
