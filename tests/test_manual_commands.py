@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import shlex
+import shutil
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,8 @@ import pytest
 from simsched.cli import main
 
 MANUAL = Path(__file__).resolve().parents[1] / "docs"
-PAGES = ["clusters.md", "matching.md", "workloads.md", "simulation.md", "audit.md"]
+REQUESTS = MANUAL.parent / "workloads" / "jobspecs"
+PAGES = ["requests.md", "clusters.md", "matching.md", "workloads.md", "simulation.md", "audit.md", "reports.md"]
 
 
 def steps(page):
@@ -39,6 +41,7 @@ def as_pattern(expected):
 @pytest.mark.parametrize("page", PAGES)
 def test_the_commands_of_the_page(page, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
+    shutil.copytree(REQUESTS, tmp_path / "jobspecs")
     status = 0
     for command, expected in steps(page):
         if command == "echo $?":
