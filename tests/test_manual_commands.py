@@ -18,7 +18,7 @@ from simsched.cli import main
 
 MANUAL = Path(__file__).resolve().parents[1] / "docs"
 REQUESTS = MANUAL.parent / "workloads" / "jobspecs"
-PAGES = ["requests.md", "clusters.md", "matching.md", "workloads.md", "simulation.md", "audit.md", "reports.md"]
+PAGES = ["requests.md", "clusters.md", "matching.md", "workloads.md", "simulation.md", "audit.md", "reports.md", "sss.md"]
 
 
 def steps(page):
