@@ -9,10 +9,8 @@ Every public name is loaded when it is first used, so that importing the package
 
 from __future__ import annotations
 
-import sys
 from importlib import import_module
-from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from simsched.api import Run as Run
@@ -26,12 +24,12 @@ if TYPE_CHECKING:
     from simsched.errors import RunError as RunError
     from simsched.errors import SimschedError as SimschedError
     from simsched.errors import WorkloadError as WorkloadError
-    from simsched.formats.hostlist import Hostlist as Hostlist
-    from simsched.formats.idset import Idset as Idset
-    from simsched.formats.jobspec import Jobspec as Jobspec
-    from simsched.formats.jobspec import load_jobspec as load_jobspec
-    from simsched.formats.jobspec import load_jobspecs as load_jobspecs
-    from simsched.formats.rset import ResourceSet as ResourceSet
+    from simsched.formats.cluster.rset import ResourceSet as ResourceSet
+    from simsched.formats.jobspec.reader import Jobspec as Jobspec
+    from simsched.formats.jobspec.reader import load_jobspec as load_jobspec
+    from simsched.formats.jobspec.reader import load_jobspecs as load_jobspecs
+    from simsched.formats.rfc.hostlist import Hostlist as Hostlist
+    from simsched.formats.rfc.idset import Idset as Idset
     from simsched.graph.cluster import Cluster as Cluster
     from simsched.graph.cluster import load_cluster as load_cluster
     from simsched.graph.pool import Pool as Pool
@@ -42,13 +40,13 @@ if TYPE_CHECKING:
     from simsched.match.outcome import Matched as Matched
     from simsched.match.outcome import Outcome as Outcome
     from simsched.match.outcome import Undecided as Undecided
-    from simsched.study.headroom import headroom as headroom
-    from simsched.study.result import StudyResult as StudyResult
-    from simsched.study.result import load_study_result as load_study_result
-    from simsched.study.size import size as size
-    from simsched.study.spec import Study as Study
-    from simsched.study.study_file import load_study as load_study
-    from simsched.study.study_file import study_from_dict as study_from_dict
+    from simsched.study.sizing.headroom import headroom as headroom
+    from simsched.study.sizing.size import size as size
+    from simsched.study.spec.study import Study as Study
+    from simsched.study.spec.study_file import load_study as load_study
+    from simsched.study.spec.study_file import study_from_dict as study_from_dict
+    from simsched.study.study_result import StudyResult as StudyResult
+    from simsched.study.study_result import load_study_result as load_study_result
     from simsched.study.sweep import sweep as sweep
     from simsched.workload.job import Job as Job
     from simsched.workload.job import Workload as Workload
@@ -67,12 +65,12 @@ _HOME = {
     "RunError": "simsched.errors",
     "SimschedError": "simsched.errors",
     "WorkloadError": "simsched.errors",
-    "Hostlist": "simsched.formats.hostlist",
-    "Idset": "simsched.formats.idset",
-    "Jobspec": "simsched.formats.jobspec",
-    "load_jobspec": "simsched.formats.jobspec",
-    "load_jobspecs": "simsched.formats.jobspec",
-    "ResourceSet": "simsched.formats.rset",
+    "Hostlist": "simsched.formats.rfc.hostlist",
+    "Idset": "simsched.formats.rfc.idset",
+    "Jobspec": "simsched.formats.jobspec.reader",
+    "load_jobspec": "simsched.formats.jobspec.reader",
+    "load_jobspecs": "simsched.formats.jobspec.reader",
+    "ResourceSet": "simsched.formats.cluster.rset",
     "Cluster": "simsched.graph.cluster",
     "load_cluster": "simsched.graph.cluster",
     "Pool": "simsched.graph.pool",
@@ -83,41 +81,20 @@ _HOME = {
     "Matched": "simsched.match.outcome",
     "Outcome": "simsched.match.outcome",
     "Undecided": "simsched.match.outcome",
-    "Study": "simsched.study.spec",
-    "StudyResult": "simsched.study.result",
-    "load_study": "simsched.study.study_file",
-    "load_study_result": "simsched.study.result",
-    "study_from_dict": "simsched.study.study_file",
+    "Study": "simsched.study.spec.study",
+    "StudyResult": "simsched.study.study_result",
+    "load_study": "simsched.study.spec.study_file",
+    "load_study_result": "simsched.study.study_result",
+    "study_from_dict": "simsched.study.spec.study_file",
     "sweep": "simsched.study.sweep",
-    "headroom": "simsched.study.headroom",
-    "size": "simsched.study.size",
+    "headroom": "simsched.study.sizing.headroom",
+    "size": "simsched.study.sizing.size",
     "Job": "simsched.workload.job",
     "Workload": "simsched.workload.job",
     "load_workload": "simsched.workload.load",
 }
 
 __all__ = [*_HOME, "__version__"]  # noqa: PLE0604 (the table's keys are strings)
-
-
-class _Facade(ModuleType):
-    """Keeps ``simsched.simulate`` the function, although a subpackage has the same name.
-
-    The import system puts each imported subpackage into its parent under its name; a data
-    descriptor of the module's class goes before that.
-    """
-
-    @property
-    def simulate(self) -> Any:
-        from simsched.api import simulate
-
-        return simulate
-
-    @simulate.setter
-    def simulate(self, subpackage: ModuleType) -> None:
-        """Leave the name to the function; ``from simsched.simulate import …`` does not need it."""
-
-
-sys.modules[__name__].__class__ = _Facade
 
 
 def __getattr__(name: str) -> object:

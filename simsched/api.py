@@ -9,15 +9,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from simsched.arguments import check, check_callable, check_path, wrong
-from simsched.report.tables import Run, load_run
+from simsched.report.data.tables import Run, load_run
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from simsched.graph.cluster import ClusterLike
-    from simsched.match.policy import MatchPolicy
-    from simsched.schedule.desk import QueuePolicy
-    from simsched.simulate.result import Result
+    from simsched.match.policies.policy import MatchPolicy
+    from simsched.schedule.pass_context import QueuePolicy
+    from simsched.simulation.record.result import Result
     from simsched.workload.job import Workload
 
 __all__ = ["Run", "SimulatedRun", "load_run", "simulate"]
@@ -32,9 +32,9 @@ class SimulatedRun(Run):
 
     @cached_property
     def nodes(self) -> pd.DataFrame:
-        """One row an execution target of the machine; columns are `simsched.report.columns.NODES`."""
-        from simsched.report.tables import nodes_frame
-        from simsched.simulate.nodes import node_columns
+        """One row an execution target of the machine; columns are `simsched.report.data.columns.NODES`."""
+        from simsched.report.data.tables import nodes_frame
+        from simsched.simulation.record.node_table import node_columns
 
         return nodes_frame(node_columns(self.result.index) if self.result.index is not None else {})
 
@@ -46,7 +46,7 @@ class SimulatedRun(Run):
         RunError
             if `directory` holds anything but an earlier run of ours, which is replaced, or cannot be written.
         """
-        from simsched.report.summary_file import summary_text
+        from simsched.report.metrics.summary_file import summary_text
 
         check_path("directory", directory)
         tables = Run.from_columns(self.result.jobs, self.result.timeline, self.result.meta)
@@ -71,7 +71,7 @@ def simulate(
     queue_policy, match_policy : names, which ``simsched run --help`` lists, or policies as objects.
         So may `order` among the options.
     seed : of every random choice; the same seed gives the same run.
-    options : what else `simsched.simulate.api.simulate` takes: `allocations`, `overrun`, `order` …
+    options : what else `simsched.simulation.simulate.simulate` takes: `allocations`, `overrun`, `order` …
 
     Returns
     -------
@@ -85,8 +85,8 @@ def simulate(
         for a policy or option that does not exist.
     """
     from simsched.graph.cluster import as_cluster
-    from simsched.match.plugins import name_of
-    from simsched.simulate.api import simulate as run_workload
+    from simsched.match.policies.plugins import name_of
+    from simsched.simulation.simulate import simulate as run_workload
     from simsched.workload.load import as_workload
 
     _check_options(options)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from simsched.arguments import wrong
 from simsched.errors import ConfigError
-from simsched.suggest import did_you_mean
+from simsched.spelling import did_you_mean
 
 _PACKAGE = Path(__file__).resolve().parent
 _NOT_DATA = ("README", ".")

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-REPOSITORY = Path(__file__).resolve().parent.parent
+from tests import REPOSITORY
 
 # The same examples in every run, so that a red build is red again;
 # HYPOTHESIS_PROFILE=explore looks for new ones.

@@ -9,18 +9,18 @@ import pytest
 
 from simsched.cli import DEBUG, main
 from simsched.errors import ConfigError, FormatError, SimschedError, WorkloadError
-from simsched.formats.duration import MAX_SECONDS, format_date, parse_time
-from simsched.formats.origin import read_origin
-from simsched.formats.text import load_json, load_yaml
-from simsched.graph import view
-from simsched.simulate.api import make_config, simulate
-from simsched.study import plan as plans
-from simsched.study.study_file import study_from_dict
-from simsched.workload.distribution import Distribution
+from simsched.formats.rfc.duration import MAX_SECONDS, format_date, parse_time
+from simsched.formats.run_origin import read_origin
+from simsched.formats.text.documents import load_json, load_yaml
+from simsched.graph.inspect import view
+from simsched.simulation.simulate import make_config, simulate
+from simsched.study.spec import sweep_plan as plans
+from simsched.study.spec.study_file import study_from_dict
 from simsched.workload.job import Workload
-from simsched.workload.jobs_yaml import read_jobs_yaml
-from simsched.workload.models import MAX_USERS, LublinWorkload, users
-from simsched.workload.transforms import repeat
+from simsched.workload.models.distribution import Distribution
+from simsched.workload.models.lublin_workload import MAX_USERS, LublinWorkload, users
+from simsched.workload.readers.jobs_yaml import read_jobs_yaml
+from simsched.workload.transforms.transforms import repeat
 
 JOBS = "- {id: 1, shape: slot/core, runtime: 4, duration: 9, queue: a}"
 LONG = {"ranks": "0", "start": 0, "end": "1000000000d"}
@@ -136,7 +136,7 @@ def test_no_time_of_a_configuration_is_beyond_the_last_second(options):
 
 def test_no_job_is_submitted_after_the_last_second():
     from simsched.graph.cluster import load_cluster
-    from simsched.workload.transforms import change
+    from simsched.workload.transforms.transforms import change
 
     (job,) = read_jobs_yaml(JOBS).jobs
     late = Workload(jobs=(change(job, submit=1e18),))

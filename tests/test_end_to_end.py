@@ -7,10 +7,10 @@ import json
 from collections import Counter
 
 import pytest
-from naive import read_swf
 
 import simsched as ss
 from simsched.cli import main
+from tests.reference.naive import read_swf
 
 TRACES = {
     "KTH-SP2": ("KTH-SP2-1996-2.1-cln.swf.gz", 100),

@@ -6,7 +6,6 @@ import os
 import subprocess
 import sys
 import threading
-from pathlib import Path
 
 import pytest
 
@@ -14,6 +13,7 @@ from simsched import folders
 from simsched.errors import RunError
 from simsched.files import this_host
 from simsched.folders import Layout, StagedFolder, recover, refuse_foreign, replace_folder
+from tests import REPOSITORY
 
 
 def strangers(folder):
@@ -275,7 +275,7 @@ KILLED = """\
 import os, sys
 from pathlib import Path
 sys.path.insert(0, {here!r})
-import test_folders as here
+from tests import test_folders as here
 from simsched import folders
 
 def die(*_, **__):
@@ -311,7 +311,7 @@ here.write("out", "second")
 def test_a_kill_at_any_step_leaves_one_of_the_two_whole(tmp_path, step, name, after):
     """`name`: whose data have the name then; `after`: whose have it once somebody has written there again."""
     made(tmp_path / "out", "first")
-    script = KILLED.format(here=str(Path(__file__).parent), step=step)
+    script = KILLED.format(here=str(REPOSITORY), step=step)
     done = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, check=False)
     assert done.returncode == 9, done.stderr.decode()
     assert len(names(tmp_path)) == 2

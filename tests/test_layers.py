@@ -4,26 +4,30 @@ from __future__ import annotations
 
 import ast
 from graphlib import CycleError, TopologicalSorter
-from pathlib import Path
 
 import pytest
 
-PACKAGE = Path(__file__).resolve().parent.parent / "simsched"
+from tests import REPOSITORY
+
+PACKAGE = REPOSITORY / "simsched"
 
 #: Room → the rooms it may import from, besides itself.
-LEFT_OF: dict[str, set[str]] = {"errors": set(), "suggest": set(), "visible": set()}
+LEFT_OF: dict[str, set[str]] = {
+    name: set() for name in ("errors", "human", "spelling", "text_table", "visible")
+}
 LEFT_OF["arguments"] = {"errors"}  # what functions of the Python interface begin with
-LEFT_OF["bundled"] = {"errors", "suggest", "arguments"}  # where the bundled inputs are
+LEFT_OF["bundled"] = {"errors", "spelling", "arguments"}  # where the bundled inputs are
 LEFT_OF["extras"] = {"errors"}  # how to install an optional library
 LEFT_OF["files"] = {"errors"}  # files that are written as a whole or not at all
 LEFT_OF["folders"] = {"errors", "files"}  # folders of results, the same way
-LEFT_OF["formats"] = {"errors", "suggest", "visible", "bundled", "arguments", "extras", "files", "folders"}
+LEFT_OF["formats"] = {"arguments", "bundled", "errors", "extras", "files", "folders", "human", "spelling"}
+LEFT_OF["formats"] |= {"text_table", "visible"}
 LEFT_OF["graph"] = LEFT_OF["formats"] | {"formats"}
 LEFT_OF["match"] = LEFT_OF["graph"] | {"graph"}
 LEFT_OF["schedule"] = LEFT_OF["match"] | {"match"}
 LEFT_OF["workload"] = LEFT_OF["formats"] | {"formats"}
-LEFT_OF["simulate"] = LEFT_OF["schedule"] | LEFT_OF["workload"] | {"schedule", "workload"}
-LEFT_OF["report"] = LEFT_OF["simulate"] | {"simulate"}
+LEFT_OF["simulation"] = LEFT_OF["schedule"] | LEFT_OF["workload"] | {"schedule", "workload"}
+LEFT_OF["report"] = LEFT_OF["simulation"] | {"simulation"}
 LEFT_OF["study"] = LEFT_OF["report"] | {"report"}
 LEFT_OF["api"] = LEFT_OF["study"] | {"study"}
 LEFT_OF["cli"] = LEFT_OF["api"] | {"api", "simsched"}
@@ -34,19 +38,19 @@ TEXT = {"formats", "workload", "study"}
 #: Library → where it may be imported: a room, or the beginning of a module's path.
 FENCES: dict[str, set[str]] = {
     "networkx": {"graph"},
-    "simpy": {"simulate"},
+    "simpy": {"simulation"},
     "pandas": {"report", "study", "api"},  # the facade names the frames that it hands out
-    "matplotlib": {"report/plot"},
-    "bokeh": {"report/plot"},
+    "matplotlib": {"report/figures"},
+    "bokeh": {"report/html"},
     "distributed": {"study"},
     "dask": {"study"},
     "yaml": TEXT,
     "msgspec": TEXT
     # text, and Structs for values that exist by the hundred thousand
-    | {"graph/pool", "match/selection", "simulate/record", "simulate/snapshot", "simulate/audit"},
+    | {"graph/pool", "match/state/selection", "simulation"},
     "jsonschema": {"formats"},
     "json": TEXT
-    | {"simulate", "report", "cli"},  # records and printed answers; reading JSON is formats' work
+    | {"simulation", "report", "cli"},  # records and printed answers; reading JSON is formats' work
     "xml": TEXT,
     "xmlrpc": set(),
     "pickle": set(),
@@ -81,7 +85,7 @@ class AtRunTime(ast.NodeTransformer):
 
 
 def module_of(path: str) -> str:
-    """``formats/idset.py`` → simsched.formats.idset; ``formats/__init__.py`` → simsched.formats."""
+    """``formats/rfc/idset.py`` → simsched.formats.rfc.idset; ``formats/__init__.py`` → simsched.formats."""
     return ".".join(["simsched", *path.removesuffix(".py").split("/")]).removesuffix(".__init__")
 
 
@@ -111,7 +115,7 @@ def circle(sources: dict[str, str]) -> list[str]:
 
 
 def room_of(path: str) -> str:
-    """``formats/idset.py`` → formats; ``errors.py`` → errors; ``__init__.py`` → simsched."""
+    """``formats/rfc/idset.py`` → formats; ``errors.py`` → errors; ``__init__.py`` → simsched."""
     first = path.split("/", maxsplit=1)[0].removesuffix(".py")
     return "simsched" if first == "__init__" else first
 
@@ -155,29 +159,41 @@ def test_files_and_functions_are_short(path):
 @pytest.mark.parametrize(
     ("path", "source", "fault"),
     [
-        ("formats/idset.py", "from simsched.graph import index", "formats/idset.py:1: formats imports graph"),
-        ("formats/idset.py", "import simsched", "formats/idset.py:1: formats imports simsched"),
-        ("workload/swf.py", "import simsched.match.matcher", "workload/swf.py:1: workload imports match"),
-        ("match/rules.py", "from simsched import simulate", "match/rules.py:1: match imports simulate"),
+        (
+            "formats/rfc/idset.py",
+            "from simsched.graph import index",
+            "formats/rfc/idset.py:1: formats imports graph",
+        ),
+        ("formats/rfc/idset.py", "import simsched", "formats/rfc/idset.py:1: formats imports simsched"),
+        (
+            "workload/readers/swf.py",
+            "import simsched.match.matcher",
+            "workload/readers/swf.py:1: workload imports match",
+        ),
+        (
+            "match/requests/dialect.py",
+            "from simsched import simulation",
+            "match/requests/dialect.py:1: match imports simulation",
+        ),
         (
             "errors.py",
             "def f():\n    from simsched.formats import count",
             "errors.py:2: errors imports formats",
         ),
         (
-            "match/rules.py",
+            "match/requests/dialect.py",
             "import networkx as nx",
-            "match/rules.py:1: networkx is imported outside ['graph']",
+            "match/requests/dialect.py:1: networkx is imported outside ['graph']",
         ),
         (
-            "report/tables.py",
+            "report/data/tables.py",
             "from matplotlib.figure import Figure",
-            "report/tables.py:1: matplotlib is imported outside ['report/plot']",
+            "report/data/tables.py:1: matplotlib is imported outside ['report/figures']",
         ),
         (
-            "schedule/easy.py",
+            "schedule/policies/easy.py",
             "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import pandas as pd",
-            "schedule/easy.py:3: pandas is imported outside ['api', 'report', 'study']",
+            "schedule/policies/easy.py:3: pandas is imported outside ['api', 'report', 'study']",
         ),
     ],
 )
@@ -186,8 +202,10 @@ def test_the_checker_catches_a_planted_violation(path, source, fault):
 
 
 def test_the_checker_lets_good_imports_pass():
-    assert faults("cli/runs.py", "import simsched\nimport json\nfrom simsched.report import tables") == []
-    assert faults("report/plots.py", "import bokeh.plotting\nfrom simsched.errors import RunError") == []
+    assert faults("cli/run.py", "import simsched\nimport json\nfrom simsched.report import tables") == []
+    assert (
+        faults("report/html/charts.py", "import bokeh.plotting\nfrom simsched.errors import RunError") == []
+    )
 
 
 A, B = "formats/a.py", "formats/b.py"
@@ -220,7 +238,7 @@ def test_a_planted_circle_is_found(sources, found):
 
 def test_relative_imports_are_refused():
     with pytest.raises(AssertionError, match="hides its room"):
-        faults("match/rules.py", "from ..graph import index")
+        faults("match/requests/dialect.py", "from ..graph import index")
 
 
 def test_no_printing_outside_the_command_line():

@@ -10,15 +10,18 @@ from __future__ import annotations
 import re
 import shlex
 import shutil
-from pathlib import Path
 
 import pytest
 
 from simsched.cli import main
+from tests import REPOSITORY
 
-MANUAL = Path(__file__).resolve().parents[1] / "docs"
-REQUESTS = MANUAL.parent / "workloads" / "jobspecs"
-PAGES = ["requests.md", "clusters.md", "matching.md", "workloads.md", "simulation.md", "audit.md", "reports.md", "sss.md"]
+MANUAL = REPOSITORY / "docs"
+REQUESTS = REPOSITORY / "workloads" / "jobspecs"
+PAGES = [
+    f"{name}.md"
+    for name in ("requests", "clusters", "matching", "workloads", "simulation", "audit", "reports", "sss")
+]
 
 
 def steps(page):

@@ -5,13 +5,13 @@ from __future__ import annotations
 import doctest
 import re
 import shlex
-from pathlib import Path
 
 import pytest
 
 from simsched.cli import main
+from tests import REPOSITORY
 
-README = (Path(__file__).resolve().parent.parent / "README.md").read_text(encoding="utf-8")
+README = (REPOSITORY / "README.md").read_text(encoding="utf-8")
 
 
 def console_steps():
@@ -57,4 +57,4 @@ def test_the_python_blocks():
 
 @pytest.mark.parametrize("target", re.findall(r"`((?:docs|clusters|workloads|analysis)/[\w./]*)`", README))
 def test_what_it_points_to_exists(target):
-    assert (Path(__file__).resolve().parent.parent / target).exists()
+    assert (REPOSITORY / target).exists()

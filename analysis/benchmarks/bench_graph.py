@@ -72,8 +72,8 @@ def measured(path: Path, kind: str) -> dict[str, Any]:
 def one(path: str, kind: str) -> None:
     """Measure in this process and print the figures as JSON."""
     from simsched import load_cluster
-    from simsched.graph.index import Index
-    from simsched.graph.write import to_bytes
+    from simsched.graph.index.index import Index
+    from simsched.graph.write.documents_of import to_bytes
 
     assert Index
     figures: dict[str, Any] = {}

@@ -16,7 +16,7 @@ import msgspec
 import simsched as ss
 from analysis.benchmarks.bare_loop import bare_loop
 from analysis.benchmarks.bench_run import run_case, timed
-from simsched.workload.transforms import scale_arrivals
+from simsched.workload.transforms.transforms import scale_arrivals
 
 SHAPES = ("slot={n}/[core=16;gpu]", "slot={n}/core=8", "slot={few}/[core=32;gpu=2]", "node={few}")
 

@@ -62,7 +62,7 @@ def million(folder: Path) -> Path:
 
 def tables(folder: Path) -> Iterator[tuple[str, str, str]]:
     """Loading and summing up a million jobs."""
-    from simsched.report.summary import summarise
+    from simsched.report.metrics.summary import summarise
 
     run = ss.load_run(folder)
     summed = least(lambda: summarise(run.jobs, run.timeline, run.totals))
@@ -72,16 +72,17 @@ def tables(folder: Path) -> Iterator[tuple[str, str, str]]:
 
 def pages(folder: Path) -> Iterator[tuple[str, str, str]]:
     """The page and the pictures of a whole trace."""
-    from simsched.report import html, plots
+    from simsched.report.figures import figures
+    from simsched.report.html import page
 
     cluster, workload = ss.load_cluster("flat240"), ss.load_workload(str(HPC2N))
     path = ss.simulate(cluster, workload).save(folder / "hpc2n")
     file = folder / "report.html"
-    seconds = least(lambda: file.write_text(html.page([ss.load_run(path)])), 2)
+    seconds = least(lambda: file.write_text(page.page([ss.load_run(path)])), 2)
     size = file.stat().st_size / 1e6
     yield "HTML report of HPC2N, 202,871 jobs", f"{seconds:.1f} s, {size:.1f} MB", "30 s, 20 MB"
     run = ss.load_run(path)
-    drawn = least(lambda: plots.save("gantt", [run], folder / "g.png"), 1)
+    drawn = least(lambda: figures.save("gantt", [run], folder / "g.png"), 1)
     yield "its Gantt chart as PNG", f"{drawn:.1f} s", ""
     if has_chromium():
         _, opened, zoomed = in_chromium(file)
@@ -107,7 +108,7 @@ EIGHT: tuple[tuple[str, dict[str, object]], ...] = (
 
 def eight(folder: Path) -> Iterator[tuple[str, str, str]]:
     """The page that compares eight runs of a whole trace."""
-    from simsched.report import html
+    from simsched.report.html import page
 
     cluster, workload = ss.load_cluster("flat240"), ss.load_workload(str(HPC2N))
     paths = [
@@ -115,7 +116,7 @@ def eight(folder: Path) -> Iterator[tuple[str, str, str]]:
         for number, (policy, options) in enumerate(EIGHT)
     ]
     file = folder / "eight.html"
-    seconds = least(lambda: file.write_text(html.page([ss.load_run(path) for path in paths])), 1)
+    seconds = least(lambda: file.write_text(page.page([ss.load_run(path) for path in paths])), 1)
     size = file.stat().st_size / 1e6
     yield "HTML comparison of eight runs of HPC2N", f"{seconds:.1f} s, {size:.1f} MB", ""
     if has_chromium():

@@ -23,8 +23,8 @@ from pathlib import Path
 
 import simsched as ss
 from analysis.benchmarks.bare_loop import bare_loop
-from simsched.simulate.api import simulate
-from simsched.simulate.directory import RunDirectory
+from simsched.simulation.record.run_directory import RunDirectory
+from simsched.simulation.simulate import simulate
 
 TRACES = Path(os.environ.get("SIMSCHED_TRACES") or Path(__file__).parents[3] / "shared" / "traces")
 HPC2N = ("HPC2N-2002-2.2-cln.swf.gz", 240, 1)

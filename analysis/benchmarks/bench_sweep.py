@@ -24,7 +24,7 @@ from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
-from simsched.study.study_file import load_study
+from simsched.study.spec.study_file import load_study
 from simsched.study.sweep import sweep
 
 STUDY = Path(__file__).resolve().parents[1] / "sweeps" / "policies-and-loads.yaml"
@@ -76,7 +76,7 @@ def dask(workers: int):
 
 def _wait_for(address: str, workers: int) -> None:
     from simsched.errors import ConfigError
-    from simsched.study.executors import open_executor
+    from simsched.study.runs.executors import open_executor
 
     for _ in range(60):
         try:
@@ -170,8 +170,8 @@ def perform(how: str, folder: Path, runs: int, jobs: int) -> None:
         sweep(study, folder, workers=1, report=False)
         return
     import simsched as ss
-    from simsched.study.cache import INPUTS
-    from simsched.study.run_task import options_of
+    from simsched.study.runs.cache import INPUTS
+    from simsched.study.runs.run_task import options_of
 
     for task in study.tasks:
         cluster, workload = INPUTS.cluster(task.cluster), INPUTS.workload(task)

@@ -9,7 +9,7 @@ import numpy as np
 import simsched as ss
 from analysis.studies.common import BLUE, ORANGE, QUICK, Page, new_figure, scratch, simsched, tidy
 from simsched.report import human
-from simsched.report.metrics import trim, wait
+from simsched.report.metrics.metrics import trim, wait
 
 TARGET = 3600.0
 TODAY = 160

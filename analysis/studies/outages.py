@@ -21,9 +21,9 @@ from analysis.studies.common import (
 )
 from analysis.studies.common import simsched as command
 from simsched.report import human
-from simsched.report.metrics import area, ran, trim, wait
-from simsched.report.series import binned
-from simsched.report.spread import failure_cost
+from simsched.report.data.series import binned
+from simsched.report.metrics.metrics import area, ran, trim, wait
+from simsched.report.metrics.spread import failure_cost
 
 DAY = 86400.0
 NODES = 240

@@ -20,10 +20,10 @@ import warnings
 from importlib import import_module
 from typing import TYPE_CHECKING, TypeAlias
 
-from simsched.cli.messages import encoding_text, printable, text_of
-from simsched.cli.output import Visible, adapt
-from simsched.cli.parser import Parser, UsageError, parse
-from simsched.cli.signals import interruptible, status_of
+from simsched.cli.support.messages import encoding_text, printable, text_of
+from simsched.cli.support.output import Visible, adapt
+from simsched.cli.support.parser import Parser, UsageError, parse
+from simsched.cli.support.signals import interruptible, status_of
 from simsched.errors import ConfigError, SimschedError
 
 if TYPE_CHECKING:
@@ -34,20 +34,20 @@ if TYPE_CHECKING:
 
 #: Verb → (module of this package, one line of help), in the order of ``simsched --help``.
 VERBS: dict[str, tuple[str, str]] = {
-    "shape": ("requests", "expand an RFC 46 shape into jobspec resources"),
-    "validate": ("validation", "check jobspecs, shapes, constraints, R and JGF; every fault with its place"),
-    "convert": ("requests", "turn one job format into another"),
-    "feasible": ("feasibility", "could this request ever run on this cluster, and if not, why"),
-    "match": ("matching", "what would these requests get, one R each"),
-    "run": ("runs", "simulate a workload on a cluster under a queue policy"),
-    "forecast": ("forecasts", "when would each waiting job start, as of a time"),
-    "report": ("reports", "tables and metrics of one run, or of several compared"),
-    "plot": ("reports", "pictures of a run"),
-    "sweep": ("sweeps", "perform the runs of a study: many machines, loads, policies, seeds"),
-    "size": ("sizing", "the smallest machine that meets a target"),
-    "headroom": ("sizing", "how much more load a machine takes before a target breaks"),
-    "cluster": ("clusters", "show, make, convert, compare and list clusters"),
-    "workload": ("workloads", "show, make, convert and list workloads"),
+    "shape": ("convert", "expand an RFC 46 shape into jobspec resources"),
+    "validate": ("validate", "check jobspecs, shapes, constraints, R and JGF; every fault with its place"),
+    "convert": ("convert", "turn one job format into another"),
+    "feasible": ("feasible", "could this request ever run on this cluster, and if not, why"),
+    "match": ("match", "what would these requests get, one R each"),
+    "run": ("run", "simulate a workload on a cluster under a queue policy"),
+    "forecast": ("forecast", "when would each waiting job start, as of a time"),
+    "report": ("report", "tables and metrics of one run, or of several compared"),
+    "plot": ("report", "pictures of a run"),
+    "sweep": ("sweep", "perform the runs of a study: many machines, loads, policies, seeds"),
+    "size": ("size", "the smallest machine that meets a target"),
+    "headroom": ("size", "how much more load a machine takes before a target breaks"),
+    "cluster": ("cluster", "show, make, convert, compare and list clusters"),
+    "workload": ("workload", "show, make, convert and list workloads"),
     "demo": ("demo", "a real study in under a minute"),
     "completion": ("completion", "print the completion script of a shell"),
 }

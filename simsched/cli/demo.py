@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     import argparse
 
     from simsched.cli import Subparsers
-    from simsched.report.tables import Run
+    from simsched.report.data.tables import Run
 
 CLUSTER = "flat240"
 WORKLOAD = "month"
@@ -40,7 +40,7 @@ def demo(args: argparse.Namespace) -> int:
     from simsched.api import load_run, simulate
     from simsched.folders import refuse_foreign
     from simsched.graph.cluster import load_cluster
-    from simsched.simulate.directory import RUN
+    from simsched.simulation.record.run_directory import RUN
     from simsched.workload.load import load_workload
 
     folder = Path(args.output)
@@ -59,10 +59,10 @@ def demo(args: argparse.Namespace) -> int:
 
 
 def _show(runs: list[Run], folder: Path) -> None:
-    from simsched.cli.reports import terminal
-    from simsched.report import text
+    from simsched.cli.report import terminal_width
+    from simsched.report import text_report
 
-    print(text.comparison(runs, terminal()[0]))
+    print(text_report.comparison(runs, terminal_width()))
     seconds = sum(run.meta["wall_seconds"] for run in runs)
     print(f"Simulated in {seconds:.1f} s.  More of one run: simsched report {folder / POLICIES[-1]}")
     print(f"Results: {folder.resolve()}")

@@ -11,14 +11,14 @@ import networkx as nx
 from simsched import bundled
 from simsched.arguments import check, check_path
 from simsched.errors import ClusterError, SimschedError
-from simsched.graph.build_rset import from_rset
-from simsched.graph.given import from_networkx
-from simsched.graph.read import read_graph
+from simsched.graph.build.cluster_files import read_graph
+from simsched.graph.build.networkx_graph import from_networkx
+from simsched.graph.build.rset import from_rset
 from simsched.graph.resource_graph import ResourceGraph, is_finished
 
 if TYPE_CHECKING:
-    from simsched.formats.rset import ResourceSet
-    from simsched.graph.index import Index
+    from simsched.formats.cluster.rset import ResourceSet
+    from simsched.graph.index.index import Index
 
 
 class Cluster:
@@ -67,7 +67,7 @@ class Cluster:
         ClusterError
             if the set has no ranks.
         """
-        from simsched.formats.rset import ResourceSet
+        from simsched.formats.cluster.rset import ResourceSet
 
         check("rset", rset, ResourceSet, "a resource set")
         return cls(from_rset(rset, name=name), name=name, source=source)
@@ -75,7 +75,7 @@ class Cluster:
     @cached_property
     def index(self) -> Index:
         """The compiled arrays that matching runs on; made once."""
-        from simsched.graph.index import Index
+        from simsched.graph.index.index import Index
 
         return Index(self.graph)
 
@@ -84,28 +84,28 @@ class Cluster:
 
         networkx writes it as GraphML, GEXF or JSON, and `Cluster` takes it back, from these files too.
         """
-        from simsched.graph.plain import plain_graph
+        from simsched.graph.write.plain_graph import plain_graph
 
         return plain_graph(self.graph)
 
     def to_dict(self, form: str = "r", *, dialect: str = "as-read") -> dict[str, Any]:
         """Return the cluster as a document: ``r``, ``r+jgf``, ``jgf`` or ``treepool``.
 
-        `simsched.graph.losses.losses` says what a form cannot hold of this cluster.
+        `simsched.graph.write.losses.losses` says what a form cannot hold of this cluster.
 
         Raises
         ------
         ConfigError
             for an unknown form or dialect.
         """
-        from simsched.graph.write import to_document
+        from simsched.graph.write.documents_of import to_document
 
         return to_document(self.graph, form, dialect=dialect)
 
     def save(self, path: str | Path, form: str = "r", *, dialect: str = "fluxion") -> None:
         """Write the cluster as JSON; errors as `to_dict`, and ClusterError where nothing can be written."""
         from simsched.files import write_file
-        from simsched.graph.write import to_bytes
+        from simsched.graph.write.documents_of import to_bytes
 
         check_path("path", path)
         write_file(path, to_bytes(self.graph, form, dialect=dialect), ClusterError)

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from simsched.arguments import check
 from simsched.errors import ClusterError, ConfigError
-from simsched.formats.hostlist import Hostlist
-from simsched.formats.idset import Idset
-from simsched.formats.property import check_property
+from simsched.formats.rfc.hostlist import Hostlist
+from simsched.formats.rfc.idset import Idset
+from simsched.formats.rfc.property import check_property
 from simsched.graph.cluster import Cluster
 from simsched.graph.pool import NOTHING, STATUSES, Pool, split_name
 from simsched.graph.resource_graph import ResourceGraph, execution_targets, pool_of
@@ -22,7 +22,7 @@ from simsched.graph.sharing import extra_without, inside, with_copies, with_pool
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from simsched.formats.constraint import Constraint
+    from simsched.formats.rfc.constraint import Constraint
 
     Where: TypeAlias = str | Idset | Constraint
 
@@ -64,7 +64,7 @@ def targets_where(cluster: Cluster, where: Where) -> list[str]:
 def set_status(cluster: Cluster, where: Where, status: str) -> Cluster:
     """Return the cluster with targets up, down or drained.
 
-    >>> from simsched.formats.rset import ResourceSet
+    >>> from simsched.formats.cluster.rset import ResourceSet
     >>> small = Cluster.from_rset(ResourceSet.of([("0-3", {"core": "0-3"})], "n[0-3]"))
     >>> [pool_of(set_status(small, "n[1-2]", "down").graph, key).status for key in ("n0", "n1")]
     ['up', 'down']

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from simsched.formats.idset import Idset
+from simsched.formats.rfc.idset import Idset
 from simsched.graph.resource_graph import children_map, execution_targets, pool_of
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from typing import Any
 import msgspec
 
 from simsched.errors import ClusterError
-from simsched.formats.idset import Idset  # noqa: TC001 - as above
-from simsched.formats.lexical import has_control
+from simsched.formats.rfc.idset import Idset  # noqa: TC001 - as above
+from simsched.formats.text.excerpts import has_control
 
 UP, DOWN, DRAINED = "up", "down", "drained"
 STATUSES = (UP, DOWN, DRAINED)

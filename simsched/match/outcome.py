@@ -11,14 +11,14 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from simsched.formats.lexical import clip
-from simsched.match.reasons import Change, Funnel, Holder, Reasons, Step
+from simsched.formats.text.excerpts import clip
+from simsched.match.explain.reasons import Change, Funnel, Holder, Reasons, Step
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from simsched.formats.rset import ResourceSet
-    from simsched.match.selection import Selection
+    from simsched.formats.cluster.rset import ResourceSet
+    from simsched.match.state.selection import Selection
 
 __all__ = [
     "Busy",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from simsched.errors import RunError
-from simsched.formats.hostlist import Hostlist
+from simsched.formats.rfc.hostlist import Hostlist
 from simsched.formats.sss import Result, with_results
 
 if TYPE_CHECKING:
@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
+    from simsched.formats.jobspec.vertex import ResourceVertex
     from simsched.formats.sss import Document
-    from simsched.formats.vertex import ResourceVertex
-    from simsched.report.tables import Run
+    from simsched.report.data.tables import Run
 
 
 def delivered_document(document: Document, run: Run, *, second_zero: int = 0) -> Document:
@@ -74,7 +74,7 @@ def _memory(shape: str | None) -> float | None:
     """Return the MB of a request that says them as fixed counts; None where it does not."""
     if not shape:
         return None
-    from simsched.formats.shape import parse_shape
+    from simsched.formats.jobspec.shape import parse_shape
 
     total, known = 0.0, False
     for vertex, copies in _pools(parse_shape(shape), 1):
@@ -99,7 +99,7 @@ def _pools(
 
 def _megabytes(vertex: ResourceVertex, units: int) -> float:
     """Return units of a memory vertex as MB of the document (powers of 1024); without a unit they are MB."""
-    from simsched.formats.units import convert
+    from simsched.formats.rfc.units import convert
 
     return float(convert(units, vertex.unit, "MiB")) if vertex.unit else float(units)
 

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from pandas.api.types import is_numeric_dtype
 
-from simsched.report import human
-from simsched.report.classes import day, run_time_class, size_class
-from simsched.report.compare import Interval, compare_runs, side_by_side
-from simsched.report.metrics import by, ran
-from simsched.report.summary import metric
+from simsched import human
+from simsched.report.metrics.classes import day, run_time_class, size_class
+from simsched.report.metrics.compare import Interval, compare_runs, side_by_side
+from simsched.report.metrics.metrics import by, ran
+from simsched.report.metrics.summary import metric
 from simsched.visible import cell, visible
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from simsched.report.tables import Run
+    from simsched.report.data.tables import Run
 
 
 #: classes that jobs are grouped by in JSON

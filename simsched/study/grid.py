@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from simsched.report import human
-from simsched.report.summary import metric
-from simsched.study.spec import SEED, column
+from simsched import human
+from simsched.report.metrics.summary import metric
+from simsched.study.spec.study import SEED, column
 from simsched.study.stats import interval, paired_difference
 
 if TYPE_CHECKING:
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from simsched.report.compare import Interval
-    from simsched.report.plot_study import Line
-    from simsched.study.result import StudyResult
+    from simsched.report.html.study_charts import Line
+    from simsched.report.metrics.compare import Interval
+    from simsched.study.study_result import StudyResult
 
 RESAMPLES = 2000
 #: the verdict of `stats.Difference` on a difference that may be 0
@@ -125,7 +125,7 @@ class Grid:
         return [facet for facet in made if facet[1]]
 
     def _line(self, name: str, rest: dict[str, Any], label: Any, factor: float) -> Line:
-        from simsched.report.plot_study import Line
+        from simsched.report.html.study_charts import Line
 
         fixed = {**rest, **({self.series: label} if self.series else {})}
         places = []

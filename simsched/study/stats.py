@@ -27,7 +27,7 @@ import numpy.typing as npt
 
 from simsched.arguments import check_real, check_whole, wrong
 from simsched.errors import ConfigError
-from simsched.report.intervals import Interval, student_quantile
+from simsched.report.metrics.intervals import Interval, student_quantile
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

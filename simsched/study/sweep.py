@@ -7,22 +7,30 @@ from typing import TYPE_CHECKING, Any
 
 from simsched.arguments import check, check_callable, check_whole
 from simsched.folders import replace_folder, sync_disk
-from simsched.study.dataset import write_dataset, write_timings
-from simsched.study.execute import Done, Failed, run_tasks
-from simsched.study.executors import open_executor
-from simsched.study.folder import FAILURES, RECORD, STUDY, STUDY_FORMAT, StudyFolder, place_of, write_json
-from simsched.study.plan import is_shaken
-from simsched.study.result import StudyResult
-from simsched.study.spec import Study
-from simsched.study.task import FILE, version
+from simsched.study.runs.dataset import write_dataset, write_timings
+from simsched.study.runs.execute import Done, Failed, run_tasks
+from simsched.study.runs.executors import open_executor
+from simsched.study.runs.study_folder import (
+    FAILURES,
+    RECORD,
+    STUDY,
+    STUDY_FORMAT,
+    StudyFolder,
+    place_of,
+    write_json,
+)
+from simsched.study.runs.task import FILE, version
+from simsched.study.spec.study import Study
+from simsched.study.spec.sweep_plan import is_shaken
+from simsched.study.study_result import StudyResult
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from concurrent.futures import Executor
     from pathlib import Path
 
-    from simsched.study.task import Input, Task
-    from simsched.study.workers import Workers
+    from simsched.study.runs.task import Input, Task
+    from simsched.study.runs.workers import Workers
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +164,7 @@ def _finish(folder: StudyFolder, study: Study, state: _State, *, report: bool) -
     write_json(folder.path / FAILURES, _failures(tasks, state))
     write_json(folder.path / RECORD, record_of(study, state, complete=False))
     if report and rows:
-        from simsched.study.page import write_page
+        from simsched.study.study_page import write_page
 
         write_page(StudyResult(folder.path))
     if not state.failed:

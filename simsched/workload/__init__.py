@@ -1,8 +1,7 @@
-"""Workloads: readers of every trace format, synthetic models and transforms.
+"""Jobs: the values, the readers of every trace format, synthetic models, and transforms.
 
-Everything a reader or a model gives is a `Workload`: frozen `Job` values in submit order,
-with an account of the records that were left out.  Names are looked up on first use, so
-importing the package costs nothing.
+Everything that a reader or a model returns is a `job.Workload`. `load` finds the reader by content,
+`mapping` turns flat counts into requests. Imports `formats`; nothing here knows a cluster.
 """
 
 from __future__ import annotations

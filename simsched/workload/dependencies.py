@@ -11,7 +11,7 @@ from simsched.errors import SimschedError, WorkloadError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from simsched.formats.dependency import Dependency
+    from simsched.formats.rfc.dependency import Dependency
     from simsched.workload.job import Job
 
 #: Schemes whose value names a job.
@@ -53,7 +53,7 @@ def _directories(jobs: Iterable[Job]) -> tuple[dict[str, Job], dict[str, list[Jo
 
 
 def _parsed(said: Any, place: str) -> list[Dependency]:
-    from simsched.formats.dependency import Dependency
+    from simsched.formats.rfc.dependency import Dependency
 
     if said is None:
         return []
@@ -75,7 +75,7 @@ def _targets(
     dependency: Dependency, job: Job, ids: dict[str, Job], names: dict[str, list[Job]], place: str
 ) -> list[Dependency]:
     """Return the dependency once per job that its value stands for, by id."""
-    from simsched.formats.dependency import Dependency
+    from simsched.formats.rfc.dependency import Dependency
 
     if dependency.scheme not in JOB_SCHEMES:
         return [dependency]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from simsched.workload.flat import procs_of
-from simsched.workload.transforms import seconds_of
+from simsched.workload.flat_counts import procs_of
+from simsched.workload.transforms.transforms import seconds_of
 
 if TYPE_CHECKING:
     import numpy as np

@@ -15,10 +15,10 @@ import msgspec
 
 from simsched.arguments import check, wrong
 from simsched.errors import WorkloadError
+from simsched.formats.jobspec.reader import Jobspec  # noqa: TC001
 
 # A Struct's own signature evaluates its annotations, so these are imported at run time.
-from simsched.formats.dependency import Dependency  # noqa: TC001
-from simsched.formats.jobspec import Jobspec  # noqa: TC001
+from simsched.formats.rfc.dependency import Dependency  # noqa: TC001
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 from simsched import bundled
 from simsched.arguments import check, check_callable, check_whole, texts
 from simsched.errors import ConfigError, LimitError, SimschedError
-from simsched.formats.files import name_of
+from simsched.formats.text.input_files import name_of
 from simsched.workload.job import Workload
 from simsched.workload.mapping import JobMap, Reading
-from simsched.workload.sacct_lines import delimiter_of
+from simsched.workload.readers.sacct_lines import delimiter_of
 from simsched.workload.source import Source
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class Format:
         """Read the text, or the lines, in this format."""
         from importlib import import_module
 
-        function = getattr(import_module(f"simsched.workload.{self.module}"), self.function)
+        function = getattr(import_module(f"simsched.workload.readers.{self.module}"), self.function)
         workload: Workload = function(content, reading)
         return workload
 
@@ -132,7 +132,7 @@ def load_workload(
 def _read(source: Source, reading: Reading, insisted: str | None) -> Workload:
     """Read a source in the format that its beginning shows, unless another is insisted on."""
     if source.path.is_dir():
-        from simsched.workload.flux_jobs import read_flux_folder
+        from simsched.workload.readers.flux_jobs import read_flux_folder
 
         return read_flux_folder(source.path, reading)
     if insisted or reading.columns or reading.delimiter:
@@ -147,7 +147,7 @@ def _read(source: Source, reading: Reading, insisted: str | None) -> Workload:
     except LimitError:
         raise
     except SimschedError as error:
-        from simsched.formats.looks import WORKLOAD, unrecognised
+        from simsched.formats.text.sniffing import WORKLOAD, unrecognised
 
         known = f"one of {', '.join(READERS)}, or a folder of Flux jobs; --as FORMAT insists"
         raise unrecognised(head, source.name, WORKLOAD, known) or error from None

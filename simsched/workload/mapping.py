@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from pathlib import Path
 
-    from simsched.formats.constraint import Constraint
-    from simsched.formats.jobspec import Jobspec
+    from simsched.formats.jobspec.reader import Jobspec
+    from simsched.formats.rfc.constraint import Constraint
     from simsched.formats.sss import Names
 
 DEFAULT_TEMPLATE = "slot={procs}/core"
@@ -134,7 +134,7 @@ class Template:
         """Return the jobspec of these values (in the order of `names`); equal values share it."""
         made = self._made.get(values)
         if made is None:
-            from simsched.formats.jobspec import Jobspec
+            from simsched.formats.jobspec.reader import Jobspec
 
             given = dict(zip(self.names, values, strict=True))
             made = Jobspec.from_shape(_HOLE.sub(lambda hole: _filled(hole, given), self.text))
@@ -251,7 +251,7 @@ class JobMap:
         return base if constraint is None else self._with_constraint(base, constraint, key)
 
     def _with_constraint(self, base: Jobspec, constraint: Constraint, key: str) -> Jobspec:
-        from simsched.formats.constraint import to_json
+        from simsched.formats.rfc.constraint import to_json
 
         place = (id(base), key or repr(constraint))
         made = self._constrained.get(place)

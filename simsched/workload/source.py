@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from simsched.errors import FormatError
-from simsched.formats.files import text_of_bytes
-from simsched.formats.unpack import opened, read_pipe, whole
-from simsched.formats.xml_encoding import ENCODINGS, encoding_of
+from simsched.formats.text.decompression import opened, read_pipe, whole
+from simsched.formats.text.input_files import text_of_bytes
+from simsched.formats.text.xml_encoding import ENCODINGS, encoding_of
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator

@@ -9,9 +9,9 @@ from __future__ import annotations
 import json
 
 import pytest
-from rsets import EXAMPLE
 
 from simsched.cli import main
+from tests.reference.rsets import EXAMPLE
 
 FORMS = ("r", "r+jgf", "jgf", "treepool")
 

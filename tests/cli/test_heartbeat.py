@@ -8,7 +8,8 @@ import time
 
 import pytest
 
-from simsched.cli import heartbeat, main
+from simsched.cli import main
+from simsched.cli.support import heartbeat
 
 JOB = '{{"id": {id}, "submit": {at}, "runtime": 600, "duration": 600, "shape": "slot=1/core"}}\n'
 STUDY = "cluster: machine.yaml\nworkload: jobs.jsonl\naxes: {queue-policy: [fcfs, easy]}\n"
@@ -32,7 +33,7 @@ def inputs(tmp_path, monkeypatch):
 
 def slow(monkeypatch):
     """Let every run take a little longer than the time between two lines."""
-    from simsched.simulate.engine import Engine
+    from simsched.simulation.engine import Engine
 
     run = Engine.run
 

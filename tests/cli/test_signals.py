@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from simsched.cli.signals import FURTHER, Stopped, interruptible, stopping
+from simsched.cli.support.signals import FURTHER, Stopped, interruptible, stopping
 
 NODES = {"groups": [{"name": "n", "count": 8, "cores": 1}]}
 #: more work than the machine can do: the queue grows, and a policy that plans for all of it takes long

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from rsets import EXAMPLE
 
-from simsched.formats.rset import ResourceSet
+from simsched.formats.cluster.rset import ResourceSet
+from simsched.graph.build.cluster_files import graph_from_document
 from simsched.graph.cluster import Cluster
-from simsched.graph.read import graph_from_document
+from tests.reference.rsets import EXAMPLE
 
 MACHINE = {
     "name": "machine",
@@ -58,6 +58,6 @@ def machine() -> Cluster:
 
 
 def _idset(text: str) -> Any:
-    from simsched.formats.idset import Idset
+    from simsched.formats.rfc.idset import Idset
 
     return Idset.parse(text)

@@ -8,8 +8,8 @@ import pytest
 
 from simsched import bundled
 from simsched.errors import ConfigError, SimschedError
+from simsched.graph.build.cluster_files import graph_from_document
 from simsched.graph.cluster import Cluster, load_cluster
-from simsched.graph.read import graph_from_document
 
 R = {
     "version": 1,
@@ -125,7 +125,7 @@ def test_a_million_of_anything_can_be_named_without_being_made():
 
 
 def _of(ranks):
-    from simsched.formats.rset import ResourceSet
+    from simsched.formats.cluster.rset import ResourceSet
 
     return ResourceSet.of([(ranks, {"core": "0"})], f"n[{ranks}]")
 

@@ -6,14 +6,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simsched.errors import ClusterError, ConfigError, SimschedError
-from simsched.formats.constraint import Properties
-from simsched.formats.idset import Idset
-from simsched.formats.rset import ResourceSet
+from simsched.formats.cluster.rset import ResourceSet
+from simsched.formats.rfc.constraint import Properties
+from simsched.formats.rfc.idset import Idset
 from simsched.graph import edit
 from simsched.graph.cluster import Cluster, load_cluster
-from simsched.graph.diff import diff
+from simsched.graph.inspect.diff import diff
 from simsched.graph.resource_graph import children, execution_targets, parents, pool_of
-from simsched.graph.write import to_document
+from simsched.graph.write.documents_of import to_document
 
 
 def hosts(cluster):

@@ -8,12 +8,12 @@ import pytest
 
 from simsched import bundled
 from simsched.errors import SimschedError
+from simsched.graph.build.cluster_files import graph_from_bytes, graph_from_document
 from simsched.graph.cluster import Cluster, load_cluster
-from simsched.graph.losses import FORMATS, losses
-from simsched.graph.picture import dot, svg
-from simsched.graph.read import graph_from_bytes, graph_from_document
-from simsched.graph.view import summary, tree_lines
-from simsched.graph.write import to_document
+from simsched.graph.inspect.dot import dot, svg
+from simsched.graph.inspect.view import summary, tree_lines
+from simsched.graph.write.documents_of import to_document
+from simsched.graph.write.losses import FORMATS, losses
 
 VALUES = [
     None, True, -1, 0, 1, 2**70, 10**15, 1.5, "", "x", "0-3", "0-99999999999", "3-1", [], {}, [1], {"a": 1},

@@ -5,7 +5,7 @@ import pickle
 import pytest
 
 from simsched.errors import ClusterError
-from simsched.formats.idset import Idset
+from simsched.formats.rfc.idset import Idset
 from simsched.graph.pool import Pool, check_pool, numbered, split_name
 
 

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simsched.errors import ClusterError
-from simsched.graph import assemble
 from simsched.graph import resource_graph as rg
+from simsched.graph.build import assemble
 from simsched.graph.pool import numbered
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from outlines import outline_cluster
 
 import simsched as ss
-from simsched.formats.rset import ResourceSet
+from simsched.formats.cluster.rset import ResourceSet
 from simsched.graph.cluster import Cluster
+from tests.reference.outlines import outline_cluster
 
 if TYPE_CHECKING:
     from collections.abc import Callable

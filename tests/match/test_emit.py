@@ -5,15 +5,15 @@ from __future__ import annotations
 import json
 
 import pytest
-from outlines import outline_cluster
 
 import simsched as ss
-from simsched.formats.jgf import jgf_from_object
-from simsched.formats.rset import ResourceSet
-from simsched.graph.build_jgf import from_jgf
+from simsched.formats.cluster.jgf import jgf_from_object
+from simsched.formats.cluster.rset import ResourceSet
+from simsched.graph.build.jgf import from_jgf
 from simsched.graph.cluster import Cluster
 from simsched.match.emit import document
 from simsched.match.emit_graph import graph_of, jgf_of, tree_of
+from tests.reference.outlines import outline_cluster
 
 JOBSPEC = ss.Jobspec.from_shape
 
@@ -289,7 +289,7 @@ def treepool_cluster():
         },
         "scheduling": {"writer": "TreePool", "children": children, "site": {"room": 7}},
     }
-    from simsched.graph.read import graph_from_document
+    from simsched.graph.build.cluster_files import graph_from_document
 
     return Cluster(graph_from_document(R)), children
 
@@ -318,7 +318,7 @@ def test_r_carries_the_topology_of_its_ranks():
 
 
 def test_r_of_an_allocation_is_a_cluster_with_that_topology():
-    from simsched.graph.read import graph_from_document
+    from simsched.graph.build.cluster_files import graph_from_document
 
     cluster, _ = treepool_cluster()
     found = ss.Matcher(cluster).match(JOBSPEC("slot=2/node", constraint="rank:1-2")).R.to_dict()
@@ -329,7 +329,7 @@ def test_r_of_an_allocation_is_a_cluster_with_that_topology():
 
 
 def test_what_is_held_of_an_unnamed_pool_is_read_back_from_a_treepool_r():
-    from simsched.match.granted import Grants
+    from simsched.match.claims_from_r import Grants
 
     cluster, _ = treepool_cluster()
     found = ss.Matcher(cluster).match(JOBSPEC("slot/[core;storage=40000]"))

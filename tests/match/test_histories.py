@@ -11,14 +11,14 @@ import json
 import random
 
 import pytest
-from cases import describe, random_constraint, random_request, to_jgf, to_shape, tree_cluster
 
 import simsched as ss
-from simsched.formats.jgf import jgf_from_object
-from simsched.graph.build_jgf import from_jgf
+from simsched.formats.cluster.jgf import jgf_from_object
+from simsched.graph.build.jgf import from_jgf
 from simsched.graph.cluster import Cluster
 from simsched.match.emit_graph import jgf_of
-from simsched.match.policy import POLICIES
+from simsched.match.policies.policy import POLICIES
+from tests.reference.cases import describe, random_constraint, random_request, to_jgf, to_shape, tree_cluster
 
 STEPS = 8
 

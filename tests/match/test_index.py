@@ -7,16 +7,16 @@ import random
 import networkx as nx
 import numpy as np
 import pytest
-from bruteforce import satisfies
-from cases import PROPERTIES, flat_cluster, random_constraint, to_jgf, tree_cluster
-from outlines import outline_cluster
 
 import simsched as ss
-from simsched.formats import constraint as rfc31
-from simsched.formats.jgf import jgf_from_object
-from simsched.graph.build_jgf import from_jgf
+from simsched.formats.cluster.jgf import jgf_from_object
+from simsched.formats.rfc import constraint as rfc31
+from simsched.graph.build.jgf import from_jgf
 from simsched.graph.cluster import Cluster
-from simsched.graph.index import Index
+from simsched.graph.index.index import Index
+from tests.reference.bruteforce import satisfies
+from tests.reference.cases import PROPERTIES, flat_cluster, random_constraint, to_jgf, tree_cluster
+from tests.reference.outlines import outline_cluster
 
 BUNDLED = [
     "tiny",
@@ -70,7 +70,7 @@ def test_what_lies_beneath_is_what_a_walk_reaches(name):
             )
 
 
-def test_banks_hold_every_leaf_once():
+def test_leaf_pools_hold_every_leaf_once():
     for _, graph, cluster in random_clusters(60):
         index = cluster.index
         index._check()
@@ -130,8 +130,8 @@ def test_constraints(constraint, ranks):
     assert np.flatnonzero(index.targets_matching(rfc31.from_json(constraint))).tolist() == ranks
 
 
-def test_leaves_fold_into_banks():
-    """Single units of one parent and status are one bank; larger pools stay by themselves."""
+def test_leaves_fold_into_leaf_pools():
+    """Single units of one parent and status are one leaf pool; larger pools stay by themselves."""
     outline = """
     cluster0
       node0 rank=0

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, multiple, rule
-from outlines import outline_cluster
-from rsets import units_of
 
 import simsched as ss
 from simsched.errors import ConfigError, FormatError
+from tests.reference.outlines import outline_cluster
+from tests.reference.rsets import units_of
 
 JOBSPEC = ss.Jobspec.from_shape
 
@@ -306,7 +306,7 @@ def test_shared_units_are_free_for_those_who_share(four):
         (lambda m: m.set_status("down", hosts="n[0-1],x9"), "this cluster has no host 'x9'"),
         (
             lambda m: ss.Matcher(m.cluster, rules="flux"),
-            "unknown match rules 'flux' \\(expected one of rfc14",
+            "unknown dialect 'flux' \\(expected one of rfc14",
         ),
     ],
 )

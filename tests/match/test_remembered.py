@@ -3,8 +3,8 @@
 import pytest
 
 import simsched as ss
-from simsched.match import compile as requests
-from simsched.match.compile import compile_request
+from simsched.match.requests import compile as requests
+from simsched.match.requests.compile import compile_request
 from simsched.workload.job import Job, Workload
 
 RACKS = [f"slot={slots}/core={cores}" for slots in range(1, 7) for cores in range(1, 6)]

@@ -6,9 +6,9 @@ import random
 from collections import defaultdict
 
 import pytest
-from rsets import units_of
 
 import simsched as ss
+from tests.reference.rsets import units_of
 
 CASES = {
     "1.1": "slot=4/node",

@@ -1,6 +1,6 @@
 """An exhaustive matcher for tiny graphs, written from the matching rules M1-M9 and nothing else.
 
-It is the oracle of ``tests/match/test_bruteforce.py`` and shares no code with simsched: plain
+It is the oracle of ``tests/match/search/test_bruteforce.py`` and shares no code with simsched: plain
 dicts and sets, every choice tried.  Slow is fine.
 
 A graph maps vertex names to :class:`Vertex`; a request is a tuple of :class:`Want`; what

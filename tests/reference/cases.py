@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bruteforce import Graph, Vertex, Want
+from tests.reference.bruteforce import Graph, Vertex, Want
 
 PROPERTIES = ("big", "fast")
 

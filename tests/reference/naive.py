@@ -1,6 +1,6 @@
 """A deliberately naive batch scheduler: plain lists, no clock, nothing shared with simsched.
 
-It is the oracle of ``tests/simulate/test_against_naive.py``.  Everything is written as the
+It is the oracle of ``tests/simulation/test_against_naive.py``.  Everything is written as the
 definition reads, and recomputed from scratch each time; slow is fine, clever is not.
 
 A machine is a list of nodes, each a pair (cores, gpus).  A job asks for `copies` slots of

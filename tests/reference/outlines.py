@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from simsched.formats.jgf import jgf_from_object
-from simsched.graph.build_jgf import from_jgf
+from simsched.formats.cluster.jgf import jgf_from_object
+from simsched.graph.build.jgf import from_jgf
 from simsched.graph.cluster import Cluster
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from bruteforce import Graph, Vertex, Want, mentions
-from cases import add_node, random_request
+from tests.reference.bruteforce import Graph, Vertex, Want, mentions
+from tests.reference.cases import add_node, random_request
 
 SIZES = {"GB": (1, 2, 4), "GiB": (1, 2, 3), "MB": (1500, 2000)}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from simsched.formats.rset import ResourceSet
+    from simsched.formats.cluster.rset import ResourceSet
 
 EXAMPLE = {
     "version": 1,

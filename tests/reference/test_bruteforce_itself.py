@@ -3,7 +3,17 @@
 from __future__ import annotations
 
 import pytest
-from bruteforce import Claims, Graph, Search, Vertex, Want, check_selection, is_feasible, match_exists
+
+from tests.reference.bruteforce import (
+    Claims,
+    Graph,
+    Search,
+    Vertex,
+    Want,
+    check_selection,
+    is_feasible,
+    match_exists,
+)
 
 
 def cluster(*nodes):

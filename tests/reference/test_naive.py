@@ -7,7 +7,8 @@ import math
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from naive import Job, schedule
+
+from tests.reference.naive import Job, schedule
 
 
 def starts(text_jobs, nodes, policy):

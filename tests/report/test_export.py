@@ -9,7 +9,7 @@ import json
 import pytest
 
 from simsched.report import export
-from simsched.report.tables import load_run
+from simsched.report.data.tables import load_run
 
 
 @pytest.fixture

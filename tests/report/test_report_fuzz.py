@@ -9,9 +9,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from simsched.errors import SimschedError
-from simsched.report import export, text
-from simsched.report.gantt import rectangles
-from simsched.report.tables import load_run
+from simsched.report import export, text_report
+from simsched.report.data.gantt import rectangles
+from simsched.report.data.tables import load_run
 
 values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
@@ -42,7 +42,7 @@ def test_any_run_json_gives_a_page_or_an_error(folder, meta, cluster):
     (folder / "run.json").write_text(json.dumps(document))
     try:
         run = load_run(folder)
-        assert text.page(run)
+        assert text_report.page(run)
         assert json.loads(export.as_json([run]))
     except SimschedError as error:
         assert str(folder) in str(error)  # noqa: PT017 (either outcome is right)

@@ -7,11 +7,11 @@ import os
 import re
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
-REPOSITORY = Path(__file__).resolve().parent.parent.parent
+from tests import REPOSITORY
+
 STUDIES = ("queue_policies", "match_policies", "how_many_nodes", "estimates", "outages", "coverage")
 
 

@@ -7,9 +7,10 @@ import socket
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pytest
+
+from tests import REPOSITORY
 
 
 def free_port() -> int:
@@ -44,12 +45,12 @@ class DaskCluster:
 
     def _start(self, *arguments: str) -> subprocess.Popen[bytes]:
         command = [sys.executable, "-m", "dask", *arguments]
-        env = {**os.environ, "PYTHONPATH": str(Path(__file__).parent)}  # for the runs that go wrong
+        env = {**os.environ, "PYTHONPATH": str(REPOSITORY)}  # for the runs that go wrong
         return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=env)
 
     def wait_for(self, count: int) -> None:
         """Wait until the scheduler has so many workers."""
-        from simsched.study.executors import open_executor
+        from simsched.study.runs.executors import open_executor
 
         with open_executor(scheduler=self.address) as known:
             _until(lambda: len(known.addresses()) == count)

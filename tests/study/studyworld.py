@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
-from simsched.study.study_file import study_from_dict
+from simsched.study.spec.study_file import study_from_dict
 
 RECIPE = {"name": "small", "groups": [{"name": "n", "count": 4, "cores": 4}]}
 SMALL = {

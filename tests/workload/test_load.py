@@ -16,8 +16,8 @@ from simsched.errors import ConfigError, FormatError, LimitError, SimschedError
 from simsched.workload import source as source_module
 from simsched.workload.load import READERS, detect, load_workload
 from simsched.workload.mapping import Reading
-from simsched.workload.save import WRITERS, lines_of, losses, save_workload
-from simsched.workload.transforms import first, where
+from simsched.workload.transforms.transforms import first, where
+from simsched.workload.writers.save import WRITERS, lines_of, losses, save_workload
 
 SAMPLES = {
     "swf": "; MaxProcs: 4\n1 0 5 3600 4 -1 -1 4 7200 -1 1 1 1 -1 1 -1 -1 -1\n",
@@ -142,7 +142,7 @@ def test_an_interrupted_write_leaves_nothing(tmp_path, monkeypatch):
         yield "half"
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("simsched.workload.save.lines_of", broken)
+    monkeypatch.setattr("simsched.workload.writers.save.lines_of", broken)
     with pytest.raises(KeyboardInterrupt):
         save_workload(load_workload("first-steps"), tmp_path / "a.yaml")
     assert list(tmp_path.iterdir()) == []
@@ -176,7 +176,7 @@ def test_a_byte_order_mark_is_no_part_of_the_text(tmp_path):
 
 
 def test_too_much_text_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr("simsched.formats.unpack.MAX_TEXT", 1000)
+    monkeypatch.setattr("simsched.formats.text.decompression.MAX_TEXT", 1000)
     (tmp_path / "a").write_bytes(gzip.compress(SAMPLES["swf"].encode() * 100))
     (tmp_path / "b").write_bytes(gzip.compress(SAMPLES["sacct"].encode() * 100))
     for name in "ab":

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simsched.errors import ConfigError
-from simsched.formats.constraint import Properties
-from simsched.workload.flat import demand
+from simsched.formats.rfc.constraint import Properties
+from simsched.workload.flat_counts import demand
 from simsched.workload.mapping import Flat, JobMap, MissingValueError
 
 

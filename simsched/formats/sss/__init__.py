@@ -12,13 +12,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from simsched.formats.sss.constraints import Names
+    from simsched.formats.sss.delivered_values import Result, with_results
     from simsched.formats.sss.document import Document, check_document, read_document
-    from simsched.formats.sss.make import job_element
-    from simsched.formats.sss.reading import has_patterns, job_objects
+    from simsched.formats.sss.elements import Element, write_xml
+    from simsched.formats.sss.feature_constraints import Names
+    from simsched.formats.sss.job_reader import has_patterns, job_objects
     from simsched.formats.sss.records import JobRecord, job_records
-    from simsched.formats.sss.results import Result, with_results
-    from simsched.formats.sss.tree import Element, write_xml
+    from simsched.formats.sss.writer import job_element
 
 __all__ = [
     "Document",
@@ -38,18 +38,18 @@ __all__ = [
 
 _HOMES = {
     "Document": "document",
-    "Element": "tree",
+    "Element": "elements",
     "JobRecord": "records",
-    "Names": "constraints",
-    "Result": "results",
+    "Names": "feature_constraints",
+    "Result": "delivered_values",
     "check_document": "document",
-    "has_patterns": "reading",
-    "job_element": "make",
-    "job_objects": "reading",
+    "has_patterns": "job_reader",
+    "job_element": "writer",
+    "job_objects": "job_reader",
     "job_records": "records",
     "read_document": "document",
-    "with_results": "results",
-    "write_xml": "tree",
+    "with_results": "delivered_values",
+    "write_xml": "elements",
 }
 
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from simsched.errors import FormatError
-from simsched.formats.lexical import clip, place
-from simsched.formats.sss import names
-from simsched.formats.sss.condition import group_signs
-from simsched.formats.sss.tree import Element, parse_xml, write_xml
+from simsched.formats.sss import vocabulary
+from simsched.formats.sss.elements import Element, parse_xml, write_xml
+from simsched.formats.sss.expressions import group_signs
+from simsched.formats.text.excerpts import clip, place
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -107,7 +107,7 @@ class _Checker:
         if name not in ROOTS:
             self.fault(element, f"<{clip(element.name)}> is no Job Object", " or ".join(ROOTS))
             return element
-        if element.is_reference and name in names.REFERENCES:
+        if element.is_reference and name in vocabulary.REFERENCES:
             shown = clip(element.text.strip(), 30)
             self.fault(element, f"<{name}> holds the text {shown!r}: it only names a {name}", "elements")
             return element
@@ -118,15 +118,15 @@ class _Checker:
         element = self.policed(element, policy)
         self.attributes(element, ())
         if element.is_reference:
-            if element.name not in names.REFERENCES:
+            if element.name not in vocabulary.REFERENCES:
                 self.holds_text(element)
             return element
-        properties, inner = names.CONTAINERS[element.name]
+        properties, inner = vocabulary.CONTAINERS[element.name]
         older = {old: new.name for new in properties.values() for old in new.older}
         children = []
         for raw in element.children:
             child = replace(raw, name=older.get(_local(raw.name), _local(raw.name)))
-            if child.name in names.CATEGORIES and child.name in inner:
+            if child.name in vocabulary.CATEGORIES and child.name in inner:
                 children.append(self.category(child, element, properties, older))
             elif child.name in inner:
                 children.append(self.container(child, element.policy))
@@ -141,7 +141,11 @@ class _Checker:
         return element
 
     def category(
-        self, element: Element, parent: Element, properties: dict[str, names.Property], older: dict[str, str]
+        self,
+        element: Element,
+        parent: Element,
+        properties: dict[str, vocabulary.Property],
+        older: dict[str, str],
     ) -> Element:
         """Requested or Delivered."""
         element = self.policed(element, parent.policy)
@@ -156,7 +160,7 @@ class _Checker:
             child = replace(raw, name=older.get(_local(raw.name), _local(raw.name)))
             known = properties.get(child.name)
             if known and known.category:
-                more = names.CATEGORIES[element.name]
+                more = vocabulary.CATEGORIES[element.name]
                 children.append(self.property(child, known, element.policy, more))
             else:
                 children.append(self.stranger(raw, element))
@@ -178,7 +182,7 @@ class _Checker:
 
     def not_empty(self, element: Element) -> None:
         """What the specification's syntax gives one property or more has one."""
-        if element.name in names.NOT_EMPTY and not element.children:
+        if element.name in vocabulary.NOT_EMPTY and not element.children:
             self.fault(element, f"<{element.name}> without properties", "one property or more")
 
     def stranger(self, element: Element, parent: Element) -> Element:
@@ -190,13 +194,15 @@ class _Checker:
     def policed(self, element: Element, policy: str) -> Element:
         """The element with the awareness policy that holds for it: its own, or the enclosing one's."""
         own = element.attribute("awarenessPolicy")
-        if own is not None and own not in names.VALUES["awarenessPolicy"]:
-            self.fault(element, f"awarenessPolicy {clip(own)!r}", ", ".join(names.VALUES["awarenessPolicy"]))
+        if own is not None and own not in vocabulary.VALUES["awarenessPolicy"]:
+            self.fault(
+                element, f"awarenessPolicy {clip(own)!r}", ", ".join(vocabulary.VALUES["awarenessPolicy"])
+            )
             own = None
         return replace(element, policy=own or policy)
 
     def property(
-        self, element: Element, known: names.Property, policy: str, more: tuple[str, ...]
+        self, element: Element, known: vocabulary.Property, policy: str, more: tuple[str, ...]
     ) -> Element:
         """A property: its attributes, its content."""
         element = self.policed(element, policy)
@@ -210,7 +216,9 @@ class _Checker:
             self.unknown(element, f"<{element.name}> holds elements", known.kind)
         elif fault := _misfit(element.text.strip(), known.kind):
             self.fault(element, f"{element.name} {fault}", _KINDS[known.kind])
-        elif element.name in names.COUNTS and int(element.text) < (least := more != names.DELIVERED):
+        elif element.name in vocabulary.COUNTS and int(element.text) < (
+            least := more != vocabulary.DELIVERED
+        ):
             self.fault(element, f"{element.name} {element.text.strip()}", f"at least {int(least)}")
         self.words(element, element.name, element.text)
         return element
@@ -230,7 +238,7 @@ class _Checker:
             if name == "xmlns" or name.startswith(("xmlns:", "xsi:", "xml:")):
                 continue
             if name not in (*known, "awarenessPolicy"):
-                hint = "this attribute inside Requested" if name in names.REQUESTED else None
+                hint = "this attribute inside Requested" if name in vocabulary.REQUESTED else None
                 self.unknown(element, f"attribute {clip(name)} is not known in <{element.name}>", hint)
                 continue
             if name == "awarenessPolicy":
@@ -239,21 +247,21 @@ class _Checker:
                 self.unknown(element, f"attribute {name} means nothing in <{element.name}>{reason}")
                 continue
             self.words(element, f"{element.name}.{name}", value)
-            allowed = names.VALUES.get(f"{element.name}.{name}") or names.VALUES.get(name)
+            allowed = vocabulary.VALUES.get(f"{element.name}.{name}") or vocabulary.VALUES.get(name)
             if element.name == "Charge" and name == "units":
                 allowed = None  # a currency
             if allowed and value not in allowed:
                 message = f"{name} {clip(value)!r} is not known in <{element.name}>"
                 self.unknown(element, message, ", ".join(allowed))
-            elif fault := _misfit(value.strip(), names.KINDS.get(name, "String")):
-                self.fault(element, f"{name} of {element.name} {fault}", _KINDS[names.KINDS[name]])
-        needed = names.NEEDED.get(element.name)
+            elif fault := _misfit(value.strip(), vocabulary.KINDS.get(name, "String")):
+                self.fault(element, f"{name} of {element.name} {fault}", _KINDS[vocabulary.KINDS[name]])
+        needed = vocabulary.NEEDED.get(element.name)
         if needed and not element.attribute(needed):
             self.fault(element, f"<{element.name}> without {needed}", f"the attribute {needed}")
 
     def words(self, element: Element, key: str, text: str) -> None:
         """The words of a list that the specification enumerates."""
-        allowed = names.WORDS.get(key)
+        allowed = vocabulary.WORDS.get(key)
         if allowed is None or not text.strip():
             return
         for word in text.split(","):
@@ -262,7 +270,7 @@ class _Checker:
                 message = f"{clip(word.strip(), 40)!r} is not known in {named}"
                 self.unknown(element, message, ", ".join(allowed))
 
-    def repeated(self, element: Element, properties: dict[str, names.Property]) -> None:
+    def repeated(self, element: Element, properties: dict[str, vocabulary.Property]) -> None:
         """A property outside Requested and Delivered occurs once."""
         seen: set[str] = set()
         for child in element.children:
@@ -344,7 +352,7 @@ _KINDS = {
 }
 
 
-def _misfit(text: str, kind: names.Kind) -> str | None:
+def _misfit(text: str, kind: vocabulary.Kind) -> str | None:
     """What is wrong with `text` as a value of `kind`, or None."""
     shown = f"{clip(text, 40)!r}"
     if kind == "Boolean":
@@ -371,9 +379,9 @@ def _misfit(text: str, kind: names.Kind) -> str | None:
 
 def _out_of_place(element: Element, name: str) -> str | None:
     """Return why an attribute of the element says nothing there, or None."""
-    if name == "units" and element.name in names.UNITLESS:
+    if name == "units" and element.name in vocabulary.UNITLESS:
         return ", which is counted"
-    other, needed = names.ONLY_WITH.get(name, ("", ""))
+    other, needed = vocabulary.ONLY_WITH.get(name, ("", ""))
     if other and element.attribute(other) != needed:
         return f" without {other}={needed}"
     return None

@@ -9,20 +9,20 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from simsched.errors import FormatError
-from simsched.formats.constraint import ANY, to_json
-from simsched.formats.dependency import Dependency
-from simsched.formats.frozen import FrozenDict, freeze
-from simsched.formats.jobspec_value import CANONICAL, DEFAULT_COMMAND, Jobspec, v1_misfit
-from simsched.formats.lexical import clip, place
-from simsched.formats.sss.condition import ENDLESS, Tree, first_value, number_set
+from simsched.formats.jobspec.jobspec import CANONICAL, DEFAULT_COMMAND, Jobspec, v1_misfit
+from simsched.formats.jobspec.tasks import Task
+from simsched.formats.rfc.constraint import ANY, to_json
+from simsched.formats.rfc.dependency import Dependency
 from simsched.formats.sss.defaults import merged
-from simsched.formats.sss.request import Asked, Requester
-from simsched.formats.task import Task
+from simsched.formats.sss.expressions import ENDLESS, Tree, first_value, number_set
+from simsched.formats.sss.task_groups import Asked, Requester
+from simsched.formats.text.excerpts import clip, place
+from simsched.formats.text.immutable import FrozenDict, freeze
 
 if TYPE_CHECKING:
-    from simsched.formats.sss.constraints import Names
     from simsched.formats.sss.document import Document
-    from simsched.formats.sss.tree import Element
+    from simsched.formats.sss.elements import Element
+    from simsched.formats.sss.feature_constraints import Names
 
 CONDITIONS = {"OnSuccess": "afterok", "OnFailure": "afternotok", "OnExit": "afterany"}
 """RFC 26's schemes for the conditions of dependencies."""

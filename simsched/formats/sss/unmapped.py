@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from simsched.formats.sss import names
+from simsched.formats.sss import vocabulary
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from simsched.formats.sss.tree import Element
+    from simsched.formats.sss.elements import Element
 
 _INNER = ("Requested", "TaskGroup", "TaskGroupDefaults", "Task", "TaskDefaults")
 _UNSAID = {"metric", "duration", "consumptionRate", "dynamic", "performanceFactor"}
@@ -30,7 +30,11 @@ def not_in_jobspec(jobs: Iterable[Element]) -> dict[str, int]:
 
 def _unsaid(scope: Element) -> Iterator[str]:
     """Yield the names of what a job, task group, task or request says in vain."""
-    known = names.CONTAINERS[scope.name][0] if scope.name in names.CONTAINERS else names.JOB_PROPERTIES
+    known = (
+        vocabulary.CONTAINERS[scope.name][0]
+        if scope.name in vocabulary.CONTAINERS
+        else vocabulary.JOB_PROPERTIES
+    )
     for child in scope.children:
         if child.name in _INNER:
             yield from _unsaid(child)

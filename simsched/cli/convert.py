@@ -1,0 +1,237 @@
+"""The verbs that write requests in other forms: shape, convert."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from simsched.cli.support.output import print_lines, write
+from simsched.errors import ConfigError, FormatError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from simsched.cli import Subparsers
+    from simsched.formats.jobspec.reader import Jobspec
+    from simsched.formats.jobspec.vertex import ResourceVertex
+
+T = TypeVar("T")
+
+TARGETS = ("shape", "jobspec", "v1", "json", "yaml", "rfc31", "rfc35", "jobs", "jsonl", "sss")
+
+
+class _WithCommand(argparse.ArgumentParser):
+    """A parser that leaves everything behind ``--`` alone: it is the command of the jobspec."""
+
+    def parse_known_args(  # type: ignore[override]
+        self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
+    ) -> tuple[argparse.Namespace, list[str]]:
+        words = list(sys.argv[1:] if args is None else args)
+        at = words.index("--") if "--" in words else len(words)
+        found, rest = super().parse_known_args(words[:at], namespace)
+        found.command = words[at + 1 :] or None
+        return found, rest
+
+
+def register(subparsers: Subparsers) -> None:
+    """Add the parsers of the two verbs."""
+    _register_shape(subparsers)
+    _register_convert(subparsers)
+
+
+def _job_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--duration", metavar="D", help="RFC 23 duration: 90, 30m, 1.5h, inf")
+    parser.add_argument("--constraint", metavar="C", help="RFC 35 constraint: 'ssd and not host:node[0-3]'")
+    parser.add_argument("--queue", metavar="NAME", help="queue of the jobspec")
+
+
+def _register_shape(subparsers: Subparsers) -> None:
+    parser = subparsers.add_parser(
+        "shape",
+        help="expand an RFC 46 shape into jobspec resources",
+        description="Expand an RFC 46 shape into the resources of a jobspec, or write the shortest shape "
+        "of a file's resources (--from).",
+        usage="simsched shape [options] (SHAPE | --from FILE) [-- COMMAND…]",
+    )
+    parser.__class__ = _WithCommand
+    parser.add_argument(
+        "shape", nargs="?", metavar="SHAPE", help="such as slot=4/[core=2;gpu]; - reads stdin"
+    )
+    parser.add_argument(
+        "--format", choices=("yaml", "json", "shape"), help="default: yaml; with --from, shape"
+    )
+    parser.add_argument("--from", dest="source", metavar="FILE", help="jobspecs, resources or shapes to read")
+    parser.add_argument("--jobspec", action="store_true", help="a whole jobspec and not its resources alone")
+    _job_options(parser)
+    parser.set_defaults(run=shape)
+
+
+def _register_convert(subparsers: Subparsers) -> None:
+    parser = subparsers.add_parser(
+        "convert",
+        help="turn one job format into another",
+        description="Convert jobspecs, shapes and SSS Job Objects (sss), and constraints (rfc31: JSON, "
+        "rfc35: text). json and yaml keep what the file holds and change its syntax; jobs (jobs.yaml) and "
+        "jsonl are workloads, made of Job Objects.",
+        usage="simsched convert [options] FILE --to TARGET [-- COMMAND…]",
+    )
+    parser.__class__ = _WithCommand
+    parser.add_argument(
+        "file", metavar="FILE", help="jobspecs, shapes, Job Objects or a constraint; - reads stdin"
+    )
+    parser.add_argument("--to", required=True, choices=TARGETS)
+    parser.add_argument(
+        "--cluster", metavar="CLUSTER", help="what patterns in Job Objects are matched against"
+    )
+    parser.add_argument("--format", choices=("yaml", "json"), help="syntax of jobspec and v1; default: yaml")
+    _job_options(parser)
+    parser.set_defaults(run=convert)
+
+
+# ---------------------------------------------------------------- shape
+
+
+def shape(args: argparse.Namespace) -> int:
+    """Expand shapes, or shorten resources."""
+    if (args.shape is None) == (args.source is None):
+        raise ConfigError(
+            "one of them is needed and one only", where="shape", expected="SHAPE or --from FILE"
+        )
+    job_options = (args.duration, args.constraint, args.queue, args.command)
+    if not args.jobspec and any(option is not None for option in job_options):
+        raise ConfigError(
+            "a duration, constraint, queue or command belongs to a jobspec",
+            where="shape",
+            expected="--jobspec",
+        )
+    if args.jobspec:
+        _emit([job.to_dict() for job in _jobs(args)], args.format or "yaml", _document_shape)
+        return 0
+    form = args.format or ("shape" if args.source else "yaml")
+    lists = _resources(args)
+    if form == "shape":
+        from simsched.formats.jobspec.shape import format_shape
+
+        print_lines(format_shape(resources) for resources in lists)
+    else:
+        _emit([[vertex.to_dict() for vertex in resources] for resources in lists], form, str)
+    return 0
+
+
+def _resources(args: argparse.Namespace) -> list[tuple[ResourceVertex, ...]]:
+    if args.source is not None or args.shape == "-":
+        from simsched.formats.jobspec.request_files import load_resources
+
+        return _some(load_resources(args.source or "-"), args.source or "-")
+    from simsched.formats.jobspec.shape import parse_shape
+
+    return [parse_shape(args.shape)]
+
+
+def _some(found: list[T], path: str) -> list[T]:
+    """Return what was found in a file; `SimschedError` if that is nothing."""
+    if not found:
+        from simsched.formats.text.documents import name_of
+
+        expected = "jobspecs, shapes or Job Objects"
+        raise FormatError("there is no request in it", where=name_of(path), expected=expected)
+    return found
+
+
+def _jobs(args: argparse.Namespace) -> list[Jobspec]:
+    options = {name: getattr(args, name) for name in ("duration", "constraint", "queue", "command")}
+    if args.source is not None or args.shape == "-":
+        from simsched.formats.jobspec.request_files import load_requests
+
+        return _some(load_requests(args.source or "-", **options), args.source or "-")
+    from simsched.formats.jobspec.reader import Jobspec
+
+    return [Jobspec.from_shape(args.shape, **options)]
+
+
+def _document_shape(document: Any) -> str:
+    from simsched.formats.jobspec.reader import Jobspec
+
+    return Jobspec.from_dict(document).to_shape()
+
+
+def _emit(documents: list[Any], form: str, to_shape: Callable[[Any], str]) -> None:
+    """Print documents: YAML with separators between them, JSON (Lines if several), or shapes."""
+    if form == "shape":
+        print_lines(map(to_shape, documents))
+    elif form == "json":
+        import json
+
+        indent = 2 if len(documents) == 1 else None
+        lines = (json.dumps(document, indent=indent, ensure_ascii=False) for document in documents)
+        print_lines(lines, "json")
+    else:
+        from simsched.formats.text.yaml_writer import to_yaml
+
+        write("---\n".join(map(to_yaml, documents)), "other")
+
+
+# ---------------------------------------------------------------- convert
+
+
+def convert(args: argparse.Namespace) -> int:
+    """Write the requests of a file in another form."""
+    if args.to in {"rfc31", "rfc35"}:
+        return _convert_constraint(args)
+    from simsched.formats.text.documents import name_of, read_text
+
+    text, where = read_text(args.file), name_of(args.file)
+    if args.to in {"jobs", "jsonl"}:
+        from simsched.cli.convert_job_objects import workload_lines
+
+        print_lines(workload_lines(args, text, where, args.to))
+        return 0
+    if args.to == "sss":
+        from simsched.cli.convert_job_objects import as_objects
+
+        write(as_objects(args, text, where, _requests), "xml")
+        return 0
+    jobs = _requests(args, text, where)
+    if args.to == "shape":
+        print_lines(job.to_shape() for job in jobs)
+        return 0
+    if args.to == "v1":
+        jobs = [job.to_v1() for job in jobs]
+    elif args.to == "jobspec":
+        jobs = [job.to_canonical() for job in jobs]
+    form = args.to if args.to in {"json", "yaml"} else args.format or "yaml"
+    _emit([job.to_dict() for job in jobs], form, str)
+    return 0
+
+
+def _requests(args: argparse.Namespace, text: str, where: str) -> list[Jobspec]:
+    """Return the jobspecs of a text; `SimschedError` where it has none."""
+    from simsched.formats.jobspec.request_files import overridden, requests_of
+    from simsched.formats.text.request_forms import is_xml
+
+    options = {name: getattr(args, name) for name in ("duration", "constraint", "queue", "command")}
+    if is_xml(text):
+        from simsched.cli.convert_job_objects import records_of, tell_losses
+
+        records = records_of(args, text, where)
+        tell_losses(records)
+        given = {key: value for key, value in options.items() if value is not None}
+        jobs = overridden([record.jobspec for record in records], given)
+    else:
+        jobs = requests_of(text, where, **options)
+    return _some(jobs, args.file)
+
+
+def _convert_constraint(args: argparse.Namespace) -> int:
+    import json
+
+    from simsched.formats.rfc.constraint import from_json, to_json
+    from simsched.formats.rfc.constraint_text import parse_constraint
+    from simsched.formats.text.documents import load_document, read_text
+
+    text = read_text(args.file)
+    is_json = text.lstrip().startswith("{")
+    constraint = from_json(load_document(text, args.file)) if is_json else parse_constraint(text.strip())
+    print_lines([json.dumps(to_json(constraint)) if args.to == "rfc31" else str(constraint)])
+    return 0

@@ -1,0 +1,159 @@
+"""The rules of a run on the command line: arguments, and what they and ``--config`` come to."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from simsched.cli.options.workloads import whole
+
+if TYPE_CHECKING:
+    import argparse
+
+NAMES = ("queue_policy", "match_policy", "order", "seed", "overrun", "think_times", "on_failure", "no_limit")
+"""Arguments that are taken as they are."""
+
+COMMAND_LINE = "the command line"
+"""Where rules were said, in messages."""
+
+
+def add_rules(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments that say by which rules a run goes."""
+    rules = parser.add_argument_group("rules of the simulation")
+    rules.add_argument(
+        "--config", metavar="FILE", help="TOML, YAML or JSON; what is said here goes before it"
+    )
+    rules.add_argument("--queue-policy", metavar="Q", help="fcfs, easy, conservative, hybrid (default easy)")
+    rules.add_argument("--match-policy", metavar="M", help="first, lonode, bestfit … (default first)")
+    rules.add_argument("--order", metavar="O", help="fifo, priority, sjf, wfp3 … (default fifo)")
+    rules.add_argument("--seed", metavar="S", type=whole, help="of every random choice (default 0)")
+    rules.add_argument(
+        "--overrun",
+        choices=("timeout", "allow"),
+        help="what happens to a job at the end of its requested time (default timeout)",
+    )
+    rules.add_argument(
+        "--think-times",
+        choices=("ignore", "honour"),
+        help="whether a job waits its think time after the job that precedes it (default ignore)",
+    )
+    rules.add_argument(
+        "--epilog", metavar="E", help="time that a node needs to clean up after a job: 30s, or 10s..2m"
+    )
+    rules.add_argument("--outages", metavar="FILE", help="a list of {ranks, start, end, kind}, JSON or YAML")
+    rules.add_argument(
+        "--failures", metavar="F", help="random failures of nodes: mtbf=30d,mttr=4h[,shape=0.7]"
+    )
+    rules.add_argument(
+        "--on-failure",
+        choices=("requeue", "fail"),
+        help="what becomes of jobs on a failed node (default requeue)",
+    )
+    rules.add_argument(
+        "--no-limit",
+        choices=("queue", "reject"),
+        help="what a job without a duration gets in a queue with a limit: that limit, or a rejection "
+        "(default queue)",
+    )
+    rules.add_argument(
+        "--option",
+        metavar="KEY=VALUE",
+        action="append",
+        default=[],
+        help="a variation of the queue policy (extra=no, refresh=when-blocked, reservation=none) or of the "
+        "simulation (passes=event, candidates=actual); may be repeated",
+    )
+
+
+def checked_rules(args: argparse.Namespace) -> dict[str, Any]:
+    """Return the fields of `RunConfig` that the configuration file and, over it, the command line give."""
+    return rules_of(args, rules_document(args))
+
+
+def rules_of(args: argparse.Namespace, document: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields of a checked document; the transforms of the workload draw from its seed too."""
+    from simsched.simulation.options.config_file import from_document
+
+    options = from_document(document, COMMAND_LINE)
+    args.seed = options.get("seed", 0)
+    return options
+
+
+def rules_document(args: argparse.Namespace) -> dict[str, Any]:
+    """Return the rules as a configuration document: plain data that a worker elsewhere can read.
+
+    Raises
+    ------
+    ConfigError, FormatError
+        For what `make_config` or the readers of its parts refuse, with its place.
+    """
+    from simsched.simulation.options.config_file import from_document, parse_epilog
+    from simsched.simulation.simulate import make_config
+
+    simulation, policy = _options(args)
+    found = _config(args.config) if args.config else {}
+    if args.epilog:
+        parse_epilog(args.epilog, "--epilog")
+    said = {name: getattr(args, name) for name in (*NAMES, "epilog", "failures")}
+    said = {name: value for name, value in said.items() if value is not None} | simulation
+    found.update((name.replace("_", "-"), value) for name, value in said.items())
+    if args.outages:
+        found["outages"] = [*_listed(found.get("outages", [])), *_outages(args.outages)]
+    if policy:
+        found["policy-options"] = {**found.get("policy-options", {}), **policy}
+    make_config(**from_document(found, COMMAND_LINE))
+    return found
+
+
+def _options(args: argparse.Namespace) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return what each ``--option`` says: of the simulation, and of the queue policy."""
+    from simsched.errors import ConfigError
+    from simsched.simulation.options.run_config import CHOICES
+
+    simulation: dict[str, Any] = {}
+    policy: dict[str, Any] = {}
+    for text in args.option:
+        key, equals, value = text.partition("=")
+        if not equals or not key:
+            raise ConfigError(f"{text!r} is no option", where="--option", expected="KEY=VALUE")
+        name = "passes" if key == "pass" else key.replace("-", "_")
+        if name in CHOICES:
+            simulation[name] = value
+        else:
+            policy[name] = value  # the policy knows what it is
+    return simulation, policy
+
+
+def _config(path: str) -> dict[str, Any]:
+    """Return a configuration file as a document with keys spelt with ``-``; it is checked on the way."""
+    from simsched.simulation.options.config_file import from_document, read_document
+
+    document = read_document(path)
+    from_document(document, path)
+    return {key.replace("_", "-"): value for key, value in document.items()}
+
+
+def _outages(path: str) -> list[Any]:
+    """Return a file of outages as a list of documents; it is checked on the way."""
+    from simsched.formats.text.documents import load_document, read_text
+    from simsched.simulation.outages.outages import read_outages
+
+    document = load_document(read_text(path), path)
+    read_outages(document, path)
+    return _listed(document)
+
+
+def _listed(outages: Any) -> list[Any]:
+    """Return the list itself, whether or not it stands under a key of its own."""
+    found: list[Any] = outages["outages"] if isinstance(outages, dict) else outages
+    return found
+
+
+def time_of(text: str, where: str) -> float:
+    """Read a time from 0 on; whole seconds stay whole."""
+    from simsched.errors import ConfigError
+    from simsched.formats.rfc.duration import parse_time
+
+    seconds = parse_time(text, where=where)
+    if seconds == float("inf"):
+        raise ConfigError("the end of time never comes", where=where, expected="seconds, or a duration")
+    return seconds

@@ -1,0 +1,60 @@
+"""A line now and then on standard error while a long verb works."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+#: seconds between two lines, and before the first one
+EVERY = 30.0
+
+
+@contextmanager
+def heartbeat(verb: str, state: Callable[[float], str], *, quiet: bool = False) -> Iterator[None]:
+    """Write a line to standard error every `EVERY` seconds, on a terminal or not.
+
+    Parameters
+    ----------
+    state : seconds since the beginning → how far the verb is; called in a thread of its own.
+    quiet : writes nothing.
+    """
+    if quiet:
+        yield
+        return
+    began, done = time.monotonic(), threading.Event()
+
+    def beat() -> None:
+        while not done.wait(EVERY):
+            spent = time.monotonic() - began
+            with suppress(OSError, ValueError):  # standard error may be closed by now
+                sys.stderr.write(f"simsched {verb}: {_seconds(spent)} so far, {state(spent)}\n")
+                sys.stderr.flush()
+
+    thread = threading.Thread(target=beat, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()
+
+
+def expected(spent: float, done: float, left: float, word: str = "about") -> str:
+    """Return in words how much longer it takes: what is left, at the pace of what is done; empty if unknown.
+
+    >>> expected(60.0, 2, 3), expected(60.0, 0, 3)
+    (', about 1 min 30 s more', '')
+    """
+    return f", {word} {_seconds(spent / done * left)} more" if done > 0 and left > 0 else ""
+
+
+def _seconds(value: float) -> str:
+    from simsched import human
+
+    return human.seconds(round(value))

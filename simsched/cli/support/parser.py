@@ -1,0 +1,96 @@
+"""The argument parser of all verbs: options between positionals, errors in one line, near misses named."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING, NoReturn
+
+from simsched.spelling import did_you_mean
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+class UsageError(Exception):
+    """The arguments of a verb are wrong; `prog` is the verb whose help explains them."""
+
+    def __init__(self, prog: str, message: str) -> None:
+        super().__init__(message)
+        self.prog = prog
+
+    def __str__(self) -> str:
+        return f"{self.prog}: error: {self.args[0]}\n(`{self.prog} --help` lists what it takes)"
+
+
+class Parser(argparse.ArgumentParser):
+    """An `ArgumentParser` that raises `UsageError`: a page of usage would hide the one line that matters."""
+
+    def error(self, message: str) -> NoReturn:
+        """Raise UsageError."""
+        raise UsageError(self.prog, message)
+
+    def _check_value(self, action: argparse.Action, value: object) -> None:
+        """Refuse a value that is not among the choices, and name the nearest."""
+        choices = action.choices
+        if choices is None or value in choices:
+            return
+        known = [str(choice) for choice in choices]
+        message = (
+            f"invalid choice: {value!r}{did_you_mean(str(value), known)} (choose from {', '.join(known)})"
+        )
+        raise argparse.ArgumentError(action, message)
+
+
+def parse(parser: Parser, arguments: Sequence[str]) -> argparse.Namespace:
+    """Return the values of a command line.
+
+    argparse gives a list of positionals (``REQUEST …``) only what stands before the next option.
+    What it leaves over is read once more by the innermost verb, options first.
+
+    Raises
+    ------
+    UsageError
+        The arguments are wrong.
+    SystemExit
+        Help or the version was asked for and printed.
+    """
+    args, unknown = parser.parse_known_args(arguments)
+    if not unknown:
+        return args
+    verb, rest = _innermost(parser, list(arguments), args)
+    if verb is not parser and not any(word.startswith("-") and word != "-" for word in unknown):
+        again = argparse.Namespace(**{name: getattr(args, name) for name in _chosen(parser, args)})
+        args, unknown = verb.parse_known_intermixed_args(rest, again)
+        if not unknown:
+            return args
+    raise UsageError(verb.prog, f"unrecognized arguments: {' '.join(unknown)}{_meant(verb, unknown)}")
+
+
+def _meant(verb: argparse.ArgumentParser, unknown: Sequence[str]) -> str:
+    options = [word.partition("=")[0] for word in unknown if word.startswith("--")]
+    return did_you_mean(options[0], verb._option_string_actions, cutoff=0.7) if options else ""
+
+
+def _verbs(parser: argparse.ArgumentParser) -> argparse._SubParsersAction[argparse.ArgumentParser] | None:
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            return action
+    return None
+
+
+def _chosen(parser: argparse.ArgumentParser, args: argparse.Namespace) -> list[str]:
+    """Return the names under which the verb, the action … that were chosen are kept."""
+    verbs = _verbs(parser)
+    chosen = verbs and getattr(args, verbs.dest, None)
+    return [verbs.dest, *_chosen(verbs.choices[chosen], args)] if verbs and chosen else []
+
+
+def _innermost(
+    parser: argparse.ArgumentParser, rest: list[str], args: argparse.Namespace
+) -> tuple[argparse.ArgumentParser, list[str]]:
+    """Return the parser of the verb, action or model that was chosen, and the arguments after its name."""
+    verbs = _verbs(parser)
+    chosen = verbs and getattr(args, verbs.dest, None)
+    if not (verbs and chosen):
+        return parser, rest
+    return _innermost(verbs.choices[chosen], rest[rest.index(chosen) + 1 :], args)

@@ -1,0 +1,168 @@
+"""``simsched sweep``: the runs of a study, performed wherever there are workers."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from simsched.cli.options.workloads import whole
+from simsched.cli.support.heartbeat import expected, heartbeat
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Callable, Iterator
+
+    from simsched.cli import Subparsers
+    from simsched.study.spec.study import Study
+    from simsched.study.spec.sweep_plan import Plan
+    from simsched.study.sweep import Progress
+
+EXIT_FAILED = 1
+#: rows of the table of runs that `--dry-run` prints, unless all are asked for
+MAX_ROWS = 60
+
+
+def register(subparsers: Subparsers) -> None:
+    """Add the verb `sweep`."""
+    sweep = subparsers.add_parser(
+        "sweep",
+        help="perform the runs of a study: many machines, loads, policies, seeds",
+        description="Perform every run that a study file describes, and write a directory with one run "
+        "directory each, Parquet tables over all of them, and a report.  docs/studies.md has the words.",
+        epilog="Exit status: 0 done, 1 some runs failed (failures.json says why), 2 the input is wrong, "
+        "130 interrupted (--resume goes on).",
+    )
+    sweep.add_argument("study", metavar="STUDY.yaml", help="the study file")
+    sweep.add_argument("-o", "--output", metavar="DIR", help="the directory to write")
+    sweep.add_argument("--dry-run", action="store_true", help="show the runs and about how long they take")
+    sweep.add_argument("--resume", action="store_true", help="go on with the study in DIR")
+    sweep.add_argument(
+        "--workers", type=whole, metavar="N", help="runs at a time (default: one a core; 0: in this process)"
+    )
+    where = sweep.add_mutually_exclusive_group()
+    where.add_argument("--scheduler", metavar="ADDRESS", help="a Dask scheduler: tcp://host:8786")
+    where.add_argument("--hpc", metavar="SYSTEM", help="executorlib in an allocation of flux or slurm")
+    sweep.add_argument(
+        "--retries", type=whole, default=2, metavar="N", help="tries more if a worker dies (default 2)"
+    )
+    sweep.add_argument("--no-report", action="store_true", help="do not write report.html")
+    sweep.add_argument("--quiet", action="store_true", help="no progress, no summary")
+    sweep.set_defaults(run=run_sweep)
+
+
+def run_sweep(args: argparse.Namespace) -> int:
+    """Plan, and perform unless only the plan was asked for."""
+    from simsched.errors import ConfigError
+    from simsched.study.spec.study_file import load_study
+    from simsched.study.spec.sweep_plan import plan
+
+    if args.output is None and not args.dry_run:
+        raise ConfigError("no directory to write", where="simsched sweep", expected="-o DIR, or --dry-run")
+    study = load_study(args.study)
+    if args.dry_run:
+        _show(study, plan(study), args)
+        return 0
+    return _perform(study, args)
+
+
+def _perform(study: Study, args: argparse.Namespace) -> int:
+    from simsched.study.runs.cache import INPUTS
+    from simsched.study.runs.study_folder import place_of
+    from simsched.study.spec.sweep_plan import plan
+    from simsched.study.sweep import changed_inputs, sweep
+
+    folder, earlier = place_of(args.output, resume=args.resume)
+    for name in changed_inputs(folder.record() or {}, study):
+        sys.stderr.write(f"note: {name} is not what it was: its runs are performed anew\n")
+    for note in plan(study, measure=False).notes:
+        sys.stderr.write(f"note: {note}\n")
+    INPUTS.forget()  # runs are mostly performed elsewhere
+    try:
+        with _progress(quiet=args.quiet) as progress:
+            result = sweep(
+                study,
+                args.output,
+                workers=args.workers,
+                scheduler=args.scheduler,
+                hpc=args.hpc,
+                resume=args.resume,
+                retries=args.retries,
+                report=not args.no_report,
+                progress=progress,
+            )
+    except KeyboardInterrupt:
+        sys.stderr.write("interrupted; what was done is kept, and --resume goes on\n")
+        raise
+    if earlier is not None and result.path == earlier.path:
+        sys.stderr.write(f"note: replaced the earlier study in {args.output}\n")
+    for failure in result.failures:
+        told = ", ".join(f"{axis} {label}" for axis, label in failure["settings"].items())
+        sys.stderr.write(f"failed: run {failure['run']} ({told}): {failure['reason']}\n")
+    if not args.quiet:
+        from simsched.study.study_text import summary
+
+        print(summary(result), end="")
+        sys.stderr.write(f"written: {result.path}\n")
+    return EXIT_FAILED if result.failures else 0
+
+
+def _show(study: Study, found: Plan, args: argparse.Namespace) -> None:
+    """Print the runs, their count, and about how long they take."""
+    from simsched.study.runs.workers import cores
+    from simsched.study.study_text import plan_table
+
+    print(plan_table(study, MAX_ROWS), end="")
+    same = f" ({found.distinct:,} of them distinct)" if found.distinct < len(found.tasks) else ""
+    print(f"{len(found.tasks):,} runs{same}, {found.jobs:,} jobs in all")
+    for note in found.notes:
+        print(f"note: {note}")
+    workers = args.workers or cores()
+    seconds = found.wall(workers)
+    if seconds is not None:
+        from simsched import human
+
+        many = f"{workers} workers" if workers > 1 else "1 worker"
+        sampled = "1 run" if found.samples == 1 else f"{found.samples} runs"
+        told = f"by the first jobs of {sampled}; more if queues grow later"
+        print(f"about {human.seconds(seconds)} on {many} of this machine, {told}")
+
+
+def _state(last: list[Progress], spent: float) -> str:
+    """Return how many runs are done, and about how long the others take."""
+    if not last:
+        return "the inputs are read"
+    state = last[0]
+    failed = f", {state.failed} failed" if state.failed else ""
+    fresh = state.done - state.there + state.failed
+    more = expected(spent, fresh, state.total - state.there - fresh)
+    return f"{state.done} of {state.total} runs done{failed}{more}"
+
+
+@contextmanager
+def _progress(*, quiet: bool) -> Iterator[Callable[[Progress], None] | None]:
+    """Show on standard error: done, running, failed, time left; without a terminal a line every 30 s."""
+    if quiet:
+        yield None
+        return
+    if not sys.stderr.isatty():
+        seen: list[Progress] = []
+        with heartbeat("sweep", lambda spent: _state(seen[-1:], spent)):
+            yield seen.append
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bar
+
+    columns: tuple[Any, ...] = (BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}"))
+    console = Console(stderr=True)
+    with Bar(*columns, TimeRemainingColumn(), console=console, transient=True, redirect_stdout=False) as bar:
+        line = bar.add_task("starting", total=None)
+
+        def show(state: Progress) -> None:
+            failed = f", {state.failed} failed" if state.failed else ""
+            text = f"{state.done} done, {state.running} running{failed}"
+            fresh = state.done - state.there + state.failed
+            bar.update(line, total=state.total - state.there, completed=fresh, description=text)
+
+        yield show

@@ -1,0 +1,251 @@
+"""The verb that checks files of every kind: validate."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from simsched.cli.support.messages import text_of
+from simsched.cli.support.output import print_lines, write
+from simsched.errors import ConfigError, SimschedError
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Callable
+
+    from simsched.cli import Subparsers
+    from simsched.formats.jobspec.validate import Report
+
+REQUEST_KINDS = ("jobspec", "v1", "shape", "constraint")
+OTHER_KINDS = ("r", "jgf", "cluster", "sss", "swf", "workload")
+
+
+def register(subparsers: Subparsers) -> None:
+    """Add the parser of the verb."""
+    parser = subparsers.add_parser(
+        "validate",
+        help="check jobspecs, shapes, constraints, R and JGF; every fault with its place",
+        description="Print every fault with file, line, column and JSON path; exit status 2 if there is any.",
+    )
+    parser.add_argument("files", nargs="*", metavar="FILE", help="- reads stdin")
+    kinds = (*REQUEST_KINDS, *OTHER_KINDS, "auto")
+    parser.add_argument("--as", dest="kind", choices=kinds, default="auto", help="what the files should be")
+    parser.add_argument("--print-schema", choices=("v1", "rfc14"), help="print the JSON Schema and exit")
+    parser.add_argument("--format", choices=("text", "json"), default="text")
+    parser.add_argument(
+        "--lenient",
+        action="store_true",
+        help="of jobspecs: a task that names no slot, or one that is not there, is a warning and not a fault",
+    )
+    parser.add_argument("--quiet", "-q", action="store_true", help="print faults only")
+    parser.add_argument(
+        "--cluster", metavar="CLUSTER", help="what patterns in Job Objects are matched against"
+    )
+    parser.set_defaults(run=validate)
+
+
+def validate(args: argparse.Namespace) -> int:
+    """Print every fault of every file; 0 if there is none, else 2."""
+    if args.print_schema:
+        from simsched.formats.jobspec.validate import schema_text
+
+        write(schema_text(args.print_schema), "json")
+        return 0
+    if not args.files:
+        raise ConfigError("no file is named", where="validate", expected="FILE…, or - for stdin")
+    reports = [_report(path, args) for path in args.files]
+    if args.format == "json":
+        _print_json(reports)
+    else:
+        for report in reports:
+            print_lines((str(fault) for fault in report.faults), "text")
+            if report.is_valid and not args.quiet:
+                print_lines([f"{report.where}: valid ({_counted(report)})"], "text")
+    return 0 if all(report.is_valid for report in reports) else 2
+
+
+def _counted(report: Report) -> str:
+    many = "" if report.documents == 1 else "s"
+    countless = not report.documents and report.kind != "job"
+    counted = report.kind if countless else f"{report.documents} {report.kind}{many}"
+    return "; ".join((counted, *report.notes))
+
+
+def _print_json(reports: list[Report]) -> None:
+    import json
+    from dataclasses import asdict
+
+    from simsched.formats.text.excerpts import format_path
+
+    documents = []
+    for report in reports:
+        faults = [{**asdict(fault), "path": format_path(fault.path)} for fault in report.faults]
+        documents.append(
+            {
+                "file": report.where,
+                "kind": report.kind,
+                "valid": report.is_valid,
+                "faults": faults,
+                "notes": list(report.notes),
+            }
+        )
+    write(json.dumps(documents, indent=2) + "\n")
+
+
+def _report(path: str, args: argparse.Namespace) -> Report:
+    """Judge one file, a fault of reading it included."""
+    from simsched.formats.jobspec.validate import Report
+    from simsched.formats.text.diagnostics import Fault
+    from simsched.formats.text.documents import name_of
+
+    where = name_of(path)
+    try:
+        return _judge(path, where, args)
+    except (SimschedError, OSError, RecursionError, MemoryError) as error:
+        message, expected, place = text_of(error), "", where
+        if isinstance(error, SimschedError):
+            message, expected, place = error.message, error.expected or "", _place(error.where, where)
+        return Report(where, args.kind, 0, (Fault((), message, expected, where=place),))
+
+
+def _place(place: str | None, where: str) -> str:
+    """Return a place that begins with the file as the user named it."""
+    from pathlib import Path
+
+    name = Path(where).name
+    if not place or place.startswith(where):
+        return place or where
+    return where + place[len(name) :] if place.startswith(name) else f"{where}: {place}"
+
+
+def _judge(path: str, where: str, args: argparse.Namespace) -> Report:
+    from simsched.formats.jobspec.validate import validate_text
+    from simsched.formats.text.documents import read_text
+
+    kind = args.kind
+    if kind in _LOADERS and path != "-":
+        return _LOADERS[kind](path, where)
+    text = read_text(path, lenient=kind == "swf")
+    if kind == "auto":
+        kind = guess_kind(text)
+    if kind == "sss":
+        from simsched.cli.convert_job_objects import judge
+
+        return judge(text, where, args.cluster)
+    if kind in _LOADERS:
+        return _LOADERS[kind](path, where) if path != "-" else _from_stdin(text, where, kind)
+    return validate_text(text, where, kind, lenient=args.lenient)
+
+
+def _from_stdin(text: str, where: str, kind: str) -> Report:
+    """Judge what came from standard input with a loader that wants a file."""
+    from pathlib import Path
+    from tempfile import TemporaryDirectory
+
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "stdin"
+        xml = text.lstrip()[:1] == "<"  # may declare an encoding; a byte order mark goes before that
+        path.write_text(text, encoding="utf-16" if xml else "utf-8")
+        try:
+            return _LOADERS[kind](str(path), where)
+        except SimschedError as error:
+            place = (error.where or where).replace(str(path), where)
+            raise type(error)(error.message, where=place, expected=error.expected) from None
+
+
+def guess_kind(text: str) -> str:
+    """Return what a text seems to be: one of the kinds of ``--as``, or auto for a request.
+
+    >>> guess_kind('{"version": 1, "execution": {}}'), guess_kind("; Version: 2.2"), guess_kind("core=4")
+    ('r', 'swf', 'auto')
+    """
+    from simsched.workload.readers.sacct_lines import delimiter_of
+
+    head = text[:100_000].lstrip("\ufeff \t\r\n")
+    if re.match(r"<[?!\w]", head):
+        return "jgf" if "<graphml" in head else "sss"
+    if head.startswith(";") or re.match(r"-?\d+(?:[ \t]+-?\d+(?:\.\d+)?){10}", head):
+        return "swf"
+    if delimiter_of(head.partition("\n")[0]) is not None:
+        return "workload"
+    keys = set(re.findall(r"""(?m)(?:^|[{,\s])["']?(\w+)["']?\s*:(?=\s|["'\[{\d]|$)""", head[:20_000]))
+    top = set(re.findall(r"(?m)^(\w+):", head))  # of a YAML text; in JSON anything may stand anywhere
+    for needed, kind in _KEYS:
+        if needed <= top or (needed <= keys and "resources" not in keys):
+            return kind
+    first = re.match(r"""\{?\s*["']?(\w+)["']?\s*:""", head)
+    operators = {"properties", "hostlist", "ranks", "and", "or", "not"}
+    return "constraint" if first and first[1] in operators else "auto"
+
+
+#: Keys that tell a kind of document, looked for in this order.
+_KEYS = (
+    ({"execution"}, "r"),
+    ({"R_lite"}, "r"),
+    ({"graph", "nodes"}, "jgf"),
+    ({"groups"}, "cluster"),
+    ({"jobs"}, "workload"),
+    ({"shape"}, "workload"),
+)
+
+
+def _r(path: str, where: str) -> Report:
+    from simsched.formats.cluster.rset import ResourceSet
+    from simsched.formats.jobspec.validate import Report
+    from simsched.formats.text.documents import load_document, read_text
+
+    found = ResourceSet.from_dict(load_document(read_text(path), where), where)
+    if found.scheduling:
+        _cluster(path, where)
+    return Report(where, "r", 1, ())
+
+
+def _cluster(path: str, where: str) -> Report:
+    from simsched.formats.jobspec.validate import Report
+    from simsched.graph.cluster import load_cluster
+
+    load_cluster(path)
+    return Report(where, "graph", 1, ())
+
+
+#: Reasons to leave a record out that are no faults of a trace: it says that these jobs never ran.
+_NO_JOBS = {
+    "partial execution record",
+    "cancelled before it started",
+    "never started",
+    "no processors",
+    "no run time",
+    "still waiting when the queue was listed",
+}
+
+
+def _workload(kind: str | None) -> Callable[[str, str], Report]:
+    def judge(path: str, where: str) -> Report:
+        from simsched.formats.jobspec.validate import Report
+        from simsched.formats.text.diagnostics import Fault
+        from simsched.workload.load import load_workload
+
+        loaded = load_workload(path, as_=kind)
+        faults = tuple(
+            Fault(
+                (),
+                f"{skip.reason}: {skip.text}" if skip.text else skip.reason,
+                where=_place(skip.where, where),
+            )
+            for skip in loaded.skipped
+            if skip.reason not in _NO_JOBS
+        )
+        counts = loaded.skipped_counts.items()
+        notes = tuple(f"{count} records left out: {reason}" for reason, count in counts if reason in _NO_JOBS)
+        return Report(where, "job", len(loaded.jobs), faults, notes)
+
+    return judge
+
+
+_LOADERS: dict[str, Callable[[str, str], Report]] = {
+    "r": _r,
+    "jgf": _cluster,
+    "cluster": _cluster,
+    "swf": _workload("swf"),
+    "workload": _workload(None),
+}

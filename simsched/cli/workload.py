@@ -1,0 +1,287 @@
+"""``simsched workload show|make|convert|list``: look at, make and rewrite workloads."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from simsched.cli.options.workloads import TRANSFORMS, add_reading, generator, read_workloads, whole
+from simsched.cli.support.output import print_lines, put
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Sequence
+
+    from simsched.cli import Subparsers
+    from simsched.workload.job import Workload
+
+
+def register(subparsers: Subparsers) -> None:
+    """Add the verb ``workload`` and its actions."""
+    parser = subparsers.add_parser("workload", help="show, make, convert and list workloads")
+    actions = parser.add_subparsers(title="actions", metavar="ACTION", dest="action", required=True)
+    _register_show(actions)
+    _register_make(actions)
+    _register_convert(actions)
+    _register_deliver(actions)
+    actions.add_parser("list", help="name the bundled workloads").set_defaults(run=list_names)
+
+
+def list_names(_: argparse.Namespace) -> int:
+    """Print the names of the bundled workloads."""
+    from simsched.bundled import bundled
+
+    print("\n".join(bundled("workloads")))
+    return 0
+
+
+def _register_show(actions: Subparsers) -> None:
+    import argparse
+
+    parser = actions.add_parser(
+        "show",
+        help="what a workload holds: counts, load by week, sizes, run times, limits, users",
+        epilog=TRANSFORMS,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    _add_input(parser)
+    parser.add_argument(
+        "--capacity", type=int, metavar="P", help="processors of the machine, to tell the load"
+    )
+    parser.add_argument("--format", choices=("text", "json"), default="text", help="default: text")
+    parser.add_argument("--plot", metavar="FILE", help="draw it into a .png, .svg or .pdf file as well")
+    parser.set_defaults(run=show)
+
+
+def _register_convert(actions: Subparsers) -> None:
+    import argparse
+
+    parser = actions.add_parser(
+        "convert",
+        help="rewrite workloads in another format, transformed on the way; several are merged",
+        epilog=TRANSFORMS,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    _add_input(parser, several=True)
+    _add_output(parser)
+    parser.set_defaults(run=convert)
+
+
+def _register_deliver(actions: Subparsers) -> None:
+    parser = actions.add_parser(
+        "deliver",
+        help="write what a run did back into the SSS Job Objects that it ran: State, times, Delivered",
+    )
+    parser.add_argument("document", metavar="JOBS.xml", help="the Job Objects")
+    parser.add_argument("directory", metavar="RUN", help="the run directory")
+    parser.add_argument("-o", "--output", metavar="FILE", help="where to (default: standard output)")
+    parser.set_defaults(run=deliver)
+
+
+def _register_make(actions: Subparsers) -> None:
+    parser = actions.add_parser("make", help="make a synthetic workload")
+    models = parser.add_subparsers(title="models", metavar="MODEL", dest="model_name", required=True)
+    _register_lublin(models)
+    mix = models.add_parser("mix", help="a stream of jobs from weighted templates (a YAML file)")
+    mix.add_argument("spec", metavar="MIX.yaml", help="gap, jobs or span, and parts: see docs/workloads.md")
+    _add_seed(mix)
+    _add_output(mix)
+    mix.set_defaults(run=make_mix)
+
+
+def _register_lublin(models: Subparsers) -> None:
+    parser = models.add_parser("lublin", help="the Lublin-Feitelson model of rigid jobs")
+    parser.add_argument(
+        "--machine", type=int, required=True, metavar="P", help="the largest job, in processors"
+    )
+    parser.add_argument("--jobs", type=int, metavar="N", help="how many jobs")
+    parser.add_argument("--span", metavar="D", help="for how long jobs are submitted, such as 30d")
+    parser.add_argument("--load", type=float, metavar="L", help="offered load to reach, such as 0.8")
+    parser.add_argument(
+        "--capacity", type=int, metavar="P", help="processors of the machine (default: --machine)"
+    )
+    parser.add_argument("--type", default="typeless", help="typeless (default), batch, interactive or both")
+    parser.add_argument("--run-time-factor", type=float, default=1.0, metavar="F", help="multiply run times")
+    parser.add_argument("--estimates", metavar="D", help="give limits by Tsafrir's model, up to this time")
+    parser.add_argument(
+        "--users", type=int, default=0, metavar="N", help="number of users (default: no names)"
+    )
+    parser.add_argument("--map", metavar="TEMPLATE", help="what a processor is (default: slot={procs}/core)")
+    _add_seed(parser)
+    _add_output(parser)
+    parser.set_defaults(run=make_lublin)
+
+
+def _add_input(parser: argparse.ArgumentParser, *, several: bool = False) -> None:
+    many = "+" if several else None
+    parser.add_argument("workload", metavar="WORKLOAD", nargs=many, help="file, -, or a bundled name")
+    parser.add_argument(
+        "--cluster", metavar="CLUSTER", help="what patterns in SSS Job Objects are matched against"
+    )
+    add_reading(parser)
+    _add_seed(parser)
+
+
+def _add_seed(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--seed", type=whole, default=0, metavar="N", help="of everything random (default: 0)"
+    )
+
+
+def _add_output(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("-o", "--output", metavar="FILE", help="where to (default: standard output)")
+    parser.add_argument(
+        "--to",
+        metavar="FORMAT",
+        help="swf, jobs, jsonl, batsim (5), batsim4, sacct or sss (default: by the ending)",
+    )
+
+
+def show(args: argparse.Namespace) -> int:
+    """Print what a workload holds."""
+    from simsched.workload.describe import describe
+
+    data = describe(_read(args, [args.workload]), capacity=args.capacity)
+    if args.plot:
+        from simsched.report.figures.workload_figure import save_workload_picture
+
+        save_workload_picture(data, args.plot)
+        sys.stderr.write(f"drawn: {args.plot}\n")
+    if args.format == "json":
+        import json
+
+        print(json.dumps(data, indent=2))
+    else:
+        from simsched.workload.show import as_text
+
+        print(as_text(data), end="")
+    return 0
+
+
+def convert(args: argparse.Namespace) -> int:
+    """Write workloads in another format."""
+    workload = _read(args, args.workload)
+    _tell_skips(workload)
+    _write(workload, args, strict=args.strict)
+    return 0
+
+
+def deliver(args: argparse.Namespace) -> int:
+    """Write Job Objects with what a run delivered."""
+    from simsched.formats.sss import read_document
+    from simsched.formats.text.documents import read_text
+    from simsched.report.data.tables import load_run
+    from simsched.report.delivered import delivered_document
+    from simsched.workload.readers.sss_jobs import second_zero
+
+    run, text = load_run(args.directory), read_text(args.document)
+    document = read_document(text, args.document)
+    text = delivered_document(document, run, second_zero=second_zero(document)).to_xml()
+    if put(text, args.output, "xml"):
+        sys.stderr.write(f"written: {args.output}\n")
+    return 0
+
+
+def make_lublin(args: argparse.Namespace) -> int:
+    """Make a workload by the Lublin-Feitelson model."""
+    from simsched.workload.mapping import JobMap
+    from simsched.workload.models.lublin_workload import LublinWorkload
+
+    model = LublinWorkload(
+        machine=args.machine,
+        jobs=args.jobs,
+        span=_duration(args.span, "--span"),
+        model=args.type,
+        load=args.load,
+        capacity=args.capacity,
+        run_time_factor=args.run_time_factor,
+        max_estimate=_whole(_duration(args.estimates, "--estimates")),
+        users=args.users,
+    )
+    _write(_noted(model.make(generator(args), JobMap.parse(args.map)), args), args)
+    return 0
+
+
+def make_mix(args: argparse.Namespace) -> int:
+    """Make a workload from the parts of a mix."""
+    from simsched.formats.text.documents import load_document, read_text
+    from simsched.workload.models.mix import mix_from_dict
+
+    mix = mix_from_dict(load_document(read_text(args.spec), args.spec), args.spec)
+    _write(_noted(mix.make(generator(args)), args), args)
+    return 0
+
+
+def _read(args: argparse.Namespace, names: Sequence[str]) -> Workload:
+    if args.cluster is None:
+        return read_workloads(args, names)
+    from simsched.graph.cluster import load_cluster
+
+    return read_workloads(args, names, load_cluster(args.cluster))
+
+
+def _write(workload: Workload, args: argparse.Namespace, *, strict: bool = False) -> None:
+    """Write to the file that was named, or to standard output; say what the format cannot hold."""
+    from dataclasses import replace
+
+    from simsched.workload.job import Skips
+    from simsched.workload.writers.save import kind_of, lines_of, losses, save_workload
+
+    kind = args.to or (kind_of(args.output) if args.output else "jobs")
+    skips = Skips(strict=strict)
+    if args.output:
+        save_workload(workload, args.output, to=kind, skips=skips)
+        written = len(workload) - len(skips.records)
+        sys.stderr.write(f"{args.output}: {written:,} jobs ({kind})\n")
+    else:
+        print_lines(lines_of(workload, kind, skips))
+    missing = replace(workload, skipped=tuple(skips.records), skipped_counts=skips.counts)
+    _tell_skips(missing, "not written:")
+    lost = losses(workload, kind)
+    if lost:
+        sys.stderr.write(f"note: {kind} cannot hold: {', '.join(lost)}\n")
+
+
+def _tell_skips(workload: Workload, title: str = "left out:") -> None:
+    from simsched.workload.show import skip_text
+
+    table = [{"reason": r, "count": n, "first": first} for r, n, first in workload.skip_table()]
+    if table:
+        sys.stderr.write("\n".join([title, *skip_text(table), ""]))
+
+
+def _noted(workload: Workload, args: argparse.Namespace) -> Workload:
+    """Return the workload with the command that makes it again in its history."""
+    from dataclasses import replace
+
+    words = ["simsched workload make", args.model_name]
+    for name, value in sorted(vars(args).items()):
+        if name not in {"verb", "action", "model_name", "run", "output", "to", "spec"} and value:
+            words.append(f"--{name.replace('_', '-')} {_quoted(value)}")
+    words += ["--seed 0"] if not args.seed else []
+    spec = [_quoted(args.spec)] if args.model_name == "mix" else []
+    return replace(workload, history=(*workload.history, " ".join([*words[:2], *spec, *words[2:]])))
+
+
+def _quoted(value: object) -> str:
+    import shlex
+
+    return shlex.quote(str(value))
+
+
+def _duration(text: str | None, where: str) -> float | None:
+    if text is None:
+        return None
+    from simsched.formats.rfc.duration import parse_duration
+
+    return parse_duration(text, where)
+
+
+def _whole(value: float | None) -> int | None:
+    from simsched.errors import ConfigError
+
+    if value is None:
+        return None
+    if not 60 <= value < 1e9:
+        raise ConfigError(f"a longest limit of {value:g} s", expected="a minute or more")
+    return int(value)

@@ -1,0 +1,237 @@
+"""JSON Graph Format as RFC 20 and RFC 40 use it, and as Fluxion writes it.
+
+Text in, `Jgf` out, and back: nothing is interpreted here but the shape of the document.
+What a vertex or edge says that nobody knows rides along in `OddVertex` and `OddEdge`.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from simsched.errors import FormatError, LimitError
+from simsched.formats.text.documents import decode_json_bulk
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    import msgspec
+
+    from simsched.formats.cluster.jgf_values import Body, Edge, Vertex
+
+_MISMATCH = re.compile(r"Expected `(?P<wanted>[^`]+)`, got `(?P<found>[^`]+)`")
+_MISSING = re.compile(r"Object missing required field `(?P<key>[^`]+)`")
+_PLACE = re.compile(r" - at `\$?\.?(?P<place>[^`]*)`$")
+
+
+@dataclass(frozen=True, slots=True)
+class Jgf:
+    """One graph: vertices and edges in the order of the document, and what else it says.
+
+    `graph_keys` are the unknown keys beside ``nodes`` and ``edges``, `document_keys` those
+    beside ``graph``.  `edges` is None where the document had no such key.
+    """
+
+    vertices: list[Vertex]
+    edges: list[Edge] | None
+    graph_keys: Mapping[str, Any] = field(default_factory=dict)
+    document_keys: Mapping[str, Any] = field(default_factory=dict)
+
+
+def jgf_from_bytes(data: Any, *, where: str | None = None) -> Jgf:
+    """Decode the value of ``graph`` from JSON bytes; the way for large documents.
+
+    Raises
+    ------
+    FormatError
+        at the first vertex or edge that is not as RFC 20 says, by its place in the document.
+    """
+    import msgspec
+
+    from simsched.formats.cluster.jgf_values import Body
+
+    try:
+        return _whole(msgspec.json.decode(data, type=Body))
+    except msgspec.ValidationError as error:
+        if "unknown field" not in str(error):
+            raise explain(error, where) from None
+    except RecursionError:
+        raise LimitError("the JSON is nested too deeply", where=where) from None
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise FormatError(f"not JSON: {error}", where=where) from None
+    return jgf_from_object(msgspec.json.decode(data), where=where)
+
+
+def take_apart(box: list[bytes], *, where: str | None = None) -> tuple[dict[str, Any], Jgf | None]:
+    """Decode a large R or JGF document: return it without its graph, and the graph if it has one.
+
+    The one text is taken out of the box, so that it can be let go of before the graph is used.
+    Of a duplicate key the last one counts.
+    """
+    import msgspec
+
+    top: dict[str, msgspec.Raw] = decode_json_bulk(box[0], where, kind=dict[str, msgspec.Raw])
+    place = f"{where}: graph" if where else "graph"
+    holder = top
+    if "graph" not in top and "scheduling" in top and bytes(top["scheduling"])[:1] == b"{":
+        place = f"{where}: scheduling.graph" if where else "scheduling.graph"
+        holder = decode_json_bulk(bytes(top.pop("scheduling")), where, kind=dict[str, msgspec.Raw])
+    graph = holder.pop("graph", None)
+    jgf = None if graph is None else jgf_from_bytes(graph, where=place)
+    document = {key: decode_json_bulk(bytes(value), where) for key, value in top.items()}
+    if holder is not top:
+        document["scheduling"] = {key: decode_json_bulk(bytes(value), where) for key, value in holder.items()}
+    box.clear()
+    return document, jgf
+
+
+def jgf_from_object(graph: Any, *, where: str | None = None) -> Jgf:
+    """Return the graph of a decoded JSON value (the value of ``graph``).
+
+    >>> one = {"nodes": [{"id": "0", "metadata": {"type": "core", "colour": "red"}}]}
+    >>> jgf_from_object(one).vertices[0].more
+    {'colour': 'red'}
+    """
+    import msgspec
+
+    from simsched.formats.cluster.jgf_values import Body
+
+    try:
+        return _whole(msgspec.convert(graph, Body))
+    except msgspec.ValidationError as error:
+        if "unknown field" not in str(error):
+            raise explain(error, where) from None
+    known, graph_keys = _split(graph, {"nodes", "edges"})
+    vertices = list(_vertices(known.get("nodes", ()), where))
+    edges = list(_edges(known["edges"], where)) if "edges" in known else None
+    return Jgf(vertices, edges, graph_keys)
+
+
+def _whole(body: Body) -> Jgf:
+    from msgspec import UNSET
+
+    return Jgf(body.nodes, None if body.edges is UNSET else body.edges)
+
+
+def _vertices(nodes: Any, where: str | None) -> Iterator[Vertex]:
+    """Convert vertices one by one, taking apart what is known and what is not."""
+    import msgspec
+
+    from simsched.formats.cluster.jgf_values import Metadata, OddVertex, Vertex
+
+    known_keys = frozenset(Metadata.__struct_fields__)
+    for number, node in enumerate(_list(nodes, where, "nodes")):
+        place = _join(where, f"nodes[{number}]")
+        inner, outer = _split(_object(node, place), {"id", "metadata"})
+        inner["metadata"], more = _split(_object(inner.get("metadata", {}), place), known_keys)
+        try:
+            vertex = msgspec.convert(inner, Vertex)
+        except msgspec.ValidationError as error:
+            raise explain(error, place) from None
+        if more or outer:
+            yield OddVertex(vertex.id, vertex.metadata, more, outer)
+        else:
+            yield vertex
+
+
+def _edges(rows: Any, where: str | None) -> Iterator[Edge]:
+    import msgspec
+
+    from simsched.formats.cluster.jgf_values import Edge, EdgeMetadata, OddEdge
+
+    known_keys = frozenset(EdgeMetadata.__struct_fields__)
+    for number, row in enumerate(_list(rows, where, "edges")):
+        place = _join(where, f"edges[{number}]")
+        inner, outer = _split(_object(row, place), {"source", "target", "metadata"})
+        more: dict[str, Any] = {}
+        if "metadata" in inner:
+            inner["metadata"], more = _split(_object(inner["metadata"], place), known_keys)
+        try:
+            edge = msgspec.convert(inner, Edge)
+        except msgspec.ValidationError as error:
+            raise explain(error, place) from None
+        yield OddEdge(edge.source, edge.target, edge.metadata, more, outer) if more or outer else edge
+
+
+def _split(mapping: Mapping[str, Any], known: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the mapping's known part and the rest."""
+    return (
+        {key: value for key, value in mapping.items() if key in known},
+        {key: value for key, value in mapping.items() if key not in known},
+    )
+
+
+def _object(value: Any, where: str) -> Mapping[str, Any]:
+    if not isinstance(value, dict):
+        raise FormatError(f"found {type(value).__name__}", where=where, expected="an object")
+    return value
+
+
+def _list(value: Any, where: str | None, key: str) -> list[Any]:
+    if not isinstance(value, list):
+        raise FormatError(f"found {type(value).__name__}", where=_join(where, key), expected="a list")
+    return value
+
+
+def _join(where: str | None, place: str) -> str:
+    return f"{where}.{place}" if where and place else (where or place)
+
+
+def explain(error: msgspec.ValidationError, where: str | None) -> FormatError:
+    """Return msgspec's complaint in our words, with the place in the document."""
+    text = str(error)
+    found = _PLACE.search(text)
+    place = _join(where, found["place"] if found else "")
+    text = _PLACE.sub("", text)
+    if mismatch := _MISMATCH.match(text):
+        return FormatError(f"found {mismatch['found']}", where=place, expected=mismatch["wanted"])
+    if missing := _MISSING.match(text):
+        return FormatError(f"the key {missing['key']!r} is missing", where=place)
+    return FormatError(text[:1].lower() + text[1:], where=place)
+
+
+# --- writing -------------------------------------------------------------------------
+
+
+def encode_graph(jgf: Jgf) -> bytes:
+    """Return the value of ``graph`` as JSON bytes on one line."""
+    import msgspec
+
+    from simsched.formats.cluster.jgf_values import OddEdge, OddVertex
+
+    vertices: list[Any] = jgf.vertices
+    if any(type(vertex) is OddVertex for vertex in vertices):
+        vertices = [_plain(vertex, ("id",)) for vertex in vertices]
+    edges: list[Any] | None = jgf.edges
+    if edges and any(type(edge) is OddEdge for edge in edges):
+        edges = [_plain(edge, ("source", "target")) for edge in edges]
+    body: dict[str, Any] = {"nodes": vertices}
+    if edges is not None:
+        body["edges"] = edges
+    return msgspec.json.encode({**body, **jgf.graph_keys})
+
+
+def _plain(item: Any, keys: tuple[str, ...]) -> dict[str, Any]:
+    """Return a vertex or edge as a dictionary, with its unknown keys back in place."""
+    import msgspec
+
+    plain = {key: getattr(item, key) for key in keys}
+    if item.metadata is not msgspec.UNSET:
+        plain["metadata"] = {**msgspec.to_builtins(item.metadata), **getattr(item, "more", {})}
+    return {**plain, **getattr(item, "outer", {})}
+
+
+def encode_document(jgf: Jgf) -> bytes:
+    """Return the document ``{"graph": …}`` as JSON bytes on one line."""
+    import msgspec
+
+    return msgspec.json.encode({**jgf.document_keys, "graph": msgspec.Raw(encode_graph(jgf))})
+
+
+def to_object(jgf: Jgf) -> dict[str, Any]:
+    """Return the document ``{"graph": …}`` as plain JSON values."""
+    import msgspec
+
+    graph: dict[str, Any] = msgspec.json.decode(encode_graph(jgf))
+    return {**jgf.document_keys, "graph": graph}

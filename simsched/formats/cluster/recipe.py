@@ -1,0 +1,361 @@
+"""Cluster recipes: hardware in a few lines of YAML, as values.
+
+The JSON Schema ``schemas/cluster-recipe.json`` says what may be written; `Recipe` is what it
+means.  See docs/clusters.md for the words.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from simsched.errors import ClusterError, FormatError, RequestError
+from simsched.formats.rfc.host import check_host
+from simsched.formats.rfc.hostlist import Hostlist
+from simsched.formats.rfc.property import check_property
+from simsched.formats.rfc.units import same_dimension, unit_of
+from simsched.formats.text.schemas import first_error
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from jsonschema import ValidationError
+
+MAX_NODES = 1_000_000
+_AMOUNT = re.compile(r"(\d+) ?([A-Za-z/]*)", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Amount:
+    """So many units: ``512 GB``."""
+
+    size: int
+    unit: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """A level of the tree: `count` vertices of `type` in each vertex above."""
+
+    type: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PoolSpec:
+    """`count` pools of one kind, in the node or in each domain of type `within`."""
+
+    type: str
+    name: str | None = None
+    amount: Amount = Amount(1)
+    count: int = 1
+    within: str = "node"
+    path: str | None = None
+    properties: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeGroup:
+    """Nodes that are alike.  `cores` and `gpus` are a node's; they divide over its localities."""
+
+    name: str
+    hosts: tuple[str, ...]
+    locality: tuple[Level, ...] = ()
+    cores: int = 0
+    gpus: int = 0
+    pools: tuple[PoolSpec, ...] = ()
+    properties: tuple[str, ...] = ()
+    status: str = "up"
+    down: frozenset[str] = frozenset()
+    drained: frozenset[str] = frozenset()
+    levels: tuple[Level, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FatTree:
+    """Leaf switches with their nodes, in pods or not, below spine switches or one fabric."""
+
+    nodes_per_leaf: int
+    leaves_per_pod: int | None = None
+    spines: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dragonfly:
+    """Groups of routers; the nodes divide evenly over the routers."""
+
+    groups: int
+    routers_per_group: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Power:
+    """Budgets: of the cluster, of each vertex of one level, of each node."""
+
+    budget: Amount | None = None
+    per_level: str | None = None
+    per_level_budget: Amount | None = None
+    node: Amount | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recipe:
+    """A whole machine."""
+
+    name: str | None
+    groups: tuple[NodeGroup, ...]
+    levels: tuple[Level, ...] = ()
+    pools: tuple[PoolSpec, ...] = ()
+    network: FatTree | Dragonfly | None = None
+    power: Power | None = None
+
+
+def parse_recipe(document: Any, *, where: str | None = None) -> Recipe:
+    """Return the recipe that a YAML or JSON document (already read) describes.
+
+    Raises
+    ------
+    FormatError
+        with the path of what the schema does not allow, or of a property RFC 20 does not.
+    ClusterError
+        if counts do not fit: hosts and count, cores that do not divide over sockets …
+
+    >>> parse_recipe({"groups": [{"name": "n", "count": 2, "cores": 4}]}).groups[0].hosts
+    ('n0', 'n1')
+    """
+    _check_schema(document, where)
+    groups = tuple(
+        _group(row, _join(where, f"groups[{number}]")) for number, row in enumerate(document["groups"])
+    )
+    total = sum(len(group.hosts) for group in groups)
+    if total > MAX_NODES:
+        raise ClusterError(f"{total:,} nodes", where=where, expected=f"at most {MAX_NODES:,}")
+    return Recipe(
+        name=document.get("name"),
+        groups=groups,
+        levels=_levels(document, where),
+        pools=tuple(_pool(row, where) for row in document.get("pools", ())),
+        network=_network(document.get("network")),
+        power=_power(document.get("power"), _join(where, "power")),
+    )
+
+
+def is_recipe(document: Any) -> bool:
+    """Say whether a document looks like a cluster recipe."""
+    return isinstance(document, dict) and "groups" in document
+
+
+def _join(where: str | None, place: str) -> str:
+    return f"{where}: {place}" if where else place
+
+
+def _group(row: Mapping[str, Any], where: str) -> NodeGroup:
+    hosts = _hosts_of(row, where)
+    locality = _locality(row, where)
+    cores, gpus = row.get("cores", 0), row.get("gpus", 0)
+    domains = 1
+    for level in locality:
+        domains *= level.count
+    for kind, count in (("cores", cores), ("gpus", gpus)):
+        if kind == "cores" and count % domains:
+            raise ClusterError(
+                f"{count} {kind} do not divide over {domains} {locality[-1].type}s", where=f"{where}.{kind}"
+            )
+    for name in row.get("properties", ()):
+        check_property(name, f"{where}.properties")
+    return NodeGroup(
+        name=row["name"],
+        hosts=hosts,
+        locality=locality,
+        cores=cores,
+        gpus=gpus,
+        pools=_pools_of(row, locality, where),
+        properties=tuple(row.get("properties", ())),
+        status=row.get("status", "up"),
+        down=_some_hosts(row, "down", hosts, where),
+        drained=_some_hosts(row, "drained", hosts, where),
+        levels=_levels(row, where),
+    )
+
+
+def _hosts_of(row: Mapping[str, Any], where: str) -> tuple[str, ...]:
+    """Return the hosts of a group: as written, or its name and a number."""
+    count = row.get("count")
+    if "hosts" not in row:
+        if count is None:
+            raise FormatError("neither count nor hosts", where=where, expected="one of them")
+        check_host(row["name"], f"{where}.name")
+        return tuple(f"{row['name']}{number}" for number in range(count))
+    hosts = tuple(Hostlist.parse(row["hosts"], where=f"{where}.hosts").expand(MAX_NODES))
+    if count is not None and count != len(hosts):
+        raise ClusterError(f"count {count} and {len(hosts)} hosts", where=where)
+    return hosts
+
+
+def _some_hosts(row: Mapping[str, Any], key: str, hosts: tuple[str, ...], where: str) -> frozenset[str]:
+    if key not in row:
+        return frozenset()
+    found = frozenset(Hostlist.parse(row[key], where=f"{where}.{key}").expand(MAX_NODES))
+    strange = sorted(found.difference(hosts))
+    if strange:
+        raise ClusterError(f"{strange[0]!r} is not in this group", where=f"{where}.{key}")
+    return found
+
+
+def _locality(row: Mapping[str, Any], where: str) -> tuple[Level, ...]:
+    short = [Level(kind, row[key]) for key, kind in (("sockets", "socket"), ("numa", "numa")) if key in row]
+    if short and "locality" in row:
+        raise FormatError("both locality and sockets or numa", where=where, expected="one of them")
+    return tuple(short) or tuple(
+        Level(_kind(level["type"], where), level["count"]) for level in row.get("locality", ())
+    )
+
+
+def _levels(row: Mapping[str, Any], where: str | None) -> tuple[Level, ...]:
+    if "racks" in row and "levels" in row:
+        raise FormatError("both racks and levels", where=where, expected="one of them")
+    if "racks" in row:
+        return (Level("rack", row["racks"]),)
+    return tuple(Level(_kind(level["type"], where), level["count"]) for level in row.get("levels", ()))
+
+
+def _pools_of(row: Mapping[str, Any], locality: tuple[Level, ...], where: str) -> tuple[PoolSpec, ...]:
+    """Return memory, storage and other pools of a node, in this order."""
+    found = (
+        [PoolSpec(type="memory", amount=_memory(row["memory"], f"{where}.memory"))] if "memory" in row else []
+    )
+    found += [_pool(item, where) for item in row.get("storage", ())]
+    found += [_pool(item, where) for item in row.get("pools", ())]
+    places = {"node", *(level.type for level in locality)}
+    for pool in found:
+        if pool.within not in places:
+            raise ClusterError(
+                f"no {pool.within!r} in these nodes", where=where, expected=" or ".join(sorted(places))
+            )
+    return tuple(found)
+
+
+def _pool(row: Mapping[str, Any], where: str | None) -> PoolSpec:
+    for name in row.get("properties", ()):
+        check_property(name, where)
+    return PoolSpec(
+        type=_kind(row["type"], where),
+        name=row.get("name"),
+        amount=_amount(row.get("size", 1), where),
+        count=row.get("count", 1),
+        within=row.get("in", "node"),
+        path=row.get("path"),
+        properties=tuple(row.get("properties", ())),
+    )
+
+
+def _amount(value: int | str, where: str | None) -> Amount:
+    found = _AMOUNT.fullmatch(str(value))
+    assert found is not None  # the schema has seen it
+    if found[2]:
+        try:
+            unit_of(found[2])
+        except RequestError as error:
+            raise FormatError(error.message, where=where, expected=error.expected) from None
+    return Amount(int(found[1]), found[2])
+
+
+def _memory(value: int | str, where: str) -> Amount:
+    amount = _amount(value, where)
+    if amount.unit and not same_dimension(amount.unit, "B"):
+        raise FormatError(f"{amount.unit} is no unit of memory", where=where, expected="B, GB, GiB …")
+    return amount
+
+
+def _kind(name: str, where: str | None) -> str:
+    """Return the type of a level or pool, which is not that of the nodes or of the whole."""
+    if name in ("node", "cluster"):
+        raise FormatError(f"a level or pool of type {name}", where=where, expected="another type")
+    return name
+
+
+def _network(row: Mapping[str, Any] | None) -> FatTree | Dragonfly | None:
+    if row is None:
+        return None
+    words = {key: value for key, value in row.items() if key != "type"}
+    return FatTree(**words) if row["type"] == "fat-tree" else Dragonfly(**words)
+
+
+def _power(row: Mapping[str, Any] | None, where: str) -> Power | None:
+    if row is None:
+        return None
+    level, budget = next(iter(row.get("per", {}).items()), (None, None))
+    return Power(
+        budget=_amount(row["budget"], where) if "budget" in row else None,
+        per_level=level,
+        per_level_budget=None if budget is None else _amount(budget, where),
+        node=_amount(row["node"], where) if "node" in row else None,
+    )
+
+
+# --- the schema ----------------------------------------------------------------------
+
+
+def _check_schema(document: Any, where: str | None) -> None:
+    error = first_error("cluster-recipe", document)
+    if error is None:
+        return
+    while error.context and error.validator == "oneOf" and (inner := _likeliest(error)) is not None:
+        error = inner
+    raise _in_our_words(error, where)
+
+
+def _likeliest(error: ValidationError) -> ValidationError | None:
+    """Return the fault of the alternative that was meant, if its type fits; else None."""
+    from jsonschema.exceptions import relevance
+
+    alternatives: dict[Any, list[ValidationError]] = {}
+    for inner in error.context:
+        alternatives.setdefault(inner.schema_path[0], []).append(inner)
+    for rows in alternatives.values():
+        if not any(row.validator in ("const", "type") for row in rows):
+            return max(rows, key=relevance)
+    return None
+
+
+def _constants(alternatives: list[dict[str, Any]]) -> list[str]:
+    """Return what tells the alternatives apart: their constant ``type``, or their JSON type."""
+    return [
+        str(one.get("properties", {}).get("type", {}).get("const", one.get("type", "")))
+        for one in alternatives
+    ]
+
+
+def _in_our_words(error: ValidationError, where: str | None) -> FormatError:
+    place = _join(where, error.json_path.removeprefix("$").removeprefix(".")).removesuffix(": ")
+    message, expected = _fault(str(error.validator), error.schema, error.instance)
+    return FormatError(message or error.message[:200], where=place or None, expected=expected)
+
+
+def _fault(rule: str, schema: Any, instance: Any) -> tuple[str | None, str | None]:
+    """Return what is wrong and what was expected, for the rules that people trip over."""
+    found = f"found {instance!r}"[:80]
+    if rule == "additionalProperties":
+        known = schema.get("properties", {})
+        return f"unknown key {min(set(instance) - set(known))!r}", ", ".join(known)
+    if rule == "required":
+        return f"the key {next(key for key in schema['required'] if key not in instance)!r} is missing", None
+    if rule == "pattern" and schema["pattern"].startswith("^[0-9]"):
+        return found, "a whole number and a unit, like 512 GB"
+    if rule == "oneOf":
+        return found, " or ".join(sorted(_constants(schema["oneOf"])))
+    words = {
+        "type": schema.get("type"),
+        "enum": " or ".join(schema.get("enum", ())),
+        "const": repr(schema.get("const")),
+    }
+    return (found, words[rule]) if rule in words else (None, None)
+
+
+def format_recipe(document: Mapping[str, Any]) -> str:
+    """Return a recipe document as YAML text, keys in the order they have."""
+    import yaml
+
+    text: str = yaml.safe_dump(dict(document), sort_keys=False, allow_unicode=True, width=100)
+    return text

@@ -1,0 +1,192 @@
+"""TreePool topology in R (RFC 49): where on each rank the ids of R_lite are.
+
+``scheduling`` is ``{"writer": "TreePool", "children": [{"ranks": idset, "topo": {…}}, …]}``.
+A topo holds resources (``cores``, ``gpus``, ``memory`` in GiB, ``storage``) and localities:
+any other key is the name of a domain type (``socket``, ``numa`` …) and holds a list of topos.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from simsched.errors import FormatError, LimitError
+from simsched.formats.rfc.idset import Idset
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+WRITER = "TreePool"
+MEMORY_UNIT = "GiB"
+MAX_LEVELS = 16
+"""Levels of localities within one rank."""
+
+
+@dataclass(frozen=True, slots=True)
+class Storage:
+    """One storage device of a domain: where it is mounted, and how much of what it holds."""
+
+    path: str
+    capacity: int
+    unit: str
+
+
+@dataclass(frozen=True, slots=True)
+class Domain:
+    """A locality domain: its own resources, and the domains within it, by type in order."""
+
+    cores: Idset | None = None
+    gpus: Idset | None = None
+    memory: int | None = None
+    storage: tuple[Storage, ...] = ()
+    children: tuple[tuple[str, tuple[Domain, ...]], ...] = ()
+
+    def walk(self) -> Iterator[Domain]:
+        """Yield this domain and all within it."""
+        yield self
+        for _, domains in self.children:
+            for domain in domains:
+                yield from domain.walk()
+
+
+@dataclass(frozen=True, slots=True)
+class RankTopology:
+    """Ranks that look alike inside."""
+
+    ranks: Idset
+    topo: Domain
+
+
+@dataclass(frozen=True, slots=True)
+class TreePool:
+    """The value of ``scheduling``; `extra` holds the keys that the RFC does not know."""
+
+    children: tuple[RankTopology, ...]
+    extra: tuple[tuple[str, Any], ...] = ()
+
+    def trimmed(self, ranks: Idset) -> TreePool:
+        """Return the topology of some ranks, as R of an allocation carries it (RFC 49).
+
+        A topo stays as it is: it describes the whole node, and not what was allocated of it.
+        """
+        kept = [(group.ranks & ranks, group.topo) for group in self.children]
+        return TreePool(tuple(RankTopology(mine, topo) for mine, topo in kept if mine), self.extra)
+
+
+def from_scheduling(scheduling: Mapping[str, Any], *, where: str | None = None) -> TreePool:
+    """Read the value of R's ``scheduling``.
+
+    Raises
+    ------
+    FormatError
+        with the path of the value that is not as RFC 49 says.
+    LimitError
+        if localities are nested deeper than 16 levels.
+
+    >>> pool = from_scheduling({"writer": "TreePool", "children": [
+    ...     {"ranks": "0-1", "topo": {"socket": [{"cores": "0-3"}, {"cores": "4-7"}]}}]})
+    >>> [str(domain.cores) for domain in pool.children[0].topo.walk() if domain.cores]
+    ['0-3', '4-7']
+    """
+    rows = _typed(scheduling.get("children"), list, _join(where, "children"))
+    groups = []
+    seen = Idset.parse("")
+    for number, row in enumerate(rows):
+        place = _join(where, f"children[{number}]")
+        entry = _typed(row, dict, place)
+        ranks = _ids(entry.get("ranks"), f"{place}.ranks")
+        if not ranks:
+            raise FormatError("no ranks", where=f"{place}.ranks", expected="an idset of ranks")
+        twice = seen & ranks
+        if twice:
+            raise FormatError(f"ranks {twice} are described twice", where=f"{place}.ranks")
+        seen |= ranks
+        groups.append(RankTopology(ranks, _domain(entry.get("topo"), f"{place}.topo", 0)))
+    extra = tuple((key, value) for key, value in scheduling.items() if key not in ("writer", "children"))
+    return TreePool(tuple(groups), extra)
+
+
+def _domain(value: Any, where: str, level: int) -> Domain:
+    """Read one topo."""
+    if level > MAX_LEVELS:
+        raise LimitError(
+            "localities are nested too deeply", where=where, expected=f"at most {MAX_LEVELS} levels"
+        )
+    topo = _typed(value, dict, where)
+    children = []
+    for key, inner in topo.items():
+        if key in _RESOURCES:
+            continue
+        rows = _typed(inner, list, f"{where}.{key}")
+        children.append(
+            (key, tuple(_domain(row, f"{where}.{key}[{n}]", level + 1) for n, row in enumerate(rows)))
+        )
+    return Domain(
+        cores=_ids(topo["cores"], f"{where}.cores") if "cores" in topo else None,
+        gpus=_ids(topo["gpus"], f"{where}.gpus") if "gpus" in topo else None,
+        memory=_amount(topo["memory"], f"{where}.memory") if "memory" in topo else None,
+        storage=_storage(topo.get("storage", []), f"{where}.storage"),
+        children=tuple(children),
+    )
+
+
+_RESOURCES = frozenset({"cores", "gpus", "memory", "storage"})
+
+
+def _storage(value: Any, where: str) -> tuple[Storage, ...]:
+    found = []
+    for number, row in enumerate(_typed(value, list, where)):
+        place = f"{where}[{number}]"
+        entry = _typed(row, dict, place)
+        unknown = sorted(set(entry) - {"path", "capacity", "unit"})
+        if unknown:
+            raise FormatError(f"unknown key {unknown[0]!r}", where=place, expected="path, capacity, unit")
+        path = _typed(entry.get("path", ""), str, f"{place}.path")
+        unit = _typed(entry.get("unit", MEMORY_UNIT), str, f"{place}.unit")
+        found.append(Storage(path, _amount(entry.get("capacity"), f"{place}.capacity"), unit))
+    return tuple(found)
+
+
+def _ids(value: Any, where: str) -> Idset:
+    return Idset.parse(_typed(value, str, where), where=where)
+
+
+def _amount(value: Any, where: str) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+        raise FormatError(f"found {value!r}"[:80], where=where, expected="an integer from 0 on")
+    return value
+
+
+def _typed(value: Any, kind: type, where: str) -> Any:
+    if not isinstance(value, kind) and not (kind is list and isinstance(value, tuple)):
+        found = "nothing" if value is None else type(value).__name__
+        raise FormatError(f"found {found}", where=where, expected=_WORDS[kind])
+    return value
+
+
+_WORDS: dict[type, str] = {list: "a list", dict: "an object", str: "a string"}
+
+
+def _join(where: str | None, place: str) -> str:
+    return f"{where}.{place}" if where else place
+
+
+def to_scheduling(pool: TreePool) -> dict[str, Any]:
+    """Return the value of R's ``scheduling``; `from_scheduling` of it gives `pool` again."""
+    children = [{"ranks": str(group.ranks), "topo": _topo(group.topo)} for group in pool.children]
+    return {"writer": WRITER, "children": children, **dict(pool.extra)}
+
+
+def _topo(domain: Domain) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    if domain.cores is not None:
+        found["cores"] = str(domain.cores)
+    if domain.gpus is not None:
+        found["gpus"] = str(domain.gpus)
+    if domain.memory is not None:
+        found["memory"] = domain.memory
+    if domain.storage:
+        found["storage"] = [{"path": s.path, "capacity": s.capacity, "unit": s.unit} for s in domain.storage]
+    for kind, domains in domain.children:
+        found[kind] = [_topo(inner) for inner in domains]
+    return found

@@ -1,0 +1,325 @@
+"""The quick reader of jobspecs in JSON: what it passes is valid for certain.
+
+A text that msgspec decodes into the structures below holds the rules of RFC 14 that a structure
+can hold, the rest is checked while the jobspec is built, and equal resources become one shared
+value.  A text that anything is wrong with, duplicate keys included, is left to the strict reader
+and the detailed validator, and only they report.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from simsched.errors import FormatError
+from simsched.formats.jobspec.jobspec import Jobspec
+from simsched.formats.jobspec.tasks import ONCE, Task
+from simsched.formats.jobspec.validation_rules import system_faults
+from simsched.formats.jobspec.vertex import ResourceVertex
+from simsched.formats.rfc.count import MAX_COUNT, Count
+from simsched.formats.text.immutable import EMPTY, freeze
+
+_CACHED = 100_000
+_MAX_LINE = 10_000_000
+
+Positive = Annotated[int, Meta(ge=1, le=MAX_COUNT)]
+Seconds = Annotated[float, Meta(ge=0)]
+Word = Annotated[str, Meta(min_length=1)]
+
+
+class RangeRecord(Struct, forbid_unknown_fields=True, gc=False):
+    """A count as a dictionary."""
+
+    min: Positive
+    max: Positive | UnsetType = UNSET
+    operator: str | UnsetType = UNSET
+    operand: Positive | UnsetType = UNSET
+
+
+class VertexRecord(Struct, forbid_unknown_fields=True, rename={"below": "with"}):
+    """A resource vertex; a slot without a label or without `with` is refused when it is built."""
+
+    type: Word
+    count: Positive | Word | RangeRecord
+    unit: str | UnsetType = UNSET
+    exclusive: bool | UnsetType = UNSET
+    label: str | UnsetType = UNSET
+    id: str | UnsetType = UNSET
+    below: list[VertexRecord] | UnsetType = UNSET
+
+
+class PerResourceRecord(Struct, forbid_unknown_fields=True, gc=False):
+    """The count of a task by resources."""
+
+    type: str
+    count: Positive
+
+
+class TaskCountRecord(Struct, forbid_unknown_fields=True, gc=False):
+    """The count of a task: exactly one of these."""
+
+    per_slot: Positive | UnsetType = UNSET
+    total: Positive | UnsetType = UNSET
+    per_resource: PerResourceRecord | UnsetType = UNSET
+
+    def keys(self) -> int:
+        """Return how many keys are there."""
+        return 3 - (self.per_slot, self.total, self.per_resource).count(UNSET)
+
+
+class TaskRecord(Struct, forbid_unknown_fields=True):
+    """A task."""
+
+    command: Annotated[list[str], Meta(min_length=1)]
+    slot: str
+    count: TaskCountRecord
+    attributes: dict[str, Any] | UnsetType = UNSET
+    distribution: str | UnsetType = UNSET
+
+
+class SystemRecord(Struct, rename="kebab"):
+    """What RFC 14 says of `attributes.system`; other keys are allowed."""
+
+    duration: Seconds | UnsetType = UNSET
+    preemptible_after: Seconds | UnsetType = UNSET
+    environment: dict[str, str | None] | UnsetType = UNSET
+    cwd: str | UnsetType = UNSET
+    queue: str | UnsetType = UNSET
+    bank: str | UnsetType = UNSET
+    project: str | UnsetType = UNSET
+    job: dict[str, str] | UnsetType = UNSET
+    shell: dict[str, Any] | UnsetType = UNSET
+    files: dict[str, Any] | UnsetType = UNSET
+    dependencies: msgspec.Raw | UnsetType = UNSET
+    constraints: msgspec.Raw | UnsetType = UNSET
+
+
+class AttributesRecord(Struct, forbid_unknown_fields=True):
+    """The attributes."""
+
+    system: SystemRecord | UnsetType = UNSET
+    user: dict[str, Any] | UnsetType = UNSET
+
+
+class JobspecRecord(Struct, forbid_unknown_fields=True):
+    """A jobspec; its resources and tasks stay as they are written until it is known that they are new."""
+
+    version: Positive
+    resources: msgspec.Raw
+    tasks: msgspec.Raw
+    attributes: AttributesRecord | None
+
+
+class _Doubt(Exception):  # noqa: N818 - not an error: the detailed validator will tell
+    """Something about a line that the quick reader does not settle."""
+
+
+_UNSETTLED = (_Doubt, msgspec.MsgspecError, FormatError, UnicodeDecodeError, RecursionError)
+
+
+_DECEIVING = (b'" :', b"\t", b"\r", b"\n", b"\\u0022")
+"""Blanks between a key and its colon, and a quote in a string that would be written as another one."""
+
+
+class Reader:
+    """Reads jobspecs one JSON text at a time; equal parts are decoded once.
+
+    >>> Reader().read(b'{"version": 1}') is None
+    True
+    """
+
+    def __init__(self) -> None:
+        self._document = msgspec.json.Decoder(JobspecRecord)
+        self._resources = msgspec.json.Decoder(Annotated[list[VertexRecord], Meta(min_length=1)])
+        self._tasks = msgspec.json.Decoder(Annotated[list[TaskRecord], Meta(min_length=1)])
+        self._known: dict[bytes, _Resources] = {}
+        self._checked: set[bytes] = set()
+
+    def read(self, text: bytes) -> Jobspec | None:
+        """Return the jobspec, or None where only the detailed validator can tell what is wrong."""
+        try:
+            plain, record = self._decode(text)
+            resources = self._resources_of(bytes(record.resources))
+            tasks = tuple([_task(task) for task in self._tasks_of(resources, record.tasks)])
+            self._check_system(record.attributes)
+            return Jobspec(resources.vertices, tasks, freeze(plain["attributes"] or {}), record.version)
+        except _UNSETTLED:
+            return None
+
+    def passes(self, text: bytes, *, v1: bool | None = False) -> bool:
+        """Whether the jobspec is valid for certain: by RFC 14, RFC 25, or (None) what its version says."""
+        try:
+            _, record = self._decode(text)
+            resources = self._resources_of(bytes(record.resources))
+            tasks = self._tasks_of(resources, record.tasks)
+            self._check_system(record.attributes)
+        except _UNSETTLED:
+            return False
+        if v1 is False or (v1 is None and record.version != 1):
+            return True
+        return record.version == 1 and resources.fit_v1 and _fits_v1(tasks, record.attributes)
+
+    def passes_document(self, document: Any, *, v1: bool | None = False) -> bool:
+        """Whether a document that has been read already is valid for certain, as `passes` has it."""
+        try:
+            return self.passes(msgspec.json.encode(document), v1=v1)
+        except (TypeError, ValueError, RecursionError):  # what is no JSON
+            return False
+
+    def _decode(self, text: bytes) -> tuple[dict[str, Any], JobspecRecord]:
+        """Decode a text that is surely strict JSON.
+
+        Of a duplicate key msgspec keeps the last, so what it writes back has fewer ``":`` than the
+        text had; a text in which that count could be deceived is left to the strict reader.
+        """
+        text = text.rstrip()
+        if len(text) > _MAX_LINE or any(mark in text for mark in _DECEIVING):
+            raise _Doubt
+        plain = msgspec.json.decode(text)
+        if msgspec.json.encode(plain).count(b'":') != text.count(b'":'):
+            raise _Doubt
+        return plain, self._document.decode(text)
+
+    def _resources_of(self, raw: bytes) -> _Resources:
+        known = self._known.get(raw)
+        if known is None:
+            if len(self._known) >= _CACHED:
+                self._known.clear()
+            known = self._known[raw] = _Resources(self._resources.decode(raw))
+        return known
+
+    def _tasks_of(self, resources: _Resources, raw: msgspec.Raw) -> list[TaskRecord]:
+        tasks: list[TaskRecord] = self._tasks.decode(raw)
+        for task in tasks:
+            types = resources.slots.get(task.slot)
+            each = task.count.per_resource
+            if types is None or task.count.keys() != 1 or (each is not UNSET and each.type not in types):
+                raise _Doubt
+        return tasks
+
+    def _check_system(self, attributes: AttributesRecord | None) -> None:
+        system = UNSET if attributes is None else attributes.system
+        if system is UNSET or (system.constraints is UNSET and system.dependencies is UNSET):
+            return
+        for key, raw in (("constraints", system.constraints), ("dependencies", system.dependencies)):
+            if raw is UNSET or bytes(raw) in self._checked:
+                continue
+            if system_faults({key: msgspec.json.decode(raw)}):
+                raise _Doubt
+            if len(self._checked) < _CACHED:
+                self._checked.add(bytes(raw))
+
+
+class _Resources:
+    """The resources of a jobspec, checked; the vertices are built when they are asked for."""
+
+    __slots__ = ("_vertices", "records", "slots")
+
+    def __init__(self, records: list[VertexRecord]) -> None:
+        self.records = records
+        self.slots: dict[str, set[str]] = {}
+        self._vertices: tuple[ResourceVertex, ...] | None = None
+        self.check(records, (), set())
+
+    def check(self, records: list[VertexRecord], inside: tuple[str, ...], labels: set[str]) -> None:
+        """Raise `_Doubt` or `FormatError` where a rule does not hold that a structure cannot hold."""
+        for record in records:
+            kind, label, below = record.type, record.label, record.below
+            for slot in inside:
+                self.slots[slot].add(kind)
+            if label is not UNSET:
+                if label in labels:
+                    raise _Doubt
+                labels.add(label)
+            if type(record.count) is not int:
+                _count(record.count)
+            around = inside
+            if kind == "slot":
+                if label is UNSET or below is UNSET:
+                    raise _Doubt
+                self.slots[label] = set()
+                around = (*inside, label)
+            if below is not UNSET:
+                if not below:
+                    raise _Doubt  # RFC 14 lets it stand, RFC 25 does not
+                self.check(below, around, labels)
+
+    @property
+    def vertices(self) -> tuple[ResourceVertex, ...]:
+        """The resources as jobspecs hold them."""
+        if self._vertices is None:
+            self._vertices = tuple([_vertex(record) for record in self.records])
+        return self._vertices
+
+    @property
+    def fit_v1(self) -> bool:
+        """Whether this is one of RFC 25's enumerated graphs, with integer counts."""
+        slot = self.records[0]
+        if slot.type == "node" and slot.below is not UNSET:
+            if not _has_only(slot, slot.exclusive, slot.below) or len(slot.below) != 1:
+                return False
+            slot = slot.below[0]
+        if len(self.records) != 1 or slot.type != "slot" or slot.below is UNSET:
+            return False
+        types = [leaf.type for leaf in slot.below if _has_only(leaf)]
+        return (
+            _has_only(slot, slot.exclusive, slot.label, slot.below)
+            and len(types) == len(slot.below)
+            and sorted(types) in (["core"], ["core", "gpu"])
+        )
+
+
+def _has_only(record: VertexRecord, *allowed: object) -> bool:
+    """Whether the count is an integer and no key is there but type, count, unit and the allowed ones."""
+    if type(record.count) is not int:
+        return False
+    optional = (record.exclusive, record.label, record.id, record.below)
+    return 4 - optional.count(UNSET) == len(allowed) - allowed.count(UNSET)
+
+
+def _vertex(record: VertexRecord) -> ResourceVertex:
+    count = _count(record.count)
+    optional: tuple[Any, ...] = (record.unit, record.exclusive, record.label, record.id)
+    if record.below is UNSET and optional.count(UNSET) == 4:
+        return _leaf(record.type, count)
+    unit, exclusive, label, ids = [None if value is UNSET else value for value in optional]
+    children = () if record.below is UNSET else tuple([_vertex(child) for child in record.below])
+    return ResourceVertex(record.type, count, unit, exclusive, label, ids, children)
+
+
+@lru_cache(maxsize=4096)
+def _leaf(kind: str, count: Count) -> ResourceVertex:
+    return ResourceVertex(kind, count)
+
+
+def _count(value: int | str | RangeRecord) -> Count:
+    if isinstance(value, int):
+        return Count.fixed(value)
+    return Count.parse(value) if isinstance(value, str) else Count.from_json(msgspec.to_builtins(value))
+
+
+def _task(record: TaskRecord) -> Task:
+    return Task(
+        tuple(record.command),
+        record.slot,
+        ONCE if record.count.per_slot == 1 else freeze(msgspec.to_builtins(record.count)),
+        EMPTY if record.attributes is UNSET else freeze(record.attributes),
+        None if record.distribution is UNSET else record.distribution,
+    )
+
+
+def _fits_v1(tasks: list[TaskRecord], attributes: AttributesRecord | None) -> bool:
+    """Whether what is not resources has nothing that RFC 25 lacks."""
+    task = tasks[0]
+    return (
+        len(tasks) == 1
+        and task.count.per_resource is UNSET
+        and task.attributes is UNSET
+        and task.distribution is UNSET
+        and attributes is not None
+        and attributes.system is not UNSET
+        and attributes.system.duration is not UNSET
+    )

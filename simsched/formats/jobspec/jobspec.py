@@ -1,0 +1,288 @@
+"""The value of a jobspec: what it needs, what it runs and its attributes, from a shape or a document."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from simsched.arguments import wrong
+from simsched.errors import FormatError, RequestError
+from simsched.formats.jobspec.shape import format_shape, parse_shape
+from simsched.formats.jobspec.tasks import Task
+from simsched.formats.jobspec.version1 import Misfit, misfit, resources_fit_v1
+from simsched.formats.jobspec.vertex import ResourceVertex, slots
+from simsched.formats.rfc.duration import parse_duration
+from simsched.formats.text.excerpts import clip
+from simsched.formats.text.immutable import EMPTY, FrozenDict, freeze, thaw
+
+if TYPE_CHECKING:
+    from simsched.formats.jobspec.parts import Warn
+    from simsched.formats.rfc.constraint import Constraint
+    from simsched.formats.rfc.dependency import Dependency
+
+CANONICAL = 999
+"""The version of a canonical jobspec that is no V1."""
+
+DEFAULT_COMMAND = ("app",)
+"""The command of a jobspec that was made from a shape alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Jobspec:
+    """One request: what it needs, what it runs, and its attributes.  Frozen and hashable.
+
+    >>> job = Jobspec.from_shape("slot=4/[core=2;gpu]", duration="1h", constraint="ssd")
+    >>> job.duration, str(job.constraint), job.to_shape(), job.version
+    (3600.0, 'ssd', 'slot=4/[core=2;gpu]', 1)
+    """
+
+    resources: tuple[ResourceVertex, ...]
+    tasks: tuple[Task, ...] = ()
+    attributes: FrozenDict = EMPTY
+    version: int = CANONICAL
+    _hash: int = field(init=False, repr=False, compare=False)
+
+    def __hash__(self) -> int:
+        try:
+            return self._hash
+        except AttributeError:
+            key = (self.resources, self.tasks, self.attributes, self.version)
+            object.__setattr__(self, "_hash", hash(key))
+            return self._hash
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (Jobspec, (self.resources, self.tasks, self.attributes, self.version))
+
+    # ------------------------------------------------------------ making
+
+    @staticmethod
+    def from_shape(
+        text: str,
+        *,
+        duration: str | float | None = None,
+        command: Sequence[str] | None = None,
+        constraint: str | Constraint | Mapping[str, Any] | None = None,
+        queue: str | None = None,
+        name: str | None = None,
+        dependencies: Iterable[str | Dependency] = (),
+    ) -> Jobspec:
+        """Return the jobspec of an RFC 46 shape, with one task on each of its slots.
+
+        `duration` is RFC 23 text or seconds, None or inf for no limit; `constraint` RFC 35 text,
+        a constraint or an RFC 31 object; `dependencies` RFC 26 texts.  The version is 1 where
+        the resources fit RFC 25, else 999.  Raises `FormatError`.
+        """
+        if isinstance(command, str):
+            raise FormatError("a command is a list of words", where="command", expected=repr(command.split()))
+        if command is not None and not _are_words(command):
+            raise FormatError(
+                f"{clip(repr(command))} is no command", where="command", expected="a list of words"
+            )
+        if not isinstance(text, str):
+            raise FormatError(f"{text!r} is no shape", expected="text such as slot=2/core")
+        if queue is not None and (not isinstance(queue, str) or not queue):
+            raise FormatError(f"{queue!r} is no name of a queue", where="queue", expected="text")
+        if name is not None and not isinstance(name, str):
+            raise wrong("name", name, "text")
+        words = DEFAULT_COMMAND if command is None else tuple(command)
+        resources, tasks, version = _from_shape(text, words or DEFAULT_COMMAND)
+        system: dict[str, Any] = {"duration": _seconds(duration)}
+        if queue is not None:
+            system["queue"] = queue
+        if constraint is not None:
+            system["constraints"] = _constraint_json(constraint)
+        if name is not None:
+            system["job"] = FrozenDict(name=name)
+        if dependencies:
+            system["dependencies"] = _dependencies_json(dependencies)
+        return Jobspec(resources, tasks, FrozenDict(system=FrozenDict(system)), version)
+
+    @staticmethod
+    def from_dict(
+        document: Mapping[str, Any], where: str | None = None, *, lenient: Warn | None = None
+    ) -> Jobspec:
+        """Return the jobspec of an RFC 14 or RFC 25 document.
+
+        With `lenient`, a function that is called with each warning, a task may name a slot that is not
+        there, or none: schedulers place slots and not tasks.  Raises `FormatError` with the JSON path of
+        the first fault and the number of the others.
+        """
+        from simsched.formats.jobspec.parts import read_jobspec
+
+        return Jobspec(*read_jobspec(document, where, lenient=lenient))
+
+    # ------------------------------------------------------------ writing
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the document, plain dictionaries and lists."""
+        return {
+            "version": self.version,
+            "resources": [vertex.to_dict() for vertex in self.resources],
+            "tasks": [task.to_dict() for task in self.tasks],
+            "attributes": thaw(self.attributes),
+        }
+
+    def to_shape(self) -> str:
+        """Return the shortest RFC 46 shape of the resources."""
+        return format_shape(self.resources)
+
+    def to_v1(self) -> Jobspec:
+        """Return the same request as an RFC 25 jobspec.
+
+        Raises `RequestError` that names the construct which V1 does not have.
+        """
+        found = v1_misfit(self)
+        if found is not None:
+            path, message, expected = found
+            raise RequestError(f"this is no V1 jobspec: {message}", where=path, expected=expected)
+        return self if self.version == 1 else replace(self, version=1)
+
+    def to_canonical(self) -> Jobspec:
+        """Return the same request as an RFC 14 jobspec (every V1 jobspec is one)."""
+        return self if self.version == CANONICAL else replace(self, version=CANONICAL)
+
+    def with_system(self, **keys: Any) -> Jobspec:
+        """Return the jobspec with these keys in `attributes.system`; None takes a key away.
+
+        >>> Jobspec.from_shape("node").with_system(queue="debug").queue
+        'debug'
+        """
+        system = {**self.system, **{k: freeze(v) for k, v in keys.items()}}
+        system = {key: value for key, value in system.items() if value is not None}
+        return replace(self, attributes=FrozenDict({**self.attributes, "system": FrozenDict(system)}))
+
+    # ------------------------------------------------------------ reading
+
+    @property
+    def system(self) -> FrozenDict:
+        """The `attributes.system` dictionary, empty where there is none."""
+        return self.attributes.get("system", EMPTY)  # type: ignore[no-any-return]
+
+    @property
+    def duration(self) -> float | None:
+        """The requested seconds; None where there is no limit (absent, or 0 as RFC 14 says)."""
+        seconds = self.attributes.get("system", EMPTY).get("duration")
+        return float(seconds) if seconds else None
+
+    @property
+    def constraint(self) -> Constraint | None:
+        """The RFC 31 constraint, None where there is none."""
+        value = self.attributes.get("system", EMPTY).get("constraints")
+        return None if value is None else _constraint(value)
+
+    @property
+    def queue(self) -> str | None:
+        """The name of the queue that is asked for."""
+        return self.attributes.get("system", EMPTY).get("queue")  # type: ignore[no-any-return]
+
+    @property
+    def name(self) -> str | None:
+        """The name of the job, None where it has none."""
+        return self.attributes.get("system", EMPTY).get("job", EMPTY).get("name")  # type: ignore[no-any-return]
+
+    @property
+    def dependencies(self) -> tuple[Dependency, ...]:
+        """The RFC 26 dependencies."""
+        return _dependencies(self.attributes.get("system", EMPTY).get("dependencies", ()))
+
+
+def _are_words(command: object) -> bool:
+    return isinstance(command, Sequence) and all(isinstance(word, str) for word in command)
+
+
+def v1_misfit(job: Jobspec) -> Misfit | None:
+    """Return (path, construct, expected) of the first thing that RFC 25 does not have, or None."""
+    return misfit(job.resources, job.tasks, job.system)
+
+
+def as_jobspec(value: Jobspec | str | Mapping[str, Any]) -> Jobspec:
+    """Return a jobspec as it is, that of a shape, or that of a document.
+
+    Raises
+    ------
+    FormatError
+        if it is none of these.
+
+    >>> as_jobspec("slot=2/core").to_shape()
+    'slot=2/core'
+    """
+    if isinstance(value, Jobspec):
+        return value
+    return Jobspec.from_shape(value) if isinstance(value, str) else Jobspec.from_dict(value)
+
+
+@lru_cache(maxsize=4096)
+def _constraint(value: FrozenDict) -> Constraint:
+    from simsched.formats.rfc.constraint import from_json
+
+    return from_json(value, "attributes.system.constraints")
+
+
+@lru_cache(maxsize=1024)
+def _dependencies(values: tuple[FrozenDict, ...]) -> tuple[Dependency, ...]:
+    from simsched.formats.rfc.dependency import Dependency
+
+    return tuple(Dependency.from_json(value) for value in values)
+
+
+# ---------------------------------------------------------------- from a shape
+
+
+@lru_cache(maxsize=4096)
+def _from_shape(
+    text: str, command: tuple[str, ...]
+) -> tuple[tuple[ResourceVertex, ...], tuple[Task, ...], int]:
+    resources = parse_shape(text)
+    for vertex in (v for top in resources for v in top.walk()):
+        if vertex.extra:
+            raise FormatError(
+                f"a resource has no key {vertex.extra[0][0]!r}",
+                where=f"shape {text[:60]!r}",
+                expected="unit, exclusive (x), label or id",
+            )
+    tasks = tuple(Task(command, slot.label or "") for slot in slots(resources))
+    fits = len(tasks) == 1 and resources_fit_v1(resources)
+    return resources, tasks, 1 if fits else CANONICAL
+
+
+def _seconds(duration: str | float | None) -> float:
+    if duration is None:
+        return 0.0
+    seconds = parse_duration(duration, "duration")
+    return 0.0 if math.isinf(seconds) else seconds
+
+
+@lru_cache(maxsize=1024)
+def _constraint_text_json(text: str) -> FrozenDict:
+    from simsched.formats.rfc.constraint import to_json
+    from simsched.formats.rfc.constraint_text import parse_constraint
+
+    return freeze(to_json(parse_constraint(text)))  # type: ignore[no-any-return]
+
+
+def _constraint_json(constraint: str | Constraint | Mapping[str, Any]) -> FrozenDict:
+    from simsched.formats.rfc.constraint import Constraint, from_json, to_json
+
+    if isinstance(constraint, str):
+        return _constraint_text_json(constraint)
+    if isinstance(constraint, Mapping):
+        from_json(constraint)
+        return freeze(dict(constraint))  # type: ignore[no-any-return]
+    if not isinstance(constraint, Constraint):
+        raise FormatError(f"{constraint!r} is no constraint", expected="text, RFC 31 JSON or a constraint")
+    return freeze(to_json(constraint))  # type: ignore[no-any-return]
+
+
+def _dependencies_json(dependencies: Iterable[str | Dependency]) -> tuple[FrozenDict, ...]:
+    from simsched.formats.rfc.dependency import Dependency
+
+    if isinstance(dependencies, str) or not isinstance(dependencies, Iterable):
+        raise wrong("dependencies", dependencies, "a list of texts such as after:17")
+    values = [Dependency.parse(item) if isinstance(item, str) else item for item in dependencies]
+    stranger = next((value for value in values if not isinstance(value, Dependency)), None)
+    if stranger is not None:
+        raise wrong("dependencies", stranger, "texts such as after:17")
+    return tuple(freeze(value.to_json()) for value in values)

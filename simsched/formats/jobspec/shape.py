@@ -1,0 +1,373 @@
+"""RFC 46 shapes: the compact text of a resources list, read and written.
+
+    resources : list
+    list      : '[' vertex (';' vertex)* ']' | vertex
+    vertex    : 'slot' ('=' count)? ('{' label (',' item)* '}')? '/' list
+              | type ('=' count)? ('{' (item (',' item)*)? '}')? ('/' list)?
+    item      : key ':' value | ('+' | '-')? key
+
+Blanks between the parts mean nothing.  Strings may stand in either kind of quotes, with the
+escapes of JSON.  Beyond the grammar: `x` stands for `exclusive` among a vertex's own keys only,
+not in objects beneath them, and NaN and Infinity, which JSON does not know, must be quoted.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+from simsched.formats.jobspec.shape_values import ValueReader, format_string, format_value
+from simsched.formats.jobspec.vertex import DEFAULT_LABEL, ResourceVertex, walk
+from simsched.formats.rfc.count import Count
+from simsched.formats.text.carets import MarkedError, MarkedLimitError, refuse_broken_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+MAX_LENGTH = 1_000_000
+"""Characters that a shape may have."""
+
+MAX_LEVELS = 100
+"""Levels of resources that a shape may nest."""
+
+_CACHED_LENGTH = 2000
+
+# the common vertex, read in one step: a bare type and perhaps an integer count
+_PLAIN = re.compile(r"\s*([A-Za-z_][\w.-]*)(?:=([1-9][0-9]{0,14}))?(?=[/;\]]|\Z)", re.ASCII)
+_COUNT = re.compile(r"[^/;{}\[\]]*")
+_STRING = "a string, in quotes if it looks like another value"
+_EXPECTED_TYPES = {"unit": _STRING, "exclusive": "true or false", "label": _STRING, "id": _STRING}
+
+
+def parse_shape(text: str, where: str | None = None) -> tuple[ResourceVertex, ...]:
+    """Return the resources list that an RFC 46 shape stands for.
+
+    Raises `FormatError` with a caret under the fault.
+
+    >>> [child.type for child in parse_shape("slot=10/[core=2;gpu]")[0].with_]
+    ['core', 'gpu']
+    >>> parse_shape("node=2/core=0")
+    Traceback (most recent call last):
+        ...
+    simsched.formats.text.carets.MarkedError: the count cannot be 0 (expected at least 1)
+      node=2/core=0
+                  ^
+    """
+    try:
+        return _cached(text) if len(text) <= _CACHED_LENGTH else _parse(text)
+    except MarkedError as error:
+        raise (error.at(where) if where else error) from None
+
+
+def _parse(text: str) -> tuple[ResourceVertex, ...]:
+    if len(text) > MAX_LENGTH:
+        raise MarkedLimitError(f"the shape has {len(text)} characters", expected=f"at most {MAX_LENGTH}")
+    vertex = _plain_shape(text)
+    if vertex is not None:
+        return (vertex,)
+    refuse_broken_text(text)
+    return _Parser(text).resources()
+
+
+_cached = lru_cache(maxsize=4096)(_parse)
+
+
+def _plain_shape(text: str) -> ResourceVertex | None:
+    """Return the vertex of a shape such as node=2/slot/[core=2;gpu], None for one that is less plain.
+
+    Types and integer counts only, at most one slot, a list at the end only: most shapes are so,
+    and this takes half the time of the parser, which gives the same.
+    """
+    *above, last = text.split("/")
+    if len(above) >= MAX_LEVELS:
+        return None
+    inner = last[1:-1].split(";") if last[:1] == "[" and last[-1:] == "]" else [last]
+    leaves = tuple([_plain_leaf(word) for word in inner])
+    if not all(leaves) or not above:
+        return leaves[0] if len(leaves) == 1 else None
+    below: tuple[ResourceVertex, ...] = leaves  # type: ignore[assignment]  # None is not among them
+    nslots = 0
+    for word in reversed(above):
+        found = _PLAIN.fullmatch(word)
+        if found is None:
+            return None
+        kind, digits = found.groups()
+        label = None
+        if kind == "slot":
+            label = DEFAULT_LABEL
+            nslots += 1
+        below = (ResourceVertex(kind, _integer(digits), None, None, label, None, below),)
+    return below[0] if nslots <= 1 else None
+
+
+@lru_cache(maxsize=4096)
+def _plain_leaf(word: str) -> ResourceVertex | None:
+    found = _PLAIN.fullmatch(word)
+    return None if found is None or found[1] == "slot" else _leaf(*found.groups())
+
+
+@lru_cache(maxsize=4096)
+def _integer(digits: str | None) -> Count:
+    return Count.fixed(int(digits) if digits else 1)
+
+
+@lru_cache(maxsize=4096)
+def _leaf(kind: str, digits: str | None) -> ResourceVertex:
+    return ResourceVertex(kind, _integer(digits))
+
+
+class _Parser(ValueReader):
+    """A recursive descent over one shape; the position only moves forward."""
+
+    __slots__ = ("labels", "lone", "nslots")
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self.nslots = 0
+        self.lone: int | None = None
+        self.labels: dict[str, int] = {}
+
+    def resources(self) -> tuple[ResourceVertex, ...]:
+        """Read resources : list, and nothing behind it."""
+        vertices = self.list(1)
+        char = self.next_char()
+        if char == ";":
+            raise self.fail("a list of several vertices stands in brackets", "'[' before the first one")
+        if char:
+            raise self.unexpected("'/' or the end of the shape")
+        if self.lone is not None:
+            self.settle_lone_slot()
+        return vertices
+
+    def settle_lone_slot(self) -> None:
+        """Check that a slot without a label is the only one (its label is `default`)."""
+        assert self.lone is not None
+        if self.nslots > 1:
+            raise self.fail("a slot has no label, and there are several", "slot{NAME}", self.lone)
+        if DEFAULT_LABEL in self.labels:
+            raise self.fail(f"the label {DEFAULT_LABEL!r} is taken", "slot{NAME}", self.lone)
+
+    def list(self, level: int) -> tuple[ResourceVertex, ...]:
+        """Read list : '[' vertex (';' vertex)* ']' | vertex."""
+        if level > MAX_LEVELS:
+            raise MarkedLimitError(
+                f"resources are nested deeper than {MAX_LEVELS} levels",
+                text=self.text,
+                position=self.at,
+            )
+        opened = self.at
+        if not self.text.startswith("[", opened):
+            if self.next_char() != "[":
+                return (self.vertex(level),)
+            opened = self.at
+        vertices = []
+        char = ";"
+        while char == ";":
+            self.at += 1
+            vertices.append(self.vertex(level))
+            char = self.next_char()
+        if char != "]":
+            raise self.unclosed(opened, "';' or ']'")
+        self.at += 1
+        return tuple(vertices)
+
+    def vertex(self, level: int) -> ResourceVertex:
+        """Read a vertex; the plain ones, which are most, in one step of a regular expression."""
+        plain = _PLAIN.match(self.text, self.at)
+        if plain is None:
+            return self.full_vertex(level)
+        kind, number = plain.groups()
+        if not self.text.startswith("/", plain.end()):
+            if kind == "slot":
+                return self.full_vertex(level)  # for its error
+            self.at = plain.end()
+            return _leaf(kind, number)
+        label = None
+        if kind == "slot":
+            label = DEFAULT_LABEL
+            self.nslots += 1
+            self.note_lone(plain.start(1))
+        self.at = plain.end() + 1
+        return ResourceVertex(kind, _integer(number), None, None, label, None, self.list(level + 1))
+
+    def full_vertex(self, level: int) -> ResourceVertex:
+        """Read vertex : type ('=' count)? dict? ('/' list)?."""
+        self.next_char()
+        start = self.at
+        quoted = self.text[start : start + 1] in {"'", '"'}
+        kind = self.string("the type of a resource")
+        count = Count.fixed(1)
+        if self.next_char() == "=":
+            self.at += 1
+            count = self.count()
+        is_slot = kind == "slot" and not quoted
+        if kind == "slot" and quoted:
+            raise self.fail("the reserved type slot is written without quotes", "slot", start)
+        items = self.braces(start, is_slot)
+        children: tuple[ResourceVertex, ...] = ()
+        if self.next_char() == "/":
+            self.at += 1
+            children = self.list(level + 1)
+        elif is_slot:
+            raise self.unexpected("'/' and what is in the slot")
+        return self.build(kind, count, items, children)
+
+    def build(
+        self, kind: str, count: Count, items: dict[str, Any], children: tuple[ResourceVertex, ...]
+    ) -> ResourceVertex:
+        """Return the vertex; what RFC 14 does not know goes to `extra`."""
+        known = {key: items.pop(key) for key in ("unit", "exclusive", "label", "id") if key in items}
+        return ResourceVertex(kind, count, with_=children, extra=tuple(items.items()), **known)
+
+    def count(self) -> Count:
+        """Read count : '[' value ']' | value."""
+        bracket = self.next_char() == "["
+        start = self.at
+        found = _COUNT.match(self.text, start + bracket)
+        assert found is not None
+        end = found.end()
+        if bracket:
+            if self.text[end : end + 1] != "]":
+                self.at = end
+                raise self.unclosed(start, "']'") if end >= len(self.text) else self.unexpected("']'")
+            end += 1
+        self.at = end
+        return self.count_within(start, end)
+
+    def count_within(self, start: int, end: int) -> Count:
+        """Return the count between two positions; blanks beside signs are left out."""
+        text = self.text[start:end]
+        places = [start + i for i, char in enumerate(text) if not char.isspace()]
+        for before, after in pairwise(places):
+            if after > before + 1 and self.text[before].isdigit() and self.text[after].isdigit():
+                raise self.fail("a blank splits the number", "',' or nothing", before + 1)
+        places.append(end if not places else places[-1] + 1)
+        try:
+            return Count.parse("".join(text.split()))
+        except MarkedError as error:
+            raise error.within(self.text, places[error.position] - error.position) from None
+
+    def braces(self, start: int, is_slot: bool) -> dict[str, Any]:
+        """Read dict : '{' (item (',' item)*)? '}', where a slot's first item is its label."""
+        if is_slot:
+            self.nslots += 1
+        if self.next_char() != "{":
+            return self.no_label(start) if is_slot else {}
+        opened = self.at
+        self.at += 1
+        items: dict[str, Any] = {}
+        if is_slot:
+            at = self.at
+            items["label"] = self.slot_label()
+            self.new_label(items["label"], at)
+        elif self.next_char() == "}":
+            self.at += 1
+            return items
+        else:
+            self.vertex_item(items)
+        while self.next_char() == ",":
+            self.at += 1
+            self.vertex_item(items)
+        if self.next_char() != "}":
+            raise self.unclosed(opened, "',' or '}'")
+        self.at += 1
+        return items
+
+    def no_label(self, start: int) -> dict[str, Any]:
+        """Note a slot that names no label; whether it may is known at the end of the shape."""
+        self.note_lone(start)
+        return {"label": DEFAULT_LABEL}
+
+    def note_lone(self, start: int) -> None:
+        """Remember where the first slot without a label is."""
+        if self.lone is None:
+            self.lone = start
+
+    def slot_label(self) -> str:
+        """Read label : STRING, the first entry in the braces of a slot."""
+        char = self.next_char()
+        at = self.at
+        if char in {"+", "-"}:
+            raise self.fail("the first entry of a slot's braces is its label", "slot{LABEL,…}")
+        label = self.string("the label of the slot")
+        if self.next_char() == ":":
+            raise self.fail("the first entry of a slot's braces is its label alone", "slot{LABEL,…}", at)
+        return label
+
+    def vertex_item(self, items: dict[str, Any]) -> None:
+        """Read item : key ':' value | ('+' | '-')? key, with `x` for `exclusive`."""
+        char = self.next_char()
+        at = self.at
+        key, value = self.item()
+        key = "exclusive" if key == "x" and char not in {"'", '"'} else key
+        if key in {"type", "count", "with"}:
+            raise self.fail(f"the key {key!r} has its own place in a shape", "TYPE=COUNT{…}/WITH", at)
+        if key in items:
+            raise self.fail(f"the key {key!r} is there twice", "each key once", at)
+        expected = _EXPECTED_TYPES.get(key)
+        if expected and not isinstance(value, bool if key == "exclusive" else str):
+            raise self.fail(f"the value of {key!r} has the wrong type", expected, at)
+        items[key] = value
+        if key == "label":
+            self.new_label(value, at)
+
+    def new_label(self, label: str, at: int) -> None:
+        """Note a label; every label of a jobspec is unique (RFC 14)."""
+        if label in self.labels:
+            raise self.fail(f"the label {label!r} is there twice", "unique labels", at)
+        self.labels[label] = at
+
+
+# ---------------------------------------------------------------- writing
+
+
+def format_shape(resources: Iterable[ResourceVertex]) -> str:
+    """Return the shortest shape that `parse_shape` expands to the same resources.
+
+    >>> format_shape(parse_shape("[ slot=[4]{default} / [ node=1{} / core=[2-8] ] ]"))
+    'slot=4/node/core=2-8'
+    """
+    vertices = tuple(resources)
+    nslots = sum(vertex.is_slot for vertex in walk(vertices))
+    return _list(vertices, nslots == 1)
+
+
+def _list(vertices: tuple[ResourceVertex, ...], lone: bool) -> str:
+    if len(vertices) == 1:
+        return _vertex(vertices[0], lone)
+    return "[" + ";".join([_vertex(vertex, lone) for vertex in vertices]) + "]"
+
+
+def _vertex(vertex: ResourceVertex, lone: bool) -> str:
+    count = "" if vertex.count.min == 1 == vertex.count.max else f"={vertex.count}"
+    items = list(_items(vertex))
+    if vertex.is_slot and (items or not lone or vertex.label != DEFAULT_LABEL):
+        items.insert(0, format_string(DEFAULT_LABEL if vertex.label is None else vertex.label))
+    braces = "{" + ",".join(items) + "}" if items else ""
+    below = "/" + _list(vertex.with_, lone) if vertex.with_ else ""
+    return f"{format_string(vertex.type)}{count}{braces}{below}"
+
+
+def _items(vertex: ResourceVertex) -> Iterable[str]:
+    if vertex.unit is not None:
+        yield f"unit:{format_value(vertex.unit)}"
+    if vertex.exclusive is not None:
+        yield "x" if vertex.exclusive else "-x"
+    if vertex.label is not None and not vertex.is_slot:
+        yield f"label:{format_value(vertex.label)}"
+    if vertex.id is not None:
+        yield f"id:{format_value(vertex.id)}"
+    for key, value in vertex.extra:
+        yield format_item(key, value)
+
+
+def format_item(key: str, value: Any) -> str:
+    """Return one extra `key:value` of a vertex, true and false as ``key`` and ``-key``."""
+    name = '"x"' if key == "x" else format_string(key)
+    if value is True:
+        return name
+    if value is False:
+        return "-" + name
+    return f"{name}:{format_value(value)}"

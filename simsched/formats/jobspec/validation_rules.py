@@ -1,0 +1,445 @@
+"""The rules of RFC 14 and RFC 25 for a document, checked all at once.
+
+What the two JSON Schemas beside this module say and what a schema cannot say: unique labels, tasks
+that name a slot that exists, types of `per_resource` that the slot holds, ranges that are none.
+Where RFC 25's text and schema differ the readings R1 to R3 hold; keys that neither knows are
+faults, except in `attributes.system`, of which RFC 14 wants no more than a warning.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from simsched.errors import FormatError
+from simsched.formats.jobspec.tasks import COUNT_KEYS
+from simsched.formats.jobspec.tasks import KEYS as TASK_KEYS
+from simsched.formats.jobspec.vertex import KEYS as VERTEX_KEYS
+from simsched.formats.rfc import constraint as constraints
+from simsched.formats.rfc import dependency as dependencies
+from simsched.formats.rfc.count import MAX_COUNT, Count, dict_faults
+from simsched.formats.text.diagnostics import Fault, shown
+from simsched.formats.text.immutable import MAX_DEPTH
+from simsched.formats.text.yaml_text import yaml_hint
+from simsched.spelling import nearest
+
+if TYPE_CHECKING:
+    from simsched.formats.text.excerpts import Path
+
+TOP_KEYS = ("version", "resources", "tasks", "attributes")
+STRINGS = ("cwd", "queue", "bank", "project")
+OBJECTS = ("environment", "shell", "files")
+NUMBERS = ("duration", "preemptible-after")
+SYSTEM_KEYS = (*NUMBERS, *STRINGS, *OBJECTS, "job", "dependencies", "constraints")
+"""The keys of `attributes.system` that RFC 14 knows."""
+
+_POSITIVE = "an integer, at least 1"
+
+
+def _positive(value: Any) -> str:
+    """Return what was expected in place of this count."""
+    return f"at most {MAX_COUNT}" if type(value) is int and value > MAX_COUNT else _POSITIVE
+
+
+def faults_of(document: Any, *, v1: bool = False) -> list[Fault]:
+    """Return every fault of a document against RFC 14, or against RFC 25 (`v1`); empty if valid."""
+    check = _V1Check() if v1 else _Check()
+    check.document(document)
+    return check.faults
+
+
+def resources_faults(resources: Any) -> list[Fault]:
+    """Return every fault of a resources list (RFC 14) that stands by itself."""
+    check = _Check()
+    check.resources(resources)
+    return check.faults
+
+
+def system_faults(system: dict[str, Any], path: Path = ()) -> list[Fault]:
+    """Return every fault of an `attributes.system` dictionary that stands at `path`."""
+    check = _Check()
+    check.system(system, path)
+    return check.faults
+
+
+def constraint_faults(value: Any, path: Path = (), level: int = 1) -> list[Fault]:
+    """Return every fault of an RFC 31 object that stands at `path`."""
+    parts: list[tuple[Any, Path]] = [(value, path)]
+    if isinstance(value, dict) and len(value) == 1 and level <= constraints.MAX_LEVELS:
+        ((operator, items),) = value.items()
+        if operator in constraints.OPERATORS and isinstance(items, (list, tuple)):
+            places = [(*path, operator, i) for i in range(len(items))]
+            if operator in {"and", "or", "not"}:
+                nested = zip(items, places, strict=True)
+                return [f for item, place in nested for f in constraint_faults(item, place, level + 1)]
+            parts = [({operator: [item]}, place) for item, place in zip(items, places, strict=True)]
+    faults = []
+    for part, place in parts:
+        try:
+            constraints.from_json(part)
+        except FormatError as error:
+            faults.append(Fault(place, error.message, error.expected or ""))
+    return faults
+
+
+class _Check:
+    """One walk over one document; the faults gather in `faults`."""
+
+    task_keys: tuple[str, ...] = TASK_KEYS
+    count_keys: tuple[str, ...] = COUNT_KEYS
+
+    def __init__(self) -> None:
+        self.faults: list[Fault] = []
+        self.labels: dict[str, Path] = {}
+        self.slots: dict[str, set[str]] = {}
+
+    def fault(
+        self, path: Path, message: str, expected: str = "", *, at_key: bool = False, mild: bool = False
+    ) -> None:
+        self.faults.append(Fault(path, message, expected, at_key, mild=mild))
+
+    def wrong(self, path: Path, value: Any, expected: str) -> None:
+        hint = yaml_hint(value)
+        self.fault(path, f"{shown(value)} is not valid here" + (f": {hint}" if hint else ""), expected)
+
+    def keys(self, value: dict[str, Any], path: Path, known: tuple[str, ...]) -> None:
+        for key in value:
+            if key not in known:
+                near = nearest(key, known)
+                hint = f", perhaps {near!r}" if near else ""
+                self.fault((*path, key), f"unknown key {key!r}{hint}", ", ".join(known), at_key=True)
+
+    def needs(self, value: dict[str, Any], path: Path, required: tuple[str, ...]) -> None:
+        for key in required:
+            if key not in value:
+                self.fault(path, f"the key {key!r} is missing", key)
+
+    # ------------------------------------------------------------ the document
+
+    def document(self, value: Any) -> None:
+        if not isinstance(value, dict):
+            self.wrong((), value, "an object with version, resources, tasks and attributes")
+            return
+        self.keys(value, (), TOP_KEYS)
+        self.needs(value, (), TOP_KEYS)
+        if "version" in value:
+            self.version(value["version"])
+        if "resources" in value:
+            self.resources(value["resources"])
+        if "tasks" in value:
+            self.tasks(value["tasks"])
+        if "attributes" in value:
+            self.attributes(value["attributes"])
+
+    def version(self, value: Any) -> None:
+        if type(value) is not int or value < 1:
+            self.wrong(("version",), value, _POSITIVE)
+
+    # ------------------------------------------------------------ resources
+
+    def resources(self, value: Any) -> None:
+        path = ("resources",)
+        if not isinstance(value, (list, tuple)) or not value:
+            self.wrong(path, value, "a list of at least one resource")
+            return
+        for i, vertex in enumerate(value):
+            self.vertex(vertex, (*path, i), ())
+
+    def vertex(self, value: Any, path: Path, inside: tuple[str, ...]) -> None:
+        """Check one vertex and what is beneath it; `inside` are the labels of the slots around it."""
+        if not isinstance(value, dict):
+            self.wrong(path, value, "a resource: an object with type and count")
+            return
+        if len(path) > 2 * MAX_DEPTH:
+            self.fault(path, "resources are nested too deeply", f"at most {MAX_DEPTH} levels")
+            return
+        self.keys(value, path, VERTEX_KEYS)
+        self.needs(value, path, ("type", "count"))
+        kind = value.get("type")
+        if "type" in value and (not isinstance(kind, str) or not kind):
+            self.wrong((*path, "type"), kind, "a resource type such as node, core or slot")
+        elif isinstance(kind, str):
+            for slot in inside:
+                self.slots[slot].add(kind)
+        if "count" in value:
+            self.count(value["count"], (*path, "count"))
+        for key in ("unit", "id"):
+            if key in value and not isinstance(value[key], str):
+                self.wrong((*path, key), value[key], "a string")
+        if "exclusive" in value and not isinstance(value["exclusive"], bool):
+            self.wrong((*path, "exclusive"), value["exclusive"], "true or false")
+        self.below(value, path, inside + self.label(value, path, kind))
+
+    def label(self, value: dict[str, Any], path: Path, kind: Any) -> tuple[str, ...]:
+        """Check the label; return it as a tuple if it is that of a slot."""
+        if "label" not in value:
+            if kind == "slot":
+                self.fault(path, "a slot has no label", "label")
+            return ()
+        label, path = value["label"], (*path, "label")
+        if not isinstance(label, str):
+            self.wrong(path, label, "a string")
+            return ()
+        if label in self.labels:
+            self.fault(path, f"the label {label!r} is there twice", "unique labels")
+        self.labels[label] = path
+        if kind != "slot":
+            return ()
+        self.slots.setdefault(label, set())
+        return (label,)
+
+    def below(self, value: dict[str, Any], path: Path, inside: tuple[str, ...]) -> None:
+        if "with" not in value:
+            if value.get("type") == "slot":
+                self.fault(path, "a slot holds nothing", "with: at least one resource")
+            return
+        children, path = value["with"], (*path, "with")
+        if not isinstance(children, (list, tuple)):
+            self.wrong(path, children, "a list of resources")
+            return
+        if not children and value.get("type") == "slot":
+            self.fault(path, "a slot holds nothing", "at least one resource")
+        for i, child in enumerate(children):
+            self.vertex(child, (*path, i), inside)
+
+    def count(self, value: Any, path: Path) -> None:
+        if type(value) is int:
+            if not 1 <= value <= MAX_COUNT:
+                self.wrong(path, value, _positive(value))
+        elif isinstance(value, dict):
+            for key, message, expected in dict_faults(value):
+                unknown = message.startswith("unknown key")
+                self.fault((*path, key) if key else path, message, expected, at_key=unknown)
+        elif isinstance(value, str):
+            try:
+                Count.parse(value)
+            except FormatError as error:
+                hint = yaml_hint(value) or ""
+                told = hint if hint and "boolean" not in hint else f"{shown(value)}: {error.message}"
+                self.fault(path, told, error.expected or "")
+        else:
+            self.wrong(path, value, "an integer, an idset or range, or an object with min")
+
+    # ------------------------------------------------------------ tasks
+
+    def tasks(self, value: Any) -> None:
+        if not isinstance(value, (list, tuple)) or not value:
+            self.wrong(("tasks",), value, "a list of at least one task")
+            return
+        for i, task in enumerate(value):
+            self.task(task, ("tasks", i))
+
+    def task(self, value: Any, path: Path) -> None:
+        if not isinstance(value, dict):
+            self.wrong(path, value, "a task: an object with command, slot and count")
+            return
+        self.keys(value, path, self.task_keys)
+        self.needs(value, path, ("command", "count"))
+        if "command" in value:
+            self.command(value["command"], (*path, "command"))
+        slot = value.get("slot")
+        if "slot" not in value:
+            self.fault(path, "the key 'slot' is missing", "slot", mild=True)
+        if "slot" in value and not isinstance(slot, str):
+            self.wrong((*path, "slot"), slot, "the label of a slot")
+        elif isinstance(slot, str) and slot not in self.slots:
+            known = ", ".join(map(repr, self.slots)) or "a slot among the resources"
+            self.fault((*path, "slot"), f"there is no slot labelled {shown(slot)}", known, mild=True)
+        if "count" in value:
+            self.task_count(value["count"], (*path, "count"), slot)
+        self.task_extras(value, path)
+
+    def task_extras(self, value: dict[str, Any], path: Path) -> None:
+        if "distribution" in value and not isinstance(value["distribution"], str):
+            self.wrong((*path, "distribution"), value["distribution"], "a string")
+        if "attributes" in value and not isinstance(value["attributes"], dict):
+            self.wrong((*path, "attributes"), value["attributes"], "an object")
+
+    def command(self, value: Any, path: Path) -> None:
+        if not isinstance(value, (list, tuple)) or not value:
+            self.wrong(path, value, "a list of the program and its arguments")
+            return
+        for i, word in enumerate(value):
+            if not isinstance(word, str):
+                self.wrong((*path, i), word, "a string")
+
+    def task_count(self, value: Any, path: Path, slot: Any) -> None:
+        if not isinstance(value, dict):
+            self.wrong(path, value, "an object with one of " + ", ".join(self.count_keys))
+            return
+        self.keys(value, path, self.count_keys)
+        if len([key for key in value if key in self.count_keys]) != 1:
+            self.fault(path, f"{len(value)} keys", "exactly one of " + ", ".join(self.count_keys))
+        for key in ("per_slot", "total"):
+            if key in value:
+                self.number(value[key], (*path, key))
+        if "per_resource" in value and "per_resource" in self.count_keys:
+            self.per_resource(value["per_resource"], (*path, "per_resource"), slot)
+
+    def per_resource(self, value: Any, path: Path, slot: Any) -> None:
+        if not isinstance(value, dict):
+            self.wrong(path, value, "an object with type and count")
+            return
+        self.keys(value, path, ("type", "count"))
+        self.needs(value, path, ("type", "count"))
+        kind = value.get("type")
+        if "type" in value and not isinstance(kind, str):
+            self.wrong((*path, "type"), kind, "a resource type")
+        elif isinstance(kind, str) and isinstance(slot, str) and kind not in self.slots.get(slot, {kind}):
+            found = ", ".join(sorted(self.slots[slot])) or "a type that the slot holds"
+            self.fault((*path, "type"), f"the slot {slot!r} holds no {kind}", found)
+        if "count" in value:
+            self.number(value["count"], (*path, "count"))
+
+    def number(self, value: Any, path: Path) -> None:
+        if type(value) is not int or not 1 <= value <= MAX_COUNT:
+            self.wrong(path, value, _positive(value))
+
+    # ------------------------------------------------------------ attributes
+
+    def attributes(self, value: Any) -> None:
+        path = ("attributes",)
+        if value is None:
+            return  # RFC 14's schema allows it
+        if not isinstance(value, dict):
+            self.wrong(path, value, "an object with system and user")
+            return
+        self.keys(value, path, ("system", "user"))
+        for key in ("system", "user"):
+            if key in value and not isinstance(value[key], dict):
+                self.wrong((*path, key), value[key], "an object")
+        if isinstance(value.get("system"), dict):
+            self.system(value["system"], (*path, "system"))
+
+    def system(self, value: dict[str, Any], path: Path) -> None:
+        for key, item in value.items():
+            place = (*path, key)
+            if key in NUMBERS:
+                self.seconds(item, place)
+            elif key in STRINGS and not isinstance(item, str):
+                self.wrong(place, item, "a string")
+            elif key in OBJECTS and not isinstance(item, dict):
+                self.wrong(place, item, "an object")
+            elif key == "environment":
+                self.environment(item, place)
+            elif key == "job":
+                self.job(item, place)
+            elif key == "dependencies":
+                self.dependencies(item, place)
+            elif key == "constraints":
+                self.constraint(item, place)
+
+    def seconds(self, value: Any, path: Path) -> None:
+        good = isinstance(value, (int, float)) and not isinstance(value, bool)
+        if not good or not 0 <= value < math.inf:
+            hint = " (60.0, not '1m')" if isinstance(value, str) else ""
+            self.wrong(path, value, f"seconds, a number of at least 0{hint}")
+
+    def environment(self, value: dict[str, Any], path: Path) -> None:
+        for key, item in value.items():
+            if item is not None and not isinstance(item, str):
+                self.wrong((*path, key), item, "a string, or null to unset the variable")
+
+    def job(self, value: Any, path: Path) -> None:
+        if not isinstance(value, dict):
+            self.wrong(path, value, "an object of strings")
+            return
+        for key, item in value.items():
+            if not isinstance(item, str):
+                self.wrong((*path, key), item, "a string")
+
+    def dependencies(self, value: Any, path: Path) -> None:
+        if not isinstance(value, (list, tuple)):
+            self.wrong(path, value, "a list of dependencies")
+            return
+        for i, item in enumerate(value):
+            for key, message, expected in dependencies.faults(item):
+                self.fault((*path, i, key) if key else (*path, i), message, expected)
+
+    def constraint(self, value: Any, path: Path) -> None:
+        self.faults += constraint_faults(value, path)
+
+
+class _V1Check(_Check):
+    """What RFC 25 takes away from RFC 14, with the readings R1 to R3."""
+
+    task_keys = ("command", "slot", "count")
+    count_keys = ("per_slot", "total")
+    vertex_keys: ClassVar[dict[str, tuple[str, ...]]] = {
+        "node": ("type", "count", "unit", "with", "exclusive"),
+        "slot": ("type", "count", "unit", "with", "label", "exclusive"),
+        "core": ("type", "count", "unit"),
+        "gpu": ("type", "count", "unit"),
+    }
+
+    def version(self, value: Any) -> None:
+        if type(value) is not int or value != 1:
+            self.wrong(("version",), value, "1")
+
+    def resources(self, value: Any) -> None:
+        super().resources(value)
+        if not isinstance(value, (list, tuple)) or not value:
+            return
+        if len(value) > 1:
+            self.fault(("resources",), f"{len(value)} resources", "exactly one, a node or a slot")
+        for i, vertex in enumerate(value):
+            self.level(vertex, ("resources", i), ("node", "slot"))
+
+    def level(self, value: Any, path: Path, types: tuple[str, ...]) -> None:
+        """Check a vertex against the types that RFC 25's enumerated graphs have at its level."""
+        if not isinstance(value, dict) or not isinstance(value.get("type"), str):
+            return
+        kind = value["type"]
+        if kind not in types:
+            self.fault((*path, "type"), f"{shown(kind)} cannot stand here in V1", " or ".join(types))
+            return
+        for key in value:
+            if key in VERTEX_KEYS and key not in self.vertex_keys[kind]:
+                known = ", ".join(self.vertex_keys[kind])
+                self.fault((*path, key), f"a {kind} has no {key!r} in V1", known, at_key=True)
+        if kind in {"node", "slot"}:
+            self.children(value, path, kind)
+
+    def children(self, value: dict[str, Any], path: Path, kind: str) -> None:
+        children = value.get("with")
+        if children is None or not isinstance(children, (list, tuple)):
+            if kind == "node" and "with" not in value:
+                self.fault(path, "a node holds no slot", "with: one slot")
+            return
+        path = (*path, "with")
+        for i, child in enumerate(children):
+            self.level(child, (*path, i), ("slot",) if kind == "node" else ("core", "gpu"))
+        types = [child.get("type") for child in children if isinstance(child, dict)]
+        if kind == "node" and len(children) != 1:
+            self.fault(path, f"{len(children)} resources in the node", "exactly one slot")
+        elif kind == "slot" and children and types.count("core") != 1:
+            self.fault(path, f"{types.count('core')} core resources in the slot", "exactly one")
+        elif kind == "slot" and types.count("gpu") > 1:
+            self.fault(path, f"{types.count('gpu')} gpu resources in the slot", "at most one")
+
+    def count(self, value: Any, path: Path) -> None:
+        if type(value) is not int or not 1 <= value <= MAX_COUNT:
+            self.wrong(path, value, _positive(value))
+
+    def tasks(self, value: Any) -> None:
+        super().tasks(value)
+        if isinstance(value, (list, tuple)) and len(value) > 1:
+            self.fault(("tasks",), f"{len(value)} tasks", "exactly one")
+
+    def task_extras(self, value: dict[str, Any], path: Path) -> None:
+        """RFC 25 has neither attributes nor a distribution; `keys` has said so."""
+
+    def command(self, value: Any, path: Path) -> None:
+        if not (isinstance(value, str) and value):
+            super().command(value, path)
+
+    def attributes(self, value: Any) -> None:
+        super().attributes(value)
+        if value is None:
+            self.wrong(("attributes",), value, "an object with system and user")  # reading R3
+        if not isinstance(value, dict):
+            return
+        if "system" not in value:
+            self.fault(("attributes",), "the key 'system' is missing", "system")
+        elif isinstance(value["system"], dict) and "duration" not in value["system"]:
+            self.fault(("attributes", "system"), "the key 'duration' is missing", "duration, in seconds")

@@ -1,0 +1,106 @@
+"""The resource vertex of a request: what RFC 14 lists under `resources` and `with`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from simsched.formats.text.immutable import thaw
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from simsched.formats.rfc.count import Count
+
+KEYS = ("type", "count", "unit", "exclusive", "label", "id", "with")
+"""The keys of a resource vertex, RFC 14."""
+
+DEFAULT_LABEL = "default"
+"""The label of a lone slot that names none (reading R6)."""
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceVertex:
+    """One vertex of a request, hashable, with what it asks for beneath it in `with_`.
+
+    `exclusive` is None where the request does not say (false outside a slot, true in one).
+    `extra` holds keys that RFC 14 does not know, as (key, frozen value) pairs; only shapes can
+    bring them.
+
+    >>> from simsched.formats.rfc.count import Count
+    >>> from simsched.formats.rfc.count import Count
+    >>> core = ResourceVertex("core", Count.fixed(2))
+    >>> ResourceVertex("slot", Count.fixed(4), label="default", with_=(core,)).to_dict()
+    {'type': 'slot', 'count': 4, 'label': 'default', 'with': [{'type': 'core', 'count': 2}]}
+    """
+
+    type: str
+    count: Count
+    unit: str | None = None
+    exclusive: bool | None = None
+    label: str | None = None
+    id: str | None = None
+    with_: tuple[ResourceVertex, ...] = ()
+    extra: tuple[tuple[str, Any], ...] = ()
+    _hash: int = field(init=False, repr=False, compare=False)
+
+    def _key(self) -> tuple[Any, ...]:
+        return (
+            self.type,
+            self.count,
+            self.unit,
+            self.exclusive,
+            self.label,
+            self.id,
+            self.with_,
+            self.extra,
+        )
+
+    def __hash__(self) -> int:
+        try:
+            return self._hash
+        except AttributeError:
+            object.__setattr__(self, "_hash", hash(self._key()))
+            return self._hash
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (ResourceVertex, self._key())
+
+    @property
+    def is_slot(self) -> bool:
+        """Whether this is the reserved type `slot`."""
+        return self.type == "slot"
+
+    def walk(self) -> Iterator[ResourceVertex]:
+        """Yield this vertex and all beneath it, parents first, in the order of the document."""
+        yield self
+        for child in self.with_:
+            yield from child.walk()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the vertex as RFC 14 writes it."""
+        document: dict[str, Any] = {"type": self.type, "count": self.count.to_json()}
+        if self.unit is not None:
+            document["unit"] = self.unit
+        if self.exclusive is not None:
+            document["exclusive"] = self.exclusive
+        if self.label is not None:
+            document["label"] = self.label
+        if self.id is not None:
+            document["id"] = self.id
+        for key, value in self.extra:
+            document[key] = thaw(value)
+        if self.with_:
+            document["with"] = [child.to_dict() for child in self.with_]
+        return document
+
+
+def walk(resources: Iterable[ResourceVertex]) -> Iterator[ResourceVertex]:
+    """Yield every vertex of a resources list, parents first."""
+    for vertex in resources:
+        yield from vertex.walk()
+
+
+def slots(resources: Iterable[ResourceVertex]) -> tuple[ResourceVertex, ...]:
+    """Return the slots of a resources list in the order of the document."""
+    return tuple(vertex for vertex in walk(resources) if vertex.is_slot)

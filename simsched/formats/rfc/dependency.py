@@ -1,0 +1,104 @@
+"""RFC 26 job dependencies, as jobspecs hold them and as people write them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from simsched.errors import FormatError
+from simsched.formats.text.immutable import EMPTY, FrozenDict, freeze, thaw
+
+JOB_SCHEMES = ("after", "afterany", "afterok", "afternotok")
+"""Schemes whose value is the antecedent's job id."""
+
+SYMBOLIC_SCHEMES = ("string", "fluid")
+"""Schemes with `type` in, out or inout and `scope` user or global.
+
+RFC 26 calls both keys required and leaves them out of its own examples (``string:foo?type=out``,
+``fluid:…``), so what is there is checked and what is not there is not missed."""
+
+TYPES = ("in", "out", "inout")
+SCOPES = ("user", "global")
+
+_TEXT = "scheme:value[?key=val[&key=val…]]"
+
+
+@dataclass(frozen=True, slots=True)
+class Dependency:
+    """One dependency: its scheme, its value, and what else the scheme knows.
+
+    Schemes that we do not know are kept as they are: RFC 26 lets an instance add its own.
+
+    >>> Dependency.parse("string:foo?type=out&scope=user").to_json()
+    {'scheme': 'string', 'value': 'foo', 'type': 'out', 'scope': 'user'}
+    """
+
+    scheme: str
+    value: str
+    params: FrozenDict = EMPTY
+
+    @staticmethod
+    def from_json(value: Any, where: str | None = None) -> Dependency:
+        """Return the dependency of a jobspec's object.  Raises `FormatError` with its JSON path."""
+        for path, message, expected in faults(value):
+            raise FormatError(message, where=".".join(p for p in (where, path) if p), expected=expected)
+        params = {k: v for k, v in value.items() if k not in {"scheme", "value"}}
+        return Dependency(value["scheme"], value["value"], freeze(params))
+
+    @staticmethod
+    def parse(text: str, where: str | None = None) -> Dependency:
+        """Return the dependency of the command-line form ``scheme:value[?key=val[&key=val…]]``.
+
+        Raises `FormatError`.
+
+        >>> Dependency.parse("afterok:1234")
+        Dependency(scheme='afterok', value='1234', params={})
+        """
+        head, question, query = text.partition("?")
+        scheme, colon, value = head.partition(":")
+        if not colon:
+            raise FormatError(f"{text[:80]!r} is not a dependency", where=where, expected=_TEXT)
+        document: dict[str, Any] = {"scheme": scheme.strip(), "value": value.strip()}
+        for pair in query.replace(";", "&").split("&") if question else ():
+            key, equals, word = pair.partition("=")
+            if not key or not equals or key in document:
+                raise FormatError(f"{pair[:80]!r} is not a key of its own", where=where, expected=_TEXT)
+            document[key] = word
+        return Dependency.from_json(document, where)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the object that a jobspec holds."""
+        return {"scheme": self.scheme, "value": self.value, **thaw(self.params)}
+
+    def __str__(self) -> str:
+        query = "&".join(f"{key}={value}" for key, value in self.params.items())
+        return f"{self.scheme}:{self.value}" + (f"?{query}" if query else "")
+
+
+def faults(value: Any) -> list[tuple[str, str, str]]:
+    """Return (path, what is wrong, what is expected) for every fault of a dependency object."""
+    if not isinstance(value, dict):
+        return [("", "a dependency is an object", "an object with scheme and value")]
+    found = []
+    scheme = value.get("scheme")
+    if not isinstance(scheme, str) or not scheme:
+        found.append(("scheme", "the scheme is missing or not a string", "a string such as afterok"))
+    found += _value_faults(scheme, value.get("value"))
+    if scheme in SYMBOLIC_SCHEMES:
+        for key, words in (("type", TYPES), ("scope", SCOPES)):
+            if key in value and value[key] not in words:
+                found.append((key, f"{str(value[key])[:40]!r} is not a {key}", "one of " + ", ".join(words)))
+    return found
+
+
+def _value_faults(scheme: Any, value: Any) -> list[tuple[str, str, str]]:
+    if not isinstance(value, str) or not value:
+        return [("value", "the value is missing or not a string", "a string: write it in quotes")]
+    if scheme == "begin-time":
+        try:
+            good = 0 <= float(value) < 1e12
+        except (ValueError, OverflowError):
+            good = False
+        if not good:
+            return [("value", f"{str(value)[:40]!r} is not a time", "seconds since the epoch")]
+    return []

@@ -1,0 +1,193 @@
+"""Eventlogs (RFC 18) and the job events in them (RFC 21): JSON Lines of timestamp, name, context.
+
+This is the text alone; what state a log leads to is a matter of the job life cycle.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from simsched.errors import FormatError
+from simsched.formats.rfc.idset import Idset
+from simsched.formats.text.documents import load_json
+from simsched.formats.text.excerpts import clip
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
+_KEYS = frozenset(("timestamp", "name", "context"))
+_FORM = '{"timestamp": seconds, "name": event, "context": {…}}'
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One event: seconds since the epoch, a name, and what the name needs besides.
+
+    >>> print(Event(1.5, "finish", {"status": 0}))
+    {"timestamp":1.5,"name":"finish","context":{"status":0}}
+    """
+
+    timestamp: float
+    name: str
+    context: Mapping[str, Any] = field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The event as JSON knows it; no context if there is nothing in it."""
+        event: dict[str, Any] = {"timestamp": self.timestamp, "name": self.name}
+        if self.context:
+            event["context"] = dict(self.context)
+        return event
+
+    def __str__(self) -> str:
+        return json.dumps(self.to_dict(), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+
+    def __hash__(self) -> int:
+        return hash((self.timestamp, self.name))
+
+
+def parse_event(text: str, where: str | None = None) -> Event:
+    """Read one line of an eventlog; FormatError says what RFC 18 does not allow.
+
+    >>> parse_event('{"timestamp": 2, "name": "free"}')
+    Event(timestamp=2, name='free', context={})
+    """
+    doc = load_json(text, where)
+    if not isinstance(doc, dict):
+        raise FormatError("not an event", where=where, expected=_FORM)
+    for key in ("timestamp", "name"):
+        if key not in doc:
+            raise FormatError(f"an event without {key}", where=where, expected=_FORM)
+    if odd := next((key for key in doc if key not in _KEYS), None):
+        raise FormatError(f"unknown key {clip(odd)!r}", where=where, expected=_FORM)
+    timestamp, name, context = doc["timestamp"], doc["name"], doc.get("context", {})
+    if isinstance(timestamp, bool) or not isinstance(timestamp, (int, float)) or timestamp < 0:
+        raise FormatError(
+            f"timestamp {clip(repr(timestamp))}", where=where, expected="seconds since the epoch"
+        )
+    if not isinstance(name, str) or not name:
+        raise FormatError(f"name {clip(repr(name))}", where=where, expected="the name of an event")
+    if not isinstance(context, dict):
+        raise FormatError(f"context {clip(repr(context))}", where=where, expected="an object")
+    return Event(timestamp, name, context)
+
+
+def iter_eventlog(lines: Iterable[str], where: str | None = None) -> Iterator[Event]:
+    """Read lines one by one; a fault names its line.  Empty lines are passed over."""
+    for number, line in enumerate(lines, 1):
+        if line.strip():
+            place = f"{where}:{number}" if where else f"line {number}"
+            yield parse_event(line, place)
+
+
+def parse_eventlog(text: str, where: str | None = None) -> tuple[Event, ...]:
+    r"""Read a whole eventlog; its last line may lack the newline.
+
+    >>> [event.name for event in parse_eventlog('{"timestamp":1,"name":"submit"}\n')]
+    ['submit']
+    """
+    return tuple(iter_eventlog(text.split("\n"), where))
+
+
+def format_eventlog(events: Iterable[Event]) -> str:
+    """Write events, one a line, each ended by a newline (RFC 18)."""
+    return "".join([f"{event}\n" for event in events])
+
+
+# -- what RFC 21 says about the events of a job -----------------------------------------
+
+
+def check_job_events(events: Iterable[Event], where: str | None = None) -> list[FormatError]:
+    """List what is wrong with the events of one job: times that go back, contexts that RFC 21 forbids.
+
+    Names that RFC 21 does not know are allowed, as RFC 21 allows them.
+
+    >>> [fault.message for fault in check_job_events([Event(5, "submit", {"urgency": 40})])]
+    ['event submit: urgency is 40']
+    """
+    faults = []
+    last = -math.inf
+    for number, event in enumerate(events, 1):
+        place = f"{where}:{number}" if where else f"line {number}"
+        if event.timestamp < last:
+            message = f"event {clip(event.name)} at {event.timestamp} comes after one at {last}"
+            faults.append(FormatError(message, where=place, expected="times that do not go back"))
+        last = max(last, event.timestamp)
+        required, optional = JOB_EVENTS.get(event.name, ((), {}))
+        for key in required:
+            if key not in event.context:
+                message = f"event {event.name}: {key} is missing"
+                faults.append(FormatError(message, where=place, expected=_RULES[optional[key]]))
+        for key, rule in optional.items():
+            if key in event.context and not rule(event.context[key]):
+                message = f"event {event.name}: {key} is {clip(repr(event.context[key]))}"
+                faults.append(FormatError(message, where=place, expected=_RULES[rule]))
+    return faults
+
+
+def _whole(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _natural(value: Any) -> bool:
+    return _whole(value) and value >= 0
+
+
+def _urgency(value: Any) -> bool:
+    return _whole(value) and 0 <= value <= 31
+
+
+def _severity(value: Any) -> bool:
+    return _whole(value) and 0 <= value <= 7
+
+
+def _text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _boolean(value: Any) -> bool:
+    return isinstance(value, bool)
+
+
+def _ranks(value: Any) -> bool:
+    try:
+        return value == "all" or bool(Idset.parse(value))
+    except FormatError:
+        return False
+
+
+_RULES: dict[Callable[[Any], bool], str] = {
+    _whole: "a whole number",
+    _natural: "a whole number, 0 or more",
+    _urgency: "0 to 31",
+    _severity: "0 to 7",
+    _text: "a string",
+    _boolean: "true or false",
+    _ranks: "an idset of ranks",
+}
+
+JOB_EVENTS: Mapping[str, tuple[tuple[str, ...], Mapping[str, Callable[[Any], bool]]]] = {
+    "submit": (
+        ("urgency",),
+        {"userid": _natural, "urgency": _urgency, "flags": _natural, "version": _natural},
+    ),
+    "validate": ((), {}),
+    "dependency-add": (("description",), {"description": _text}),
+    "dependency-remove": (("description",), {"description": _text}),
+    "depend": ((), {}),
+    "priority": (("priority",), {"priority": _natural}),
+    "urgency": (("urgency",), {"urgency": _urgency, "userid": _natural}),
+    "alloc": ((), {}),
+    "start": ((), {}),
+    "finish": (("status",), {"status": _whole}),
+    "release": (("ranks", "final"), {"ranks": _ranks, "final": _boolean}),
+    "free": ((), {}),
+    "clean": ((), {}),
+    "exception": (
+        ("type", "severity"),
+        {"type": _text, "severity": _severity, "note": _text, "userid": _natural},
+    ),
+}
+"""RFC 21's events: the context keys that must be there, and the rule of each key that may."""

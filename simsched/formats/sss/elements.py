@@ -1,0 +1,212 @@
+"""XML in and out for Job Objects: a frozen tree of elements; what is dangerous in XML is refused."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from simsched.errors import FormatError, LimitError
+from simsched.formats.text.excerpts import clip, place
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from xml.parsers.expat import XMLParserType
+
+MAX_BYTES = 256 * 2**20
+"""The most bytes an XML text may have."""
+
+MAX_DEPTH = 50
+"""The deepest nesting of elements; a Job Object needs about 8."""
+
+MAX_TEXT = 2**20
+"""The most characters of one element's own text or of one attribute."""
+
+_QUOTES = re.compile("[\u201c\u201d\u2018\u2019]")
+_FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff\ud800-\udfff]")
+_ESCAPES = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "\r": "&#13;"}
+_QUOTED = {**_ESCAPES, '"': "&quot;", "\n": "&#10;", "\t": "&#9;"}
+
+
+@dataclass(frozen=True, slots=True)
+class Element:
+    """One element: its name, its attributes in order, and either text or elements inside.
+
+    Equal if these are equal; where it stood and which awareness policy holds for it are not
+    compared.
+
+    >>> e = Element("Processors", (("op", "GE"),), "8")
+    >>> print(e)
+    <Processors op="GE">8</Processors>
+    """
+
+    name: str
+    attributes: tuple[tuple[str, str], ...] = ()
+    text: str = ""
+    children: tuple[Element, ...] = ()
+    line: int = field(default=0, compare=False, repr=False)
+    column: int = field(default=0, compare=False, repr=False)
+    policy: str = field(default="Reject", compare=False, repr=False)
+
+    def attribute(self, name: str, default: str | None = None) -> str | None:
+        """The value of an attribute, or `default`."""
+        return next((value for key, value in self.attributes if key == name), default)
+
+    def all(self, *names: str) -> Iterator[Element]:
+        """The children with one of these names, in order."""
+        return (child for child in self.children if child.name in names)
+
+    def first(self, name: str) -> Element | None:
+        """The first child of this name, or None."""
+        return next(self.all(name), None)
+
+    def value(self, name: str) -> str | None:
+        """The text of the first child of this name without the space around it, or None."""
+        child = self.first(name)
+        return None if child is None else child.text.strip()
+
+    @property
+    def is_reference(self) -> bool:
+        """Whether the element only names another one: text and nothing else."""
+        return not self.children and bool(self.text.strip())
+
+    def without(self, *names: str) -> Element:
+        """The same element without the children of these names."""
+        return replace(self, children=tuple(child for child in self.children if child.name not in names))
+
+    def __str__(self) -> str:
+        return "".join(_written(self, "")).rstrip("\n")
+
+
+def parse_xml(data: bytes | str, where: str | None = None) -> Element:
+    """Read an XML text into a tree.
+
+    Raises
+    ------
+    FormatError
+        Not well formed, a DOCTYPE, text between elements; typographic quotation marks get a hint (R11).
+    LimitError
+        Beyond `MAX_BYTES`, `MAX_DEPTH` or `MAX_TEXT`.
+    """
+    from xml.parsers import expat
+
+    raw = data.encode("utf-8", "surrogatepass") if isinstance(data, str) else data
+    if len(raw) > MAX_BYTES:
+        raise LimitError(f"the XML text has {len(raw)} bytes", where=where, expected=f"at most {MAX_BYTES}")
+    if not raw.strip():
+        raise FormatError("the document is empty", where=where, expected="XML")
+    parser = expat.ParserCreate("utf-8" if isinstance(data, str) else None)
+    builder = _Builder(parser, where)
+    try:
+        parser.Parse(raw, True)
+    except expat.ExpatError as error:
+        raise _xml_fault(error.lineno, error.offset, expat.ErrorString(error.code), raw, where) from None
+    except (LookupError, UnicodeError) as error:
+        raise FormatError(f"an encoding that cannot be read: {clip(str(error))}", where=where) from None
+    if builder.root is None:
+        raise FormatError("the document is empty", where=where, expected="XML")
+    return builder.root
+
+
+def write_xml(element: Element) -> str:
+    """Write a tree as an XML document, two spaces a level; `parse_xml` reads the same tree back."""
+    return '<?xml version="1.0" encoding="UTF-8"?>\n' + "".join(_written(element, ""))
+
+
+class _Frame:
+    """An element that is still open."""
+
+    __slots__ = ("attributes", "children", "column", "line", "name", "size", "text")
+
+    def __init__(self, name: str, attributes: list[str], line: int, column: int) -> None:
+        self.name = name
+        self.attributes = tuple(zip(attributes[::2], attributes[1::2], strict=True))
+        self.line, self.column = line, column
+        self.text: list[str] = []
+        self.size = 0
+        self.children: list[Element] = []
+
+
+class _Builder:
+    """Builds the tree from the parser's events."""
+
+    def __init__(self, parser: XMLParserType, where: str | None) -> None:
+        self.parser, self.where = parser, where
+        self.root: Element | None = None
+        self.frames: list[_Frame] = []
+        parser.ordered_attributes = True
+        parser.buffer_text = True
+        parser.StartElementHandler = self.start
+        parser.EndElementHandler = self.end
+        parser.CharacterDataHandler = self.characters
+        parser.StartDoctypeDeclHandler = self.doctype
+
+    def at(self) -> str:
+        return place(self.where, self.parser.CurrentLineNumber, self.parser.CurrentColumnNumber + 1)
+
+    def doctype(self, *_: object) -> None:
+        raise FormatError("a DOCTYPE is not accepted", where=self.at(), expected="the root element")
+
+    def start(self, name: str, attributes: list[str]) -> None:
+        if len(self.frames) >= MAX_DEPTH:
+            raise LimitError(f"elements nested deeper than {MAX_DEPTH} levels", where=self.at())
+        if any(len(value) > MAX_TEXT for value in attributes):
+            raise LimitError(f"an attribute of more than {MAX_TEXT} characters", where=self.at())
+        line, column = self.parser.CurrentLineNumber, self.parser.CurrentColumnNumber + 1
+        self.frames.append(_Frame(name, attributes, line, column))
+
+    def characters(self, data: str) -> None:
+        frame = self.frames[-1]
+        frame.size += len(data)
+        if frame.size > MAX_TEXT:
+            raise LimitError(f"more than {MAX_TEXT} characters in <{clip(frame.name)}>", where=self.at())
+        frame.text.append(data)
+
+    def end(self, name: str) -> None:
+        frame = self.frames.pop()
+        text = "".join(frame.text)
+        if frame.children:
+            if text.strip():
+                found = clip(text.strip(), 30)
+                raise FormatError(f"text {found!r} between the elements of <{clip(name)}>", where=self.at())
+            text = ""
+        element = Element(name, frame.attributes, text, tuple(frame.children), frame.line, frame.column)
+        if self.frames:
+            self.frames[-1].children.append(element)
+        else:
+            self.root = element
+
+
+def _xml_fault(line: int, offset: int, reason: str, raw: bytes, where: str | None) -> FormatError:
+    """What expat found, with a hint where word processors have been at work."""
+    spot = place(where, line, offset + 1)
+    lines = raw.split(b"\n")
+    near = lines[line - 1].decode("utf-8", "replace") if line <= len(lines) else ""
+    if _QUOTES.search(near[: offset + 20]):
+        return FormatError(
+            "typographic quotation marks are not XML", where=spot, expected="plain ones, \" or '"
+        )
+    return FormatError(f"not XML: {reason}", where=spot, expected="a well-formed document")
+
+
+def _written(element: Element, indent: str) -> Iterator[str]:
+    """The lines of an element."""
+    head = f"{indent}<{element.name}"
+    for key, value in element.attributes:
+        head += f' {key}="{_escaped(value, _QUOTED)}"'
+    if element.children:
+        yield f"{head}>\n"
+        for child in element.children:
+            yield from _written(child, indent + "  ")
+        yield f"{indent}</{element.name}>\n"
+    elif element.text:
+        yield f"{head}>{_escaped(element.text, _ESCAPES)}</{element.name}>\n"
+    else:
+        yield f"{head}/>\n"
+
+
+def _escaped(text: str, escapes: dict[str, str]) -> str:
+    """Text as XML holds it; what XML cannot hold at all becomes U+FFFD."""
+    if any(character in text for character in escapes):
+        text = "".join([escapes.get(character, character) for character in text])
+    return _FORBIDDEN.sub("\ufffd", text)

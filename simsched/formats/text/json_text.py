@@ -1,0 +1,272 @@
+"""JSON text: strict readers whose errors name line and column, and writers for files that people may read."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from typing import Any, NoReturn, TypeVar, overload
+
+from simsched.errors import FormatError, LimitError
+from simsched.formats.text.excerpts import MAX_DIGITS, clip, line_and_column, place
+from simsched.formats.text.locations import walk_json
+
+MAX_DEPTH = 200
+"""The deepest nesting of a JSON or YAML document."""
+
+T = TypeVar("T")
+
+_STRINGS = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
+_NOT_BRACKETS = re.compile(r"[^\[\]{}]+")
+
+
+# -- reading -------------------------------------------------------------------------
+
+
+class _Duplicate(Exception):  # noqa: N818 - carried from the hook to load_json, never seen outside
+    """A key that occurs twice in one object."""
+
+
+def load_json(text: str, where: str | None = None) -> Any:
+    """Read one strict JSON document.
+
+    Duplicate keys, NaN, Infinity, numbers beyond double precision's range, whole numbers of more
+    than `MAX_DIGITS`, nesting deeper than `MAX_DEPTH` and anything after the document are errors
+    with line and column.
+
+    >>> load_json('{"a": [1, 2.5, null]}')
+    {'a': [1, 2.5, None]}
+    """
+    text = text.removeprefix("\ufeff")
+    try:
+        value = (_SHORT if len(text) <= MAX_DIGITS else _DECODER).decode(text)
+    except json.JSONDecodeError as error:
+        raise _json_fault(text, error, where) from None
+    except _Duplicate:
+        raise _duplicate_fault(text, where) from None
+    except RecursionError:
+        raise _depth_fault(text, where) from None
+    except ValueError as error:
+        raise _number_fault(text, str(error), where) from None
+    if text.count("[") + text.count("{") > MAX_DEPTH and _too_deep(text):
+        raise _depth_fault(text, where)
+    if not text.isascii() or "\\ud" in text or "\\uD" in text:
+        _check_surrogates(text, value, where)
+    return value
+
+
+def load_json_line(text: str, where: str | None, number: int) -> Any:
+    """Read one line of JSON Lines; an error tells the number of the line and the column in it.
+
+    >>> load_json_line("[1,", "jobs.jsonl", 7)
+    Traceback (most recent call last):
+    simsched.errors.FormatError: jobs.jsonl:7:4: not JSON: found the end (expected value)
+    """
+    try:
+        return load_json(text)
+    except FormatError:
+        return load_json("\n" * (number - 1) + text.removeprefix("\ufeff"), where)
+
+
+def _check_surrogates(text: str, value: Any, where: str | None) -> None:
+    """Refuse half characters, which no output could be written with."""
+    try:
+        json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError as error:
+        found = re.search(r"\\u[dD][89a-fA-F]..|[\ud800-\udfff]", text)
+        line, column = line_and_column(text, found.start() if found else 0)
+        half = error.object[error.start]
+        raise FormatError(
+            f"half a character, {half!a}", where=place(where, line, column), expected="Unicode text"
+        ) from None
+
+
+def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object's members, none of them twice."""
+    members = dict(pairs)
+    if len(members) != len(pairs):
+        raise _Duplicate
+    return members
+
+
+def _finite(digits: str) -> float:
+    """A float that is not infinite."""
+    value = float(digits)
+    if math.isinf(value):
+        raise ValueError(digits)
+    return value
+
+
+def _whole(digits: str) -> int:
+    """A whole number that every later step can hold."""
+    if len(digits.lstrip("-")) > MAX_DIGITS:
+        raise ValueError(digits)
+    return int(digits)
+
+
+def _constant(name: str) -> NoReturn:
+    """NaN, Infinity and -Infinity are no JSON."""
+    raise ValueError(name)
+
+
+_SHORT = json.JSONDecoder(object_pairs_hook=_pairs, parse_float=_finite, parse_constant=_constant)
+"""For texts that have no room for a number of too many digits: lines are read a fifth faster."""
+
+_DECODER = json.JSONDecoder(
+    object_pairs_hook=_pairs, parse_float=_finite, parse_int=_whole, parse_constant=_constant
+)
+
+
+def _json_fault(text: str, error: json.JSONDecodeError, where: str | None) -> FormatError:
+    """What the JSON decoder found, in our words."""
+    if not text.strip():
+        return FormatError("the document is empty", where=where, expected="JSON")
+    at = min(error.pos, len(text))
+    found = repr(clip(text[at:].split("\n", 1)[0], 20)) if text[at:].strip() else "the end"
+    spot = place(where, error.lineno, error.colno)
+    if error.msg == "Extra data":
+        return FormatError(f"{found} follows the JSON document", where=spot, expected="nothing more")
+    if "“" in text[at : at + 1] or "”" in text[at : at + 1]:
+        return FormatError("a typographic quotation mark", where=spot, expected='the plain one, "')
+    wanted = error.msg.removeprefix("Expecting ") if error.msg.startswith("Expecting ") else None
+    if wanted:
+        return FormatError(f"not JSON: found {found}", where=spot, expected=wanted)
+    reason = f"{error.msg[:1].lower()}{error.msg[1:]}".removesuffix(" at")
+    return FormatError(f"not JSON: {reason}", where=spot)
+
+
+def _duplicate_fault(text: str, where: str | None) -> FormatError:
+    """Find the first key that occurs twice in one object."""
+    seen: set[tuple[str | int, ...]] = set()
+    for path, offset, is_key in walk_json(text):
+        if is_key:
+            if path in seen:
+                line, column = line_and_column(text, offset)
+                key = clip(str(path[-1]))
+                return FormatError(
+                    f"key {key!r} occurs twice in one object", where=place(where, line, column)
+                )
+            seen.add(path)
+    return FormatError("a key occurs twice in one object", where=where)
+
+
+def _number_fault(text: str, found: str, where: str | None) -> FormatError:
+    """Find the number that cannot be held."""
+    for match in re.finditer(rf"{_STRINGS.pattern}|({re.escape(found)})", text, re.DOTALL):
+        if match.group(1):
+            spot = place(where, *line_and_column(text, match.start()))
+            if found.lstrip("-").isdigit():
+                return LimitError("a number of too many digits", where=spot, expected=f"at most {MAX_DIGITS}")
+            return FormatError(
+                f"{clip(found, 30)} is not a number in JSON", where=spot, expected="a finite number"
+            )
+    return FormatError(f"a number that cannot be read: {clip(found)}", where=where)
+
+
+def _too_deep(text: str) -> bool:
+    """Whether a well-formed document nests deeper than `MAX_DEPTH`: peel off one level at a time."""
+    brackets = _NOT_BRACKETS.sub("", _STRINGS.sub("", text)).replace("{", "[").replace("}", "]")
+    for _ in range(MAX_DEPTH):
+        if not brackets:
+            return False
+        brackets = brackets.replace("[]", "")
+    return bool(brackets)
+
+
+def _depth_fault(text: str, where: str | None) -> FormatError:
+    """Find the first bracket that is too deep."""
+    depth = 0
+    for match in re.finditer(rf"{_STRINGS.pattern}|([\[{{])|([\]}}])", text, re.DOTALL):
+        depth += 1 if match.group(1) else -1 if match.group(2) else 0
+        if depth > MAX_DEPTH:
+            line, column = line_and_column(text, match.start())
+            return LimitError(f"nested deeper than {MAX_DEPTH} levels", where=place(where, line, column))
+    return LimitError(f"nested deeper than {MAX_DEPTH} levels", where=where)
+
+
+@overload
+def decode_json_bulk(data: str | bytes, where: str | None = None) -> Any: ...
+@overload
+def decode_json_bulk(data: str | bytes, where: str | None = None, *, kind: type[T]) -> T: ...
+def decode_json_bulk(data: str | bytes, where: str | None = None, *, kind: Any = None) -> Any:
+    """Read a large JSON document with msgspec, several times faster than `load_json`.
+
+    `kind` is a type to decode into, such as a msgspec Struct.  NaN and deep nesting are
+    errors as in `load_json`; of a duplicate key the last one counts.
+
+    >>> decode_json_bulk(b'{"a": [1, 2]}')
+    {'a': [1, 2]}
+    """
+    import msgspec
+
+    raw = data.encode() if isinstance(data, str) else data
+    try:
+        return msgspec.json.decode(raw) if kind is None else msgspec.json.decode(raw, type=kind)
+    except RecursionError:
+        raise _depth_fault(raw.decode("utf-8", "replace"), where) from None
+    except msgspec.ValidationError as error:
+        reason, _, spot = str(error).partition(" - at `")
+        message = f"{reason[:1].lower()}{reason[1:]}"
+        raise FormatError(f"{message} at {spot.rstrip('`')}" if spot else message, where=where) from None
+    except UnicodeDecodeError:
+        raise _not_utf8(bytes(raw), where) from None
+    except msgspec.DecodeError as error:
+        found = re.search(r"\(byte (\d+)\)", str(error))
+        offset = int(found.group(1)) if found else len(raw)
+        line = raw.count(b"\n", 0, offset) + 1
+        column = offset - raw.rfind(b"\n", 0, offset)
+        reason = re.sub(r"^JSON is malformed: | \(byte \d+\)$", "", str(error))
+        reason = f"{reason[:1].lower()}{reason[1:]}"
+        raise FormatError(f"not JSON: {reason}", where=place(where, line, column)) from None
+
+
+def _not_utf8(raw: bytes, where: str | None) -> FormatError:
+    """Find the first byte that is no UTF-8."""
+    try:
+        raw.decode()
+    except UnicodeDecodeError as error:
+        line = raw.count(b"\n", 0, error.start) + 1
+        spot = place(where, line, error.start - raw.rfind(b"\n", 0, error.start))
+        return FormatError(f"byte 0x{raw[error.start]:02x} is not UTF-8", where=spot, expected="UTF-8 text")
+    return FormatError("not UTF-8", where=where, expected="UTF-8 text")
+
+
+# -- writing -------------------------------------------------------------------------
+
+
+def encode_json(document: Any, *, indent: int = 2) -> bytes:
+    r"""Return a document as indented JSON that ends with a newline.
+
+    >>> encode_json({"a": [1]}, indent=0)
+    b'{"a":[1]}\n'
+    """
+    import msgspec
+
+    text = msgspec.json.encode(document)
+    return (msgspec.json.format(text, indent=indent) if indent else text) + b"\n"
+
+
+def json_text(value: Any) -> str:
+    """Return a value as one line of JSON; what JSON does not know becomes its text.
+
+    >>> json_text({"a": [1, None]})
+    '{"a":[1,null]}'
+    """
+    import msgspec
+
+    return msgspec.json.encode(value, enc_hook=str).decode()
+
+
+def is_unicode(document: Any) -> bool:
+    r"""Say whether all texts of a JSON value can be written: escapes can make half a surrogate pair.
+
+    >>> is_unicode({"a": ["\u00e9"]}), is_unicode({"a": ["\ud800"]})
+    (True, False)
+    """
+    import msgspec
+
+    try:
+        msgspec.json.encode(document)
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -1,0 +1,132 @@
+"""Name what a text looks like, for errors about files in the wrong place or of an unknown format."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from simsched.errors import FormatError
+from simsched.formats.text.excerpts import clip
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+CLUSTER, WORKLOAD, REQUEST = "cluster", "workload", "request"
+HEAD = 16_384
+"""How many characters of a text are looked at."""
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What a text looks like.
+
+    `role` is what simsched takes such a file for, empty if it does not read it; `advice` says how it can.
+    """
+
+    what: str
+    role: str = ""
+    advice: str = ""
+
+
+def unrecognised(text: str, where: str | None, wanted: str, known: str) -> FormatError | None:
+    """Return the error for a text that is not a `wanted` (``cluster``, ``workload``); None if it may be one.
+
+    `known` lists the formats of what is wanted.
+    """
+    from simsched.formats.text.documents import detect_kind
+
+    head = text[:HEAD].lstrip("\ufeff")
+    look = look_of(head, first=wanted)
+    if look is not None and look.role == wanted:
+        return None
+    if look is None:
+        if detect_kind(head) != "text" or not head.strip():
+            return None
+        return FormatError("the format is not recognised", where=where, expected=known)
+    purpose = (
+        f": {look.advice}"
+        if look.advice
+        else f", which is a {look.role}"
+        if look.role
+        else ", which is not read"
+    )
+    message = f"the format is not recognised; it looks like {look.what}{purpose}"
+    return FormatError(message, where=where, expected=known)
+
+
+def look_of(head: str, first: str = "") -> Look | None:
+    """Return what a text that begins like this looks like; looks of the role `first` are tried first.
+
+    >>> look_of('"JOB_FINISH" "10.1" 1700000000 77').what
+    'LSF accounting (lsb.acct)'
+    >>> look_of("hello") is None
+    True
+    """
+    known = sorted(_LOOKS, key=lambda entry: entry[0].role != first) if first else list(_LOOKS)
+    found = next((look for look, pattern in known if pattern.search(head)), None)
+    return found or next((look for test in _TESTS if (look := test(head)) is not None), None)
+
+
+def _json(*keys: str) -> str:
+    """Match a JSON text in which each of these keys occurs."""
+    return r"(?s)\A\s*[{\[]" + "".join(rf'(?=.*"{key}"\s*:)' for key in keys)
+
+
+_LOOKS: tuple[tuple[Look, re.Pattern[str]], ...] = tuple(
+    (Look(what, role), re.compile(pattern))
+    for what, role, pattern in (
+        ("R (RFC 20)", CLUSTER, _json("R_lite")),
+        ("a resource graph (JGF)", CLUSTER, _json("graph") + '(?=.*"nodes")'),
+        ("a cluster recipe", CLUSTER, r'(?m)^\s*\{?\s*"?groups"?\s*:'),
+        ("GRUG", CLUSTER, r"<graphml\b"),
+        ("an SWF trace", WORKLOAD, r"\A\s*;\s*\w+\s*:|\A\s*(?:-?\d+(?:\.\d+)?[ \t]+){17}-?\d"),
+        ("jobs of Flux (flux jobs --json)", WORKLOAD, _json("t_submit")),
+        ("a Batsim workload", WORKLOAD, _json("subtime")),
+        ("squeue --json", WORKLOAD, _json("job_state")),
+        ("sacct --json", WORKLOAD, _json("job_id", "association")),
+        ("SSS Job Objects", WORKLOAD, r"(?m)^\s*<(?:\w+:)?(?:Job|Jobs|JobGroup)\b"),
+        ("sacct", WORKLOAD, r'(?i)\A[^\n]*\bjobid(?:raw)?"?[|,;\t^~@#][^\n]*\bsubmit\b'),
+        ("a PBS accounting log", WORKLOAD, r"\A\d\d/\d\d/\d{4} \d\d:\d\d:\d\d;[A-Za-z];"),
+        ("a list of jobs (jobs.yaml)", WORKLOAD, r'(?m)(?:^\s*[-{]?|[{,])\s*"?(?:shape|jobs|jobspec)"?\s*:'),
+        ("a jobspec (RFC 14)", REQUEST, r'(?s)(?=.*"?resources"?\s*:)(?=.*"?tasks"?\s*:)'),
+        ("a queue picture, which simsched forecast takes", "", r'kind"?\s*:\s*"?simsched queue'),
+        ("LSF accounting (lsb.acct)", "", r'\A"[A-Z_]+" "\d+(?:\.\d+)*" \d{9,}'),
+        ("SGE accounting", "", r"(?m)\A(?:#[^\n]*\n)*(?:[^:\n]*:){5}\d+:(?:[^:\n]*:){30}"),
+        ("the output of scontrol show job", "", r"(?m)\A\s*JobId=\d+"),
+        ("the output of scontrol show node", "", r"(?m)\A\s*NodeName=\S+ (?:Arch|CoresPerSocket)="),
+        ("the output of scontrol show partition", "", r"(?m)\A\s*PartitionName=\S+\s*$"),
+        ("slurm.conf", "", r"(?mi)^\s*(?:ClusterName|SlurmctldHost|ControlMachine|\w+Name)\s*=\s*\S"),
+        ("hwloc XML", "", r"<!DOCTYPE topology|<topology\b|<object type=\"Machine\""),
+        ("a SimGrid platform", "", r"<platform\b"),
+        ("a Flux configuration (TOML)", "", r"(?m)^\s*\[\[?(?:resource|queues|sched-fluxion|policy)\b"),
+        ("squeue's table", "", r"\A\s*JOBID\b[^\n]*\b(?:PARTITION|ST|NODELIST)\b"),
+        ("sinfo's table", "", r"\A\s*(?:PARTITION|NODELIST)\b[^\n]*\b(?:AVAIL|STATE|NODES)\b"),
+    )
+)  # fmt: skip
+
+
+_STAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d|\b(?:COMPLETED|FAILED|TIMEOUT|CANCELLED)\b")
+
+
+def _headless(head: str) -> Look | None:
+    """Recognise cells with a time or a state of Slurm's and no header above them."""
+    line = head.lstrip().partition("\n")[0]
+    if "|" in line and _STAMP.search(line):
+        advice = "name its columns with --columns JobIDRaw,Submit,…"
+        return Look("a Slurm dump without its header line", advice=advice)
+    return None
+
+
+def _table(head: str) -> Look | None:
+    """Recognise a table of cells: at least three names, and as many cells in the second line."""
+    lines = [line for line in head.splitlines() if line.strip()][:2]
+    for mark, name in ((",", "CSV"), ("\t", "a table with tabs"), (";", "CSV"), ("|", "a table")):
+        if len(lines) == 2 and lines[0].count(mark) == lines[1].count(mark) >= 2:
+            columns = [cell.strip(' "') for cell in lines[0].split(mark)]
+            if all(re.fullmatch(r"[A-Za-z_][\w .()/-]*", cell) for cell in columns):
+                return Look(f"{name} with the columns {clip(', '.join(columns), 120)}")
+    return None
+
+
+_TESTS: tuple[Callable[[str], Look | None], ...] = (_headless, _table)

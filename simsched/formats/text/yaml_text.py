@@ -1,0 +1,349 @@
+"""Strict YAML: what JSON can say, in YAML's clothes.
+
+Plain scalars follow one rule, so that no text silently becomes another value:
+
+* ``null``, ``~`` and nothing are null; ``true`` and ``false`` (also capitalised) are booleans;
+* decimal numbers as JSON writes them (also ``+1``, ``.5``, ``1.``) are numbers, ``1e3`` too;
+* everything else is the string that was written.  So what YAML 1.1 readers turn into
+  something else stays text: ``yes``, ``no``, ``on``, ``off``, ``y``, ``n``; ``010``, ``0x1F``
+  and ``1_000``; ``22:22`` and ``1:30:00``; dates.
+
+A reader that wants a number or a boolean and finds such a string asks `yaml_hint` for the
+sentence to show.  ``.inf`` and ``.nan`` are errors.  Keys are the text as written (``1:``
+and ``yes:`` are the keys "1" and "yes") and occur once.  Anchors, aliases and ``<<`` merges
+work as far as `MAX_ALIASED` nodes; tags other than those of JSON's types are errors.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import TYPE_CHECKING, Any
+
+from simsched.errors import FormatError, LimitError
+from simsched.formats.text.excerpts import MAX_DIGITS, Path, clip, line_and_column, place
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    import yaml
+
+MAX_DEPTH = 200
+"""The deepest nesting of a document."""
+
+MAX_ALIASED = 100_000
+"""How many nodes the aliases of one document may stand for in all."""
+
+_INT = re.compile(r"[-+]?(?:0|[1-9][0-9]*)\Z")
+_FLOAT = re.compile(r"[-+]?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?\Z")
+_NOT_FINITE = re.compile(r"[-+]?\.(?:inf|Inf|INF)\Z|\.(?:nan|NaN|NAN)\Z")
+_WORDS: dict[str, bool | None] = {
+    "": None, "~": None, "null": None, "Null": None, "NULL": None,
+    "true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False,
+}  # fmt: skip
+_STARTS = frozenset("0123456789+-.")
+_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
+_TAG = "tag:yaml.org,2002:"
+
+
+def load_yaml(text: str, where: str | None = None) -> Any:
+    """Read the one document of a YAML text, after the rule that this module states.
+
+    Raises
+    ------
+    FormatError
+        Not YAML, no document or several, a key twice, a foreign tag, a number that is not finite.
+    LimitError
+        Deeper than `MAX_DEPTH`, aliases beyond `MAX_ALIASED`.
+
+    >>> load_yaml("a: [yes, 010, 1e3, 22:22]")
+    {'a': ['yes', '010', 1000.0, '22:22']}
+    """
+    loaded = documents(text, where)
+    value = next(loaded, _NOTHING)
+    if value is _NOTHING:
+        raise FormatError("the document is empty", where=where, expected="YAML")
+    if next(loaded, _NOTHING) is not _NOTHING:
+        raise FormatError("the text holds more than one document", where=where, expected="one document")
+    return value
+
+
+def load_yaml_all(text: str, where: str | None = None) -> list[Any]:
+    r"""Read all documents of a YAML text; an empty text gives an empty list.
+
+    >>> load_yaml_all("a: 1\n---\nb: 2\n")
+    [{'a': 1}, {'b': 2}]
+    """
+    return list(documents(text, where))
+
+
+def yaml_hint(value: object) -> str | None:
+    """A sentence for a string that other YAML readers take for something else, or None.
+
+    >>> yaml_hint("yes")
+    "'yes' is text here: write true for the boolean"
+    >>> yaml_hint("010")
+    "'010' is text here: write 10, or 8 if octal was meant"
+    """
+    if not isinstance(value, str) or len(value) > 40:
+        return None
+    if (word := value.lower()) in _ANSWERS:
+        return f"{value!r} is text here: write {_ANSWERS[word]} for the boolean"
+    for pattern, advice in _TRAPS:
+        if pattern.match(value):
+            return f"{value!r} is {advice(value)}"
+    return None
+
+
+def _leading_zero(text: str) -> str:
+    octal = f", or {int(text, 8)} if octal was meant" if not re.search("[89]", text) else ""
+    return f"text here: write {int(text)}{octal}"
+
+
+_ANSWERS = dict.fromkeys(("yes", "on", "y"), "true") | dict.fromkeys(("no", "off", "n"), "false")
+_TRAPS: tuple[tuple[re.Pattern[str], Callable[[str], str]], ...] = (
+    (re.compile(r"[-+]?0[0-9]+\Z"), _leading_zero),
+    (re.compile(r"[-+]?0[xob][0-9a-fA-F]+\Z"), lambda _: "text here: write the number in decimal digits"),
+    (re.compile(r"[0-9]+(?::[0-5]?[0-9])+(?:\.[0-9]*)?\Z"), lambda _: "text here, not a number in base 60"),
+    (re.compile(r"[-+]?[0-9]+(?:_[0-9]+)+\Z"), lambda text: f"text here: write {text.replace('_', '')}"),
+    (_FLOAT, lambda _: "in quotes: write it without them for the number"),
+)
+
+
+# -- from events to values -----------------------------------------------------------
+
+
+class _Nothing:
+    """Marks the place of a value that is not there."""
+
+
+_NOTHING = _Nothing()
+
+
+class _Frame:
+    """A collection that is being filled."""
+
+    __slots__ = ("anchor", "key", "merges", "merging", "value", "weight")
+
+    def __init__(self, value: dict[str, Any] | list[Any], anchor: str | None) -> None:
+        self.value = value
+        self.anchor = anchor
+        self.key: str | _Nothing = _NOTHING
+        self.weight = 1
+        self.merges: list[dict[str, Any]] = []
+        self.merging = False
+
+
+def documents(
+    text: str,
+    where: str | None,
+    values: dict[Path, tuple[int, int]] | None = None,
+    keys: dict[Path, tuple[int, int]] | None = None,
+) -> Iterator[Any]:
+    """The documents of a YAML text, one by one.
+
+    `values` and `keys`, if given, collect the line and column of each path of the document
+    at hand; the caller empties them between documents.
+    """
+    import yaml
+
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    builder = _Builder(where, values, keys)
+    try:
+        for event in yaml.parse(text, Loader=loader):
+            if builder.take(event):
+                yield builder.root
+                builder = _Builder(where, values, keys)
+    except (yaml.YAMLError, UnicodeEncodeError) as error:
+        raise _yaml_fault(error, text, where) from None
+
+
+class _Builder:
+    """Builds the value of one document from the parser's events, without recursion."""
+
+    def __init__(
+        self,
+        where: str | None,
+        values: dict[Path, tuple[int, int]] | None,
+        keys: dict[Path, tuple[int, int]] | None,
+    ) -> None:
+        self.where = where
+        self.values, self.keys = values, keys
+        self.root: Any = None
+        self.frames: list[_Frame] = []
+        self.anchors: dict[str, tuple[Any, int]] = {}
+        self.aliased = 0
+
+    def take(self, event: yaml.Event) -> bool:
+        """Take the next event; true if the document is complete."""
+        kind = type(event).__name__
+        if kind == "ScalarEvent":
+            self._scalar(event)
+        elif kind in ("MappingStartEvent", "SequenceStartEvent"):
+            self._open(event, {} if kind == "MappingStartEvent" else [])
+        elif kind in ("MappingEndEvent", "SequenceEndEvent"):
+            self._close(event)
+        elif kind == "AliasEvent":
+            self._alias(event)
+        return kind == "DocumentEndEvent"
+
+    def _scalar(self, event: Any) -> None:
+        frame = self.frames[-1] if self.frames else None
+        if frame is not None and frame.key is _NOTHING and isinstance(frame.value, dict):
+            self._key(frame, event)
+            return
+        value = self._resolved(event)
+        if event.anchor:
+            self.anchors[event.anchor] = (value, 1)
+        self._note(event)
+        self._put(value, 1, event)
+
+    def _key(self, frame: _Frame, event: Any) -> None:
+        """Begin a member of a mapping."""
+        key = event.value
+        if key in frame.value:
+            raise self._fault(f"key {clip(key)!r} occurs twice in one mapping", event)
+        frame.key = key
+        frame.merging = key == "<<" and event.implicit[0]  # in quotes it is a key like any other
+        if event.anchor:
+            self.anchors[event.anchor] = (key, 1)
+        if self.keys is not None:
+            self.keys[self._path()] = (event.start_mark.line + 1, event.start_mark.column + 1)
+
+    def _open(self, event: Any, value: dict[str, Any] | list[Any]) -> None:
+        """Begin a collection."""
+        frame = self.frames[-1] if self.frames else None
+        if frame is not None and frame.key is _NOTHING and isinstance(frame.value, dict):
+            raise self._fault("a key is not a string", event, "a string")
+        wanted = "map" if isinstance(value, dict) else "seq"
+        if event.tag not in (None, "!", _TAG + wanted):
+            raise self._fault(f"tag {clip(event.tag)!r} is not one of JSON's types", event, "no tag")
+        if len(self.frames) >= MAX_DEPTH:
+            raise self._fault(f"nested deeper than {MAX_DEPTH} levels", event, kind=LimitError)
+        self._note(event)
+        self.frames.append(_Frame(value, event.anchor))
+
+    def _close(self, event: Any) -> None:
+        """End a collection and put it into the one around it."""
+        frame = self.frames.pop()
+        value = frame.value
+        if frame.merges and isinstance(value, dict):
+            own = dict(value)
+            value.clear()
+            for source in reversed(frame.merges):
+                value.update(source)
+            value.update(own)
+        if frame.anchor:
+            self.anchors[frame.anchor] = (value, frame.weight)
+        self._put(value, frame.weight, event)
+
+    def _alias(self, event: Any) -> None:
+        """Put what an anchor stands for."""
+        if event.anchor not in self.anchors:
+            loop = any(frame.anchor == event.anchor for frame in self.frames)
+            reason = "refers to itself" if loop else "has no anchor"
+            raise self._fault(f"alias *{clip(event.anchor)} {reason}", event)
+        frame = self.frames[-1] if self.frames else None
+        if frame is not None and frame.key is _NOTHING and isinstance(frame.value, dict):
+            raise self._fault("a key is an alias", event, "a string")
+        value, weight = self.anchors[event.anchor]
+        self.aliased += weight
+        if self.aliased > MAX_ALIASED:
+            raise self._fault(f"aliases stand for more than {MAX_ALIASED} nodes", event, kind=LimitError)
+        self._note(event)
+        self._put(value, weight, event)
+
+    def _put(self, value: Any, weight: int, event: Any) -> None:
+        """Put a complete value where it belongs."""
+        if not self.frames:
+            self.root = value
+            return
+        frame = self.frames[-1]
+        frame.weight += weight
+        if isinstance(frame.value, list):
+            frame.value.append(value)
+            return
+        key, frame.key = frame.key, _NOTHING
+        if frame.merging:
+            frame.merging = False
+            sources = value if isinstance(value, list) else [value]
+            if not all(isinstance(source, dict) for source in sources):
+                raise self._fault("'<<' merges something that is not a mapping", event, "a mapping")
+            frame.merges.extend(sources)
+        elif isinstance(key, str):
+            frame.value[key] = value
+
+    def _note(self, event: Any) -> None:
+        """Remember where a value begins."""
+        if self.values is not None:
+            self.values[self._path()] = (event.start_mark.line + 1, event.start_mark.column + 1)
+
+    def _path(self) -> Path:
+        return tuple(
+            len(frame.value) if isinstance(frame.value, list) else str(frame.key) for frame in self.frames
+        )
+
+    def _resolved(self, event: Any) -> Any:
+        """The value of a scalar."""
+        tag, text = event.tag, event.value
+        if tag not in (None, "!"):
+            return self._tagged(event, tag.removeprefix(_TAG) if tag.startswith(_TAG) else tag)
+        return self._plain(event) if event.implicit[0] else text
+
+    def _plain(self, event: Any) -> Any:
+        """The value of a plain scalar, after the rule that this module states."""
+        text = event.value
+        if text[:1] not in _STARTS:
+            return _WORDS.get(text, text)
+        if _INT.match(text):
+            if len(text.lstrip("+-")) > MAX_DIGITS:
+                raise self._fault(
+                    "a number of too many digits", event, f"at most {MAX_DIGITS}", kind=LimitError
+                )
+            return int(text)
+        if _FLOAT.match(text):
+            value = float(text)
+            if math.isinf(value):
+                raise self._fault(f"{clip(text)} is too large for a number", event)
+            return value
+        if _NOT_FINITE.match(text):
+            raise self._fault(f"{text} is not a finite number", event, "a finite number")
+        return text
+
+    def _tagged(self, event: Any, name: str) -> Any:
+        """The value of a scalar that says its type."""
+        if name == "str":
+            return event.value
+        kinds: dict[str, tuple[type, ...]] = {
+            "int": (int,), "float": (int, float), "bool": (bool,), "null": (type(None),),
+        }  # fmt: skip
+        if name not in kinds:
+            raise self._fault(f"tag {clip(name)!r} is not one of JSON's types", event, "no tag")
+        value: Any = self._plain(event)
+        if not isinstance(value, kinds[name]) or (isinstance(value, bool) and name != "bool"):
+            raise self._fault(f"{clip(event.value)!r} is not of the type {name} that it claims", event)
+        return float(event.value) if name == "float" else value
+
+    def _fault(
+        self, message: str, event: Any, expected: str | None = None, *, kind: type[FormatError] = FormatError
+    ) -> FormatError:
+        mark = event.start_mark
+        return kind(message, where=place(self.where, mark.line + 1, mark.column + 1), expected=expected)
+
+
+def _yaml_fault(error: Exception, text: str, where: str | None) -> FormatError:
+    """What the YAML scanner found, in our words."""
+    mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
+    problem = str(getattr(error, "problem", None) or getattr(error, "reason", None) or error)
+    if mark is None:
+        found = _CONTROL.search(text)
+        if found is None:
+            return FormatError(f"not YAML: {clip(problem, 120)}", where=where)
+        spot = place(where, *line_and_column(text, found.start()))
+        return FormatError(f"not YAML: the control character {found.group()!a}", where=spot)
+    spot = place(where, mark.line + 1, mark.column + 1)
+    lines = text.splitlines()
+    line = lines[mark.line] if mark.line < len(lines) else ""
+    if "\t" in line[: mark.column + 1] and not line[: mark.column + 1].strip():
+        return FormatError("not YAML: a tab in the indentation", where=spot, expected="spaces")
+    return FormatError(f"not YAML: {clip(problem, 120)}", where=spot)

@@ -1,0 +1,221 @@
+"""Making a resource graph: vertices and edges are added; `finish` checks, ranks and freezes it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+
+import networkx as nx
+
+from simsched.errors import ClusterError
+from simsched.formats.rfc.units import is_unit, unit_of
+from simsched.graph.build import tree_checks
+from simsched.graph.resource_graph import (
+    CONTAINMENT,
+    CONTAINS,
+    KEPT,
+    Survey,
+    children_map,
+    execution_targets,
+    mark_finished,
+    pool_of,
+    pools,
+    survey_of,
+    tables,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from simsched.graph.pool import Pool
+    from simsched.graph.resource_graph import ResourceGraph
+
+MAX_TOTAL = 2**61
+
+
+def new_graph(name: str, **facts: Any) -> ResourceGraph:
+    """Return an empty graph; `facts` about the whole land in ``graph.graph``."""
+    graph: ResourceGraph = nx.MultiDiGraph(name=name)
+    graph.graph.update(facts)
+    return graph
+
+
+def add_vertices(graph: ResourceGraph, pools: Iterable[tuple[str, Pool]]) -> None:
+    """Add vertices in this order.
+
+    Raises
+    ------
+    ClusterError
+        if a key is already taken.
+    """
+    nodes, after, before = tables(graph)
+    for key, pool in pools:
+        if key in nodes:
+            raise ClusterError("two vertices have this id", where=f"vertex {key!r}")
+        nodes[key] = {"pool": pool}
+        after[key] = {}
+        before[key] = {}
+
+
+def add_tree(graph: ResourceGraph, rows: Iterable[tuple[str, Pool, str]]) -> None:
+    """Add vertices (key, pool, key of what contains it), each behind its container.
+
+    Raises
+    ------
+    ClusterError
+        if a key is already taken.
+    """
+    nodes, after, before = tables(graph)
+    for key, pool, above in rows:
+        if key in nodes:
+            raise ClusterError("two vertices have this id", where=f"vertex {key!r}")
+        nodes[key] = {"pool": pool}
+        after[key] = {}
+        edge = after[above][key] = {CONTAINMENT: {"relationship": CONTAINS}}
+        before[key] = {above: edge}
+
+
+def add_contained(graph: ResourceGraph, edges: Iterable[tuple[str, str]]) -> None:
+    """Add containment edges (parent, child) between vertices that exist."""
+    _, after, before = tables(graph)
+    for above, child in edges:
+        after[above][child] = before[child][above] = {CONTAINMENT: {"relationship": CONTAINS}}
+
+
+def add_edge(
+    graph: ResourceGraph, source: str, target: str, subsystem: str, relationship: str, **extra: Any
+) -> None:
+    """Add one edge between vertices that exist.
+
+    Raises
+    ------
+    ClusterError
+        if an end does not exist, or the subsystem already joins the two in this direction.
+    """
+    add_edges(graph, [(source, target, subsystem, {"relationship": relationship, **extra})])
+
+
+def add_edges(graph: ResourceGraph, edges: Iterable[tuple[str, str, str, dict[str, Any]]]) -> None:
+    """Add edges (source, target, subsystem, attributes); errors as `add_edge`."""
+    _, after, before = tables(graph)
+    for source, target, subsystem, attributes in edges:
+        if source not in after or target not in after:
+            lost = target if source in after else source
+            raise ClusterError(f"no vertex has the id {lost!r}", where=f"edge {source!r} -> {target!r}")
+        joined = after[source].get(target)
+        if joined is None:
+            after[source][target] = before[target][source] = {subsystem: attributes}
+        elif subsystem in joined:
+            raise ClusterError(
+                f"two edges of subsystem {subsystem!r}", where=f"edge {source!r} -> {target!r}"
+            )
+        else:
+            joined[subsystem] = attributes
+
+
+def set_pool(graph: ResourceGraph, vertex: str, pool: Pool) -> None:
+    """Put another pool at a vertex of a graph that is still being built."""
+    graph.nodes[vertex]["pool"] = pool
+
+
+def finish(graph: ResourceGraph) -> ResourceGraph:
+    """Check the graph, give its targets ranks if they have none, freeze and return it.
+
+    Raises
+    ------
+    ClusterError
+        if containment is no tree over its vertices, if another subsystem has a cycle, if
+        there is no execution target, or if two targets carry one rank.
+    """
+    survey = survey_of(graph)
+    _settle(graph, survey)
+    return _frozen(graph, survey)
+
+
+def finish_tree(graph: ResourceGraph, root: str) -> ResourceGraph:
+    """Do what `finish` does for a root with all that `add_tree` put below it, which is a tree."""
+    below = {vertex: list(row) for vertex, row in graph.adjacency() if row}
+    survey = Survey(below, [CONTAINMENT] if below else [])
+    graph.graph["root"] = root
+    _check_totals(graph)
+    _give_ranks(graph, below)
+    return _frozen(graph, survey)
+
+
+def settle(graph: ResourceGraph) -> list[str]:
+    """Do what `finish` does short of freezing, and return the execution targets."""
+    return _settle(graph, survey_of(graph))
+
+
+def _frozen(graph: ResourceGraph, survey: Survey) -> ResourceGraph:
+    frozen = mark_finished(nx.freeze(graph))
+    vars(frozen)[KEPT] = survey
+    return frozen
+
+
+def _settle(graph: ResourceGraph, survey: Survey) -> list[str]:
+    _note_root(graph, survey.below)
+    for subsystem in survey.names:
+        if subsystem != CONTAINMENT:
+            tree_checks.check_acyclic(children_map(graph, subsystem), subsystem)
+    _check_totals(graph)
+    return _give_ranks(graph, survey.below)
+
+
+# --- checking ------------------------------------------------------------------------
+
+
+def _note_root(graph: ResourceGraph, below: Mapping[str, list[str]]) -> None:
+    """Check that containment is a tree over its vertices, and note its root."""
+    if not len(graph):
+        raise ClusterError("the cluster is empty: it has no vertices", expected="an execution target")
+    contained = set(chain.from_iterable(below.values()))
+    roots = [v for v in graph if v not in contained and _belongs(graph, v, below)]
+    tree_checks.check_tree(below, contained, roots)
+    graph.graph["root"] = roots[0]
+
+
+def _check_totals(graph: ResourceGraph) -> None:
+    """Check that what there is of a type can be added up in 64 bits, in bytes if units differ."""
+    large = [pool for _, pool in pools(graph) if pool.size != 1 or pool.unit]
+    alike = dict(zip(map(id, large), large, strict=True))
+    sizes: Counter[tuple[str, str]] = Counter()
+    for number, times in Counter(map(id, large)).items():
+        pool = alike[number]
+        sizes[pool.type, pool.unit] += pool.size * times
+    units = Counter(kind for kind, _ in sizes)
+    for (kind, unit), size in sizes.items():
+        factor = 1 if units[kind] == 1 or not is_unit(unit) else unit_of(unit).factor
+        if size * factor > MAX_TOTAL:
+            raise ClusterError(f"{size:,} {unit or 'units'} of type {kind!r} are too many to add up")
+
+
+def _belongs(graph: ResourceGraph, vertex: str, below: Mapping[str, list[str]]) -> bool:
+    """Say whether a vertex without parent is part of containment: yes, unless it serves elsewhere."""
+    return vertex in below or not (graph.adj[vertex] or graph.pred[vertex])
+
+
+def _give_ranks(graph: ResourceGraph, below: Mapping[str, list[str]]) -> list[str]:
+    """Give targets without a rank the next free ones, in containment order; return the targets."""
+    targets = execution_targets(graph, below)
+    if not targets:
+        raise ClusterError(
+            "the cluster is empty: it has no execution target",
+            expected="a vertex of type node, or one with a rank",
+        )
+    taken: dict[int, str] = {}
+    for vertex in targets:
+        rank = pool_of(graph, vertex).rank
+        if rank is None:
+            continue
+        if rank in taken:
+            raise ClusterError(f"rank {rank} is also that of {taken[rank]!r}", where=f"vertex {vertex!r}")
+        taken[rank] = vertex
+    free = max(taken, default=-1) + 1
+    missing = [vertex for vertex in targets if pool_of(graph, vertex).rank is None]
+    for rank, vertex in enumerate(missing, start=free):
+        set_pool(graph, vertex, pool_of(graph, vertex).replace(rank=rank))
+    if missing:
+        graph.graph["assigned_ranks"] = frozenset(missing)
+    return targets

@@ -1,0 +1,165 @@
+"""One cluster file → resource graph, whatever its kind: the kind is found by content."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from simsched.errors import FormatError, LimitError
+from simsched.formats.text.documents import load_json, load_yaml, name_of, read_bytes
+from simsched.formats.text.garbage import collector_paused
+from simsched.formats.text.json_text import is_unicode
+from simsched.formats.text.xml_encoding import decode_xml
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from simsched.graph.resource_graph import ResourceGraph
+
+BULK = 8 * 2**20
+"""JSON beyond this many bytes is decoded straight into structs, without a look at duplicate keys."""
+
+KINDS = "R, R with a graph, JGF, TreePool, GRUG or a cluster recipe"
+
+
+def read_graph(path: str | Path, *, name: str) -> ResourceGraph:
+    """Read a file (``-`` is standard input, it may be compressed) and build its graph.
+
+    Raises
+    ------
+    FormatError, ClusterError
+        if the file is of no known kind, or describes no possible cluster.
+    """
+    return _from_box([read_bytes(path)], name, name_of(path))
+
+
+def graph_from_bytes(data: bytes, *, name: str = "cluster", where: str | None = None) -> ResourceGraph:
+    """Build the graph of a document: XML is GRUG, JSON is R or JGF, anything else YAML."""
+    return _from_box([data], name, where)
+
+
+def _from_box(box: list[bytes], name: str, where: str | None) -> ResourceGraph:
+    """Build from the one text in the box; a large one is let go of as soon as it is decoded."""
+    start = box[0][:4096].lstrip(b"\xef\xbb\xbf \t\r\n")[:1]
+    if start == b"{" and len(box[0]) > BULK:
+        return _from_large(box, name, where)
+    text = _decoded(box.pop(), where)
+    try:
+        return _from_text(text, start, name, where)
+    except LimitError:
+        raise
+    except FormatError as error:
+        from simsched.formats.text.sniffing import CLUSTER, unrecognised
+
+        raise unrecognised(text, where, CLUSTER, KINDS) or error from None
+
+
+def _from_text(text: str, start: bytes, name: str, where: str | None) -> ResourceGraph:
+    """Build from a text that begins with `start`: XML is GRUG, braces are JSON, anything else is YAML."""
+    if text.lstrip()[:1] == "<":
+        from simsched.formats.cluster.grug import parse_grug
+        from simsched.graph.build.grug import from_grug
+
+        return from_grug(parse_grug(text, where=where), name=name)
+    if not text.strip():
+        raise FormatError("the file is empty", where=where, expected=KINDS)
+    document = load_json(text, where) if start in (b"{", b"[") else load_yaml(text, where)
+    if "\\" in text and not is_unicode(document):
+        raise FormatError("half of a surrogate pair in a text", where=where, expected="whole characters")
+    return graph_from_document(document, name=name, where=where)
+
+
+def graph_from_document(document: Any, *, name: str = "cluster", where: str | None = None) -> ResourceGraph:
+    """Build the graph of a decoded document.
+
+    Raises
+    ------
+    FormatError, ClusterError
+        if it is of no known kind, or describes no possible cluster.
+    """
+    if isinstance(document, dict):
+        if "execution" in document or "scheduling" in document:
+            return _from_r(document, name, where)
+        if "graph" in document:
+            from simsched.formats.cluster.jgf import jgf_from_object
+
+            return _from_jgf(jgf_from_object(document["graph"], where=_inner(where)), document, name, where)
+        if "groups" in document:
+            from simsched.formats.cluster.recipe import parse_recipe
+            from simsched.graph.build.recipe import from_recipe
+
+            return from_recipe(parse_recipe(document, where=where), name=name)
+    raise FormatError("this is no description of a cluster", where=where, expected=KINDS)
+
+
+def _inner(where: str | None) -> str:
+    return f"{where}: graph" if where else "graph"
+
+
+def _decoded(data: bytes, where: str | None) -> str:
+    xml = decode_xml(data, where)
+    if xml is not None:
+        return xml
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise FormatError("the text is not UTF-8", where=f"{where}:{line}" if where else None) from None
+
+
+def _from_jgf(jgf: Any, document: Mapping[str, Any], name: str, where: str | None) -> ResourceGraph:
+    from dataclasses import replace
+
+    from simsched.graph.build.jgf import from_jgf
+
+    rest = {key: value for key, value in document.items() if key != "graph"}
+    return from_jgf(replace(jgf, document_keys=rest), name=name, where=where)
+
+
+def _from_r(document: dict[str, Any], name: str, where: str | None, jgf: Any = None) -> ResourceGraph:
+    """Build from R: R_lite alone, with a TreePool topology, with a graph, or the graph alone.
+
+    `jgf` is the value of ``scheduling.graph`` if it has been decoded already.
+    """
+    from simsched.formats.cluster.jgf import jgf_from_object
+    from simsched.formats.cluster.rset import ResourceSet
+    from simsched.formats.cluster.treepool import WRITER, from_scheduling
+    from simsched.graph.build.r_with_graph import from_rset_with_jgf
+    from simsched.graph.build.rset import from_rset
+    from simsched.graph.build.treepool import from_treepool
+
+    scheduling = document.get("scheduling")
+    inner = f"{where}: scheduling" if where else "scheduling"
+    if jgf is None and isinstance(scheduling, dict) and "graph" in scheduling:
+        jgf = jgf_from_object(scheduling["graph"], where=f"{inner}.graph")
+        scheduling = {key: value for key, value in scheduling.items() if key != "graph"}
+    if "execution" not in document:
+        if jgf is None:
+            raise FormatError("neither execution nor scheduling.graph", where=where, expected=KINDS)
+        return _from_jgf(jgf, {}, name, where)
+    rset = ResourceSet.from_dict(
+        {**document, "scheduling": scheduling} if scheduling is not None else document, where
+    )
+    if jgf is not None:
+        return from_rset_with_jgf(rset, jgf, name=name, where=where)
+    writer = (scheduling or {}).get("writer")
+    if writer == WRITER:
+        return from_treepool(rset, from_scheduling(scheduling or {}, where=inner), name=name)
+    if scheduling and writer is not None and not str(writer).lower().startswith(("fluxion", "simsched")):
+        raise FormatError(
+            f"unknown writer {writer!r}", where=f"{inner}.writer", expected="TreePool or fluxion"
+        )
+    return from_rset(rset, name=name)
+
+
+def _from_large(box: list[bytes], name: str, where: str | None) -> ResourceGraph:
+    """Build from JSON of hundreds of megabytes: the graph is decoded from its own bytes."""
+    from simsched.formats.cluster.jgf import take_apart
+
+    with collector_paused():
+        document, jgf = take_apart(box, where=where)
+        if "execution" in document:
+            return _from_r(document, name, where, jgf)
+        if jgf is not None:
+            return _from_jgf(jgf, document, name, where)
+        return graph_from_document(document, name=name, where=where)

@@ -1,0 +1,240 @@
+"""A networkx graph of the user's own → resource graph: checked, copied and frozen.
+
+A vertex says what it is by a `Pool` under the attribute ``pool``, or by the plain attributes that
+`plain` writes (``type`` at least).  The subsystem of an edge is its key, or its attribute ``subsystem``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import networkx as nx
+
+from simsched.errors import ClusterError, SimschedError
+from simsched.formats.rfc.host import check_host
+from simsched.formats.rfc.idset import Idset
+from simsched.formats.text.excerpts import clip, has_control
+from simsched.formats.text.garbage import collector_paused
+from simsched.formats.text.json_text import load_json
+from simsched.graph.build.assemble import add_edges, add_vertices, finish, new_graph
+from simsched.graph.pool import NOTHING, STATUSES, UP, Pool, check_pool, split_name
+from simsched.graph.resource_graph import CONTAINS, ResourceGraph, edge_rows, execution_targets, pool_of
+from simsched.graph.write.plain_graph import PLAIN_JSON, PLAIN_NUMBERS, PLAIN_TEXTS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_FACTS: dict[str, type] = {
+    "source": str, "document": dict, "jgf": dict, "treepool": tuple,
+    "edge_form": str, "edges_given": bool, "assigned_ranks": frozenset,
+}  # fmt: skip
+"""What graphs that we made say of the whole; anything else under these names is not ours."""
+
+_OF_A_VERSION = frozenset({"name", "root", "edge_order", "given_paths"})
+"""Facts that an edit makes wrong; they are found again."""
+
+_POOL_KINDS: dict[str, tuple[type, ...]] = {
+    **dict.fromkeys(("type", "name", "basename", "uuid", "unit", "status"), (str,)),
+    "size": (int,),
+    **dict.fromkeys(("id", "rank"), (int, type(None))),
+    **dict.fromkeys(("properties", "extra"), (Mapping,)),
+    "ids": (Idset, type(None)),
+    "given": (frozenset, type(None)),
+}
+_A_POOL = "a simsched.Pool as the attribute 'pool', or plain attributes, 'type' at least"
+
+
+def from_networkx(graph: object) -> ResourceGraph:
+    """Return a frozen resource graph that is a copy of a user's graph.
+
+    O(vertices + edges).  Targets without ranks get them in containment order.
+
+    Raises
+    ------
+    ClusterError
+        with the vertex or edge: no `Pool`, an edge key that is not a text, a value that a pool cannot
+        have, ids that do not add up to the size, two parents, a cycle, a vertex that nothing contains,
+        a rank or a host twice; or with the graph: not a MultiDiGraph, no vertices, no execution target.
+    """
+    if not isinstance(graph, nx.MultiDiGraph):
+        raise ClusterError(
+            f"the graph is a {type(graph).__name__}",
+            expected="a networkx MultiDiGraph, keys of edges are subsystems",
+        )
+    with collector_paused():
+        found = new_graph(_name_of(graph))
+        found.graph.update(_facts(graph))
+        add_vertices(found, _vertices(graph))
+        add_edges(found, _edges(graph))
+        finished = finish(found)
+        _check_hosts(finished)
+        return finished
+
+
+def _name_of(graph: ResourceGraph) -> str:
+    name = graph.graph.get("name")
+    return name if isinstance(name, str) and name else "cluster"
+
+
+def _facts(graph: ResourceGraph) -> dict[str, Any]:
+    return {
+        key: value
+        for key, value in graph.graph.items()
+        if key not in _OF_A_VERSION and isinstance(value, _FACTS.get(key, object))
+    }
+
+
+def _check_hosts(graph: ResourceGraph) -> None:
+    """Check that every execution target has a name of its own, which a hostlist can hold.
+
+    R may name a host for several ranks; in a graph two such vertices are one that was added twice.
+    """
+    known: dict[str, str] = {}
+    for vertex in execution_targets(graph):
+        host = pool_of(graph, vertex).name
+        check_host(host, f"vertex {vertex!r}")
+        if host in known:
+            raise ClusterError(
+                f"the host {host!r} is also that of {known[host]!r}", where=f"vertex {vertex!r}"
+            )
+        known[host] = vertex
+
+
+# --- vertices ------------------------------------------------------------------------
+
+
+def _vertices(graph: ResourceGraph) -> Iterator[tuple[str, Pool]]:
+    """Yield keys and checked pools; mappings that several pools share are copied once."""
+    copies: dict[int, tuple[object, Mapping[str, Any]]] = {}
+
+    def kept(values: Mapping[str, Any]) -> Mapping[str, Any]:
+        if not values:
+            return NOTHING
+        known = copies.get(id(values))
+        if known is None:
+            known = copies[id(values)] = (values, dict(values))  # held, so that the id stays taken
+        return known[1]
+
+    for key, data in graph.nodes(data=True):
+        _check_key(key)
+        pool = data.get("pool")
+        if pool is None and "type" in data:
+            pool = _plain_pool(key, data)
+        if not isinstance(pool, Pool):
+            said = "no pool" if pool is None else f"the pool is a {type(pool).__name__}"
+            raise ClusterError(said, where=f"vertex {key!r}", expected=_A_POOL)
+        _check_kinds(pool, key)
+        check_pool(pool, key)
+        if pool.properties or pool.extra:
+            pool = pool.replace(properties=kept(pool.properties), extra=kept(pool.extra))
+        yield key, pool
+
+
+def _check_key(key: object) -> None:
+    if not isinstance(key, str) or not key or has_control(key):
+        raise ClusterError(
+            f"{clip(repr(key))} is not the key of a vertex", expected="a text of printable characters"
+        )
+
+
+def _check_kinds(pool: Pool, key: str) -> None:
+    """Check the types of all fields, which a `Pool` does not do when it is made."""
+    for field, kinds in _POOL_KINDS.items():
+        value = getattr(pool, field)
+        if not isinstance(value, kinds) or isinstance(value, bool):
+            wanted = " or ".join("None" if kind is type(None) else kind.__name__ for kind in kinds)
+            raise _fault(key, field, value, wanted)
+    if pool.status not in STATUSES:
+        raise _fault(key, "status", pool.status, ", ".join(STATUSES))
+    for name, value in pool.properties.items():
+        if not isinstance(name, str) or not name or not isinstance(value, str):
+            raise _fault(key, "properties", {name: value}, "names with texts")
+
+
+def _fault(key: str, field: str, value: object, expected: str) -> ClusterError:
+    return ClusterError(f"{field} is {clip(repr(value))}", where=f"vertex {key!r}", expected=expected)
+
+
+def _plain_pool(key: str, data: Mapping[str, Any]) -> Pool:
+    """Return the pool of plain attributes; the name is the vertex's key unless it is given."""
+    given: dict[str, Any] = {field: data[name] for name, field in PLAIN_TEXTS.items() if name in data}
+    given |= {field: data[name] for name, field in PLAIN_NUMBERS.items() if name in data}
+    name = given.setdefault("name", key)
+    if not isinstance(name, str):
+        raise _fault(key, "name", name, "str")
+    basename, number = split_name(name)
+    given.setdefault("basename", basename)
+    if "basename" not in data and "logical_id" not in data:
+        given["id"] = number
+    given.setdefault("status", UP)
+    if "ids" in data:
+        given["ids"] = _idset(key, data["ids"])
+        given.setdefault("size", len(given["ids"]))
+    for attribute in PLAIN_JSON:
+        if attribute in data:
+            given[attribute] = _from_json(key, attribute, data[attribute])
+    if _are_texts(given.get("given")):
+        given["given"] = frozenset(given["given"])
+    if _are_texts(given.get("properties")):
+        given["properties"] = dict.fromkeys(given["properties"], "")
+    return Pool(**given)
+
+
+def _are_texts(value: object) -> bool:
+    return isinstance(value, list | tuple) and all(isinstance(item, str) for item in value)
+
+
+def _idset(key: str, value: object) -> Idset:
+    if isinstance(value, Idset):
+        return value
+    if not isinstance(value, str):
+        raise _fault(key, "ids", value, "an idset such as 0-3")
+    try:
+        return Idset.parse(value, where=f"vertex {key!r}: ids")
+    except SimschedError as error:
+        raise ClusterError(error.message, where=error.where, expected=error.expected) from None
+
+
+def _from_json(key: str, attribute: str, value: Any) -> Any:
+    if not isinstance(value, str):
+        return value
+    try:
+        return load_json(value)
+    except SimschedError:
+        raise _fault(key, attribute, value, "JSON") from None
+
+
+# --- edges ---------------------------------------------------------------------------
+
+
+def _edges(graph: ResourceGraph) -> Iterator[tuple[str, str, str, dict[str, Any]]]:
+    """Yield (source, target, subsystem, attributes), checked and copied."""
+    for source, target, key, data in edge_rows(graph):
+        subsystem = data.get("subsystem", key)
+        relationship = data.get("relationship", CONTAINS)
+        for value, what in ((subsystem, "the key"), (relationship, "the relationship")):
+            if not isinstance(value, str) or not value:
+                raise ClusterError(
+                    f"{what} is {clip(repr(value))}",
+                    where=f"edge {source!r} -> {target!r}",
+                    expected="a subsystem such as 'containment'"
+                    if value is subsystem
+                    else "a text such as 'contains'",
+                )
+        more = {name: value for name, value in data.items() if name != "subsystem"}
+        if isinstance(more.get("extra"), str):
+            more |= _edge_extra(source, target, more.pop("extra"))
+        yield source, target, subsystem, {**more, "relationship": relationship}
+
+
+def _edge_extra(source: str, target: str, text: str) -> dict[str, Any]:
+    try:
+        found = load_json(text)
+    except SimschedError:
+        found = None
+    if not isinstance(found, dict):
+        raise ClusterError(
+            f"extra is {clip(repr(text))}", where=f"edge {source!r} -> {target!r}", expected="a JSON object"
+        )
+    return found

@@ -1,0 +1,174 @@
+"""R with ``scheduling.graph`` → resource graph: JGF says what there is, R_lite who and where.
+
+The graph's vertices are kept as they are.  R's nodelist and ranks are put on its targets
+(a nested instance has ranks of its own beside its parent's graph), R's properties are added,
+and what a shorthand graph leaves out (the inside of exclusively allocated vertices) is filled
+in from R_lite.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import networkx as nx
+
+from simsched.errors import ClusterError
+from simsched.formats.rfc.idset import Idset
+from simsched.formats.text.garbage import collector_paused
+from simsched.graph.build.assemble import add_contained, add_vertices, new_graph, set_pool, settle
+from simsched.graph.build.jgf import fill, keep_odd_paths
+from simsched.graph.build.rset import RsetFrame, suffix_properties
+from simsched.graph.holdings import own_ids
+from simsched.graph.pool import Pool, numbered
+from simsched.graph.resource_graph import ResourceGraph, children_map, pool_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from simsched.formats.cluster.jgf import Jgf
+    from simsched.formats.cluster.rset import ResourceSet
+
+SHORTHAND = "fluxion:jgf_shorthand"
+
+
+def from_rset_with_jgf(
+    rset: ResourceSet, jgf: Jgf, *, name: str = "cluster", where: str | None = None
+) -> ResourceGraph:
+    """Return the graph of an R document whose ``scheduling`` holds JGF.
+
+    Raises
+    ------
+    FormatError, ClusterError
+        as for R and JGF alone, and if the two do not speak of the same targets.
+    """
+    with collector_paused():
+        frame = RsetFrame(rset)
+        scheduling = {key: value for key, value in (rset.scheduling or {}).items() if key != "graph"}
+        facts = {**frame.facts, "scheduling": scheduling} if scheduling else frame.facts
+        graph = new_graph(name, source="R+JGF", document=facts, jgf=dict(jgf.graph_keys))
+        targets = settle(fill(graph, jgf, where))
+        ranks = _ranks(graph, targets, frame)
+        below = children_map(graph)
+        shorthand = scheduling.get("writer") == SHORTHAND
+        for vertex, rank in zip(targets, ranks, strict=True):
+            inside = list(_inside(vertex, below))
+            _set_rank(graph, vertex, inside, rank)
+            _add_properties(graph, vertex, inside, frame.property_names(rank))
+            if shorthand or not inside:
+                _complete(graph, vertex, inside, below, frame.group_of[rank].children)
+            else:
+                _refuse_lacking(graph, vertex, inside, rank, frame.group_of[rank].children)
+        keep_odd_paths(graph)
+        return nx.freeze(graph)  # type: ignore[no-any-return,unused-ignore]
+
+
+def _inside(vertex: str, below: Mapping[str, list[str]]) -> Iterator[str]:
+    """Yield what lies within a vertex."""
+    layer = below.get(vertex, [])
+    while layer:
+        yield from layer
+        layer = [child for inner in layer for child in below.get(inner, ())]
+
+
+def _ranks(graph: ResourceGraph, targets: Sequence[str], frame: RsetFrame) -> list[int]:
+    """Return R's rank of each target: by host where all names are hosts, else by rank."""
+    nodes = [(rank, pool.name) for rank, _, pool in frame.nodes()]
+    by_host = {host: rank for rank, host in nodes}
+    names = [pool_of(graph, vertex).name for vertex in targets]
+    if len(by_host) == len(nodes) and len(set(names)) == len(names) and by_host.keys() >= set(names):
+        ranks = [by_host[name] for name in names]
+    else:
+        ranks = [int(pool_of(graph, vertex).rank or 0) for vertex in targets]
+    for vertex, rank in zip(targets, ranks, strict=True):
+        if rank not in frame.group_of:
+            raise ClusterError(
+                f"rank {rank} ({pool_of(graph, vertex).name}) is not in R_lite",
+                where=f"scheduling.graph: vertex {vertex!r}",
+            )
+    lost = sorted(frame.group_of.keys() - set(ranks))
+    if lost:
+        host = dict(nodes)[lost[0]]
+        raise ClusterError(f"no vertex stands for rank {lost[0]} ({host})", where="scheduling.graph")
+    return ranks
+
+
+def _set_rank(graph: ResourceGraph, vertex: str, inside: Sequence[str], rank: int) -> None:
+    for key in (vertex, *inside):
+        pool = pool_of(graph, key)
+        if pool.rank != rank and (key == vertex or pool.rank is not None):
+            set_pool(graph, key, pool.replace(rank=rank))
+
+
+def _add_properties(graph: ResourceGraph, vertex: str, inside: Sequence[str], names: frozenset[str]) -> None:
+    """Put R's properties on the target, and by their suffix on what lies within it."""
+    _label(graph, vertex, dict.fromkeys(sorted(names), ""))
+    if any("@" in name for name in names):
+        for key in inside:
+            _label(graph, key, suffix_properties(names, pool_of(graph, key).type))
+
+
+def _label(graph: ResourceGraph, vertex: str, found: Mapping[str, str]) -> None:
+    pool = pool_of(graph, vertex)
+    if not found.keys() <= pool.properties.keys():
+        extra = {key: value for key, value in pool.extra.items() if key != "properties"}
+        set_pool(graph, vertex, pool.replace(properties={**found, **pool.properties}, extra=extra))
+
+
+def _refuse_lacking(
+    graph: ResourceGraph, vertex: str, inside: Sequence[str], rank: int, children: Mapping[str, Idset]
+) -> None:
+    """Raise ClusterError if R_lite names units of a target that the graph does not have.
+
+    They are told by their ids or, where the graph has no ids of its own for them (GRUG numbers the
+    cores of each socket anew, pools may have none), by their number.
+    """
+    for kind, ids in children.items():
+        pools = [pool for key in (vertex, *inside) if (pool := pool_of(graph, key)).type == kind]
+        own = own_ids(pools)
+        there = sum(pool.size for pool in pools)
+        lacking = f"{kind} {ids - own}" if own is not None else f"{len(ids)} {kind} where there are {there}"
+        if len(ids) > there if own is None else ids - own:
+            raise ClusterError(
+                f"R_lite names {lacking} on rank {rank} ({pool_of(graph, vertex).name})",
+                where=f"scheduling.graph: vertex {vertex!r}",
+                expected=f"what the graph has: {kind} {own}" if own else f"no more {kind} than the graph has",
+            )
+
+
+# --- shorthand -----------------------------------------------------------------------
+
+
+def _complete(
+    graph: ResourceGraph,
+    vertex: str,
+    inside: Sequence[str],
+    below: Mapping[str, list[str]],
+    children: Mapping[str, Idset],
+) -> None:
+    """Add pools for the units that R_lite names and the graph does not.
+
+    They go into the one vertex of the target whose inside was left out, or, if there are
+    several such, into the target itself.
+    """
+    for kind, ids in children.items():
+        missing = ids - _present(graph, inside, kind)
+        if not missing:
+            continue
+        bare = [key for key in inside if key not in below and pool_of(graph, key).type not in children]
+        parent = bare[0] if len(bare) == 1 else vertex
+        pool: Pool = numbered(kind, size=len(missing), ids=missing)
+        key = f"{parent}/{kind}"
+        add_vertices(graph, [(key, pool)])
+        add_contained(graph, [(parent, key)])
+
+
+def _present(graph: ResourceGraph, inside: Sequence[str], kind: str) -> Idset:
+    found = Idset.parse("")
+    single = []
+    for key in inside:
+        pool = pool_of(graph, key)
+        if pool.type == kind and pool.ids is not None:
+            found |= pool.ids
+        elif pool.type == kind and pool.id is not None:
+            single.append(pool.id)
+    return found | Idset.from_ids(single)

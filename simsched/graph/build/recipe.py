@@ -1,0 +1,307 @@
+"""Recipe → resource graph: containment, then network and power over the same vertices."""
+
+from __future__ import annotations
+
+from itertools import chain
+from typing import TYPE_CHECKING
+
+from simsched.errors import ClusterError, LimitError, RequestError
+from simsched.formats.cluster.recipe import Dragonfly, FatTree
+from simsched.formats.rfc.idset import Idset
+from simsched.formats.rfc.units import convert
+from simsched.formats.text.garbage import collector_paused
+from simsched.graph.build.assemble import add_contained, add_edge, add_tree, add_vertices, finish, new_graph
+from simsched.graph.build.rset import ROOT_KEY, suffix_properties
+from simsched.graph.pool import DOWN, DRAINED, NOTHING, Pool, numbered, split_name
+from simsched.graph.resource_graph import CONTAINS, ResourceGraph
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from simsched.formats.cluster.recipe import Amount, Level, NodeGroup, PoolSpec, Power, Recipe
+
+NETWORK, POWER = "network", "power"
+CONDUIT_OF, SUPPLIES_TO = "conduit-of", "supplies-to"
+MAX_VERTICES = 10_000_000
+
+
+def from_recipe(recipe: Recipe, *, name: str = "cluster") -> ResourceGraph:
+    """Return the graph of a recipe; ranks run over the groups in order.
+
+    Keys: hosts for nodes, ``host/socket0/core`` within them, names (``rack3``) above.
+
+    Raises
+    ------
+    ClusterError
+        if two groups name one host, or the power's level does not exist.
+    LimitError
+        if it would have more than 10,000,000 vertices.
+    """
+    with collector_paused():
+        builder = _Builder(recipe, new_graph(recipe.name or name, source="recipe"))
+        builder.build()
+        return finish(builder.graph)
+
+
+class _Builder:
+    """The graph while it grows, and the running numbers of levels and ranks."""
+
+    def __init__(self, recipe: Recipe, graph: ResourceGraph) -> None:
+        self.recipe = recipe
+        self.graph = graph
+        self.nodes: list[str] = []
+        self.level_nodes: dict[str, dict[str, list[str]]] = {}
+        self._next: dict[str, int] = {}
+
+    def build(self) -> None:
+        """Add everything."""
+        _check_size(self.recipe)
+        add_vertices(self.graph, [(ROOT_KEY, numbered("cluster", 0))])
+        arranged = sum(len(group.hosts) for group in self.recipe.groups if not group.levels)
+        places = self._levels(self.recipe.levels, arranged)
+        for group in self.recipe.groups:
+            own = self._levels(group.levels, len(group.hosts)) if group.levels else None
+            rows = zip(group.hosts, own if own is not None else places, strict=False)
+            self._group(group, [(host, *place) for host, place in rows])
+        numbers: dict[str, int] = {}
+        for spec in self.recipe.pools:
+            self._add([(pool.name, pool, ROOT_KEY) for _, pool in _pools(spec, "", numbers)])
+        if self.recipe.network is not None:
+            self._network(self.recipe.network)
+        if self.recipe.power is not None:
+            self._power(self.recipe.power)
+
+    def _add(self, rows: Sequence[tuple[str, Pool, str]]) -> None:
+        """Add (key, pool, containing vertex)."""
+        add_tree(self.graph, rows)
+
+    def _number(self, kind: str) -> int:
+        found = self._next.get(kind, 0)
+        self._next[kind] = found + 1
+        return found
+
+    # --- containment
+
+    def _levels(self, levels: Sequence[Level], nodes: int) -> Iterator[tuple[str, tuple[str, ...]]]:
+        """Yield, for each node in turn, its parent and all the levels that it is in."""
+        if not levels:
+            for _ in range(nodes):
+                yield ROOT_KEY, ()
+            return
+        yield from self._level(levels, 0, nodes, (ROOT_KEY,))
+
+    def _level(
+        self, levels: Sequence[Level], depth: int, nodes: int, above: tuple[str, ...]
+    ) -> Iterator[tuple[str, tuple[str, ...]]]:
+        if depth == len(levels):
+            for _ in range(nodes):
+                yield above[-1], above[1:]
+            return
+        level = levels[depth]
+        for share in _shares(nodes, level.count):
+            pool = numbered(level.type, self._number(level.type))
+            self._add([(pool.name, pool, above[-1])])
+            yield from self._level(levels, depth + 1, share, (*above, pool.name))
+
+    def _group(self, group: NodeGroup, places: Sequence[tuple[str, str, tuple[str, ...]]]) -> None:
+        inside = list(_inside(group))
+        properties: Mapping[str, str] = dict.fromkeys(group.properties, "") or NOTHING
+        for host, parent, levels in places:
+            basename, number = split_name(host)
+            status = DRAINED if host in group.drained else DOWN if host in group.down else group.status
+            node = Pool(
+                type="node",
+                name=host,
+                basename=basename,
+                id=number,
+                rank=len(self.nodes),
+                status=status,
+                properties=properties,
+            )
+            if host in self.graph:
+                raise ClusterError(f"the host {host!r} is there twice", where=f"group {group.name!r}")
+            self._add([(host, node, parent)])
+            self._add([(host + suffix, pool, host + above) for suffix, above, pool in inside])
+            self.nodes.append(host)
+            for level in levels:
+                kind = self.graph.nodes[level]["pool"].type
+                self.level_nodes.setdefault(kind, {}).setdefault(level, []).append(host)
+
+    # --- other subsystems
+
+    def _join(self, source: str, targets: Sequence[str], subsystem: str, relationship: str) -> None:
+        for target in targets:
+            add_edge(self.graph, source, target, subsystem, relationship)
+
+    def _vertex(self, pool: Pool, key: str | None = None) -> str:
+        add_vertices(self.graph, [(key or pool.name, pool)])
+        return key or pool.name
+
+    def _network(self, network: FatTree | Dragonfly) -> None:
+        fabric = self._vertex(numbered("fabric", 0))
+        if isinstance(network, Dragonfly):
+            self._dragonfly(network, fabric)
+        else:
+            self._fat_tree(network, fabric)
+
+    def _dragonfly(self, network: Dragonfly, fabric: str) -> None:
+        routers = iter(_blocks(self.nodes, network.groups * network.routers_per_group))
+        for number in range(network.groups):
+            group = self._vertex(numbered("group", number))
+            self._join(fabric, [group], NETWORK, CONTAINS)
+            for _ in range(network.routers_per_group):
+                router = self._vertex(numbered("router", self._number("router")))
+                self._join(group, [router], NETWORK, CONTAINS)
+                self._join(router, next(routers), NETWORK, CONDUIT_OF)
+
+    def _fat_tree(self, network: FatTree, fabric: str) -> None:
+        tops = [self._vertex(numbered("spine", number)) for number in range(network.spines)]
+        self._join(fabric, tops, NETWORK, CONTAINS)
+        leaves = []
+        for start in range(0, len(self.nodes), network.nodes_per_leaf):
+            leaf = self._vertex(numbered("switch", self._number("switch")))
+            self._join(leaf, self.nodes[start : start + network.nodes_per_leaf], NETWORK, CONDUIT_OF)
+            leaves.append(leaf)
+        below = leaves
+        if network.leaves_per_pod is not None:
+            below = []
+            for start in range(0, len(leaves), network.leaves_per_pod):
+                pod = self._vertex(numbered("pod", self._number("pod")))
+                self._join(pod, leaves[start : start + network.leaves_per_pod], NETWORK, CONTAINS)
+                below.append(pod)
+        for top in tops or [fabric]:
+            self._join(top, below, NETWORK, CONDUIT_OF if tops else CONTAINS)
+
+    def _power(self, power: Power) -> None:
+        panel = self._vertex(numbered("powerpanel", 0))
+        self._budget(panel, power.budget)
+        if power.per_level is None:
+            self._join(panel, self.nodes, POWER, SUPPLIES_TO)
+        else:
+            self._distribution(panel, power)
+        for node in self.nodes if power.node is not None else ():
+            self._budget(node, power.node)
+
+    def _distribution(self, panel: str, power: Power) -> None:
+        """Add one pdu for each vertex of a level; nodes in none hang on the panel."""
+        found = self.level_nodes.get(power.per_level or "")
+        if found is None:
+            known = " or ".join(self.level_nodes) or "a recipe with levels"
+            raise ClusterError(f"no level {power.per_level!r}", where="power.per", expected=known)
+        for number, (level, nodes) in enumerate(found.items()):
+            pdu = self._vertex(numbered("pdu", number))
+            add_contained(self.graph, [(level, pdu)])
+            self._join(panel, [pdu], POWER, SUPPLIES_TO)
+            self._budget(pdu, power.per_level_budget)
+            self._join(pdu, nodes, POWER, SUPPLIES_TO)
+        served = set(chain.from_iterable(found.values()))
+        self._join(panel, [node for node in self.nodes if node not in served], POWER, SUPPLIES_TO)
+
+    def _budget(self, holder: str, amount: Amount | None) -> None:
+        if amount is not None:
+            pool = numbered("power", size=_watts(amount), unit="W")
+            self._join(holder, [self._vertex(pool, f"{holder}/power")], POWER, SUPPLIES_TO)
+
+
+def _watts(amount: Amount) -> int:
+    try:
+        return int(convert(amount.size, amount.unit or "W", "W"))
+    except RequestError as error:
+        raise ClusterError(error.message, where="power", expected="a unit of power, like kW") from None
+
+
+# --- the inside of a node ------------------------------------------------------------
+
+
+def _inside(group: NodeGroup) -> Iterator[tuple[str, str, Pool]]:
+    """Yield (suffix of the key, suffix of the parent's key, pool) of all that is in a node."""
+    names = frozenset(group.properties)
+    places: list[tuple[str, str]] = [("", "node")]
+    innermost = [""]
+    for level in group.locality:
+        found: list[str] = []
+        for above in innermost:
+            for _ in range(level.count):
+                number = len(found)
+                suffix = f"{above}/{level.type}{number}"
+                yield suffix, above, numbered(level.type, number)
+                found.append(suffix)
+        innermost = found
+        places += [(suffix, level.type) for suffix in found]
+    for kind, count in (("core", group.cores), ("gpu", group.gpus)):
+        for suffix, ids in _divided(count, innermost):
+            pool = numbered(kind, size=len(ids), ids=ids, properties=suffix_properties(names, kind))
+            yield f"{suffix}/{kind}", suffix, pool
+    numbers: dict[str, int] = {}
+    for spec in group.pools:
+        for suffix, kind in places:
+            if kind == spec.within:
+                for key, pool in _pools(spec, suffix, numbers):
+                    yield key, suffix, pool
+
+
+def _divided(count: int, places: Sequence[str]) -> Iterator[tuple[str, Idset]]:
+    """Divide unit ids 0 … count-1 over localities, as evenly as they go."""
+    first = 0
+    for place, share in zip(places, _shares(count, len(places)), strict=True):
+        if share:
+            yield place, Idset.from_range(first, first + share - 1)
+        first += share
+
+
+def _pools(spec: PoolSpec, suffix: str, numbers: dict[str, int]) -> Iterator[tuple[str, Pool]]:
+    """Yield the pools of a specification in one place; several of a kind are numbered."""
+    extra: Mapping[str, str] = NOTHING if spec.path is None else {"path": spec.path}
+    properties: Mapping[str, str] = dict.fromkeys(spec.properties, "") or NOTHING
+    for _ in range(spec.count):
+        number = numbers.get(spec.type, 0)
+        numbers[spec.type] = number + 1
+        pool = numbered(
+            spec.type,
+            number,
+            basename=spec.name,
+            size=spec.amount.size,
+            unit=spec.amount.unit,
+            properties=properties,
+            extra=extra,
+        )
+        if spec.name and spec.count == 1:
+            basename, own = split_name(spec.name)
+            pool = pool.replace(name=spec.name, basename=basename, id=own)
+        yield f"{suffix}/{pool.name}", pool
+
+
+def _shares(total: int, parts: int) -> list[int]:
+    """Divide a number into whole parts that differ by one at most, larger ones first.
+
+    >>> _shares(10, 4)
+    [3, 3, 2, 2]
+    """
+    least, more = divmod(total, parts)
+    return [least + 1] * more + [least] * (parts - more)
+
+
+def _blocks(items: Sequence[str], parts: int) -> Iterator[Sequence[str]]:
+    start = 0
+    for share in _shares(len(items), parts):
+        yield items[start : start + share]
+        start += share
+
+
+def _check_size(recipe: Recipe) -> None:
+    """Count vertices before any is made."""
+    total = 0
+    for group in recipe.groups:
+        domains, inner = 1, 0
+        for level in group.locality:
+            domains *= level.count
+            inner += domains
+        pools = sum(spec.count * (1 if spec.within == "node" else domains) for spec in group.pools)
+        total += len(group.hosts) * (1 + inner + 2 * domains + pools)
+    for levels in (recipe.levels, *(group.levels for group in recipe.groups)):
+        width = 1
+        for level in levels:
+            width *= level.count
+            total += width
+    if total > MAX_VERTICES:
+        raise LimitError(f"the recipe stands for {total:,} vertices", expected=f"at most {MAX_VERTICES:,}")

@@ -1,0 +1,331 @@
+"""The compiled index: a resource graph as arrays that matching runs on.
+
+Vertices stand in containment preorder (`pos`), so *the descendants of one type beneath any
+vertex are one contiguous interval of that type's ordinals*, and counting them is a
+difference of prefix sums.  Types come in two kinds:
+
+* a **vertex type** (cluster, rack, node, socket …) has vertices that contain or dominate
+  others; they are claimed whole or shared, one by one;
+* a **pool type** (core, gpu, memory …) has only leaves; leaves of one type, unit and status
+  below one parent fold into one *leaf pool*, whose units are claimed in numbers.
+
+An *execution target* has an ordinal 0 … N-1 in containment order; a pool type with at most
+one leaf pool on each target is *aligned*: its leaf pool ordinals are the target ordinals.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from simsched.formats.rfc import constraint as rfc31
+from simsched.formats.rfc.hostlist import HostEncoder
+from simsched.formats.text.garbage import collector_paused
+from simsched.graph import resource_graph as rg
+from simsched.graph.index.compile_types import check_properties, target_type_of, types_of, wide_spans
+from simsched.graph.index.preorder import preorder
+from simsched.graph.index.reach import (
+    Spans,
+    View,
+    fan_view,
+    interval_view,
+    listed_view,
+    merged,
+    ordinals_within,
+)
+from simsched.graph.index.types import BELOW, Bools, Ints
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from simsched.formats.rfc.constraint import Constraint
+    from simsched.formats.rfc.idset import Idset
+    from simsched.graph.resource_graph import ResourceGraph
+
+
+class Index:
+    """A resource graph compiled for matching; see the module's text.
+
+    Attributes
+    ----------
+    graph : the frozen graph it was compiled from.
+    targets : vertex keys of the execution targets, in containment order.
+    hosts, ranks : their names and broker ranks, in the same order.
+    vertex_types, pool_types : name → arrays.
+    """
+
+    def __init__(self, graph: ResourceGraph) -> None:
+        with collector_paused():
+            others = rg.subsystems(graph)[1:]
+            tree = preorder(graph)
+            self.graph = graph
+            self._wide = wide_spans(graph, tree, others)
+            self.size = len(tree.keys)
+            places = tree.targets.tolist()
+            self.targets: tuple[str, ...] = tuple(tree.keys[i] for i in places)
+            self.hosts: tuple[str, ...] = tuple(tree.pools[i].name for i in places)
+            self.ranks: Ints = np.array([tree.pools[i].rank for i in places], dtype=np.int64)
+            self.up: Bools = tree.up[tree.targets]
+            check_properties(tree)
+            self._properties = [tree.pools[i].properties for i in places]
+            self.target_type = target_type_of(tree)
+            self.vertex_types, self.pool_types = types_of(tree, self.target_type, set(self._wide))
+        self._intervals: dict[tuple[str, str], tuple[Ints, Ints]] = {}
+        self._beneath: dict[str, frozenset[str]] = {}
+        self._fans: dict[tuple[str, str], int] = {}
+        self._rows: dict[tuple[str, str], list[Ints]] = {}
+        self.memo: dict[str, Any] = {}
+        """What others derived from this index and keep with it (compiled requests)."""
+
+    # --- shape -----------------------------------------------------------------------
+
+    def __len__(self) -> int:
+        return len(self.targets)
+
+    @cached_property
+    def flat(self) -> bool:
+        """Whether every leaf pool lies directly aligned on targets and no vertex lies within one."""
+        return all(p.aligned for p in self.pool_types.values()) and not any(
+            v.level == BELOW for v in self.vertex_types.values()
+        )
+
+    @cached_property
+    def on_each_target(self) -> Mapping[str, int] | None:
+        """Units of each pool type on a target, if all have the same and there is nothing else on them."""
+        kind = self.target_type
+        pools = [pool for pool in self.pool_types.values() if pool.name in self.types_beneath(kind)]
+        same = all(pool.aligned and pool.uniform and pool.sound.all() for pool in pools)
+        if not same or len(pools) < len(self.types_beneath(kind)):
+            return None
+        return {pool.name: pool.uniform for pool in pools if pool.uniform}
+
+    @cached_property
+    def ranks_ascend(self) -> bool:
+        """Whether ranks ascend in containment order, as they mostly do."""
+        return bool((np.diff(self.ranks) > 0).all())
+
+    @cached_property
+    def host_prefix(self) -> str | None:
+        """What all hosts begin with if each ends in its rank (``node0``, ``node1`` …); else None."""
+        prefix = self.hosts[0].removesuffix(str(self.ranks[0]))
+        follow = all(
+            host == f"{prefix}{rank}" for host, rank in zip(self.hosts, self.ranks.tolist(), strict=True)
+        )
+        return prefix if follow and not prefix[-1:].isdigit() else None
+
+    @cached_property
+    def host_encoder(self) -> HostEncoder:
+        """Writes the hosts of ascending target ordinals as a hostlist."""
+        return HostEncoder(self.hosts)
+
+    @cached_property
+    def written_properties(self) -> dict[str, Bools]:
+        """Property → which targets have it, for R: as it was given, ``+`` ones left out."""
+        given = {name for properties in self._properties for name in properties}
+        return {name: self.property_rows[name] for name in sorted(given) if not name.startswith("+")}
+
+    @cached_property
+    def totals(self) -> dict[str, int]:
+        """Units of each pool type and vertices of each vertex type."""
+        found = {name: len(vertices) for name, vertices in self.vertex_types.items()}
+        found.update((name, pool.total) for name, pool in self.pool_types.items())
+        return found
+
+    def positions(self, type_: str) -> tuple[Ints, Ints]:
+        """Return preorder place and end of each vertex or leaf pool of a type."""
+        vertices = self.vertex_types.get(type_)
+        if vertices is not None:
+            return vertices.pos, vertices.end
+        pos = self.pool_types[type_].pos
+        return pos, pos + 1
+
+    def interval(self, above: str, below: str) -> tuple[Ints, Ints]:
+        """Return for each vertex of type `above` the interval [lo, hi) of `below` ordinals beneath it."""
+        found = self._intervals.get((above, below))
+        if found is None:
+            pos, end = self.positions(above)
+            places = self.positions(below)[0]
+            found = (np.searchsorted(places, pos, side="right"), np.searchsorted(places, end, side="left"))
+            self._intervals[above, below] = found
+        return found
+
+    def beneath(self, above: str, below: str, scope: Ints | None = None) -> View:
+        """Return what of type `below` lies beneath each vertex of `scope` (type `above`; None: all of them).
+
+        Beneath is: contained, or dominated over another subsystem, or contained in what is.
+        """
+        wide = self._wide_rows(above, below)
+        if wide is not None:
+            return listed_view(wide if scope is None else [wide[i] for i in scope.tolist()])
+        low, high = self.interval(above, below)
+        if scope is None:
+            return View(None, low, high)
+        fan = self._fan(above, below)
+        return fan_view(low[scope], fan) if fan else interval_view(low[scope], high[scope])
+
+    def _fan(self, above: str, below: str) -> int:
+        """Return how many of type `below` each of type `above` contains, if that is one number; else 0."""
+        fan = self._fans.get((above, below))
+        if fan is None:
+            low, high = self.interval(above, below)
+            counts = high - low
+            fan = int(counts[0]) if len(counts) and (counts == counts[0]).all() else 0
+            self._fans[above, below] = fan
+        return fan
+
+    def members(self, above: str, vertex: int, below: str) -> Ints:
+        """Return the ordinals of type `below` beneath one vertex of type `above`."""
+        wide = self._wide_rows(above, below)
+        if wide is not None:
+            return wide[vertex]
+        low, high = self.interval(above, below)
+        return np.arange(low[vertex], high[vertex])
+
+    def spans(self, kind: str) -> list[Spans]:
+        """Return all that each vertex of a type reaches, as intervals of preorder."""
+        vertices = self.vertex_types[kind]
+        inner = zip((vertices.pos + 1).tolist(), vertices.end.tolist(), strict=True)
+        return [self._wide.get(key, (span,)) for key, span in zip(vertices.keys, inner, strict=True)]
+
+    def subtree(self, kind: str, vertex: int) -> Spans:
+        """Return one vertex and all that it reaches, as intervals of preorder."""
+        vertices = self.vertex_types[kind]
+        place, end = int(vertices.pos[vertex]), int(vertices.end[vertex])
+        wide = self._wide.get(vertices.keys[vertex])
+        return ((place, end),) if wide is None else merged([(place, place + 1), *wide])
+
+    def _wide_rows(self, above: str, below: str) -> list[Ints] | None:
+        """Return what lies beneath each vertex of a type that dominates over other subsystems."""
+        vertices = self.vertex_types.get(above)
+        if not self._wide or vertices is None or self._wide.keys().isdisjoint(vertices.keys):
+            return None
+        rows = self._rows.get((above, below))
+        if rows is None:
+            places = self.positions(below)[0]
+            rows = [ordinals_within(spans, places) for spans in self.spans(above)]
+            self._rows[above, below] = rows
+        return rows
+
+    def types_beneath(self, above: str) -> frozenset[str]:
+        """Return the types of which some vertex or leaf pool lies beneath a vertex of type `above`."""
+        found = self._beneath.get(above)
+        if found is None:
+            names = [*self.vertex_types, *self.pool_types]
+            views = ((name, self.beneath(above, name)) for name in names)
+            found = frozenset(name for name, view in views if (view.high > view.low).any())
+            self._beneath[above] = found
+        return found
+
+    def unit_names(self, type_: str, leaf: int) -> list[str]:
+        """Return the name of each unit of a leaf pool: its vertex's, or that of the pool it is part of."""
+        pool = self.pool_types[type_]
+        names = [rg.pool_of(self.graph, key).name for key in pool.keys[leaf]]
+        return names if len(names) == pool.size[leaf] else names * int(pool.size[leaf])
+
+    # --- properties and constraints (RFC 31) -----------------------------------------
+
+    @cached_property
+    def property_rows(self) -> dict[str, Bools]:
+        """Property → which targets have it.  ``amd@gpu`` also counts as ``amd`` (RFC 20)."""
+        holders: dict[str, list[int]] = defaultdict(list)
+        for ordinal, properties in enumerate(self._properties):
+            for name, value in properties.items():
+                for spelling in _spellings(name, value):
+                    holders[spelling].append(ordinal)
+        return {name: _row(len(self), ordinals) for name, ordinals in holders.items()}
+
+    @cached_property
+    def ordinal_of_host(self) -> dict[str, list[int]]:
+        """Host name → ordinals of the targets that bear it."""
+        found: dict[str, list[int]] = defaultdict(list)
+        for ordinal, host in enumerate(self.hosts):
+            found[host].append(ordinal)
+        return found
+
+    @cached_property
+    def ordinal_of_rank(self) -> dict[int, int]:
+        """Broker rank → target ordinal."""
+        return {rank: ordinal for ordinal, rank in enumerate(self.ranks.tolist())}
+
+    def targets_matching(self, constraint: Constraint | None) -> Bools:
+        """Return which targets satisfy an RFC 31 constraint (M7; empty forms after R4).
+
+        >>> from simsched.graph.build.rset import from_rset
+        >>> from simsched.formats.cluster.rset import ResourceSet
+        >>> R = {"version": 1, "execution": {"R_lite": [{"rank": "0-2", "children": {"core": "0"}}],
+        ...      "nodelist": ["n[0-2]"], "properties": {"ssd": "1-2"}}}
+        >>> index = Index(from_rset(ResourceSet.from_dict(R)))
+        >>> index.targets_matching(rfc31.from_json({"properties": ["^ssd"]})).tolist()
+        [True, False, False]
+        """
+        row = np.ones(len(self), dtype=np.bool_)
+        match constraint:
+            case rfc31.Properties():
+                for name in constraint.names:
+                    row &= self._property(name)
+            case rfc31.Hosts() if len(constraint.hostlist):
+                hosts = self.ordinal_of_host
+                named = constraint.hostlist.unique()
+                row = _row(len(self), [o for host in named for o in hosts.get(host, ())])
+            case rfc31.Ranks() if constraint.idset:
+                row = self._ranks_in(constraint.idset)
+            case rfc31.And():
+                for part in constraint.args:
+                    row &= self.targets_matching(part)
+            case rfc31.Or() if constraint.args:
+                row = np.logical_or.reduce([self.targets_matching(part) for part in constraint.args])
+            case rfc31.Always():
+                row &= constraint.value
+            case rfc31.Not():
+                row = ~self.targets_matching(constraint.arg)
+        return row
+
+    def _property(self, name: str) -> Bools:
+        wanted = not name.startswith("^")
+        row = self.property_rows.get(name.removeprefix("^"))
+        if row is None:
+            row = np.zeros(len(self), dtype=np.bool_)
+        return row if wanted else ~row
+
+    def _ranks_in(self, wanted: Idset) -> Bools:
+        row = np.zeros(len(self), dtype=np.bool_)
+        for low, high in wanted.ranges:
+            row |= (self.ranks >= low) & (self.ranks <= high)
+        return row
+
+    def _check(self) -> None:
+        """Assert every invariant of the compiled arrays against the graph."""
+        assert len(self.targets) == len(self.hosts) == len(self.ranks) == len(self.up)
+        for vertices in self.vertex_types.values():
+            assert (np.diff(vertices.pos) > 0).all()
+            assert (vertices.end > vertices.pos).all()
+            assert all(rg.pool_of(self.graph, k).type == vertices.name for k in vertices.keys)
+        for pool in self.pool_types.values():
+            assert pool.total == int(pool.size[pool.up].sum())
+            assert (np.diff(pool.pos) > 0).all() or pool.aligned
+            assert (
+                all(len(i) == s for i, s in zip(pool.ids, pool.size.tolist(), strict=True)) or not pool.named
+            )
+            counted = np.zeros(len(self), dtype=np.int64)
+            on = (pool.target >= 0) & pool.up
+            np.add.at(counted, pool.target[on], pool.size[on])
+            assert (counted == pool.per_target).all()
+            if pool.aligned:
+                assert len(pool) == len(self)
+
+
+def _spellings(name: str, value: str) -> Iterator[str]:
+    yield name
+    if value:
+        yield f"{name}={value}"
+    if "@" in name:
+        yield name.split("@", 1)[0]
+
+
+def _row(length: int, ordinals: list[int]) -> Bools:
+    row = np.zeros(length, dtype=np.bool_)
+    row[ordinals] = True
+    return row

@@ -1,0 +1,109 @@
+"""What is different between two clusters, target by target and in the whole."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from simsched.formats.rfc.hostlist import encode_hosts
+from simsched.graph.holdings import holdings
+from simsched.graph.inspect.view import summary
+from simsched.graph.resource_graph import CONTAINMENT, children_map, pool_of, subsystems
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from simsched.graph.resource_graph import ResourceGraph
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One difference: `what` it is about, and the two sides of it as text (None: not there)."""
+
+    what: str
+    left: str | None
+    right: str | None
+
+    def __str__(self) -> str:
+        return f"{self.what}: {self.left or 'none'} -> {self.right or 'none'}"
+
+
+def diff(left: ResourceGraph, right: ResourceGraph) -> list[Difference]:
+    """Return the differences of two clusters; none if a scheduler could not tell them apart.
+
+    Targets are compared by host: rank, status, properties, ids of units, amounts, localities.
+    Like differences of several targets are told once.
+    """
+    return [*_of_totals(left, right), *_of_targets(left, right)]
+
+
+def _of_totals(left: ResourceGraph, right: ResourceGraph) -> Iterator[Difference]:
+    one, other = summary(left), summary(right)
+    for kind in dict.fromkeys((*one.units, *other.units)):
+        before, after = one.units.get(kind), other.units.get(kind)
+        if before != after:
+            yield Difference(f"total of {kind}", before, after)
+    for name in dict.fromkeys((*one.subsystems, *other.subsystems)):
+        if name == CONTAINMENT:
+            continue
+        sides = [str(_edges(graph, name)) if name in subsystems(graph) else None for graph in (left, right)]
+        if sides[0] != sides[1]:
+            yield Difference(f"edges of {name}", *sides)
+
+
+def _edges(graph: ResourceGraph, subsystem: str) -> int:
+    return sum(len(row) for row in children_map(graph, subsystem).values())
+
+
+def _of_targets(left: ResourceGraph, right: ResourceGraph) -> Iterator[Difference]:
+    one, other = _targets(left), _targets(right)
+    for what, hosts in (("only left", one.keys() - other.keys()), ("only right", other.keys() - one.keys())):
+        if hosts:
+            ordered = [host for host in (*one, *other) if host in hosts]
+            names = f"{encode_hosts(ordered)} ({len(hosts):,})"
+            yield Difference("targets", *((names, None) if what == "only left" else (None, names)))
+    alike: dict[tuple[str, str | None, str | None], list[str]] = {}
+    for host, facts in one.items():
+        for change in _changes(facts, other.get(host, facts)):
+            alike.setdefault(change, []).append(host)
+    for (what, before, after), found in alike.items():
+        yield Difference(f"{encode_hosts(found)} {what}", before, after)
+
+
+def _changes(
+    before: Mapping[str, str], after: Mapping[str, str]
+) -> Iterator[tuple[str, str | None, str | None]]:
+    if before is after or before == after:
+        return
+    for key in dict.fromkeys((*before, *after)):
+        if before.get(key) != after.get(key):
+            yield key, before.get(key), after.get(key)
+
+
+def _targets(graph: ResourceGraph) -> dict[str, dict[str, str]]:
+    """Return host → what a scheduler sees of the target, as text by topic."""
+    below = children_map(graph)
+    found = {}
+    for target in holdings(graph).targets:
+        facts = {"rank": str(target.pool.rank), "status": target.pool.status}
+        for name, value in target.pool.properties.items():
+            facts[f"property {name}"] = value or "set"
+        facts.update({kind: f"[{target.ids(kind)}]" for kind in target.leaves})
+        facts.update(_amounts(graph, target.vertex, below, set(target.leaves)))
+        found[target.pool.name] = facts
+    return found
+
+
+def _amounts(
+    graph: ResourceGraph, vertex: str, below: Mapping[str, list[str]], counted: set[str]
+) -> dict[str, str]:
+    """Return what else is within a target: localities by number, measured pools by size."""
+    sizes: dict[tuple[str, str], int] = {}
+    layer = below.get(vertex, [])
+    while layer:
+        for key in layer:
+            pool = pool_of(graph, key)
+            if pool.type not in counted:
+                sizes[pool.type, pool.unit] = sizes.get((pool.type, pool.unit), 0) + pool.size
+        layer = [child for key in layer for child in below.get(key, ())]
+    return {kind: f"{size:,} {unit}".rstrip() for (kind, unit), size in sizes.items()}

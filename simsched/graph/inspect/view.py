@@ -1,0 +1,284 @@
+"""Looking at a cluster: counts, groups of like targets, a folded tree, finding vertices."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import networkx as nx
+
+from simsched.errors import ConfigError, LimitError
+from simsched.formats.rfc.hostlist import Hostlist, encode_hosts
+from simsched.formats.rfc.idset import Idset
+from simsched.graph.inspect.fold import ALIKE, APART, Fold, fold
+from simsched.graph.pool import STATUSES, UP
+from simsched.graph.resource_graph import (
+    CONTAINMENT,
+    ResourceGraph,
+    children_map,
+    execution_targets,
+    pool_of,
+    pools,
+    subsystems,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from simsched.graph.pool import Pool
+
+
+def subsystem_view(graph: ResourceGraph, subsystem: str) -> ResourceGraph:
+    """Return networkx's view of one subsystem: its edges and the vertices they join.
+
+    A walk through a view is several times slower than one over the graph itself.
+
+    >>> from simsched.formats.cluster.rset import ResourceSet
+    >>> from simsched.graph.build.rset import from_rset
+    >>> graph = from_rset(ResourceSet.of([("0", {"core": "0-3"})], "n0"))
+    >>> sorted(subsystem_view(graph, "containment"))
+    ['cluster0', 'n0', 'n0/core']
+    """
+    edges = [(source, target, key) for source, target, key in graph.edges(keys=True) if key == subsystem]
+    view: ResourceGraph = nx.edge_subgraph(graph, edges)  # type: ignore[assignment,unused-ignore]
+    return view
+
+
+# --- counts --------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Execution targets that hold the same."""
+
+    hosts: str
+    count: int
+    holds: dict[str, str]
+    properties: tuple[str, ...]
+    status: str
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """What a cluster is made of; `units` are per type ``"512 GB"`` or a plain number."""
+
+    vertices: dict[str, int]
+    units: dict[str, str]
+    targets: int
+    groups: list[Group]
+    properties: dict[str, int]
+    statuses: dict[str, int] = field(default_factory=dict)
+    subsystems: list[str] = field(default_factory=list)
+
+
+def summary(graph: ResourceGraph) -> Summary:
+    """Count a graph.  O(vertices)."""
+    below = children_map(graph)
+    targets = execution_targets(graph, below)
+    having = Counter(name for key in targets for name in pool_of(graph, key).properties)
+    return Summary(
+        vertices=dict(Counter(pool.type for _, pool in pools(graph))),
+        units=_units(pool for _, pool in pools(graph)),
+        targets=len(targets),
+        groups=_groups(graph, targets, below),
+        properties=dict(sorted(having.items())),
+        statuses=dict(Counter(pool_of(graph, key).status for key in targets)),
+        subsystems=subsystems(graph) or [CONTAINMENT],
+    )
+
+
+def _units(found: Any) -> dict[str, str]:
+    """Add up sizes by type and unit."""
+    total: Counter[tuple[str, str]] = Counter()
+    for pool in found:
+        total[pool.type, pool.unit] += pool.size
+    units: dict[str, list[str]] = {}
+    for (kind, unit), size in total.items():
+        units.setdefault(kind, []).append(f"{size:,} {unit}".rstrip())
+    return {kind: " + ".join(sizes) for kind, sizes in units.items()}
+
+
+def _groups(graph: ResourceGraph, targets: Sequence[str], below: Mapping[str, list[str]]) -> list[Group]:
+    alike: dict[Any, list[str]] = {}
+    holds: dict[Any, dict[str, str]] = {}
+    seen: dict[tuple[int, ...], dict[str, str]] = {}
+    for key in targets:
+        pool = pool_of(graph, key)
+        inside = [pool_of(graph, inner) for inner in _inside(key, below)]
+        made_of = seen.setdefault(tuple(id(inner) for inner in inside), {})
+        if inside and not made_of:
+            made_of.update(_units(inside))
+        mark = (tuple(made_of.items()), tuple(pool.properties), pool.status)
+        holds[mark] = made_of
+        alike.setdefault(mark, []).append(pool.name)
+    return [
+        Group(encode_hosts(hosts), len(hosts), holds[mark], mark[1], mark[2]) for mark, hosts in alike.items()
+    ]
+
+
+def _inside(vertex: str, below: Mapping[str, list[str]]) -> Iterator[str]:
+    layer = below.get(vertex, [])
+    while layer:
+        yield from layer
+        layer = [child for inner in layer for child in below.get(inner, ())]
+
+
+# --- the tree ------------------------------------------------------------------------
+
+
+def tree_lines(
+    graph: ResourceGraph, subsystem: str = CONTAINMENT, *, apart: bool = False, depth: int | None = None
+) -> Iterator[str]:
+    """Yield the lines of a tree in which like subtrees are folded into one.
+
+    ``3 × rack  rack[0-2]`` means: in each vertex above there are three; the names are those
+    of all vertices that look so.  Without `depth`, what lies deeper than `MAX_LEVELS` is one line
+    that says where it is.  Raises `LimitError` where more than `MAX_APART` vertices would not be folded.
+    """
+    if apart and len(graph) > MAX_APART:
+        raise LimitError(
+            f"{len(graph):,} vertices, each in a line of its own",
+            where="--apart",
+            expected=f"at most {MAX_APART:,}; without it like ones are folded, --find names some of them",
+        )
+    classes = fold(graph, subsystem, how=APART if apart else ALIKE)
+    inner = {child for one in classes for _, child in one.below}
+    for number, one in enumerate(classes):
+        if number not in inner:
+            yield label(graph, one, len(one.vertices))
+            yield from _branches(graph, classes, one, depth)
+
+
+MAX_APART = 200_000
+"""How many vertices are shown in lines of their own."""
+
+MAX_LEVELS = 100
+"""How many levels of a tree are shown if no depth is asked for."""
+
+
+def _branches(graph: ResourceGraph, classes: Sequence[Fold], root: Fold, depth: int | None) -> Iterator[str]:
+    """Yield what is below a class, depth first."""
+    most = MAX_LEVELS if depth is None else depth
+    stack = [(root, turn, "", 1) for turn in reversed(range(len(root.below)))] if most > 0 else []
+    while stack:
+        above, turn, indent, level = stack.pop()
+        last = turn == len(above.below) - 1
+        count, number = above.below[turn]
+        one = classes[number]
+        yield f"{indent}{'└─ ' if last else '├─ '}{label(graph, one, count)}"
+        inner = indent + ("   " if last else "│  ")
+        if level < most:
+            stack.extend((one, turn, inner, level + 1) for turn in reversed(range(len(one.below))))
+        elif depth is None and one.below:
+            name = pool_of(graph, one.vertices[0]).name
+            yield f"{inner}└─ … more below {name} at level {level}: --depth N shows N levels"
+
+
+def label(graph: ResourceGraph, one: Fold, count: int) -> str:
+    """Return a class in one line: how many, of what, which."""
+    found = [pool_of(graph, vertex) for vertex in one.vertices]
+    first = found[0]
+    parts = [f"{count} × {first.type}" if count > 1 else first.type]
+    if first.size != 1 or first.ids is not None or first.unit:
+        parts.append(f"{first.size:,} {first.unit}".rstrip())
+    parts.append(which(found))
+    if first.properties:
+        parts.append("{" + ", ".join(_property(*pair) for pair in first.properties.items()) + "}")
+    if first.status != UP:
+        parts.append(f"({first.status})")
+    return "  ".join(part for part in parts if part)
+
+
+def which(found: Sequence[Pool]) -> str:
+    """Return names or unit ids of like pools, as short as it goes."""
+    ids = {pool.ids for pool in found}
+    if len(ids) == 1 and found[0].ids is not None:
+        return f"[{found[0].ids}]"
+    if None not in ids or (found[0].name == found[0].type and len({pool.name for pool in found}) == 1):
+        return ""
+    names = list(dict.fromkeys(pool.name for pool in found))
+    text = encode_hosts(names)
+    return text if len(text) <= 60 else f"{text[:57]}…"
+
+
+def _property(name: str, value: str) -> str:
+    return f"{name}={value}" if value else name
+
+
+# --- finding -------------------------------------------------------------------------
+
+
+def find(graph: ResourceGraph, text: str) -> list[str]:
+    """Return the vertices that satisfy all terms of `text`, in graph order.
+
+    Terms are separated by blanks: ``type=T``, ``property=P``, ``status=down``,
+    ``name=HOSTLIST``, ``rank=IDSET``, ``id=IDSET``; a ``-`` before a term negates it.
+
+    Raises
+    ------
+    ConfigError
+        for an unknown term or status.
+    FormatError
+        for a hostlist or idset that is none.
+    """
+    tests = [_term(term) for term in text.split()]
+    if not tests:
+        raise ConfigError("nothing to find", expected=_TERMS)
+    return [key for key, pool in pools(graph) if all(test(pool) for test in tests)]
+
+
+_TERMS = "terms such as type=node, property=fast, status=down, name=n[0-3], rank=0-7, -status=up"
+
+
+def _term(text: str) -> Callable[[Pool], bool]:
+    negated = text.startswith("-")
+    word, equals, operand = text.removeprefix("-").partition("=")
+    if not equals or word not in _PREDICATES:
+        raise ConfigError(f"unknown term {text!r}", expected=_TERMS)
+    test = _PREDICATES[word](operand)
+    return (lambda pool: not test(pool)) if negated else test
+
+
+def _by_type(kind: str) -> Callable[[Pool], bool]:
+    return lambda pool: pool.type == kind
+
+
+def _by_property(text: str) -> Callable[[Pool], bool]:
+    name, equals, value = text.partition("=")
+    if equals:
+        return lambda pool: pool.properties.get(name) == value
+    return lambda pool: name in pool.properties
+
+
+def _by_status(status: str) -> Callable[[Pool], bool]:
+    if status not in STATUSES:
+        raise ConfigError(f"unknown status {status!r}", expected=" or ".join(STATUSES))
+    return lambda pool: pool.status == status
+
+
+def _by_name(text: str) -> Callable[[Pool], bool]:
+    names = frozenset(Hostlist.parse(text).expand())
+    return lambda pool: pool.name in names
+
+
+def _by_rank(text: str) -> Callable[[Pool], bool]:
+    ranks = Idset.parse(text)
+    return lambda pool: pool.rank is not None and pool.rank in ranks
+
+
+def _by_id(text: str) -> Callable[[Pool], bool]:
+    ids = Idset.parse(text)
+    return lambda pool: (
+        (pool.id is not None and pool.id in ids) or bool(pool.ids and not ids.isdisjoint(pool.ids))
+    )
+
+
+_PREDICATES: dict[str, Callable[[str], Callable[[Pool], bool]]] = {
+    "type": _by_type,
+    "property": _by_property,
+    "status": _by_status,
+    "name": _by_name,
+    "rank": _by_rank,
+    "id": _by_id,
+}

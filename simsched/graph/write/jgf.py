@@ -1,0 +1,265 @@
+"""Resource graph → JGF, as it was read or as Fluxion loads it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from simsched.errors import ConfigError
+from simsched.formats.cluster.jgf import Jgf
+from simsched.formats.cluster.jgf_values import (
+    UNSET,
+    Edge,
+    EdgeMetadata,
+    Metadata,
+    OddEdge,
+    OddVertex,
+    Vertex,
+    replaced,
+)
+from simsched.formats.text.garbage import collector_paused
+from simsched.graph.pool import DRAINED, NOTHING, OUTER, UP, Pool
+from simsched.graph.resource_graph import (
+    CONTAINMENT,
+    CONTAINS,
+    ResourceGraph,
+    children_map,
+    edge_rows,
+    execution_targets,
+    paths_by_subsystem,
+    pool_of,
+    pools,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+AS_READ, FLUXION = "as-read", "fluxion"
+DIALECTS = (AS_READ, FLUXION)
+
+_KNOWN = frozenset(Metadata.__struct_fields__)
+
+
+def to_jgf(graph: ResourceGraph, *, dialect: str = AS_READ, expand: bool | None = None) -> Jgf:
+    """Return the JGF of a graph, vertices in graph order.
+
+    Dialect ``as-read`` writes a vertex that came from JGF with the keys it had, and every
+    other one in full.  ``fluxion`` gives every vertex numeric ids, ``uniq_id``, ``rank`` and
+    ``paths``, which Fluxion's reader needs.  `expand` (default: in dialect fluxion) turns a
+    pool with unit ids (R_lite's ``core: 0-47``) into one vertex a unit.
+
+    Raises
+    ------
+    ConfigError
+        for an unknown dialect.
+    """
+    if dialect not in DIALECTS:
+        raise ConfigError(f"unknown dialect {dialect!r}", expected=" or ".join(DIALECTS))
+    with collector_paused():
+        writer = _Writer(graph, fluxion=dialect == FLUXION)
+        vertices, edges = writer.vertices(), writer.edges()
+        if expand or (expand is None and dialect == FLUXION):
+            vertices, edges = _expanded(vertices, edges)
+        given = graph.graph.get("edges_given", True) or bool(edges)
+        return Jgf(vertices, edges if given else None, graph.graph.get("jgf", {}), _document_keys(graph))
+
+
+def _document_keys(graph: ResourceGraph) -> Mapping[str, Any]:
+    found: Mapping[str, Any] = graph.graph.get("document", {}) if graph.graph.get("source") == "JGF" else {}
+    return found
+
+
+class _Writer:
+    """What is needed about the whole graph to write one vertex."""
+
+    def __init__(self, graph: ResourceGraph, *, fluxion: bool) -> None:
+        self.graph = graph
+        self.fluxion = fluxion
+        self.names = self._ids()
+        self.paths = paths_by_subsystem(graph)
+        self.ranks = _inherited_ranks(graph)
+        self.our_ranks = graph.graph.get("assigned_ranks", frozenset())
+
+    def _ids(self) -> dict[str, str]:
+        """Return vertex key → JGF id: the key itself where it came from JGF, else numbers."""
+        numeric = all(key.isascii() and key.isdigit() and str(int(key)) == key for key in self.graph)
+        if numeric or (not self.fluxion and any(pool.given is not None for _, pool in pools(self.graph))):
+            return {key: key for key in self.graph}
+        return {key: str(number) for number, key in enumerate(self.graph)}
+
+    def vertices(self) -> list[Vertex]:
+        return [self._vertex(key, pool) for key, pool in pools(self.graph)]
+
+    def _vertex(self, key: str, pool: Pool) -> Vertex:
+        full = self.fluxion or pool.given is None
+        given: frozenset[str] = _WHOLE if full else pool.given  # type: ignore[assignment]
+        metadata = self._metadata(key, pool, given, full=full)
+        if pool.extra is NOTHING:
+            return Vertex(self.names[key], metadata)
+        return self._with_extra(key, pool, metadata)
+
+    def _metadata(self, key: str, pool: Pool, given: frozenset[str], *, full: bool) -> Metadata:
+        default_name = _default_name(pool, given)
+        rank = self.ranks.get(key, -1) if full else self._own_rank(key, pool)
+        return Metadata(
+            type=pool.type,
+            basename=pool.basename if "basename" in given or pool.basename != pool.type else UNSET,
+            name=pool.name if "name" in given or pool.name != default_name else UNSET,
+            id=(-1 if pool.id is None else pool.id) if "id" in given else UNSET,
+            uniq_id=_number(self.names[key]) if "uniq_id" in given else UNSET,
+            rank=rank if "rank" in given or rank >= 0 else UNSET,
+            exclusive=False if "exclusive" in given else UNSET,
+            unit=pool.unit if "unit" in given or pool.unit else UNSET,
+            size=pool.size if "size" in given or pool.size != _size_default(pool) else UNSET,
+            status=(0 if pool.status == UP else 1) if "status" in given or pool.status != UP else UNSET,
+            drained=pool.status == DRAINED if "drained" in given or pool.status == DRAINED else UNSET,
+            properties=dict(pool.properties) if "properties" in given or pool.properties else UNSET,
+            uuid=pool.uuid if "uuid" in given or pool.uuid else UNSET,
+            ids=str(pool.ids) if pool.ids is not None else UNSET,
+            paths=self._paths(key) if "paths" in given else UNSET,
+        )
+
+    def _own_rank(self, key: str, pool: Pool) -> int:
+        return -1 if pool.rank is None or key in self.our_ranks else pool.rank
+
+    def _paths(self, key: str) -> dict[str, str]:
+        return {name: found[key] for name, found in self.paths.items() if key in found}
+
+    def _with_extra(self, key: str, pool: Pool, metadata: Metadata) -> Vertex:
+        """Put back what was unusual; in dialect fluxion only what Fluxion may meet."""
+        for name, value in pool.extra.items():
+            if name in _KNOWN and not (self.fluxion and name in _NEEDED):
+                setattr(metadata, name, value)
+        more = {name: value for name, value in pool.extra.items() if name not in _KNOWN and name != OUTER}
+        outer = pool.extra.get(OUTER, {})
+        if more or outer:
+            return OddVertex(self.names[key], metadata, more, dict(outer))
+        return Vertex(self.names[key], metadata)
+
+    # --- edges
+
+    def edges(self) -> list[Edge]:
+        form = self.graph.graph.get("edge_form", "pair")
+        joined: dict[tuple[str, str], Edge] = {}
+        found = []
+        for source, target, subsystem, data in self._order():
+            edge = self._edge(source, target, subsystem, data, data.get("form", form))
+            if edge.metadata is not UNSET and edge.metadata.name is not UNSET:
+                first = joined.setdefault((source, target), edge)
+                if first is not edge:
+                    first.metadata.name.update(edge.metadata.name)  # type: ignore[union-attr]
+                    continue
+            found.append(edge)
+        return found
+
+    def _order(self) -> Iterable[tuple[str, str, str, Mapping[str, Any]]]:
+        """Return the edges in the order in which they were read; new ones come last."""
+        order = self.graph.graph.get("edge_order")
+        if order is None:
+            return edge_rows(self.graph)
+        left = {row[:3]: row for row in edge_rows(self.graph)}
+        kept = [row for triple in order if (row := left.pop(triple, None)) is not None]
+        return [*kept, *left.values()]
+
+    def _edge(self, source: str, target: str, subsystem: str, data: Mapping[str, Any], form: str) -> Edge:
+        ends = self.names[source], self.names[target]
+        metadata = _edge_metadata(subsystem, data["relationship"], "pair" if self.fluxion else form)
+        more, outer = data.get("more", {}), data.get("outer", {})
+        if more or outer:
+            return OddEdge(*ends, metadata, dict(more), dict(outer))
+        return Edge(*ends, metadata)
+
+
+_WHOLE = frozenset(
+    {"basename", "name", "id", "uniq_id", "rank", "exclusive", "unit", "size", "uuid", "paths", "properties"}
+)
+_NEEDED = frozenset({"id", "rank", "uniq_id", "paths", "properties", "status", "unit", "uuid"})
+
+
+def _default_name(pool: Pool, given: frozenset[str]) -> str:
+    """Return the name that a reader finds without being told: from basename and id, or from the path."""
+    if "id" in given:
+        return pool.basename if pool.id is None else f"{pool.basename}{pool.id}"
+    return pool.name if "paths" in given else pool.basename
+
+
+def _number(name: str) -> int | str:
+    return int(name) if name.isascii() and name.isdigit() else name
+
+
+def _size_default(pool: Pool) -> int:
+    return 1 if pool.ids is None else len(pool.ids)
+
+
+def _edge_metadata(subsystem: str, relationship: str, form: str) -> Any:
+    if form == "name":
+        return EdgeMetadata(name={subsystem: relationship})
+    usual = relationship == CONTAINS
+    if usual and subsystem == CONTAINMENT and form in ("absent", "empty"):
+        return UNSET if form == "absent" else EdgeMetadata()
+    if usual and form == "subsystem":
+        return EdgeMetadata(subsystem=subsystem)
+    if subsystem == CONTAINMENT and form == "relationship":
+        return EdgeMetadata(relationship=relationship)
+    return EdgeMetadata(subsystem=subsystem, relationship=relationship)
+
+
+def _inherited_ranks(graph: ResourceGraph) -> dict[str, int]:
+    """Return vertex → the rank of the target it is or lies in; vertices above have none."""
+    below = children_map(graph)
+    ranks: dict[str, int] = {}
+    for target in execution_targets(graph, below):
+        rank = pool_of(graph, target).rank
+        layer = [target]
+        while layer and rank is not None:
+            ranks.update((vertex, rank) for vertex in layer)
+            layer = [child for vertex in layer for child in below.get(vertex, ())]
+    return ranks
+
+
+# --- one vertex a unit ---------------------------------------------------------------
+
+
+def _expanded(vertices: list[Vertex], edges: list[Edge]) -> tuple[list[Vertex], list[Edge]]:
+    """Replace each vertex that names its units by one vertex a unit, numbered anew from 0."""
+    if not any(vertex.metadata.ids is not UNSET for vertex in vertices):
+        return vertices, edges
+    numbers: dict[str, list[str]] = {}
+    found: list[Vertex] = []
+    for vertex in vertices:
+        units = list(_units(vertex))
+        numbers[vertex.id] = [str(len(found) + n) for n in range(len(units))]
+        for number, unit in zip(numbers[vertex.id], units, strict=True):
+            unit.id = number
+            unit.metadata.uniq_id = int(number)
+        found.extend(units)
+    return found, [
+        _moved(edge, source, target)
+        for edge in edges
+        for source in numbers[edge.source]
+        for target in numbers[edge.target]
+    ]
+
+
+def _units(vertex: Vertex) -> Iterator[Vertex]:
+    from simsched.formats.rfc.idset import Idset
+
+    if vertex.metadata.ids is UNSET:
+        yield vertex
+        return
+    for number in Idset.parse(str(vertex.metadata.ids)).expand():
+        yield _renamed(vertex, number)
+
+
+def _renamed(vertex: Vertex, number: int) -> Vertex:
+    """Return a copy of a pool's vertex that stands for its unit `number` alone."""
+    old = vertex.metadata
+    name = f"{old.basename}{number}"
+    paths = (
+        UNSET if old.paths is UNSET else {s: f"{p.rpartition('/')[0]}/{name}" for s, p in old.paths.items()}
+    )
+    metadata = replaced(old, name=name, id=number, size=1, ids=UNSET, paths=paths)
+    return replaced(vertex, metadata=metadata)
+
+
+def _moved(edge: Edge, source: str, target: str) -> Edge:
+    return replaced(edge, source=source, target=target)

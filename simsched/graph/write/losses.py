@@ -1,0 +1,130 @@
+"""What a file format cannot hold of a graph, as sentences for people."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from simsched.errors import RequestError
+from simsched.formats.cluster.treepool import MEMORY_UNIT
+from simsched.formats.rfc.units import convert
+from simsched.graph.holdings import Holdings, holdings
+from simsched.graph.pool import OUTER, UP
+from simsched.graph.resource_graph import (
+    CONTAINMENT,
+    children_map,
+    containment_root,
+    execution_targets,
+    pool_of,
+    pools,
+    subsystems,
+)
+from simsched.graph.write.treepool import is_storage, memory_in_gib
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from simsched.graph.pool import Pool
+    from simsched.graph.resource_graph import ResourceGraph
+
+MEASURED = "pools that are measured, not counted"
+STATUS = "status"
+"""How the sentences on memory and the like, and on nodes that are not up, begin."""
+
+R, R_JGF, JGF, TREEPOOL = "r", "r+jgf", "jgf", "treepool"
+FORMATS = (R, R_JGF, JGF, TREEPOOL)
+
+
+def losses(graph: ResourceGraph, form: str) -> list[str]:
+    """Return one sentence for each thing that a format cannot hold of this graph; none for no loss.
+
+    >>> from simsched.formats.cluster.rset import ResourceSet
+    >>> from simsched.graph.build.rset import from_rset
+    >>> losses(from_rset(ResourceSet.of([("0-1", {"core": "0-3"})], "n[0-1]")), "r")
+    []
+    """
+    if form == R_JGF:
+        return []
+    if form == JGF:
+        return list(_of_jgf(graph))
+    return [*_of_structure(graph, form), *_of_pools(graph, form, holdings(graph)), *_of_vertices(graph)]
+
+
+def _of_jgf(graph: ResourceGraph) -> Iterator[str]:
+    facts = graph.graph.get("document", {}) if graph.graph.get("source") != "JGF" else {}
+    if facts:
+        yield f"what R says about the whole set: {', '.join(sorted(facts))}"
+
+
+def _of_structure(graph: ResourceGraph, form: str) -> Iterator[str]:
+    """Levels above and within the targets, and other subsystems."""
+    below = children_map(graph)
+    targets = set(execution_targets(graph, below))
+    above, within = Counter[str](), Counter[str]()
+    stack = [(containment_root(graph), False)]
+    while stack:
+        key, inside = stack.pop()
+        kind = pool_of(graph, key).type
+        if key != containment_root(graph) and key not in targets and (key in below or not inside):
+            (within if inside else above)[kind] += 1
+        stack.extend((child, inside or key in targets) for child in below.get(key, ()))
+    if above:
+        yield f"what is above or beside the execution targets: {_counted(above)}"
+    if within and form == R:
+        yield f"localities within them: {_counted(within)}"
+    others = [name for name in subsystems(graph) if name != CONTAINMENT]
+    if others:
+        yield f"the subsystems {', '.join(others)}"
+
+
+def _of_pools(graph: ResourceGraph, form: str, found: Holdings) -> Iterator[str]:
+    """Pools that are measured and not counted, and ids that had to change."""
+    lost, rounded, renamed = Counter[str](), Counter[str](), Counter[str]()
+    for _, pool in pools(graph):
+        if pool.type not in found.uncounted:
+            continue
+        if form == TREEPOOL and memory_in_gib(pool) is not None:
+            if not _is_whole_gib(pool):
+                rounded[pool.type] += 1
+        elif form == TREEPOOL and is_storage(pool):
+            if pool.type != "storage":
+                renamed[pool.type] += 1
+        else:
+            lost[pool.type] += 1
+    if lost:
+        yield f"{MEASURED}: {_counted(lost)}"
+    if rounded:
+        yield f"parts of a {MEMORY_UNIT}, rounded down: {_counted(rounded)}"
+    if renamed:
+        yield f"the type of storage pools: {_counted(renamed)}"
+    if found.renumbered:
+        yield f"ids within a target, numbered afresh: {', '.join(sorted(found.renumbered))}"
+
+
+def _is_whole_gib(pool: Pool) -> bool:
+    try:
+        return isinstance(convert(pool.size, pool.unit, MEMORY_UNIT), int)
+    except RequestError:
+        return False
+
+
+def _of_vertices(graph: ResourceGraph) -> Iterator[str]:
+    """Statuses, values of properties, uuids, unknown keys."""
+    found = Counter[str]()
+    for _, pool in pools(graph):
+        found[STATUS] += pool.status != UP
+        found["values of properties"] += any(pool.properties.values())
+        found["uuid"] += bool(pool.uuid)
+        keys = [key for key in pool.extra if key not in _FORMS]
+        found["unknown keys"] += bool(keys)
+    for what, count in found.items():
+        if count:
+            yield f"{what} of {count:,} {'vertex' if count == 1 else 'vertices'}"
+
+
+_FORMS = frozenset({"id", "rank", "unit", "uuid", "properties", "status", "uniq_id", "paths", "path", OUTER})
+"""Keys of `Pool.extra` that tell how something known was written."""
+
+
+def _counted(found: Counter[str]) -> str:
+    return ", ".join(f"{count:,} {kind}" for kind, count in found.items())

@@ -1,0 +1,102 @@
+"""Resource graph → R: R_lite alone, with the graph beside it, or with a TreePool topology."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from simsched.formats.cluster.rset import ResourceSet
+from simsched.formats.rfc.host import check_host
+from simsched.formats.rfc.hostlist import Hostlist
+from simsched.formats.rfc.idset import Idset
+from simsched.formats.rfc.property import check_property
+from simsched.graph.holdings import Holdings, TargetHoldings, holdings
+from simsched.graph.resource_graph import pool_of
+from simsched.graph.write.jgf import FLUXION, to_jgf
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from simsched.graph.resource_graph import ResourceGraph
+
+
+def to_rset(graph: ResourceGraph, *, found: Holdings | None = None) -> ResourceSet:
+    """Return R of a graph: ranks, hosts, unit ids, properties; levels and amounts are left out.
+
+    `losses` (simsched.graph.write.losses) says what is left out.  `found` are the graph's holdings,
+    if they are at hand.
+
+    Raises
+    ------
+    FormatError
+        if a property's name has a character that RFC 20 forbids.
+    ClusterError
+        if the name of a target cannot stand in a hostlist.
+    """
+    found = found or holdings(graph)
+    ranks_with: dict[tuple[tuple[str, Idset], ...], list[int]] = {}
+    for target in found.targets:
+        children = tuple((kind, target.ids(kind)) for kind in target.leaves)
+        ranks_with.setdefault(children, []).append(_rank(target))
+    facts = _facts(graph)
+    return ResourceSet.of(
+        [(Idset.from_ids(ranks), dict(children)) for children, ranks in ranks_with.items()],
+        _hosts(found),
+        properties=_properties(graph, found),
+        **facts,
+    )
+
+
+def _hosts(found: Holdings) -> Hostlist:
+    names = [target.pool.name for target in found.targets]
+    for target in found.targets:
+        check_host(target.pool.name, f"vertex {target.vertex!r}")
+    return Hostlist.from_hosts(names)
+
+
+def _rank(target: TargetHoldings) -> int:
+    return int(target.pool.rank or 0)
+
+
+def _facts(graph: ResourceGraph) -> dict[str, Any]:
+    """Return what the R document that the graph came from said about the whole set."""
+    if graph.graph.get("source") == "JGF":
+        return {}
+    document: Mapping[str, Any] = graph.graph.get("document", {})
+    alone = graph.graph.get("source") == "R"  # otherwise scheduling is the graph or the topology
+    return {key: value for key, value in document.items() if alone or key != "scheduling"}
+
+
+def _properties(graph: ResourceGraph, found: Holdings) -> dict[str, Idset]:
+    ranks: dict[str, list[int]] = {}
+    for target in found.targets:
+        for name in (*target.pool.properties, *_of_children(graph, target)):
+            ranks.setdefault(name, []).append(_rank(target))
+    for name in ranks:
+        check_property(name, "properties")
+    return {name: Idset.from_ids(having) for name, having in ranks.items()}
+
+
+def _of_children(graph: ResourceGraph, target: TargetHoldings) -> Iterator[str]:
+    """Yield ``p@type`` for what all leaves of a type have and the target does not yet say."""
+    for kind, leaves in target.leaves.items():
+        pools = [pool_of(graph, key) for key in leaves]
+        if not any(pool.properties for pool in pools):
+            continue
+        for name in pools[0].properties:
+            suffixed = f"{name}@{kind}"
+            if suffixed not in target.pool.properties and all(name in pool.properties for pool in pools):
+                yield suffixed
+
+
+def to_rset_with_graph(
+    graph: ResourceGraph, *, dialect: str = FLUXION, expand: bool | None = None
+) -> dict[str, Any]:
+    """Return an R document whose ``scheduling.graph`` is the graph's JGF; nothing is left out."""
+    from simsched.formats.cluster.jgf import to_object
+
+    rset = to_rset(graph)
+    kept = graph.graph.get("document", {}).get("scheduling", {}) if graph.graph.get("source") != "JGF" else {}
+    scheduling = {key: value for key, value in kept.items() if not str(value).endswith("shorthand")}
+    inner = to_object(replace(to_jgf(graph, dialect=dialect, expand=expand), document_keys={}))
+    return replace(rset, scheduling={**scheduling, **inner}).to_dict()

@@ -1,0 +1,439 @@
+"""R (RFC 20) → selection: what running jobs hold, as claims on a compiled cluster; the inverse of `emit`.
+
+R names units rank by rank, and says nothing of vertices.  What a job holds beyond the units that R
+names (an exclusive node of which it counted four cores) is known where its request is: every vertex
+that the request claims exclusively and that R touches is held with all that lies beneath it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from simsched.errors import ClusterError, WorkloadError
+from simsched.formats.jobspec.reader import Jobspec
+from simsched.formats.rfc.hostlist import encode_hosts
+from simsched.formats.rfc.idset import Idset
+from simsched.graph.index.types import ABOVE, BELOW, TARGET
+from simsched.match.emit import ids_of, path_of
+from simsched.match.requests.compile import compile_request
+from simsched.match.requests.request import POOL, VERTEX
+from simsched.match.state.availability import Availability
+from simsched.match.state.masks import listed, lowest_bits
+from simsched.match.state.selection import Draw, Hold, Selection
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from simsched.formats.cluster.rset import ResourceSet
+    from simsched.formats.rfc.hostlist import Hostlist
+    from simsched.graph.index.index import Index
+    from simsched.graph.index.types import Ints, PoolType
+    from simsched.match.requests.request import Request
+
+
+@dataclass(slots=True)
+class _Parts:
+    """A selection in the making: pool type → leaf pool → a mask of its units, or a number without ids."""
+
+    targets: list[int]
+    units: dict[str, dict[int, int]] = field(default_factory=dict)
+    holds: list[Hold] = field(default_factory=list)
+    unlisted: list[int] = field(default_factory=list)
+
+    def add(self, pool: PoolType, leaf: int, units: int) -> None:
+        pools = self.units.setdefault(pool.name, {})
+        before = pools.get(leaf, 0)
+        pools[leaf] = before | units if pool.named else max(before, units)
+
+
+class Grants:
+    """What jobs hold on a cluster, job after job; no unit is held twice.
+
+    Status does not count: a job may well run on a node that is drained.
+    """
+
+    def __init__(self, index: Index) -> None:
+        self._index = index
+        self._left = Availability(index, ignore_status=True)
+        self._given: list[tuple[str, Selection]] = []
+        self._nameless = compile_request(Jobspec.from_shape(f"slot=1/{index.target_type}"), index)
+
+    # --- the three ways to say what a job holds -------------------------------------------------
+
+    def exact(
+        self, name: str, granted: ResourceSet, request: Request | None = None, *, rest: bool = False
+    ) -> Selection:
+        """Claim exactly what R names, and return it.
+
+        `request` is what the job asked for, where that is known.  With `rest` it gets only what
+        nobody else holds: of a job that cleans up, part may have been given back already.
+
+        Raises
+        ------
+        ClusterError
+            If the cluster lacks a rank, host or unit that R names, or calls a rank by another host.
+        WorkloadError
+            If another job holds one of the units.
+        """
+        self._refuse_other_hosts(granted.ranks, granted.hosts)
+        known = self._index.ordinal_of_rank
+        parts = _Parts([known[rank] for rank in granted.ranks])
+        for group in granted.groups:
+            here = [known[rank] for rank in group.ranks]
+            for type_, ids in group.children.items():
+                self._name_units(parts, type_, ids, here)
+        self._name_loose(parts, granted.scheduling)
+        return self._claim(name, parts, request, rest=rest)
+
+    def whole(self, name: str, targets: Sequence[int], *, rest: bool = False) -> Selection:
+        """Claim execution targets with everything on them; errors as `exact`."""
+        parts = _Parts(list(targets))
+        self._hold_all(parts, self._index.target_type, np.array(targets, dtype=np.int64))
+        return self._claim(name, parts, None, rest=rest)
+
+    def some(self, name: str, targets: Sequence[int], cores: int, *, rest: bool = False) -> Selection:
+        """Claim so many cores of some targets, spread as evenly as what others hold lets them be.
+
+        Raises
+        ------
+        WorkloadError
+            If they do not fit beside what others hold.
+        ClusterError
+            If the cluster's cores are no plain units.
+        """
+        pool = self._index.pool_types.get("core")
+        if pool is None:
+            raise ClusterError("the cores of this cluster are no units of a pool", expected="the job's R")
+        parts = _Parts(list(targets))
+        free = {target: self._free(pool, target) for target in targets}
+        left, waiting = cores, len(free)
+        for target in sorted(free, key=lambda target: sum(map(int.bit_count, free[target].values()))):
+            number = left // waiting
+            for leaf, mask in free[target].items():
+                taken = min(number, mask.bit_count())
+                if taken:
+                    parts.add(pool, leaf, lowest_bits(mask, taken))
+                number, left = number - taken, left - taken
+            waiting -= 1
+        if left and not rest:
+            hosts = encode_hosts([self._index.hosts[target] for target in targets])
+            raise WorkloadError(
+                f"{cores} cores do not fit on {hosts} beside the other jobs", expected="the job's R"
+            )
+        return self._claim(name, parts, None, rest=rest)
+
+    def cores_on(self, targets: Iterable[int]) -> int:
+        """Return how many cores some targets have, whoever holds them."""
+        pool = self._index.pool_types.get("core")
+        if pool is None:
+            vertices = self._index.vertex_types.get("core")
+            return 0 if vertices is None else int(np.isin(vertices.target, list(targets)).sum())
+        return sum(int(pool.size[leaf]) for target in targets for leaf in self._pools(pool, target))
+
+    def targets_of(self, ranks: Idset | None, hosts: Hostlist | None) -> list[int]:
+        """Return the targets of ranks, of hosts, or of both, which must then be the same nodes.
+
+        Raises
+        ------
+        ClusterError
+            If the cluster lacks one of them, or several targets bear the name of a host that is
+            named without ranks.
+        """
+        if ranks is not None:
+            found = [self._target_at(rank) for rank in ranks]
+            if hosts is not None and len(hosts) == len(found):
+                names = [self._index.hosts[target] for target in found]
+                if sorted(hosts) != sorted(names):
+                    raise ClusterError(f"ranks {ranks} are {encode_hosts(names)}, not {hosts}")
+            elif hosts is not None:
+                raise ClusterError(f"{len(hosts)} hosts for {len(found)} ranks")
+            return found
+        return [self._target_called(host) for host in hosts or ()]
+
+    # --- from names to targets and units --------------------------------------------------------
+
+    def _target_at(self, rank: int) -> int:
+        target = self._index.ordinal_of_rank.get(rank)
+        if target is None:
+            raise ClusterError(f"the cluster has no rank {rank}")
+        return target
+
+    def _target_called(self, host: str) -> int:
+        found = self._index.ordinal_of_host.get(host, [])
+        if len(found) == 1:
+            return found[0]
+        if not found:
+            raise ClusterError(f"the cluster has no host {host!r}")
+        raise ClusterError(f"{len(found)} targets of the cluster are called {host!r}", expected="their ranks")
+
+    def _refuse_other_hosts(self, ranks: Idset, hosts: Hostlist) -> None:
+        for rank, host in zip(ranks, hosts, strict=False):
+            mine = self._index.hosts[self._target_at(rank)]
+            if mine != host:
+                raise ClusterError(f"rank {rank} is {host!r} in R and {mine!r} in the cluster")
+
+    def _pools(self, pool: PoolType, target: int) -> Sequence[int]:
+        if pool.aligned:
+            return (target,) if pool.size[target] else ()
+        low, high = self._index.interval(self._index.target_type, pool.name)
+        return range(int(low[target]), int(high[target]))
+
+    def _free(self, pool: PoolType, target: int) -> dict[int, int]:
+        return {leaf: self._left.free_mask(pool, leaf) for leaf in self._pools(pool, target)}
+
+    def _name_units(self, parts: _Parts, type_: str, ids: Idset, targets: list[int]) -> None:
+        """Take the units of one type that R names on each of some targets."""
+        pool = self._index.pool_types.get(type_)
+        if pool is None:
+            self._name_vertices(parts, type_, ids, targets)
+            return
+        for target in targets:
+            wanted = ids
+            pools = self._pools(pool, target)
+            if (
+                pool.named and len(pools) > 1
+            ):  # ids may repeat from socket to socket: those that are free first
+                for leaf in pools:
+                    some = _of_mask(pool, leaf, _mask(pool, leaf, wanted) & self._left.free_mask(pool, leaf))
+                    wanted = self._name_some(parts, pool, leaf, some, wanted)
+            for leaf in pools:
+                wanted = self._name_some(parts, pool, leaf, wanted & pool.ids[leaf], wanted)
+            if wanted and not pool.named and pools:  # counted, not named
+                parts.add(pool, pools[0], len(wanted))
+            elif wanted:
+                raise self._lack(type_, wanted.first, target)
+
+    def _name_some(self, parts: _Parts, pool: PoolType, leaf: int, some: Idset, wanted: Idset) -> Idset:
+        if some:
+            parts.add(pool, leaf, _mask(pool, leaf, some))
+        return wanted - some
+
+    def _name_vertices(self, parts: _Parts, type_: str, ids: Idset, targets: list[int]) -> None:
+        """Hold the vertices of one type that R names on each of some targets (cores that contain threads)."""
+        vertices = self._index.vertex_types.get(type_)
+        if vertices is None or vertices.level != BELOW:
+            raise self._lack(type_, None, targets[0])
+        low, high = self._index.interval(self._index.target_type, type_)
+        chosen: list[int] = []
+        for target in targets:
+            here = range(int(low[target]), int(high[target]))
+            found = [vertex for vertex in here if int(vertices.ids[vertex]) in ids]
+            missing = ids - Idset.from_ids(int(vertices.ids[vertex]) for vertex in found)
+            if missing:
+                raise self._lack(type_, missing.first, target)
+            chosen += found
+        self._hold_all(parts, type_, np.array(chosen, dtype=np.int64))
+
+    def _lack(self, type_: str, unit: int | None, target: int) -> ClusterError:
+        what = type_ if unit is None else f"{type_} {unit}"
+        return ClusterError(f"rank {self._index.ranks[target]} ({self._index.hosts[target]}) has no {what}")
+
+    def _name_loose(self, parts: _Parts, scheduling: Mapping[str, Any] | None) -> None:
+        """Take what our own R lists under ``scheduling.pools``: ids, or a number, by path."""
+        if not scheduling or scheduling.get("writer") not in ("simsched", "TreePool"):
+            return
+        pools = scheduling.get("pools")
+        for path, said in pools.items() if isinstance(pools, dict) else ():
+            place = self._loose_pools().get(path)
+            if place is None:
+                raise ClusterError(f"the cluster has no pool {path!r}")
+            pool, leaf = self._index.pool_types[place[0]], place[1]
+            if pool.named and isinstance(said, str):
+                ids = Idset.parse(said)
+                if not ids <= pool.ids[leaf]:
+                    raise ClusterError(f"{path} has no unit {(ids - pool.ids[leaf]).first}")
+                parts.add(pool, leaf, _mask(pool, leaf, ids))
+            elif not pool.named and isinstance(said, int) and 0 < said <= pool.size[leaf]:
+                parts.add(pool, leaf, said)
+            else:
+                raise ClusterError(f"{path} has {int(pool.size[leaf])} units, not {said!r}")
+
+    def _loose_pools(self) -> dict[str, tuple[str, int]]:
+        """Return path → (pool type, leaf pool) of what R_lite cannot name."""
+        found: dict[str, tuple[str, int]] | None = self._index.memo.get("loose pools")
+        if found is None:
+            found = self._index.memo["loose pools"] = {
+                path_of(self._index, keys[0]): (name, leaf)
+                for name, pool in self._index.pool_types.items()
+                for leaf, keys in enumerate(pool.keys)
+                if keys and (pool.target[leaf] < 0 or not pool.named)
+            }
+        return found
+
+    # --- what is held beyond the units that R names ---------------------------------------------
+
+    def _hold_all(self, parts: _Parts, kind: str, ordinals: Ints) -> None:
+        """Hold some vertices with everything beneath them."""
+        index = self._index
+        parts.holds.append(Hold(kind, ordinals, exclusive=True))
+        for name, vertices in index.vertex_types.items():
+            inside = _within(index, kind, name, ordinals)
+            if len(inside):
+                parts.holds.append(Hold(name, inside, exclusive=True))
+                if vertices.level == TARGET:
+                    parts.unlisted += inside.tolist()
+        for name, pool in index.pool_types.items():
+            for leaf in _within(index, kind, name, ordinals).tolist():
+                if pool.size[leaf]:
+                    parts.add(pool, leaf, pool.full[leaf] if pool.named else int(pool.size[leaf]))
+
+    def _hold_claimed(self, parts: _Parts, request: Request) -> None:
+        """Hold the vertices that the request claims and that R touches."""
+        kinds: dict[str, bool] = {}
+        for need in request.walk():
+            if need.kind == VERTEX:
+                kinds[need.type] = kinds.get(need.type, False) or need.exclusive
+        for kind, exclusive in kinds.items():
+            ordinals = self._touched(parts, kind)
+            if exclusive and len(ordinals):
+                self._hold_all(parts, kind, ordinals)
+            elif len(ordinals):
+                parts.holds.append(Hold(kind, ordinals, exclusive=False))
+
+    def _touched(self, parts: _Parts, kind: str) -> Ints:
+        """Return the vertices of a type in which R names something."""
+        index = self._index
+        vertices = index.vertex_types[kind]
+        if vertices.level == TARGET:
+            return np.array(sorted(parts.targets), dtype=np.int64)
+        if vertices.level == ABOVE:
+            mine = np.zeros(len(index), dtype=np.int64)
+            mine[parts.targets] = 1
+            inside = index.beneath(kind, index.target_type)
+            return np.flatnonzero(inside.sum(mine if inside.ordinals is None else mine[inside.ordinals]))
+        low, high = index.interval(index.target_type, kind)
+        touched = [
+            vertex
+            for target in sorted(parts.targets)
+            for vertex in range(int(low[target]), int(high[target]))
+            if any(
+                not pools.keys().isdisjoint(index.members(kind, vertex, name).tolist())
+                for name, pools in parts.units.items()
+            )
+        ]
+        return np.array(touched, dtype=np.int64)
+
+    # --- from parts to a claim ------------------------------------------------------------------
+
+    def _claim(self, name: str, parts: _Parts, request: Request | None, *, rest: bool) -> Selection:
+        shared: frozenset[str] = frozenset()
+        if request is not None:
+            shared = _shared_types(request)
+            self._hold_claimed(parts, request)
+        held: list[Draw] = []
+        together: list[Draw] = []
+        for type_, pools in parts.units.items():
+            pool = self._index.pool_types[type_]
+            kept = self._kept(pool, pools, shared=type_ in shared, rest=rest)
+            if kept:
+                (together if type_ in shared else held).append(_draw(pool, kept))
+        named = tuple(held)
+        targets = np.array(sorted({*parts.targets, *parts.unlisted}), dtype=np.int64)
+        unlisted = np.array(sorted(set(parts.unlisted) - set(parts.targets)), dtype=np.int64)
+        selection = Selection(
+            request=request or self._nameless,
+            targets=targets,
+            held=named,
+            named=named,
+            holds=tuple(parts.holds),
+            shared=tuple(together),
+            slots=0,
+            unlisted=unlisted if len(unlisted) else None,
+        )
+        self._left.claim(selection)
+        self._given.append((name, selection))
+        return selection
+
+    def _kept(self, pool: PoolType, pools: dict[int, int], *, shared: bool, rest: bool) -> dict[int, int]:
+        """Return what of some units the job gets, pool by pool: all of it, or it is an error."""
+        kept = {}
+        for leaf, units in sorted(pools.items()):
+            if pool.named:
+                free = self._left.free_mask(pool, leaf)
+                free |= self._shared_mask(pool, leaf) if shared else 0
+                taken, over = units & free, units & ~free
+            else:
+                taken = min(units, int(self._left.free[pool.name][leaf]))
+                over = units - taken
+            if over and not rest:
+                raise self._held_twice(pool, leaf, over)
+            if taken:
+                kept[leaf] = taken
+        return kept
+
+    def _shared_mask(self, pool: PoolType, leaf: int) -> int:
+        sharers = self._left.sharers
+        return sum(1 << unit for kind, at, unit in sharers if kind == pool.name and at == leaf)
+
+    def _held_twice(self, pool: PoolType, leaf: int, over: int) -> WorkloadError:
+        target = int(pool.target[leaf])
+        unit = f" {pool.ids[leaf][(over & -over).bit_length() - 1]}" if pool.named else ""
+        where = f" of {self._index.hosts[target]} (rank {self._index.ranks[target]})" if target >= 0 else ""
+        holders = (
+            name
+            for name, selection in self._given
+            for draw in (*selection.held, *selection.shared)
+            if draw.type == pool.name and _covers(draw, leaf, over & -over)
+        )
+        return WorkloadError(f"{pool.name}{unit}{where} is held by job {next(holders)} already")
+
+
+def _shared_types(request: Request) -> frozenset[str]:
+    """Return the pool types of which a request claims units shared only, in nothing that is exclusive."""
+    if request.alone:
+        return frozenset()
+    found: dict[str, bool] = {}
+
+    def look(needs: Iterable[Any], *, covered: bool) -> None:
+        for need in needs:
+            inside = covered or (need.kind == VERTEX and need.exclusive)
+            if need.kind == POOL:
+                found[need.type] = found.get(need.type, True) and not (need.exclusive or covered)
+            look(need.children, covered=inside)
+
+    look(request.needs, covered=False)
+    return frozenset(type_ for type_, shared in found.items() if shared)
+
+
+def _within(index: Index, kind: str, name: str, ordinals: Ints) -> Ints:
+    """Return what of a type lies beneath some vertices, each once."""
+    pool = index.pool_types.get(name)
+    if pool is not None and pool.aligned and kind == index.target_type:
+        return ordinals
+    if name not in index.types_beneath(kind):
+        return np.empty(0, dtype=np.int64)
+    found = index.beneath(kind, name, ordinals).ordinals
+    assert found is not None
+    return np.unique(found)
+
+
+def _draw(pool: PoolType, pools: Mapping[int, int]) -> Draw:
+    ordinals = np.array(list(pools), dtype=np.int64)
+    masks = list(pools.values()) if pool.named else None
+    counts = [mask.bit_count() for mask in masks] if masks is not None else list(pools.values())
+    return Draw(pool.name, ordinals, np.array(counts, dtype=np.int64), sum(counts), masks)
+
+
+def _covers(draw: Draw, leaf: int, unit: int) -> bool:
+    at = np.flatnonzero(draw.pools == leaf)
+    if not len(at):
+        return False
+    return draw.masks is None or bool(listed(draw.masks)[int(at[0])] & unit)
+
+
+def _mask(pool: PoolType, leaf: int, ids: Idset) -> int:
+    """Return units of a leaf pool as a mask over its unit ordinals; ids that it lacks do not count."""
+    mine = pool.ids[leaf]
+    some = ids & mine
+    if not some:
+        return 0
+    if mine.last == len(mine) - 1:
+        return some.to_mask()
+    return sum(1 << mine.index(unit) for unit in some)
+
+
+def _of_mask(pool: PoolType, leaf: int, mask: int) -> Idset:
+    return ids_of(pool, leaf, mask) if mask else Idset()

@@ -1,0 +1,334 @@
+"""Funnels: how many candidates for one request vertex each filter leaves (M12).
+
+The filters are applied in one order, exist → up → constraint → id → idle → fits.  Each says
+how many candidates it left, and how much of what is needed those could hold if they were
+idle; so the first filter that leaves too little is the reason.  What "could hold" means is
+asked of the same request without constraint and ids, on the idle cluster.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from simsched.formats.jobspec.shape import format_shape
+from simsched.formats.jobspec.vertex import walk
+from simsched.graph.index.types import ABOVE, BELOW
+from simsched.match.explain.reasons import CONSTRAINT, EXIST, FITS, ID, IDLE, UP, Funnel, Step
+from simsched.match.requests.compile import compile_request
+from simsched.match.requests.request import POOL, SLOT
+from simsched.match.search.counts import (
+    EVERYWHERE,
+    MANY,
+    beneath,
+    capacity,
+    copies_of,
+    hosts,
+    is_idle,
+    usable_units,
+)
+from simsched.match.state.availability import Availability, idle_cluster
+from simsched.spelling import did_you_mean
+
+if TYPE_CHECKING:
+    from simsched.formats.jobspec.reader import Jobspec
+    from simsched.formats.jobspec.vertex import ResourceVertex
+    from simsched.graph.index.index import Index
+    from simsched.graph.index.types import Bools, Ints
+    from simsched.match.explain.holders import Claims
+    from simsched.match.requests.request import Need, Request
+
+
+def can_have(need: Need, avail: Availability, times: int = 1) -> bool:
+    """Say whether so many copies of a need can be had, counted by itself."""
+    return int(copies_of(need, EVERYWHERE, None, avail)[0]) >= times
+
+
+class Times(NamedTuple):
+    """How many copies of a need are asked for: `all` of them, and `apart`, beneath different vertices."""
+
+    all: int = 1
+    apart: int = 1
+
+    def slots(self, count: int) -> Times:
+        """Return the times of what is in so many slots, which may share what is shared."""
+        return Times(self.all * count, self.apart)
+
+    def vertices(self, count: int) -> Times:
+        """Return the times of what is beneath so many vertices, which share nothing."""
+        return Times(self.all * count, self.apart * count)
+
+    def of(self, need: Need) -> int:
+        """Return how many units of a pool all copies take; what is shared serves several."""
+        return need.amount * (self.all if need.exclusive else self.apart)
+
+    def can_have(self, need: Need, avail: Availability) -> bool:
+        """Say whether all copies can be had, as far as they are counted by themselves."""
+        wide = replace(need, amount=need.amount * self.apart) if self.apart > 1 else need
+        return can_have(wide, avail, self.all // self.apart)
+
+    def shares(self, need: Need) -> int:
+        """Return how many copies one vertex may serve at most: one if it is held."""
+        return 1 if need.exclusive else self.all // self.apart
+
+
+@dataclass
+class Case:
+    """One request in one state, and the same request with nothing in its way.  One funnel a need."""
+
+    request: Request
+    avail: Availability
+    held: Claims
+
+    @property
+    def index(self) -> Index:
+        """The compiled cluster."""
+        return self.avail.index
+
+    @cached_property
+    def vertices(self) -> list[ResourceVertex]:
+        """The request's vertices in preorder, as they were asked for."""
+        return list(walk(self.request.jobspec.resources))
+
+    @cached_property
+    def bare(self) -> list[Need]:
+        """The needs of the request without constraint and ids, in preorder."""
+        plain = _without_filters(self.request.jobspec)
+        request = self.request
+        compiled = compile_request(plain, self.index, request.dialect, alone=request.alone, keep=False)
+        return list(compiled.walk())
+
+    @cached_property
+    def idle(self) -> Availability:
+        """The cluster with nothing on it."""
+        return idle_cluster(self.index)
+
+    def absent(self, need: Need) -> Funnel:
+        """Return the funnel of a type that the cluster does not have."""
+        known = ", ".join(sorted(self.index.totals))
+        meant = did_you_mean(need.type, self.index.totals, cutoff=0.75)
+        return Funnel(
+            path=need.path,
+            type=need.type,
+            steps=(Step(name=EXIST, left=0, holds=0),),
+            needed=need.amount,
+            available=0,
+            note=f"this cluster has no {need.type}; it has {known}{meant}",
+        )
+
+    def pool(self, need: Need, times: Times) -> Funnel:
+        """Return the funnel over the units of a pool type."""
+        needed = times.of(need)
+        pool = self.index.pool_types[need.type]
+        up = self.avail.free[need.type] + self.avail.taken(need.type)
+        steps = [units_step(EXIST, pool.size), units_step(UP, up)]
+        if not need.every:
+            up = up * ((pool.target < 0) | need.eligible[pool.target])
+            steps.append(units_step(CONSTRAINT, up, self._constraint))
+        if need.ids is not None or need.names is not None:
+            up = np.minimum(up, self._identified_units(need))
+            steps.append(units_step(ID, up, self.vertices[need.number].id or ""))
+        steps.append(units_step(IDLE, usable_units(need, self.avail)))
+        return Funnel(
+            path=need.path,
+            type=need.type,
+            steps=tuple(steps),
+            needed=needed,
+            available=min(needed, steps[-1].left),
+            binding=need.type,
+            held_by=self.held.units(need.type, up > 0),
+        )
+
+    def _identified_units(self, need: Need) -> Ints:
+        counts = [
+            self.idle.usable_mask(need, b).bit_count() for b in range(len(self.index.pool_types[need.type]))
+        ]
+        return np.array(counts, dtype=np.int64)
+
+    def of_vertices(self, need: Need, times: Times) -> Funnel:
+        """Return the funnel over the vertices of a type above or within targets."""
+        most = times.shares(need)
+        idle_fits = np.minimum(hosts(self.bare[need.number], None, self.idle), most)
+        left = np.ones(len(idle_fits), dtype=np.bool_)
+        steps = [_sum(EXIST, left, idle_fits)]
+        left = left & self.avail.is_up(need.type)
+        steps.append(_sum(UP, left, idle_fits))
+        if not need.every:
+            left = left & self._passes(need)
+            steps.append(_sum(CONSTRAINT, left, idle_fits, self._constraint))
+        if need.ids is not None or need.names is not None:
+            left = left & self._identified(need)
+            steps.append(_sum(ID, left, idle_fits, self.vertices[need.number].id or ""))
+        ready = left & (
+            is_idle(need.type, None, self.avail) if need.exclusive else ~self.avail.held[need.type]
+        )
+        steps.append(_sum(IDLE, ready, idle_fits))
+        fits = np.where(ready, np.minimum(hosts(need, None, self.avail), most), 0)
+        steps.append(_sum(FITS, fits > 0, fits, self._content(need)))
+        return Funnel(
+            path=need.path,
+            type=need.type,
+            steps=tuple(steps),
+            needed=need.amount * times.all,
+            available=min(need.amount * times.all, int(fits.sum())),
+            held_by=self.held.vertices(need.type, left & (fits < idle_fits)),
+        )
+
+    def of_targets(self, need: Need, times: Times) -> Funnel:
+        """Return the funnel over the execution targets that a slot or a target vertex asks for."""
+        content = need.content
+        bare = self.bare[need.number].content
+        assert content is not None
+        assert bare is not None
+        index, avail = self.index, self.avail
+        distinct = content.node
+        most = times.shares(need) if distinct else MANY
+        needed = need.amount * times.all
+        idle_fits = np.minimum(capacity(bare, self.idle).fits, most)
+        left = np.ones(len(index), dtype=np.bool_)
+        steps = [_sum(EXIST, left, idle_fits)]
+        left = left & avail.up
+        steps.append(_sum(UP, left, idle_fits))
+        if not need.every:
+            left = left & need.eligible
+            steps.append(_sum(CONSTRAINT, left, idle_fits, self._constraint))
+        if need.ids is not None or need.names is not None:
+            left = left & content.eligible
+            steps.append(_sum(ID, left, idle_fits, self.vertices[need.number].id or ""))
+        ready = left & self._idle_enough(need)
+        steps.append(_sum(IDLE, ready, idle_fits))
+        fits = np.where(ready, np.minimum(capacity(content, avail).fits, most), 0)
+        steps.append(_sum(FITS, fits > 0, fits, self._content(need)))
+        available = min(needed, int(fits.sum()))
+        all_serve = distinct and int((fits > 0).sum()) == int(left.sum())
+        binding = index.target_type if all_serve else self._binding(need, left, needed)
+        funnel = Funnel(
+            path=need.path,
+            type=index.target_type,
+            steps=tuple(steps),
+            needed=needed,
+            available=available,
+            binding=binding,
+            held_by=self.held.targets(left & (fits < idle_fits), binding),
+        )
+        return replace(funnel, note=self._fragmented(funnel, need, left))
+
+    # --- filters ---------------------------------------------------------------------------
+
+    @cached_property
+    def _constraint(self) -> str:
+        return str(self.request.jobspec.constraint)
+
+    def _content(self, need: Need) -> str:
+        """Return what each copy asks for, as a shape."""
+        inner = self.vertices[need.number].with_
+        return format_shape(inner) if inner else ""
+
+    def _passes(self, need: Need) -> Bools:
+        """Say which vertices reach a target that the constraint lets pass (M7)."""
+        vertices = self.index.vertex_types[need.type]
+        if need.level == BELOW:
+            passes: Bools = need.eligible[vertices.target]
+            return passes
+        view = beneath(need.type, self.index.target_type, None, self.index)
+        reached: Bools = (view.sum(need.eligible.astype(np.int64)) > 0) | (view.high == view.low)
+        return reached
+
+    def _identified(self, need: Need) -> Bools:
+        vertices = self.index.vertex_types[need.type]
+        rows = zip(vertices.ids.tolist(), vertices.names, strict=True)
+        return np.array(
+            [
+                (need.ids is None or i in need.ids) and (need.names is None or n in need.names)
+                for i, n in rows
+            ],
+            dtype=np.bool_,
+        )
+
+    def _idle_enough(self, need: Need) -> Bools:
+        """Say which targets have some left of all they ever have, or are idle if they are taken whole."""
+        content = need.content
+        assert content is not None
+        kind, avail = self.index.target_type, self.avail
+        if content.alone or (content.node and content.exclusive):
+            return is_idle(kind, None, avail)
+        row = ~avail.held[kind]
+        for part in (part for child in _near(need) for part in child.walk()):
+            if part.kind == POOL:
+                never = _usable_on_targets(part, self.idle) == 0
+                row = row & (never | (_usable_on_targets(part, avail) > 0))
+        return row
+
+    # --- what binds ------------------------------------------------------------------------
+
+    def _binding(self, need: Need, left: Bools, needed: int) -> str | None:
+        """Return the resource of which the targets that are `left` hold the fewest copies."""
+        parts = _near(need)
+        if not parts:
+            return self.index.target_type
+        held = {}
+        for part in parts:
+            copies = copies_of(part, self.index.target_type, None, self.avail)[left]
+            held[self._scarcest(part, left)] = int(np.minimum(copies, needed).sum())
+        scarcest = min(held, key=lambda type_: (held[type_], type_))
+        distinct = need.content is not None and need.content.node
+        return scarcest if held[scarcest] < needed or distinct else None
+
+    def _scarcest(self, part: Need, left: Bools) -> str:
+        """Return the type to name for a part: its own, or that of a child that is scarcer."""
+        if not part.children:
+            return part.type
+        if part.kind == SLOT:
+            child = min(part.children, key=lambda child: self._copies(child, left))
+            return self._scarcest(child, left)
+        hosting = [int((copies_of(child, part.type, None, self.avail) > 0).sum()) for child in part.children]
+        fewest = min(hosting)
+        if fewest == len(self.index.vertex_types[part.type]):
+            return part.type
+        return self._scarcest(part.children[hosting.index(fewest)], left)
+
+    def _copies(self, need: Need, left: Bools) -> int:
+        copies = copies_of(need, self.index.target_type, None, self.avail)[left]
+        return int(np.minimum(copies, MANY // max(1, len(copies))).sum())
+
+    def _fragmented(self, funnel: Funnel, need: Need, left: Bools) -> str:
+        """Return a note where the parts suffice each by itself, but not on the same targets."""
+        if funnel.binding is None and len(_near(need)) > 1 and left.any():
+            types = sorted({self._scarcest(part, left) for part in _near(need)})
+            return f"enough {' and '.join(types)}, but not on the same {self.index.target_type}s"
+        if funnel.available >= funnel.needed and "/" in need.path:
+            return "enough of them, but not where the rest of the request needs them"
+        return ""
+
+
+def _without_filters(jobspec: Jobspec) -> Jobspec:
+    """Return the jobspec without constraint, and its resources without ids."""
+    plain = replace(jobspec, resources=tuple(map(_without_ids, jobspec.resources)))
+    return plain.with_system(constraints=None)
+
+
+def _without_ids(vertex: ResourceVertex) -> ResourceVertex:
+    return replace(vertex, id=None, with_=tuple(map(_without_ids, vertex.with_)))
+
+
+def _near(need: Need) -> list[Need]:
+    """Return the children that must be had within one target."""
+    return [child for child in need.children if child.level != ABOVE or child.kind != POOL]
+
+
+def _usable_on_targets(need: Need, avail: Availability) -> Ints:
+    view = beneath(avail.index.target_type, need.type, None, avail.index)
+    return view.sum(usable_units(need, avail))
+
+
+def units_step(name: str, sizes: Ints, note: str = "") -> Step:
+    """Return the step of a filter that leaves so many units of each leaf pool."""
+    total = int(sizes.sum())
+    return Step(name=name, left=total, holds=total, note=note)
+
+
+def _sum(name: str, left: Bools, fits: Ints, note: str = "") -> Step:
+    return Step(name=name, left=int(left.sum()), holds=int(fits[left].sum()), note=note)

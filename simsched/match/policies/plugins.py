@@ -1,0 +1,143 @@
+"""Policies and orders of other packages: how they are found by name, and what is said when they fail.
+
+Three entry-point groups are open: ``simsched.match_policies``, ``simsched.queue_policies`` and
+``simsched.job_orders``.  A program may also give such objects themselves.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from simsched.errors import ConfigError, PluginError, SimschedError
+from simsched.spelling import nearest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from importlib.metadata import EntryPoint
+    from types import FrameType
+
+OURS = "simsched"
+WRAPPED = ("inner", "order", "keys")
+"""Attributes in which values of ours hold a policy, or a function that orders."""
+
+
+def installed_names(group: str) -> list[str]:
+    """Return the names that other packages have put into an entry-point group."""
+    from importlib.metadata import entry_points
+
+    return [point.name for point in entry_points(group=group)]
+
+
+def load(kind: str, name: str, point: EntryPoint) -> Any:
+    """Return the object that an entry point names.
+
+    Raises
+    ------
+    ConfigError
+        If its module cannot be imported or lacks the object.
+    """
+    try:
+        return point.load()
+    except Exception as error:
+        where = getattr(point, "value", None)
+        raise ConfigError(f"the {kind} {name!r} cannot be loaded: {error}", where=where) from error
+
+
+class UnknownNameError(ConfigError):
+    """A name that is neither ours nor installed; its message ends with the nearest one that is."""
+
+    hint = ""
+
+    def at(self, where: str) -> UnknownNameError:
+        """Return the same error with `where` put before its own place."""
+        found = type(self)(self.message, where=super().at(where).where, expected=self.expected)
+        found.hint = self.hint
+        return found
+
+    def __str__(self) -> str:
+        return super().__str__() + self.hint
+
+
+def unknown(kind: str, name: str, known: Iterable[str], prefix: str = "") -> UnknownNameError:
+    """Return the error for a name that is neither ours nor installed.
+
+    >>> print(unknown("order", "fifi", ["fifo", "sjf"]).at("rules"))
+    rules: unknown order 'fifi' (expected fifo, sjf); did you mean 'fifo'?
+    """
+    names = list(dict.fromkeys(known))
+    error = UnknownNameError(f"unknown {kind} {name!r}", expected=prefix + ", ".join(names))
+    meant = nearest(name, names)
+    error.hint = "" if meant is None else f"; did you mean {meant!r}?"
+    return error
+
+
+def name_of(value: Any) -> str:
+    """Return the name of a policy or order that is given by name or as an object."""
+    if isinstance(value, str):
+        return value
+    name = getattr(value, "name", None)
+    return name if isinstance(name, str) else type(value).__name__
+
+
+@contextmanager
+def named_in_errors(kind: str, value: Any, name: str | None = None) -> Iterator[None]:
+    """Turn an exception that a policy or order of somebody else raises into an error that names it.
+
+    An exception that does not come from its package is passed on: it is a fault of ours.
+
+    Raises
+    ------
+    PluginError
+        With the name, the exception, and the file, line and function where it was raised.
+    """
+    try:
+        yield
+    except SimschedError:
+        raise
+    except Exception as error:
+        found = _failure(kind, value, name or name_of(value), error)
+        if found is None:
+            raise
+        raise found from error
+
+
+def failed(kind: str, value: Any, problem: str, name: str | None = None) -> PluginError:
+    """Return the error for a policy or order that returned something it must not."""
+    return PluginError(f"the {kind} {(name or name_of(value))!r} {problem}", where=_package(value))
+
+
+def is_ours(value: Any) -> bool:
+    """Whether a policy or order is part of simsched."""
+    return _package(value) == OURS
+
+
+def _package(value: Any) -> str:
+    """Return the package that defines an object; of one of our own that wraps another, that of the other."""
+    module = getattr(value, "__module__", None) or type(value).__module__
+    package = str(module).partition(".")[0]
+    inner = next((getattr(value, name, None) for name in WRAPPED if getattr(value, name, None)), None)
+    return _package(inner) if package == OURS and inner is not None else package
+
+
+def _failure(kind: str, value: Any, name: str, error: Exception) -> PluginError | None:
+    package = _package(value)
+    frames = [(frame, line) for frame, line in _frames(error) if _root(frame) == package]
+    if package == OURS or not frames:
+        return None
+    frame, line = frames[-1]
+    code = frame.f_code
+    text = f"the {kind} {name!r} failed in {code.co_name}: {type(error).__name__}: {error}"
+    return PluginError(text, where=f"{code.co_filename}:{line}")
+
+
+def _root(frame: FrameType) -> str:
+    return str(frame.f_globals.get("__name__", "")).partition(".")[0]
+
+
+def _frames(error: Exception) -> Iterator[tuple[FrameType, int]]:
+    """Yield the frames of a traceback with their lines, the innermost last."""
+    trace = error.__traceback__
+    while trace is not None:
+        yield trace.tb_frame, trace.tb_lineno
+        trace = trace.tb_next

@@ -1,0 +1,282 @@
+"""Match policies: the order in which candidates are taken (M8).  One line each over one mechanism.
+
+A policy sees the candidates of one choice, in graph order, with how many copies each can
+host, and returns a permutation of them; what fits is settled before it is asked, so no
+policy can make a request infeasible.  Others plug in through the entry-point group
+``simsched.match_policies`` (a `MatchPolicy`, or just its order, under the policy's name).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from simsched.arguments import check
+from simsched.errors import ConfigError
+from simsched.match.policies.candidates import Candidates
+from simsched.match.policies.locality import nearest_together
+from simsched.match.policies.plugins import load, named_in_errors, unknown
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+    from simsched.graph.index.types import Ints
+    from simsched.match.state.availability import Availability
+
+__all__ = [
+    "GROUP",
+    "POLICIES",
+    "Candidates",
+    "MatchPolicy",
+    "Order",
+    "arranged",
+    "ascending",
+    "copies_in_order",
+    "find_policy",
+    "fixed_order",
+    "is_found_by_name",
+    "keeps_siblings",
+    "known_policies",
+]
+
+KIND = "match policy"
+GROUP = "simsched.match_policies"
+"""The entry-point group that other packages put their policies in."""
+
+MAX_ORDERS = 256
+"""How many orders of static policies are remembered for one cluster."""
+
+Order: TypeAlias = Callable[[Candidates], "Ints"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class MatchPolicy:
+    """An order of preference.  Two policies are the same only if they are one object: names may repeat.
+
+    Attributes
+    ----------
+    name : how it is asked for.
+    order : candidates → the permutation (positions) in which they are taken; None: graph order.
+    whole_nodes : take idle execution targets only, and each of them whole.
+    says : one line for people.
+    static : the order depends on the graph alone, never on the state or on lots.
+    each_copy : it orders the single copies instead of the candidates that host them.
+    highest : the highest free units of a pool are taken, not the lowest.
+    """
+
+    name: str
+    says: str
+    order: Order | None = None
+    whole_nodes: bool = False
+    static: bool = False
+    each_copy: bool = False
+    lowest: bool = False
+    highest: bool = False
+
+
+def ascending(key: Ints) -> Ints:
+    """Return the permutation that sorts a key of integers; equals stay in graph order."""
+    if len(key) > 1 and int(key.max()) < 1 << 15 and int(key.min()) >= -(1 << 15):
+        key = key.astype(np.int16)  # sorted by radix, in linear time
+    return np.argsort(key, kind="stable")
+
+
+def _lowest_node(c: Candidates) -> Ints:
+    return ascending(c.ids())
+
+
+def _highest_node(c: Candidates) -> Ints:
+    return ascending(-c.ids())
+
+
+_TABLE = (
+    MatchPolicy(name="first", says="graph order", static=True),
+    MatchPolicy(
+        name="low",
+        says="lowest unit ids of the whole machine first",
+        order=lambda c: ascending(c.unit_ids()),
+        each_copy=True,
+        lowest=True,
+    ),
+    MatchPolicy(
+        name="high",
+        says="highest unit ids of the whole machine first",
+        order=lambda c: ascending(-c.unit_ids(highest=True)),
+        each_copy=True,
+        highest=True,
+    ),
+    MatchPolicy(
+        name="lonode",
+        says="lowest node ids first, and on each the lowest unit ids",
+        order=_lowest_node,
+        static=True,
+        lowest=True,
+    ),
+    MatchPolicy(
+        name="hinode",
+        says="highest node ids first, and on each the highest unit ids",
+        order=_highest_node,
+        static=True,
+        highest=True,
+    ),
+    MatchPolicy(name="firstnodex", says="graph order, whole nodes", whole_nodes=True, static=True),
+    MatchPolicy(
+        name="lonodex",
+        says="lowest node ids first, whole nodes",
+        order=_lowest_node,
+        whole_nodes=True,
+        static=True,
+    ),
+    MatchPolicy(
+        name="hinodex",
+        says="highest node ids first, whole nodes",
+        order=_highest_node,
+        whole_nodes=True,
+        static=True,
+    ),
+    MatchPolicy(name="bestfit", says="the fullest that fits first", order=lambda c: ascending(c.fits)),
+    MatchPolicy(name="worstfit", says="the emptiest first", order=lambda c: ascending(-c.fits)),
+    MatchPolicy(
+        name="locality", says="fewest and narrowest common ancestors, neighbours", order=nearest_together
+    ),
+    MatchPolicy(
+        name="variation",
+        says="lowest performance class (property perf_class) first",
+        order=lambda c: ascending(c.classes()),
+        static=True,
+    ),
+    MatchPolicy(name="random", says="by lot, from the seed", order=lambda c: c.lots()),
+)
+
+POLICIES: dict[str, MatchPolicy] = {policy.name: policy for policy in _TABLE}
+
+
+def find_policy(name: str | MatchPolicy) -> MatchPolicy:
+    """Return the match policy of that name.
+
+    Raises
+    ------
+    ConfigError
+        if there is none (the message lists those that exist), or it cannot be loaded.
+    """
+    if isinstance(name, MatchPolicy):
+        return name
+    check("policy", name, str, "the name of a match policy")
+    policy = POLICIES.get(name)
+    if policy is not None:
+        return policy
+    if name in _entry_points():
+        return _plugged_in(name)
+    raise unknown(KIND, name, known_policies(), "one of ")
+
+
+def is_found_by_name(policy: MatchPolicy) -> bool:
+    """Say whether the policy's name finds this very policy, and not another one or none."""
+    if policy.name in POLICIES:
+        return POLICIES[policy.name] is policy
+    return policy.name in _entry_points() and _plugged_in(policy.name) is policy
+
+
+def known_policies() -> list[str]:
+    """Return the names of all policies, those of other packages last."""
+    return [*POLICIES, *(name for name in _entry_points() if name not in POLICIES)]
+
+
+@cache
+def _entry_points() -> dict[str, EntryPoint]:
+    from importlib.metadata import entry_points
+
+    return {point.name: point for point in entry_points(group=GROUP)}
+
+
+@cache
+def _plugged_in(name: str) -> MatchPolicy:
+    point = _entry_points()[name]
+    found = load(KIND, name, point)
+    if isinstance(found, MatchPolicy):
+        return replace(found, name=name)
+    if callable(found):
+        return MatchPolicy(name=name, says=str(found.__doc__ or "").partition("\n")[0], order=found)
+    raise ConfigError(
+        f"the match policy {name!r} is a {type(found).__name__}",
+        where=point.value,
+        expected="a MatchPolicy, or a function that orders candidates",
+    )
+
+
+def arranged(policy: MatchPolicy, candidates: Candidates) -> Ints:
+    """Return the positions of the candidates in the policy's order.
+
+    Raises
+    ------
+    ConfigError
+        if the policy did not return a permutation of what it was given.
+    """
+    count = len(candidates.ordinals)
+    if policy.order is None:
+        return np.arange(count)
+    if POLICIES.get(policy.name) is policy:
+        return policy.order(candidates)
+    with named_in_errors(KIND, policy):
+        found = np.asarray(policy.order(candidates))
+    if found.shape != (count,) or found.dtype.kind not in "iu" or not _is_permutation(found):
+        raise ConfigError(
+            f"match policy {policy.name!r} did not return a permutation of its {count} candidates",
+            expected=f"the positions 0 to {count - 1}, each once",
+        )
+    return found
+
+
+def fixed_order(policy: MatchPolicy, kind: str, avail: Availability) -> Ints | None:
+    """Return all vertices of a type in the order of a static policy; None: graph order.
+
+    Made once a cluster; it never depends on the state (`MatchPolicy.static`).
+    """
+    if policy.order is None:
+        return None
+    known: dict[tuple[MatchPolicy, str], Ints | None] = avail.index.memo.setdefault("fixed orders", {})
+    key = (policy, kind)
+    if key not in known:
+        ordinals = np.arange(len(avail.index.vertex_types[kind]))
+        order = arranged(policy, Candidates(kind, ordinals, np.ones_like(ordinals), avail, None))
+        _make_room(known)
+        known[key] = None if (order == ordinals).all() else order
+    return known[key]
+
+
+def _make_room(known: dict[tuple[MatchPolicy, str], Any]) -> None:
+    """Forget all orders when there are too many; a program may make policies without end."""
+    if len(known) >= MAX_ORDERS:
+        known.clear()
+
+
+def keeps_siblings(policy: MatchPolicy, kind: str, avail: Availability) -> bool:
+    """Say whether a static policy takes the vertices of a type within each target in graph order."""
+    known: dict[tuple[MatchPolicy, str], bool] = avail.index.memo.setdefault("siblings in order", {})
+    key = (policy, kind)
+    if key not in known:
+        _make_room(known)
+        order = fixed_order(policy, kind, avail)
+        target = avail.index.vertex_types[kind].target
+        place = np.arange(len(target)) if order is None else np.argsort(order)
+        known[key] = bool((np.diff(place)[target[1:] == target[:-1]] > 0).all())
+    return known[key]
+
+
+def copies_in_order(policy: MatchPolicy, candidates: Candidates) -> tuple[Ints, Ints]:
+    """Return the candidates and how many copies of each, where the policy orders single copies."""
+    numbers = np.minimum(candidates.fits, min(candidates.most, candidates.wanted))
+    starts = np.cumsum(numbers) - numbers
+    entries = np.repeat(candidates.ordinals, numbers)
+    copy = np.arange(len(entries)) - np.repeat(starts, numbers)
+    copies = replace(candidates, ordinals=entries, fits=np.ones_like(entries), copy=copy)
+    taken = entries[arranged(policy, copies)[: candidates.wanted]]
+    return np.unique(taken, return_counts=True)
+
+
+def _is_permutation(positions: Ints) -> bool:
+    return bool((np.sort(positions) == np.arange(len(positions))).all())

@@ -1,0 +1,77 @@
+"""Competition between siblings (M10): whether counting each part of a request by itself is exact.
+
+Where it is not, `exact` searches.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from simsched.graph.index.types import BELOW, TARGET
+from simsched.match.requests.request import ABSENT, POOL, VERTEX, flat_demand
+
+if TYPE_CHECKING:
+    from simsched.graph.index.index import Index
+    from simsched.match.requests.request import Need
+
+
+def is_separable(needs: tuple[Need, ...], index: Index, *, alone: bool) -> bool:
+    """Say whether no two siblings of a request compete; with `alone`, targets are taken whole."""
+    return _separable(needs, index, within=False) and not (alone and _meet(needs))
+
+
+def _meet(needs: tuple[Need, ...]) -> bool:
+    """Say whether a target that is taken whole for one part may be asked for by another, or part by part."""
+    on_targets = [need for need in needs if _touches_targets(need)]
+    if len(on_targets) > 1 or any(need.kind == POOL for need in on_targets):
+        return True
+    return any(need.content is None and _meet(need.children) for need in on_targets)
+
+
+def _touches_targets(need: Need) -> bool:
+    return need.level in (TARGET, BELOW) or any(_touches_targets(child) for child in need.children)
+
+
+def _separable(needs: tuple[Need, ...], index: Index, *, within: bool) -> bool:
+    """Say whether counting each sibling by itself is exact, here and beneath."""
+    if within and flat_demand(needs) is not None:
+        return True
+    if len(needs) == 1:
+        return _alone(needs[0], index, within=within)
+    blocked = [_blocked(need, index) for need in needs]
+    touched = [{n.type for n in need.walk()} for need in needs]
+    for i, left in enumerate(blocked):
+        for j in range(i + 1, len(needs)):
+            if left & touched[j] or blocked[j] & touched[i]:
+                return False
+    return all(_alone(need, index, within=within) for need in needs)
+
+
+def _alone(need: Need, index: Index, *, within: bool) -> bool:
+    """Say whether a need counts exactly by itself: its vertices do not overlap, its content is separable."""
+    if need.kind == VERTEX and _nested(need.type, index):
+        return False
+    inside = within or need.level == TARGET
+    return _separable(need.children, index, within=inside)
+
+
+def _nested(type_: str, index: Index) -> bool:
+    """Say whether vertices of a type reach the same things: they lie within one another, or share some."""
+    known: dict[str, bool] = index.memo.setdefault("nested", {})
+    if type_ not in known:
+        spans = sorted(span for spans in index.spans(type_) for span in spans)
+        known[type_] = any(before[1] > after[0] for before, after in pairwise(spans))
+    return known[type_]
+
+
+def _blocked(need: Need, index: Index) -> set[str]:
+    """Return the types of which a match of this need takes something away from others."""
+    found: set[str] = set()
+    for part in need.walk():
+        if part.kind in (POOL, ABSENT) and part.exclusive:
+            found.add(part.type)
+        elif part.kind == VERTEX and part.exclusive:
+            found.add(part.type)
+            found |= index.types_beneath(part.type)
+    return found

@@ -1,0 +1,344 @@
+"""Compiling a jobspec's resources against one cluster: the question in the cluster's own terms.
+
+Requests are cached, `MAX_REQUESTS` of them: equal resources and constraints share one `Request`, and
+slots of equal content share one set of incrementally kept counts whatever their count.
+"""
+
+from __future__ import annotations
+
+from math import ceil
+from typing import TYPE_CHECKING, TypeVar
+
+from simsched.errors import RequestError
+from simsched.formats.rfc.hostlist import Hostlist
+from simsched.formats.rfc.idset import Idset
+from simsched.formats.rfc.units import convert
+from simsched.graph.index.types import ABOVE, BELOW, TARGET
+from simsched.match.requests.competition import is_separable
+from simsched.match.requests.dialect import RFC14
+from simsched.match.requests.request import ABSENT, POOL, SLOT, VERTEX, Content, Need, Request, flat_demand
+
+if TYPE_CHECKING:
+    from simsched.formats.jobspec.reader import Jobspec, ResourceVertex
+    from simsched.formats.rfc.constraint import Constraint
+    from simsched.graph.index.index import Index
+    from simsched.graph.index.types import Bools
+    from simsched.match.requests.dialect import Dialect
+    from simsched.match.requests.request import Flat
+
+MAX_KEPT = 4096
+"""How many contents and constraints are remembered."""
+
+MAX_REQUESTS = 16_384
+"""How many compiled requests are remembered, of 2 to 4 KB each; all are forgotten when they are too many."""
+
+_Kept = TypeVar("_Kept")
+
+MAX_UNITS = 10**15
+"""A count beyond this is refused: no cluster holds it, and sums of it would overflow."""
+
+
+def compile_request(
+    jobspec: Jobspec, index: Index, dialect: Dialect = RFC14, *, alone: bool = False, keep: bool = True
+) -> Request:
+    """Compile a jobspec's resources and constraint against a cluster.
+
+    With `alone`, only idle targets serve, and they are taken whole (policies of whole nodes).
+    Without `keep` it is not remembered: for requests that are tried once.  What is remembered may
+    be forgotten: who needs equal requests to be one object has to hold them.
+
+    Raises
+    ------
+    RequestError
+        if it cannot mean anything here: units of another dimension, a slot in a slot,
+        a slot without content, a slot or vertex beneath a pool.
+    """
+    key = (jobspec.resources, jobspec.constraint, dialect, alone)
+    cache: dict[object, Request] = index.memo.setdefault("requests", {})
+    request = cache.get(key)
+    if request is None:
+        request = _Compiler(index, jobspec, dialect, {}, alone=alone).request()
+        if keep:
+            _remember(cache, key, request, MAX_REQUESTS)
+    return request
+
+
+def with_amount(request: Request, number: int, amount: int, index: Index) -> Request:
+    """Return the request with one ranged need fixed at `amount`; the other choices stay."""
+    variant = request.variants.get((number, amount))
+    if variant is None:
+        chosen = {**request.chosen, number: amount}
+        variant = _Compiler(index, request.jobspec, request.dialect, chosen, alone=request.alone).request()
+        request.variants[number, amount] = variant
+    return variant
+
+
+class _Compiler:
+    """One compilation; short-lived."""
+
+    def __init__(
+        self, index: Index, jobspec: Jobspec, dialect: Dialect, chosen: dict[int, int], *, alone: bool
+    ) -> None:
+        self.index = index
+        self.alone = alone
+        self.jobspec = jobspec
+        self.dialect = dialect
+        self.chosen = chosen
+        """Counts settled for ranged vertices: in the request's own unit, by preorder number."""
+        self.number = 0
+        self.ranged: list[tuple[int, int]] = []  # depth and preorder number
+        self.eligible, self.every = _eligible(jobspec.constraint, index)
+
+    def request(self) -> Request:
+        if not self.jobspec.resources:
+            raise RequestError(
+                "the request asks for nothing", where="resources", expected="at least one vertex"
+            )
+        needs = tuple(self.need(vertex, in_slot=False, path="") for vertex in self.jobspec.resources)
+        demand: dict[str, int] = {}
+        for need in needs:
+            _add_demand(need, 1, demand)
+        return Request(
+            jobspec=self.jobspec,
+            needs=needs,
+            eligible=self.eligible,
+            every=self.every,
+            demand=demand,
+            nodes=max(1, sum(_targets_touched(need) for need in needs)),
+            slots=sum(_slots(need, 1) for need in needs),
+            ranged=tuple(number for _, number in sorted(self.ranged)),  # the outermost first (M6)
+            separable=is_separable(needs, self.index, alone=self.alone),
+            plain=self._plain(needs),
+            whole=self._whole(needs),
+            dialect=self.dialect,
+            chosen=self.chosen,
+            alone=self.alone,
+        )
+
+    def need(self, vertex: ResourceVertex, *, in_slot: bool, path: str) -> Need:
+        number = self.number
+        self.number += 1
+        path = f"{path}/{vertex.type}" if path else vertex.type
+        if vertex.type == "slot":
+            return self._slot(vertex, number, path, in_slot=in_slot)
+        kind, level = self._place(vertex.type)
+        if kind == POOL and vertex.with_:
+            raise RequestError(
+                f"nothing lies beneath a {vertex.type} in this cluster", where=path, expected="no 'with'"
+            )
+        at_target = kind == VERTEX and level == TARGET
+        children = tuple(self.need(child, in_slot=in_slot, path=path) for child in vertex.with_)
+        exclusive = self.dialect.is_exclusive(vertex.exclusive, in_slot=in_slot)
+        ids, names = self._identified(vertex, path)
+        return Need(
+            type=vertex.type,
+            kind=kind,
+            level=level,
+            amount=self._amount(vertex, number, path),
+            count=vertex.count,
+            exclusive=exclusive,
+            whole=kind == VERTEX and ((exclusive and not vertex.with_) or vertex.exclusive is True),
+            children=children,
+            ids=ids,
+            names=names,
+            path=path,
+            number=number,
+            label=vertex.label,
+            eligible=self.eligible,
+            every=self.every,
+            flat=flat_demand(children),
+            content=self._content(children, ids, names, exclusive=exclusive) if at_target else None,
+        )
+
+    def _slot(self, vertex: ResourceVertex, number: int, path: str, *, in_slot: bool) -> Need:
+        if in_slot:
+            raise RequestError("a slot cannot stand in a slot", where=path)
+        if not vertex.with_:
+            raise RequestError("a slot needs content", where=path, expected="'with'")
+        amount = self._amount(vertex, number, path)
+        children = tuple(self.need(child, in_slot=True, path=path) for child in vertex.with_)
+        inside = not any(n.level in (TARGET, ABOVE) and n.kind == VERTEX for c in children for n in c.walk())
+        confined = inside and any(n.level != ABOVE for c in children for n in c.walk())
+        near = tuple(c for c in children if c.level != ABOVE)
+        content = self._content(near, None, None, node=False) if confined else None
+        return Need(
+            type="slot",
+            kind=SLOT,
+            level=TARGET if confined else ABOVE,
+            amount=amount,
+            count=vertex.count,
+            exclusive=vertex.exclusive is not False,
+            whole=False,
+            children=children,
+            ids=None,
+            names=None,
+            path=path,
+            number=number,
+            label=vertex.label,
+            eligible=self.eligible,
+            every=self.every,
+            flat=flat_demand(children),
+            content=content,
+        )
+
+    def _place(self, type_: str) -> tuple[str, str]:
+        places: dict[str, tuple[str, str]] = self.index.memo.setdefault("places", {})
+        if type_ not in places:
+            vertices, pool = self.index.vertex_types.get(type_), self.index.pool_types.get(type_)
+            if vertices is not None:
+                places[type_] = VERTEX, vertices.level
+            elif pool is not None:
+                places[type_] = POOL, BELOW if pool.on_targets else ABOVE
+            else:
+                return ABSENT, BELOW
+        return places[type_]
+
+    def _amount(self, vertex: ResourceVertex, number: int, path: str) -> int:
+        amount = self.chosen.get(number, vertex.count.min)
+        if not vertex.count.is_fixed and number not in self.chosen:
+            self.ranged.append((path.count("/"), number))
+        if amount > MAX_UNITS:
+            raise RequestError(f"a count of {amount} is beyond any cluster", where=path)
+        own = getattr(self.index.pool_types.get(vertex.type), "unit", "")  # vertices have none (M2)
+        if vertex.unit in (None, own) or self._place(vertex.type)[0] == ABSENT:
+            return amount
+        if not own:
+            raise RequestError(
+                f"the cluster counts {vertex.type} without a unit, the request asks for {vertex.unit!r}",
+                where=path,
+                expected="no unit",
+            )
+        try:
+            return ceil(convert(amount, vertex.unit, own))
+        except RequestError as error:
+            raise error.at(path) from None
+
+    def _identified(self, vertex: ResourceVertex, path: str) -> tuple[Idset | None, frozenset[str] | None]:
+        """Read `id`: an idset of vertex ids, or a hostlist of names (M2)."""
+        if vertex.id is None:
+            return None, None
+        text = vertex.id
+        if text and all(c in "0123456789,-[]" for c in text):
+            return Idset.parse(text, where=f"{path}.id"), None
+        return None, frozenset(Hostlist.parse(text, where=f"{path}.id"))
+
+    def _content(
+        self,
+        needs: tuple[Need, ...],
+        ids: Idset | None,
+        names: frozenset[str] | None,
+        *,
+        node: bool = True,
+        exclusive: bool = False,
+    ) -> Content:
+        """Return the shared `Content` of these needs under this constraint."""
+        flat = flat_demand(needs)
+        key = (
+            "content",
+            self.jobspec.constraint if not self.every else None,
+            node,
+            exclusive,
+            self.alone,
+            ids,
+            names,
+            flat if flat is not None else tuple(_signature(n) for n in needs),
+        )
+        cache: dict[object, Content] = self.index.memo.setdefault("contents", {})
+        content = cache.get(key)
+        if content is None:
+            eligible, every = self.eligible, self.every
+            if ids is not None or names is not None:
+                eligible = eligible & self._chosen_targets(ids, names)
+                every = bool(eligible.all())
+            unit = self._one_unit(flat) if every and not node and not self.alone else None
+            content = Content(node, exclusive, needs, flat, eligible, every, self.alone, unit)
+            _remember(cache, key, content)
+        return content
+
+    def _plain(self, needs: tuple[Need, ...]) -> Content | None:
+        content = needs[0].content
+        if len(needs) > 1 or needs[0].kind != SLOT or needs[0].loose or self.ranged or self.alone:
+            return None
+        if content is None or not content.flat:
+            return None
+        pools = [self.index.pool_types.get(type_) for type_, _ in content.flat]
+        return content if all(pool is not None and pool.aligned for pool in pools) else None
+
+    def _whole(self, needs: tuple[Need, ...]) -> int:
+        if len(needs) > 1 or self.ranged or self.alone or self.index.on_each_target is None:
+            return 0
+        asked, times = needs[0], 1
+        if asked.kind == SLOT and len(asked.children) == 1:
+            asked, times = asked.children[0], asked.amount
+        plain = asked.kind == VERTEX and asked.level == TARGET and asked.exclusive and not asked.children
+        return asked.amount * times if plain and asked.ids is None and asked.names is None else 0
+
+    def _one_unit(self, flat: Flat | None) -> str | None:
+        if flat is None or len(flat) != 1 or flat[0][1] != 1:
+            return None
+        pool = self.index.pool_types.get(flat[0][0])
+        return pool.name if pool is not None and pool.aligned else None
+
+    def _chosen_targets(self, ids: Idset | None, names: frozenset[str] | None) -> Bools:
+        import numpy as np
+
+        vertices = self.index.vertex_types[self.index.target_type]
+        found = [
+            (ids is None or number in ids) and (names is None or name in names)
+            for number, name in zip(vertices.ids.tolist(), vertices.names, strict=True)
+        ]
+        return np.array(found, dtype=np.bool_)
+
+
+def _eligible(constraint: Constraint | None, index: Index) -> tuple[Bools, bool]:
+    """Return which targets satisfy a constraint, one row for all who ask, and whether all do."""
+    cache: dict[object, tuple[Bools, bool]] = index.memo.setdefault("eligible", {})
+    found = cache.get(constraint)
+    if found is None:
+        row = index.targets_matching(constraint)
+        row.flags.writeable = False
+        found = (row, bool(row.all()))
+        _remember(cache, constraint, found)
+    return found
+
+
+def _remember(cache: dict[object, _Kept], key: object, value: _Kept, most: int = MAX_KEPT) -> None:
+    """Keep a value that can be made again; all are forgotten when they are too many."""
+    if len(cache) >= most:
+        cache.clear()
+    cache[key] = value
+
+
+def _signature(need: Need) -> tuple[object, ...]:
+    """Return what two needs must share to be counted alike."""
+    return (
+        need.type,
+        need.amount,
+        need.exclusive,
+        need.ids,
+        need.names,
+        tuple(_signature(child) for child in need.children),
+    )
+
+
+def _add_demand(need: Need, times: int, demand: dict[str, int]) -> None:
+    times *= need.amount
+    if need.exclusive and need.kind in (POOL, ABSENT):
+        demand[need.type] = demand.get(need.type, 0) + times
+    for child in need.children:
+        _add_demand(child, times, demand)
+
+
+def _targets_touched(need: Need) -> int:
+    """Return how many distinct targets any match of this need touches at least."""
+    if need.kind == VERTEX and need.level == TARGET:
+        return need.amount
+    below = max((_targets_touched(child) for child in need.children), default=0)
+    return below * need.amount if need.kind == VERTEX and need.level == ABOVE else below
+
+
+def _slots(need: Need, times: int) -> int:
+    times *= need.amount
+    if need.kind == SLOT:
+        return times
+    return sum(_slots(child, times) for child in need.children)

@@ -1,0 +1,359 @@
+"""Counting, bottom-up: how many copies of what is asked each vertex can host.
+
+Counts for execution targets are kept between matches: a claim or release touches few
+targets, and only those are counted again.  Everything above the targets is a difference of
+prefix sums over them.  For requests whose siblings do not compete the counts are exact; for
+the others they are a necessary condition (`exact` settles those).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias, TypeVar
+
+import numpy as np
+
+from simsched.graph.index.reach import View
+from simsched.graph.index.types import ABOVE, BELOW, TARGET, Bools, Ints
+from simsched.graph.resource_graph import pool_of
+from simsched.match.requests.request import ABSENT, POOL, SLOT
+from simsched.match.search.target_classes import is_alike_within_classes, target_classes
+from simsched.match.state.availability import idle_cluster
+
+if TYPE_CHECKING:
+    from simsched.graph.index.index import Index
+    from simsched.graph.index.types import PoolType
+    from simsched.match.requests.request import Content, Need
+    from simsched.match.state.availability import Availability
+
+MAX_KEPT = 256
+"""How many contents a state keeps counts of; when they are more, all are counted anew."""
+
+MANY = 1 << 40
+"""As many as anyone can ask for: copies of what takes nothing away."""
+
+EVERYWHERE = ""
+"""The scope of a request's top level: above all vertices, the root included."""
+
+Ordinals: TypeAlias = "Ints | None"
+"""Vertices of one type by ordinal; None: all of them."""
+
+_Array = TypeVar("_Array", Ints, Bools)
+
+
+class Capacity:
+    """How many copies of one `Content` each target can host in one `Availability`, kept up to date.
+
+    Attributes
+    ----------
+    fits : copies, one entry a target.  Read-only, and valid until the next claim or release.
+    total : their sum.
+    some : how many targets can host at least one.
+    """
+
+    __slots__ = ("content", "fits", "seen", "some", "total")
+
+    def __init__(self, content: Content, avail: Availability) -> None:
+        self.content = content
+        self._start(avail)
+
+    def _start(self, avail: Availability) -> None:
+        self.seen = avail.version
+        self.fits: Ints
+        known = _counted_by_kind(self.content, avail)
+        if known is not None:
+            self.fits, self.total, self.some = known
+            return
+        self.fits = copies_on_targets(self.content, None, avail)
+        self.total = int(self.fits.sum())
+        self.some = int(np.count_nonzero(self.fits))
+
+    def catch_up(self, avail: Availability) -> None:
+        """Count the targets again that were touched since the last time."""
+        dirty = avail.changed_since(self.seen)
+        if dirty is None or len(dirty) > len(self.fits) // 4 + 8:
+            self._start(avail)
+            return
+        self.seen = avail.version
+        stale = self.fits[dirty]
+        fresh = copies_on_targets(self.content, dirty, avail)
+        self.fits[dirty] = fresh
+        self.total += int(fresh.sum()) - int(stale.sum())
+        self.some += int(np.count_nonzero(fresh)) - int(np.count_nonzero(stale))
+
+
+class Supply(NamedTuple):
+    """What `capacity` answers: see `Capacity`."""
+
+    fits: Ints
+    total: int
+    some: int
+
+
+def capacity(content: Content, avail: Availability) -> Supply:
+    """Return how many copies of `content` each target can host now.
+
+    One unit of one pool type, anywhere: its free units are the answer, and nothing is counted.
+    """
+    if content.unit is not None:
+        free = avail.free[content.unit]
+        return Supply(free, avail.total[content.unit], MANY)
+    counts = avail.counts.get(content)
+    if counts is None:
+        if not avail.is_idle and not (ever := capacity(content, idle_cluster(avail.index))).total:
+            return ever  # what no target could ever host
+        if len(avail.counts) >= MAX_KEPT:
+            avail.counts.clear()
+        counts = avail.counts[content] = Capacity(content, avail)
+    elif counts.seen != avail.base + len(avail.log):
+        counts.catch_up(avail)
+    return Supply(counts.fits, counts.total, counts.some)
+
+
+def _counted_by_kind(content: Content, avail: Availability) -> Supply | None:
+    """Return how many copies each target of the idle machine can host, one target counted for all its kind.
+
+    None where that does not do: targets in use, too many kinds, a request that names some.
+    """
+    if not avail.is_idle or not is_alike_within_classes(content):
+        return None
+    classes = target_classes(avail.index, content)
+    if classes is None:
+        return None
+    found = copies(content.needs, content.flat, avail.index.target_type, classes.first, avail)
+    if content.node and content.exclusive:
+        found = (found > 0).astype(np.int64)
+    fits = classes.spread(found)
+    if content.every:
+        return Supply(fits, int(found @ classes.sizes), int(classes.sizes[found > 0].sum()))
+    fits = np.where(content.eligible, fits, 0)
+    return Supply(fits, int(fits.sum()), int(np.count_nonzero(fits)))
+
+
+def copies_on_targets(content: Content, targets: Ordinals, avail: Availability) -> Ints:
+    """Return how many copies of `content` each of `targets` can host.
+
+    A target that is claimed exclusively hosts one at most.
+    """
+    kind = avail.index.target_type
+    may = avail.up if targets is None else avail.up[targets]
+    if not content.every:
+        may = may & _at(content.eligible, targets)
+    if content.alone or (content.node and content.exclusive):
+        may = may & (_at(avail.use, targets) == 0)
+        if not may.any():
+            return np.zeros(len(may), dtype=np.int64)
+    if content.node:
+        may = may & ~_at(avail.held[kind], targets)
+    found = copies(content.needs, content.flat, kind, targets, avail)
+    if content.node and content.exclusive:
+        return (may & (found > 0)).astype(np.int64)
+    return np.where(may, found, 0)
+
+
+def copies(
+    needs: tuple[Need, ...],
+    flat: tuple[tuple[str, int], ...] | None,
+    above: str,
+    scope: Ordinals,
+    avail: Availability,
+) -> Ints:
+    """Return how many disjoint copies of all `needs` fit beneath each vertex of `scope` (type `above`)."""
+    parts = [] if flat is None else [_share(free_beneath(t, above, scope, avail), n) for t, n in flat]
+    if flat is None:
+        parts = [copies_of(need, above, scope, avail) for need in needs]
+    if not parts:
+        return np.full(_length(above, scope, avail.index), MANY)
+    found = parts[0]
+    for part in parts[1:]:
+        found = np.minimum(found, part)
+    return found
+
+
+def copies_of(need: Need, above: str, scope: Ordinals, avail: Availability) -> Ints:
+    """Return how many disjoint copies of one need fit beneath each vertex of `scope`."""
+    if need.kind == ABSENT:
+        return np.zeros(_length(above, scope, avail.index), dtype=np.int64)
+    if need.kind == POOL:
+        return _share_units(need, above, scope, avail)
+    if need.kind == SLOT:
+        return _slot_copies(need, above, scope, avail)
+    if above == EVERYWHERE and need.content is not None and (need.exclusive or need.amount == 1):
+        supply = capacity(need.content, avail)  # added up already
+        return np.array([supply.some // need.amount if need.exclusive else min(supply.total, MANY)])
+    view = beneath(above, need.type, scope, avail.index)
+    if need.exclusive:
+        return _share(view.sum((hosts(need, view.ordinals, avail) > 0).astype(np.int64)), need.amount)
+    return spread(hosts(need, view.ordinals, avail), view, need.amount)
+
+
+def _slot_copies(need: Need, above: str, scope: Ordinals, avail: Availability) -> Ints:
+    index = avail.index
+    if need.content is None or above == index.target_type or _is_within(above, index):
+        flat = need.flat if need.content is not None else None
+        return _share(copies(need.children, flat, above, scope, avail), need.amount)
+    view = beneath(above, index.target_type, scope, index)
+    found = view.sum(_at(capacity(need.content, avail).fits, view.ordinals))
+    for child in need.children:
+        if child.level == ABOVE:
+            found = np.minimum(found, copies_of(child, above, scope, avail))
+    return _share(found, need.amount)
+
+
+def hosts(need: Need, ordinals: Ordinals, avail: Availability) -> Ints:
+    """Return how many times each vertex of a vertex need's type can serve it: 0 or 1 if exclusive."""
+    if need.level == TARGET:
+        assert need.content is not None
+        return _at(capacity(need.content, avail).fits, ordinals)
+    may = ~_at(avail.held[need.type], ordinals) & avail.is_up(need.type, ordinals)
+    if need.level != ABOVE and not need.every:
+        may &= need.eligible[_at(avail.index.vertex_types[need.type].target, ordinals)]
+    if need.ids is not None or need.names is not None:
+        may &= _at(_identified(need, avail.index), ordinals)
+    if need.exclusive:
+        may &= is_idle(need.type, ordinals, avail)
+    if need.level == ABOVE and not need.every:
+        may &= _reaches_eligible(need, ordinals, avail)
+    flat = need.flat if need.level != ABOVE else None  # above targets, the constraint filters units too
+    found = copies(need.children, flat, need.type, ordinals, avail)
+    return (may & (found > 0)).astype(np.int64) if need.exclusive else np.where(may, found, 0)
+
+
+def is_idle(kind: str, ordinals: Ordinals, avail: Availability) -> Bools:
+    """Say which vertices have nothing claimed in their whole subtree (M4)."""
+    index = avail.index
+    idle: Bools = ~_at(avail.held[kind], ordinals) & (_at(avail.shared[kind], ordinals) == 0)
+    own = index.vertex_types[kind]
+    if own.level == BELOW and not avail.use[_at(own.target, ordinals)].any():
+        return idle
+    for name, vertices in index.vertex_types.items():
+        if name in index.types_beneath(kind):
+            view = beneath(kind, name, ordinals, index)
+            busy = _at(avail.held[name], view.ordinals) | (_at(avail.shared[name], view.ordinals) > 0)
+            if vertices.level == TARGET:
+                busy |= _at(avail.use, view.ordinals) > 0
+            idle &= view.sum(busy.astype(np.int64)) == 0
+    for name in index.pool_types:
+        if name in index.types_beneath(kind):
+            view = beneath(kind, name, ordinals, index)
+            idle &= view.sum(avail.taken(name, view.ordinals)) == 0
+    return idle
+
+
+def _reaches_eligible(need: Need, ordinals: Ordinals, avail: Availability) -> Bools:
+    """Say which vertices above targets reach one that passes (M7); held whole, all must pass."""
+    index = avail.index
+    view = beneath(need.type, index.target_type, ordinals, index)
+    eligible = need.eligible
+    passing = view.sum(_at(eligible, view.ordinals).astype(np.int64))
+    size = view.high - view.low
+    found: Bools = (passing == size) if need.whole else (passing > 0) | (size == 0)
+    return found
+
+
+def _identified(need: Need, index: Index) -> Bools:
+    vertices = index.vertex_types[need.type]
+    row = [
+        (need.ids is None or number in need.ids) and (need.names is None or name in need.names)
+        for number, name in zip(vertices.ids.tolist(), vertices.names, strict=True)
+    ]
+    found: Bools = np.array(row, dtype=np.bool_)
+    return found
+
+
+# --- units ---------------------------------------------------------------------------------
+
+
+def free_beneath(type_: str, above: str, scope: Ordinals, avail: Availability) -> Ints:
+    """Return the free units of a pool type beneath each vertex of `scope`."""
+    free = avail.free.get(type_)
+    if free is None:
+        return np.zeros(_length(above, scope, avail.index), dtype=np.int64)
+    if above == avail.index.target_type and avail.index.pool_types[type_].aligned:
+        return _at(free, scope)
+    view = beneath(above, type_, scope, avail.index)
+    return view.sum(_at(free, view.ordinals))
+
+
+def _share_units(need: Need, above: str, scope: Ordinals, avail: Availability) -> Ints:
+    """Copies of a pool need: units drawn, or units claimed shared, or particular units."""
+    units = usable_units(need, avail)
+    view = beneath(above, need.type, scope, avail.index)
+    have = view.sum(_at(units, view.ordinals))
+    if need.exclusive:
+        return _share(have, need.amount)
+    return np.where(have >= need.amount, MANY, 0)
+
+
+def usable_units(need: Need, avail: Availability) -> Ints:
+    """Return how many units of each leaf pool may serve a pool need."""
+    pool = avail.index.pool_types[need.type]
+    if need.ids is None and need.names is None:
+        found = avail.free[need.type] if need.exclusive else avail.shareable(need.type)
+    elif pool.named:
+        found = np.array([avail.usable_mask(need, leaf).bit_count() for leaf in range(len(pool))], np.int64)
+    else:  # units without ids: only a pool's own name can tell them apart
+        named = [need.names is not None and _is_named(need, pool, leaf, avail) for leaf in range(len(pool))]
+        found = np.where(named, avail.free[need.type], 0)
+    if need.every:
+        return found
+    return np.where((pool.target < 0) | need.eligible[pool.target], found, 0)
+
+
+def _is_named(need: Need, pool: PoolType, leaf: int, avail: Availability) -> bool:
+    """Say whether a leaf pool's vertex has one of the names; a target without such a pool has no vertex."""
+    graph = avail.index.graph
+    return any(pool_of(graph, key).name in (need.names or ()) for key in pool.keys[leaf][:1])
+
+
+# --- intervals -----------------------------------------------------------------------------
+
+
+def beneath(above: str, below: str, scope: Ordinals, index: Index) -> View:
+    """Return the vertices or leaf pools of type `below` beneath each vertex of `scope` (type `above`)."""
+    if above == EVERYWHERE:
+        return View(None, np.zeros(1, np.int64), np.array([len(index.positions(below)[0])]))
+    return index.beneath(above, below, scope)
+
+
+def spread(values: Ints, view: View, distinct: int) -> Ints:
+    """Return the most copies N such that each takes `distinct` different vertices.
+
+    Vertex v serves up to ``values[v]`` of them: the largest N with sum(min(v, N)) >= distinct * N.
+    """
+    if distinct == 1:
+        return np.minimum(view.sum(values), MANY)
+    lows, highs = view.low.tolist(), view.high.tolist()
+    found = [_most_copies(values[a:b], distinct) for a, b in zip(lows, highs, strict=True)]
+    return np.array(found, dtype=np.int64)
+
+
+def _most_copies(values: Ints, distinct: int) -> int:
+    if np.count_nonzero(values) < distinct:
+        return 0
+    low, high = 1, min(MANY, int(values.sum()) // distinct)
+    while low < high:
+        middle = (low + high + 1) // 2
+        if int(np.minimum(values, middle).sum()) >= distinct * middle:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def _share(values: Ints, parts: int) -> Ints:
+    return values if parts == 1 else values // parts
+
+
+def _at(values: _Array, ordinals: Ordinals) -> _Array:
+    return values if ordinals is None else values[ordinals]
+
+
+def _length(above: str, scope: Ordinals, index: Index) -> int:
+    if above == EVERYWHERE:
+        return 1
+    return len(index.positions(above)[0]) if scope is None else len(scope)
+
+
+def _is_within(above: str, index: Index) -> bool:
+    vertices = index.vertex_types.get(above)
+    return vertices is not None and vertices.level not in (ABOVE, TARGET)

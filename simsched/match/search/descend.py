@@ -1,0 +1,493 @@
+"""Selection, top-down: take candidates in the policy's order and descend into each.
+
+Counts (`capacity`) have settled that the request fits, and that its siblings do not
+compete; what is left is to choose, and choosing one never spoils another.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from simsched.graph.index.types import ABOVE, TARGET, Ints
+from simsched.match.policies.policy import (
+    Candidates,
+    MatchPolicy,
+    arranged,
+    copies_in_order,
+    fixed_order,
+    keeps_siblings,
+)
+from simsched.match.requests.request import POOL, SLOT, VERTEX
+from simsched.match.search.counts import EVERYWHERE, MANY, beneath, capacity, hosts, usable_units
+from simsched.match.state.draws import drawn_by_ids, finished, ids_ascend, spelled
+from simsched.match.state.masks import highest_bits, lowest_bits
+from simsched.match.state.selection import Draw, Hold, Selection
+
+if TYPE_CHECKING:
+    from simsched.graph.index.index import Index
+    from simsched.graph.index.reach import View
+    from simsched.match.requests.request import Content, Flat, Need, Request
+    from simsched.match.state.availability import Availability
+
+BLOCK = 512
+"""Targets looked at first when candidates are taken in graph order; the block doubles from there."""
+
+
+class Descent:
+    """One selection in the making; short-lived."""
+
+    def __init__(
+        self, request: Request, avail: Availability, policy: MatchPolicy, rng: np.random.Generator | None
+    ) -> None:
+        self.request = request
+        self.avail = avail
+        self.index: Index = avail.index
+        self.policy = policy
+        self.rng = rng
+        self.targets: list[Ints] = []
+        self.unlisted: list[Ints] = []
+        self.held: list[Draw] = []
+        self.named: list[Draw] = []
+        self.shared: list[Draw] = []
+        self.holds: list[Hold] = []
+        self.covered = False
+        """Whether anything was named that an ancestor holds, or held that is not named."""
+
+    def build(self) -> Selection:
+        """Return the selection."""
+        for need in self.request.needs:
+            self._place(need, 1, EVERYWHERE, 0, covered=False)
+        highest = self.policy.highest
+        held = finished(self.held, self.avail, highest=highest)
+        named = held
+        if self.covered or self.shared:
+            named = finished([*self.named, *self.shared], self.avail, highest=highest)
+        targets = self.targets[0] if len(self.targets) == 1 else _union(self.targets)
+        unlisted = None
+        if self.unlisted:
+            unlisted = np.setdiff1d(_union(self.unlisted), targets)
+            targets = _union([targets, unlisted])
+        return Selection(
+            request=self.request,
+            targets=targets,
+            held=held,
+            named=named,
+            holds=tuple(self.holds),
+            shared=tuple(self.shared),
+            slots=self.request.slots,
+            unlisted=unlisted,
+            counted=self.avail.partial is None,
+        )
+
+    # --- above the targets ---------------------------------------------------------------
+
+    def _place(self, need: Need, times: int, above: str, vertex: int, *, covered: bool) -> None:
+        """Take `times` copies of a need beneath a vertex above the targets, or anywhere.
+
+        `covered` says that an ancestor is held whole already.
+        """
+        if need.kind == POOL:
+            self._draw_beneath(need, need.amount * times, above, vertex, covered=covered)
+        elif need.kind == SLOT:
+            self._place_slot(need, need.amount * times, above, vertex, covered=covered)
+        else:
+            self._place_vertices(need, times, above, vertex, covered=covered)
+
+    def _place_slot(self, need: Need, slots: int, above: str, vertex: int, *, covered: bool) -> None:
+        spread_out = need.children
+        if need.content is not None:
+            fits = capacity(need.content, self.avail).fits
+            among = self._candidates(above, vertex, self.index.target_type)
+            targets, numbers = self._take(self.index.target_type, fits, slots, among, content=need.content)
+            self._fill_targets(need.content, targets, numbers, covered=covered)
+            spread_out = need.loose
+        for child in spread_out:
+            self._place(child, slots, above, vertex, covered=covered)
+
+    def _place_vertices(self, need: Need, times: int, above: str, vertex: int, *, covered: bool) -> None:
+        among = self._candidates(above, vertex, need.type)
+        if need.content is not None:
+            fits = capacity(need.content, self.avail).fits
+        else:
+            fits = np.zeros(len(self.index.vertex_types[need.type]), dtype=np.int64)
+            fits[_all(fits) if among is None else among] = hosts(need, among, self.avail)
+        most = 1 if need.exclusive else times
+        wanted = need.amount * times
+        chosen, numbers = self._take(need.type, fits, wanted, among, most=most, content=need.content)
+        self._claim(need, chosen, covered=covered)
+        covered = covered or need.exclusive
+        if need.content is not None:
+            self._fill_targets(need.content, chosen, numbers, covered=covered, whole=need.whole)
+        elif need.level == ABOVE:
+            for ordinal, number in zip(chosen.tolist(), spelled(numbers, len(chosen)), strict=True):
+                for child in need.children:
+                    self._place(child, number, need.type, ordinal, covered=covered)
+        else:
+            self.targets.append(np.unique(self.index.vertex_types[need.type].target[chosen]))
+            self._fill(need.children, need.flat, need.type, chosen, numbers, covered=covered)
+
+    def _claim(self, need: Need, chosen: Ints, *, covered: bool) -> None:
+        """Write down the claim of some vertices, and of all beneath them if it is exclusive."""
+        self.holds.append(Hold(need.type, chosen, need.exclusive))
+        if need.exclusive and not covered:
+            self._hold_beneath(need.type, chosen)
+        if need.whole and need.level != TARGET:
+            self._name_beneath(need.type, chosen)
+
+    def _fill_targets(
+        self, content: Content, targets: Ints, numbers: Ints | int, *, covered: bool, whole: bool = False
+    ) -> None:
+        """Take `numbers[i]` copies of `content` on each target."""
+        self.targets.append(targets)
+        if content.alone:
+            if not covered and not (content.node and content.exclusive):
+                self._hold_beneath(self.index.target_type, targets)
+            covered = whole = True
+        if whole:
+            self._name_beneath(self.index.target_type, targets)
+        if not (whole and content.flat is not None):
+            kind = self.index.target_type
+            self._fill(content.needs, content.flat, kind, targets, numbers, covered=covered)
+
+    # --- within the targets: many vertices at once -------------------------------------------
+
+    def _fill(
+        self,
+        needs: tuple[Need, ...],
+        flat: Flat | None,
+        kind: str,
+        parents: Ints,
+        times: Ints | int,
+        *,
+        covered: bool,
+    ) -> None:
+        """Take ``times[i]`` copies of all `needs` beneath each of `parents` (of type `kind`)."""
+        if flat is not None:
+            for type_, units in flat:
+                self._draw_each(type_, kind, parents, times if units == 1 else times * units, covered=covered)
+            return
+        for need in needs:
+            if need.kind == SLOT:
+                self._fill(need.children, need.flat, kind, parents, times * need.amount, covered=covered)
+            elif need.kind == VERTEX:
+                self._fill_vertices(need, kind, parents, times, covered=covered)
+            elif need.takes_any_units:
+                self._draw_each(need.type, kind, parents, times * need.amount, covered=covered)
+            else:
+                for parent, number in zip(parents.tolist(), spelled(times, len(parents)), strict=True):
+                    self._draw_beneath(need, need.amount * number, kind, parent, covered=covered)
+
+    def _fill_vertices(
+        self, need: Need, kind: str, parents: Ints, times: Ints | int, *, covered: bool
+    ) -> None:
+        """Take ``times[i]`` copies of a vertex need beneath each parent, within its target."""
+        view = self.index.beneath(kind, need.type, parents)
+        assert view.ordinals is not None
+        each = _each(times, len(parents))
+        most = 1 if need.exclusive else np.repeat(each, view.high - view.low)
+        fits = np.minimum(hosts(need, view.ordinals, self.avail), most)
+        wanted = each * need.amount
+        if self._in_graph_order(need.type) or (view.sum(fits) == wanted).all():  # or there is no choice
+            taken = portions(fits, view, wanted)
+            some = np.flatnonzero(taken)
+            chosen, numbers = view.ordinals[some], taken[some]
+        else:
+            chosen, numbers = self._take_each(need, view, fits, each)
+        self._claim(need, chosen, covered=covered)
+        covered = covered or need.exclusive
+        self._fill(need.children, need.flat, need.type, chosen, numbers, covered=covered)
+
+    def _take_each(self, need: Need, view: View, fits: Ints, times: Ints) -> tuple[Ints, Ints]:
+        """Take vertices parent by parent, in the policy's order."""
+        assert view.ordinals is not None
+        room = np.zeros(len(self.index.vertex_types[need.type]), dtype=np.int64)
+        room[view.ordinals] = fits
+        chosen, numbers = [], []
+        for low, high, number in zip(view.low.tolist(), view.high.tolist(), times.tolist(), strict=True):
+            among = self._sorted(need.type, view.ordinals[low:high])
+            found, copies = self._take(need.type, room, need.amount * number, among)
+            chosen.append(found)
+            numbers.append(np.broadcast_to(copies, len(found)))
+        return np.concatenate(chosen), np.concatenate(numbers)
+
+    # --- choosing ------------------------------------------------------------------------
+
+    def _candidates(self, above: str, vertex: int, kind: str) -> Ints | None:
+        """Return the vertices beneath one, in the policy's order if fixed; None: all, in graph order."""
+        if above == EVERYWHERE:
+            return fixed_order(self.policy, kind, self.avail) if self.policy.static else None
+        return self._sorted(kind, self.index.members(above, vertex, kind))
+
+    def _sorted(self, kind: str, ordinals: Ints) -> Ints:
+        """Return vertices in the policy's order, if that is a fixed one."""
+        order = fixed_order(self.policy, kind, self.avail) if self.policy.static else None
+        if order is None:
+            return ordinals
+        places = np.empty(len(order), dtype=np.int64)
+        places[order] = np.arange(len(order))
+        return ordinals[np.argsort(places[ordinals])]
+
+    def _in_graph_order(self, kind: str) -> bool:
+        """Say whether the policy takes vertices of a type within one target in graph order."""
+        return self.policy.static and keeps_siblings(self.policy, kind, self.avail)
+
+    def _take(
+        self,
+        kind: str,
+        fits: Ints,
+        wanted: int,
+        among: Ints | None,
+        *,
+        most: int = MANY,
+        content: Content | None = None,
+    ) -> tuple[Ints, Ints | int]:
+        """Take `wanted` copies from the candidates `among` (None: all), at most `most` from each.
+
+        Returns the candidates taken and how many copies of each (one number: the same of all).
+        """
+        if self.policy.order is None or self.policy.static:
+            return first_copies(fits, wanted, among, most)
+        found = np.flatnonzero(fits) if among is None else among[fits[among] > 0]
+        given = Candidates(kind, found, fits[found], self.avail, self.rng, wanted, most, content)
+        if self.policy.each_copy:
+            return copies_in_order(self.policy, given)
+        chosen = found[arranged(self.policy, given)[:wanted]]  # each hosts one at least
+        return _counted(chosen, fits[chosen], wanted, most)
+
+    def _members(self, above: str, vertex: int, below: str) -> Ints:
+        """Return the vertices or leaf pools of a type beneath one vertex, in graph order."""
+        if above == EVERYWHERE:
+            return np.arange(len(self.index.positions(below)[0]))
+        return self.index.members(above, vertex, below)
+
+    # --- units ---------------------------------------------------------------------------
+
+    def _draw_each(self, type_: str, kind: str, parents: Ints, units: Ints | int, *, covered: bool) -> None:
+        """Draw ``units[i]`` units of one pool type beneath each parent, in the policy's order."""
+        if kind == self.index.target_type and self.index.pool_types[type_].aligned:
+            self._note(_draw(type_, parents, units), covered=covered)
+            return
+        view = self.index.beneath(kind, type_, parents)
+        assert view.ordinals is not None
+        each = _each(units, len(parents))
+        if self._goes_by_ids(type_):
+            self._note(
+                drawn_by_ids(type_, view, each, self.avail, highest=self.policy.highest), covered=covered
+            )
+            return
+        taken = portions(self.avail.free[type_][view.ordinals], view, each, last=self.policy.highest)
+        some = np.flatnonzero(taken)
+        self._note(_draw(type_, view.ordinals[some], taken[some]), covered=covered)
+
+    def _goes_by_ids(self, type_: str) -> bool:
+        """Say whether single units must be compared: the policy orders by id, the leaf pools do not."""
+        ordered = self.policy.lowest or self.policy.highest
+        return ordered and self.avail.partial is not None and not ids_ascend(type_, self.index)
+
+    def _draw_units(self, type_: str, units: int, above: str, vertex: int, *, covered: bool) -> None:
+        """Draw units from the leaf pools below a vertex, from the first (with `highest`, the last) on."""
+        pools = self._members(above, vertex, type_)
+        if self.policy.highest:
+            pools = pools[::-1]
+        free = self.avail.free[type_][pools]
+        sums = np.cumsum(free)
+        last = int(np.searchsorted(sums, units))
+        numbers = free[: last + 1]
+        numbers[last] -= int(sums[last]) - units
+        some = np.flatnonzero(numbers)
+        self._note(_draw(type_, pools[some], numbers[some]), covered=covered)
+        self._touch(type_, pools[some])
+
+    def _draw_beneath(self, need: Need, units: int, above: str, vertex: int, *, covered: bool) -> None:
+        """Draw what a pool need asks for: any units, units that `id` names, or units to share (M4)."""
+        if need.takes_any_units and (need.every or need.level == ABOVE):
+            self._draw_units(need.type, units, above, vertex, covered=covered)
+            return
+        draw = self._particular(need, units if need.exclusive else need.amount, above, vertex)
+        self._touch(need.type, draw.pools)
+        if need.exclusive:
+            self._note(draw, covered=covered)
+        elif covered:
+            self.named.append(draw)
+        else:
+            self.shared.append(draw)
+
+    def _particular(self, need: Need, units: int, above: str, vertex: int) -> Draw:
+        """Choose units pool by pool, as masks."""
+        have = usable_units(need, self.avail)
+        members = self._members(above, vertex, need.type)
+        pick = lowest_bits
+        if self.policy.highest:
+            members, pick = members[::-1], highest_bits
+        if not self.index.pool_types[need.type].named:
+            before = np.cumsum(have[members]) - have[members]
+            taken = np.clip(units - before, 0, have[members])
+            some = np.flatnonzero(taken)
+            return _draw(need.type, members[some], taken[some])
+        pools, masks = [], []
+        for leaf in members.tolist():
+            if units and have[leaf]:
+                mask = pick(self.avail.usable_mask(need, leaf), min(units, int(have[leaf])))
+                pools.append(leaf)
+                masks.append(mask)
+                units -= mask.bit_count()
+        numbers = np.array([mask.bit_count() for mask in masks], dtype=np.int64)
+        return Draw(need.type, np.array(pools, dtype=np.int64), numbers, int(numbers.sum()), masks)
+
+    def _note(self, draw: Draw, *, covered: bool) -> None:
+        """Write down a draw: named in R, and held unless an ancestor holds it already."""
+        self.named.append(draw)
+        if covered:
+            self.covered = True
+        else:
+            self.held.append(draw)
+
+    def _touch(self, type_: str, pools: Ints) -> None:
+        """Write down the targets that leaf pools lie on."""
+        targets = self.index.pool_types[type_].target[pools]
+        self.targets.append(np.unique(targets[targets >= 0]))
+
+    # --- whole subtrees (M4, M5) ------------------------------------------------------------
+
+    def _hold_beneath(self, kind: str, chosen: Ints) -> None:
+        """Hold everything beneath some vertices: units, vertices, and the targets they are or contain."""
+        self.covered = True
+        self.held.extend(self._units_beneath(kind, chosen))
+        for name, vertices in self.index.vertex_types.items():
+            if name not in self.index.types_beneath(kind):
+                continue
+            ordinals = beneath(kind, name, chosen, self.index).ordinals
+            assert ordinals is not None
+            self.holds.append(Hold(name, ordinals, exclusive=True))
+            if vertices.level == TARGET:
+                self.unlisted.append(ordinals[self.avail.up[ordinals]])
+
+    def _name_beneath(self, kind: str, chosen: Ints) -> None:
+        """Let R name everything beneath some vertices."""
+        self.named.extend(self._units_beneath(kind, chosen))
+        if self.index.target_type in self.index.types_beneath(kind):
+            targets = self.index.beneath(kind, self.index.target_type, chosen).ordinals
+            assert targets is not None
+            self.targets.append(targets[self.avail.up[targets]])
+
+    def _units_beneath(self, kind: str, chosen: Ints) -> list[Draw]:
+        """Return all free units beneath some vertices (all that are up: the subtrees are idle)."""
+        found = []
+        for name, pool in self.index.pool_types.items():
+            if pool.aligned and kind == self.index.target_type:
+                pools = chosen
+            else:
+                ordinals = beneath(kind, name, chosen, self.index).ordinals
+                assert ordinals is not None
+                pools = ordinals
+            units = self.avail.free[name][pools]
+            if not units.all():
+                some = np.flatnonzero(units)
+                pools, units = pools[some], units[some]
+            if len(pools):
+                found.append(_draw(name, pools, units))
+        return found
+
+
+def _draw(type_: str, pools: Ints, units: Ints | int) -> Draw:
+    amount = units * len(pools) if isinstance(units, int) else int(units.sum())
+    return Draw(type_, pools, units, amount)
+
+
+def first_copies(
+    fits: Ints, wanted: int, among: Ints | None, most: int = MANY, *, total: int = MANY
+) -> tuple[Ints, Ints | int]:
+    """Take `wanted` copies from candidates in a fixed order (None: all, in graph order).
+
+    Returns the candidates and how many copies of each (one number: the same of all).  Looks
+    at a block of candidates at a time, so that a mostly idle machine is not read to its end;
+    the first is as large as would do if the `total` of all copies lay evenly.
+    """
+    size = len(fits) if among is None else len(among)
+    low, block, left = 0, max(BLOCK, wanted * size // total), wanted
+    parts: list[Ints] = []
+    numbers: list[Ints] = []
+    while True:
+        high = low + block
+        if among is None:
+            found = fits[low:high].nonzero()[0]
+            if low:
+                found += low
+        else:
+            found = among[low:high]
+            found = found[fits[found] > 0]
+        if len(found) > left:  # each hosts one at least; a copy, or what is kept would keep the block
+            found = found[:left].copy()
+        parts.append(found)
+        if most != 1:
+            numbers.append(fits[found] if most == MANY else np.minimum(fits[found], most))
+        if high >= size or len(found) == left:
+            break
+        left -= len(found) if most == 1 else int(np.add.reduce(numbers[-1]))
+        if left <= 0:
+            break
+        low, block = high, 2 * block
+    found = _joined(parts)
+    return (found, 1) if most == 1 else _cut(found, _joined(numbers), wanted)
+
+
+def _counted(found: Ints, numbers: Ints, wanted: int, most: int) -> tuple[Ints, Ints | int]:
+    """Return the first of at most `wanted` candidates that make up so many copies, and how many of each."""
+    if most == 1:
+        return found, 1
+    return _cut(found, numbers if most == MANY else np.minimum(numbers, most), wanted)
+
+
+def _cut(found: Ints, numbers: Ints, wanted: int) -> tuple[Ints, Ints | int]:
+    """Return the first candidates that make up so many copies, the last of them in part."""
+    if wanted == 1:
+        return found, 1
+    sums = numbers.cumsum()
+    last = int(sums.searchsorted(wanted))
+    if last + 1 == wanted:
+        return found[:wanted], 1
+    numbers = numbers[: last + 1].copy()
+    numbers[last] -= int(sums[last]) - wanted
+    return found[: last + 1], numbers
+
+
+def _joined(parts: list[Ints]) -> Ints:
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+
+def _each(numbers: Ints | int, length: int) -> Ints:
+    """Return one number a place, whether they were given one by one or all at once."""
+    return np.full(length, numbers) if isinstance(numbers, int) else numbers
+
+
+def _all(values: Ints) -> Ints:
+    return np.arange(len(values))
+
+
+def portions(values: Ints, view: View, wanted: Ints, *, last: bool = False) -> Ints:
+    """Return how much of each value is taken so that each vertex of a view gets `wanted` of its own.
+
+    Values are taken from the first on (or from the `last` back), the final one in part; a vertex
+    whose values do not suffice gets them all.
+    """
+    if view.fan is not None:
+        rows = values.reshape(-1, view.fan)
+        before = rows.cumsum(axis=1) - rows
+        if last:
+            before = rows.sum(axis=1, keepdims=True) - rows - before
+        taken: Ints = np.minimum(np.maximum(wanted[:, None] - before, 0), rows).reshape(-1)
+        return taken
+    before = np.cumsum(values) - values
+    sizes = view.high - view.low
+    starts = np.repeat(before[np.minimum(view.low, len(before) - 1)], sizes) if len(before) else before
+    before = before - starts
+    if last:
+        before = np.repeat(view.sum(values), sizes) - values - before
+    found: Ints = np.clip(np.repeat(wanted, sizes) - before, 0, values)
+    return found
+
+
+def _union(parts: list[Ints]) -> Ints:
+    return np.unique(np.concatenate(parts)) if parts else np.empty(0, dtype=np.int64)

@@ -1,0 +1,161 @@
+"""Matching: request + availability → selection, top-down over the counts of `capacity`.
+
+`could_fit` answers from counts alone; `select` takes candidates in the policy's order until
+the count is met, descends into each, and ends with the lowest free units of the leaf pools.
+Both are pure questions: only `Availability.claim` changes anything.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+
+from simsched.graph.index.types import TARGET
+from simsched.match.policies.policy import MatchPolicy, find_policy, fixed_order
+from simsched.match.requests.compile import compile_request, with_amount
+from simsched.match.requests.request import SLOT, VERTEX
+from simsched.match.search import exact
+from simsched.match.search.counts import EVERYWHERE, capacity, copies_of
+from simsched.match.search.descend import Descent, first_copies
+from simsched.match.state.draws import finished
+from simsched.match.state.selection import Draw, Hold, Selection
+
+if TYPE_CHECKING:
+    from simsched.graph.index.index import Index
+    from simsched.graph.index.types import Ints
+    from simsched.match.requests.request import Content, Need, Request
+    from simsched.match.state.availability import Availability
+
+
+def could_fit(request: Request, avail: Availability) -> bool:
+    """Say whether the counts allow a match.
+
+    Exact where siblings do not compete (`request.separable`), else a necessary condition.
+    Ranges count with their least acceptable value.
+    """
+    return all(_has(need, avail) for need in request.needs)
+
+
+def _has(need: Need, avail: Availability) -> bool:
+    """Say whether one top-level need can be had, counted by itself."""
+    content = need.content
+    if content is not None and need.level == TARGET:
+        if need.kind == SLOT and not need.loose:
+            return capacity(content, avail).total >= need.amount
+        if need.kind == VERTEX:
+            return capacity(content, avail).some >= need.amount
+    return int(copies_of(need, EVERYWHERE, None, avail)[0]) >= 1
+
+
+def select(
+    request: Request,
+    avail: Availability,
+    policy: str | MatchPolicy = "first",
+    rng: np.random.Generator | None = None,
+) -> Selection | None:
+    """Return what the request gets in this state, or None if it cannot be had now.
+
+    Raises
+    ------
+    ConfigError
+        for an unknown policy, or one that returns no permutation.
+    SearchLimitError
+        if siblings compete and the exact search did not settle it within its limit.
+    """
+    policy = find_policy(policy)
+    if request.plain is not None and policy.static and not policy.whole_nodes:
+        return _select_plain(request, request.plain, avail, policy)
+    if request.whole and policy.static and not policy.whole_nodes:
+        return _select_whole(request, avail, policy)
+    if policy.whole_nodes and not request.alone:
+        request = compile_request(request.jobspec, avail.index, request.dialect, alone=True)
+    if not could_fit(request, avail):
+        return None
+    if request.ranged:
+        if not can_match(request, avail):
+            return None
+        for number in request.ranged:
+            request = _settle(request, number, avail)
+    if not request.separable:
+        return exact.find(request, avail, policy, rng)
+    return Descent(request, avail, policy, rng).build()
+
+
+def _select_plain(
+    request: Request, content: Content, avail: Availability, policy: MatchPolicy
+) -> Selection | None:
+    """Return copies of one slot of plain units in a fixed order: what most jobs ask for, without detours."""
+    unit, wanted = content.unit, request.needs[0].amount
+    fits, total, _ = capacity(content, avail) if unit is None else (avail.free[unit], avail.total[unit], 0)
+    if total < wanted:
+        return None
+    among = fixed_order(policy, avail.index.target_type, avail)
+    if unit is not None and avail.index.pool_types[unit].uniform == 1:
+        targets, _ = first_copies(fits, wanted, among, most=1, total=total)
+        whole = (Draw(unit, targets, 1, wanted),)  # leaf pools of one unit leave no choice of units
+        return Selection(request, targets, whole, whole, (), (), request.slots)
+    targets, copies = first_copies(fits, wanted, among, total=total)
+    assert content.flat is not None
+    draws = [
+        Draw(type_, targets, copies if units == 1 else copies * units, wanted * units)
+        for type_, units in content.flat
+    ]
+    held = finished(draws, avail, highest=policy.highest)
+    return Selection(request, targets, held, held, (), (), request.slots, counted=avail.partial is None)
+
+
+def _select_whole(request: Request, avail: Availability, policy: MatchPolicy) -> Selection | None:
+    """Return whole idle targets in a fixed order; there is nothing to look at beneath them."""
+    index, wanted = avail.index, request.whole
+    idle = avail.idle_targets()
+    if not request.every:
+        idle = idle & request.eligible
+    total = int(np.count_nonzero(idle))
+    if total < wanted:
+        return None
+    kind = index.target_type
+    fits = cast("Ints", idle)  # 0 or 1
+    targets, _ = first_copies(fits, wanted, fixed_order(policy, kind, avail), most=1, total=total)
+    each = index.on_each_target or {}
+    held = tuple(Draw(name, targets, units, units * wanted) for name, units in each.items())
+    return Selection(request, targets, held, held, (Hold(kind, targets, exclusive=True),), (), request.slots)
+
+
+def can_match(request: Request, avail: Availability, steps: int = exact.LIMIT) -> bool:
+    """Say whether a request can be had: exact, with least counts, and the same in every policy (M8).
+
+    Raises
+    ------
+    SearchLimitError
+        if siblings compete and that many steps of the exact search did not settle it.
+    """
+    if not could_fit(request, avail):
+        return False
+    return request.separable or exact.find(request, avail, find_policy("first"), limit=steps) is not None
+
+
+def _settle(request: Request, number: int, avail: Availability) -> Request:
+    """Fix one ranged need at the largest acceptable value that can be had (M6).
+
+    What fits with n fits with less, so the largest acceptable value is found by bisection.
+    """
+    need = next(n for n in request.walk() if n.number == number)
+    best = low = need.count.min
+    high = need.count.largest_at_most(_bound(need, avail.index)) or low
+    while low < high:
+        middle = (low + high + 1) // 2
+        value = need.count.largest_at_most(middle) or best
+        if value <= best or can_match(with_amount(request, number, value, avail.index), avail):
+            best, low = max(best, value), middle
+        else:
+            high = middle - 1
+    return with_amount(request, number, best, avail.index)
+
+
+def _bound(need: Need, index: Index) -> int:
+    """Return a count that no match of a ranged need can exceed, in the request's own unit."""
+    if need.kind == SLOT:
+        return sum(index.totals.values())
+    total = index.totals.get(need.type, 0)
+    return total * need.count.min // max(1, need.amount) + total

@@ -1,0 +1,109 @@
+"""Execution targets that are alike: they host equally much, so one of them is counted for all.
+
+On the idle machine the state of a target is its hardware, and most machines have few kinds of
+nodes; what no kind of node can host is refused without a look at every node.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from simsched.graph.index.index import Index
+    from simsched.graph.index.types import Ints
+    from simsched.match.requests.request import Content
+
+
+WIDEST = 64
+"""With more parts of one type than these, targets are not compared."""
+
+
+class Classes(NamedTuple):
+    """The kinds of targets of a cluster: the first of each, how many of each, the kind of each target."""
+
+    first: Ints
+    sizes: Ints
+    of: Ints
+
+    def spread(self, counts: Ints) -> Ints:
+        """Return for each target the count of its kind; do not write to it."""
+        if len(counts) > 1:
+            return counts[self.of]
+        return np.ndarray(len(self.of), np.int64, counts.astype(np.int64), 0, (0,))  # one number, n times
+
+
+def target_classes(index: Index, content: Content) -> Classes | None:
+    """Return the kinds of targets as far as a content can tell, by the types that it asks for.
+
+    None where they are too many or too irregular to tell apart soon.
+    """
+    known: dict[frozenset[str], Classes | None] = index.memo.setdefault("classes", {})
+    types = frozenset(need.type for top in content.needs for need in top.walk())
+    if types not in known:
+        known[types] = _classes(index, sorted(types & index.types_beneath(index.target_type)))
+    return known[types]
+
+
+def is_alike_within_classes(content: Content) -> bool:
+    """Say whether all targets of a kind that the constraint lets pass host equally much of a content.
+
+    Not so where vertices or units within them are named, or a constraint is looked at beneath them.
+    """
+    needs = [need for top in content.needs for need in top.walk()]
+    named = any(need.ids is not None or need.names is not None for need in needs)
+    return not named and (content.flat is not None or all(need.every for need in needs))
+
+
+def _classes(index: Index, types: list[str]) -> Classes | None:
+    number = np.zeros(len(index), dtype=np.int64)
+    for column in _columns(index, types):
+        if column is None:
+            return None
+        if len(column) and (column != column[0]).any():
+            values, place = np.unique(column, return_inverse=True)
+            number = np.unique(number * len(values) + place, return_inverse=True)[1]
+    _, first, sizes = np.unique(number, return_index=True, return_counts=True)
+    return Classes(first, sizes, number) if len(first) <= len(index) // 4 + 1 else None
+
+
+def _columns(index: Index, types: list[str]) -> Iterator[Ints | None]:
+    """Yield what tells targets apart, an entry a target: what lies in them, how large, and where in them.
+
+    None where that cannot be written in a few columns.
+    """
+    nested = [name for name in types if name in index.vertex_types]
+    for name in types:
+        pool = index.pool_types.get(name)
+        if pool is None:
+            vertices = index.vertex_types[name]
+            if any(index.beneath(name, other).ordinals is not None for other in types):
+                yield None  # it reaches something over another subsystem
+            yield from _in_columns(index, name, [vertices.end - vertices.pos])
+        elif pool.aligned and not nested:
+            yield pool.size
+        else:
+            yield from _in_columns(index, name, [pool.size])
+
+
+def _in_columns(index: Index, name: str, facts: list[Ints]) -> Iterator[Ints | None]:
+    """Yield how many vertices or leaf pools of a type each target has, and where each is and its facts."""
+    view = index.beneath(index.target_type, name)
+    counts = view.high - view.low
+    width = int(counts.max(initial=0))
+    if width > WIDEST:
+        yield None
+        return
+    yield counts
+    places, homes = index.positions(name)[0], index.positions(index.target_type)[0]
+    for number in range(width):
+        here = counts > number
+        chosen = view.low[here] + number
+        chosen = chosen if view.ordinals is None else view.ordinals[chosen]
+        for fact in (places[chosen] - homes[here], *(fact[chosen] for fact in facts)):
+            column = np.full(len(index), -1)
+            column[here] = fact
+            yield column

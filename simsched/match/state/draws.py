@@ -1,0 +1,129 @@
+"""Draws: units merged pool by pool, and the lowest free ones of a leaf pool picked by number."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from simsched.match.state.masks import Pick, chosen, highest_bits, listed, lowest_bits, set_units
+from simsched.match.state.selection import Draw, Selection, changed
+
+if TYPE_CHECKING:
+    from simsched.graph.index.index import Index
+    from simsched.graph.index.reach import View
+    from simsched.graph.index.types import Ints, PoolType
+    from simsched.match.state.availability import Availability
+
+
+def finished(draws: list[Draw], avail: Availability, *, highest: bool = False) -> tuple[Draw, ...]:
+    """Return one draw per pool type, each leaf pool once, with the lowest (or highest) free units chosen."""
+    pick = highest_bits if highest else lowest_bits
+    if len(draws) > 1:
+        draws = _merged(draws, avail, pick)
+    if avail.partial is None:
+        return tuple(draws)
+    return tuple(draw if draw.masks is not None else _chosen(draw, avail, pick) for draw in draws)
+
+
+def with_units(selection: Selection, avail: Availability, *, highest: bool = False) -> Selection:
+    """Return a selection that was made on counts alone with its units chosen from those free now."""
+    pick = highest_bits if highest else lowest_bits
+    held = tuple(_chosen(draw, avail, pick) for draw in selection.held)
+    same = selection.named is selection.held
+    named = held if same else tuple(_chosen(draw, avail, pick) for draw in selection.named)
+    return changed(selection, held=held, named=named, counted=False)
+
+
+def _merged(draws: list[Draw], avail: Availability, pick: Pick) -> list[Draw]:
+    by_type: dict[str, list[Draw]] = {}
+    for draw in draws:
+        by_type.setdefault(draw.type, []).append(draw)
+    return [parts[0] if len(parts) == 1 else _merge(parts, avail, pick) for parts in by_type.values()]
+
+
+def _merge(parts: list[Draw], avail: Availability, pick: Pick) -> Draw:
+    """Add up draws of one type; a unit that is named twice counts once."""
+    if any(part.masks is not None for part in parts):
+        return _merge_masks(parts, avail, pick)
+    pools = np.concatenate([part.pools for part in parts])
+    units = np.concatenate([np.broadcast_to(part.units, len(part.pools)) for part in parts])
+    once, where = np.unique(pools, return_inverse=True)
+    numbers = np.zeros(len(once), dtype=np.int64)
+    np.add.at(numbers, where, units)
+    numbers = np.minimum(numbers, avail.free[parts[0].type][once])
+    return Draw(parts[0].type, once, numbers, int(numbers.sum()))
+
+
+def _merge_masks(parts: list[Draw], avail: Availability, pick: Pick) -> Draw:
+    masks: dict[int, int] = {}
+    for part in parts:
+        if part.masks is None:
+            part = _chosen(part, avail, pick, always=True)  # noqa: PLW2901 - the same draw, its units chosen
+        assert part.masks is not None
+        for leaf, mask in zip(part.pools.tolist(), listed(part.masks), strict=True):
+            masks[leaf] = masks.get(leaf, 0) | mask
+    pools = sorted(masks)
+    units = [masks[leaf] for leaf in pools]
+    numbers = np.array([mask.bit_count() for mask in units], dtype=np.int64)
+    return Draw(parts[0].type, np.array(pools, dtype=np.int64), numbers, int(numbers.sum()), units)
+
+
+def _chosen(draw: Draw, avail: Availability, pick: Pick, *, always: bool = False) -> Draw:
+    """Return the draw with units chosen from each leaf pool; whole pools need masks only if `always`."""
+    pool = avail.index.pool_types[draw.type]
+    if not pool.named or (not always and _takes_whole_pools(draw, pool)):
+        return draw
+    assert avail.partial is not None, "this state only counts units"
+    masks = chosen(avail.partial[draw.type], pool, (draw.pools, draw.units), avail.free[draw.type], pick)
+    return Draw(draw.type, draw.pools, draw.units, draw.amount, masks)
+
+
+def _takes_whole_pools(draw: Draw, pool: PoolType) -> bool:
+    if pool.uniform is not None:
+        return draw.amount == pool.uniform * len(draw.pools)
+    return bool((pool.size[draw.pools] == draw.units).all())
+
+
+def ids_ascend(type_: str, index: Index) -> bool:
+    """Say whether unit ids ascend from pool to pool on every target, as they mostly do.
+
+    The order of the leaf pools is then that of the ids.  Ids of pools that lie on no target are told
+    apart by their pools, so that there the order of the leaf pools is all there is.
+    """
+    known: dict[str, bool] = index.memo.setdefault("ids ascend", {})
+    if type_ not in known:
+        pool = index.pool_types[type_]
+        target = pool.target
+        next_on_target = np.flatnonzero((target[1:] == target[:-1]) & (target[1:] >= 0)).tolist()
+        known[type_] = not pool.named or all(
+            not pool.ids[at] or not pool.ids[at + 1] or pool.ids[at].last < pool.ids[at + 1].first
+            for at in next_on_target
+        )
+    return known[type_]
+
+
+def drawn_by_ids(type_: str, view: View, units: Ints, avail: Availability, *, highest: bool) -> Draw:
+    """Draw ``units[i]`` free units beneath each vertex of a view, the lowest (highest) ids first."""
+    pool = avail.index.pool_types[type_]
+    assert view.ordinals is not None
+    masks: dict[int, int] = {}
+    for low, high, number in zip(view.low.tolist(), view.high.tolist(), units.tolist(), strict=True):
+        free = [
+            (unit, leaf, bit)
+            for leaf in view.ordinals[low:high].tolist()
+            for bit, unit in set_units(pool.ids[leaf], avail.free_mask(pool, leaf))
+        ]
+        free.sort(reverse=highest)
+        for _, leaf, bit in free[:number]:
+            masks[leaf] = masks.get(leaf, 0) | 1 << bit
+    pools = sorted(masks)
+    numbers = np.array([masks[leaf].bit_count() for leaf in pools], dtype=np.int64)
+    return Draw(
+        type_, np.array(pools, dtype=np.int64), numbers, int(numbers.sum()), [masks[b] for b in pools]
+    )
+
+
+def spelled(numbers: Ints | int, length: int) -> list[int]:
+    """Return one number a place, whether they were given one by one or all at once."""
+    return [numbers] * length if isinstance(numbers, int) else numbers.tolist()

@@ -1,0 +1,132 @@
+"""Which units of each leaf pool are free: bit masks over unit ordinals, one store a pool type.
+
+Where no leaf pool holds more than 64 units, the masks are machine words in one array (`Words`).
+Larger leaf pools have Python integers, kept for those that are neither full nor empty.  Leaf pools that
+are taken whole without a mask keep theirs: only where units are free does the mask count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import numpy.typing as npt
+
+    from simsched.formats.rfc.idset import Idset
+    from simsched.graph.index.types import Ints, PoolType
+
+    Words: TypeAlias = npt.NDArray[np.uint64]
+    Masks: TypeAlias = list[int] | Words
+    """Units taken of some leaf pools, one mask a leaf pool."""
+    Store: TypeAlias = dict[int, int] | Words
+    """The free units of all leaf pools of a pool type."""
+
+WORD = 64
+"""Units that a machine word tells apart."""
+
+Pick: TypeAlias = Callable[[int, int], int]
+"""Free units as a mask, how many → those that are taken."""
+
+
+def everything(pool: PoolType) -> Store:
+    """Return the masks of a pool type of which nothing is taken."""
+    if not len(pool) or int(pool.size.max()) > WORD:
+        return {}
+    ones = np.full(len(pool), ~np.uint64(0))
+    return np.where(pool.size > 0, ones >> (WORD - np.maximum(pool.size, 1)).astype(np.uint64), np.uint64(0))
+
+
+def mask_at(store: Store, pool: PoolType, leaf: int) -> int:
+    """Return the mask of a leaf pool that has free units."""
+    return store.get(leaf, pool.full[leaf]) if isinstance(store, dict) else int(store[leaf])
+
+
+def take(store: Store, pool: PoolType, pools: Ints, masks: Masks) -> None:
+    """Take units of some leaf pools."""
+    if not isinstance(store, dict):
+        store[pools] &= ~(np.array(masks, dtype=np.uint64) if isinstance(masks, list) else masks)
+        return
+    full = pool.full
+    for leaf, mask in zip(pools.tolist(), masks, strict=True):
+        rest = store.pop(leaf, full[leaf]) & ~mask
+        if rest:
+            store[leaf] = rest
+
+
+def give(store: Store, pool: PoolType, pools: Ints, masks: Masks) -> None:
+    """Give units of some leaf pools back."""
+    if not isinstance(store, dict):
+        store[pools] |= np.array(masks, dtype=np.uint64) if isinstance(masks, list) else masks
+        return
+    full = pool.full
+    for leaf, mask in zip(pools.tolist(), masks, strict=True):
+        now = store.pop(leaf, 0) | mask
+        if now != full[leaf]:
+            store[leaf] = now
+
+
+def chosen(store: Store, pool: PoolType, draw: tuple[Ints, Ints | int], free: Ints, pick: Pick) -> Masks:
+    """Return which units are taken of some leaf pools, as `pick` has it.
+
+    `draw` are the leaf pools and how many units of each (or of all); `free` what each leaf pool of the
+    pool type has.  Of most leaf pools all that is free is taken, and nothing need be picked.
+    """
+    pools, units = draw
+    if isinstance(store, dict):
+        full, numbers = pool.full, np.broadcast_to(units, len(pools)).tolist()
+        have = [store.get(leaf) or full[leaf] for leaf in pools.tolist()]
+        return [pick(mask, number) for mask, number in zip(have, numbers, strict=True)]
+    words = store[pools]
+    some = (free[pools] != units).nonzero()[0]
+    if len(some) == 1:
+        at = some.item()
+        words[at] = pick(words.item(at), units if isinstance(units, int) else units.item(at))
+    elif len(some):
+        numbers = [units] * len(some) if isinstance(units, int) else units[some].tolist()
+        picked = [pick(*pair) for pair in zip(words[some].tolist(), numbers, strict=True)]
+        words[some] = np.array(picked, dtype=np.uint64)
+    return words
+
+
+def lowest_bits(mask: int, count: int) -> int:
+    """Return the `count` lowest set bits of a mask that has at least as many.
+
+    >>> bin(lowest_bits(0b1011010, 3))
+    '0b11010'
+    """
+    run = ((1 << count) - 1) * (mask & -mask)
+    if run & mask == run:
+        return run
+    low, high = count, mask.bit_length()
+    while low < high:
+        middle = (low + high) // 2
+        if (mask & ((1 << middle) - 1)).bit_count() >= count:
+            high = middle
+        else:
+            low = middle + 1
+    return mask & ((1 << low) - 1)
+
+
+def highest_bits(mask: int, count: int) -> int:
+    """Return the `count` highest set bits of a mask that has at least as many.
+
+    >>> bin(highest_bits(0b1011010, 3))
+    '0b1011000'
+    """
+    spare = mask.bit_count() - count
+    return mask & ~lowest_bits(mask, spare) if spare else mask
+
+
+def set_units(ids: Idset, mask: int) -> Iterator[tuple[int, int]]:
+    """Yield ordinal and id of the units of a leaf pool that a mask over unit ordinals names."""
+    return ((at, unit) for at, unit in enumerate(ids) if mask >> at & 1)
+
+
+def listed(masks: Masks) -> list[int]:
+    """Return masks as Python integers."""
+    return masks if isinstance(masks, list) else masks.tolist()

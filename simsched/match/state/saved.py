@@ -1,0 +1,138 @@
+"""A matcher's state as JSON data, and back: what is claimed, by whom, and what is down.
+
+Units are written as the ordinals that the index gives them, so a state belongs to the
+cluster that it was saved on; the cluster's sizes are written along and checked.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from simsched.errors import FormatError, SimschedError
+from simsched.formats.jobspec.reader import Jobspec
+from simsched.formats.rfc.constraint import to_json
+from simsched.formats.rfc.idset import Idset, encode_ids
+from simsched.match.requests.compile import compile_request
+from simsched.match.state.masks import listed
+from simsched.match.state.selection import Draw, Hold, Selection
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from simsched.graph.index.index import Index
+    from simsched.graph.index.types import Ints
+    from simsched.match.requests.dialect import Dialect
+
+FORMAT = 1
+
+
+def cluster_facts(index: Index) -> dict[str, Any]:
+    """Return what must agree between the cluster of a state and the one it is restored on."""
+    return {"targets": len(index), "totals": dict(sorted(index.totals.items()))}
+
+
+def generator_to_dict(rng: np.random.Generator) -> dict[str, Any]:
+    """Return a generator's state as JSON data; its 128-bit integers become text."""
+    found = dict(rng.bit_generator.state)
+    return {**found, "state": {name: str(number) for name, number in found["state"].items()}}
+
+
+def generator_from_dict(document: Mapping[str, Any]) -> np.random.Generator:
+    """Return the generator that `generator_to_dict` wrote."""
+    rng = np.random.default_rng(0)
+    numbers = {name: int(text) for name, text in document["state"].items()}
+    rng.bit_generator.state = {**document, "state": numbers}
+    return rng
+
+
+def selection_to_dict(selection: Selection) -> dict[str, Any]:
+    """Return a selection as JSON data."""
+    jobspec = selection.request.jobspec
+    found: dict[str, Any] = {
+        "shape": jobspec.to_shape(),
+        "constraint": to_json(jobspec.constraint) if jobspec.constraint is not None else None,
+        "alone": selection.request.alone,
+        "slots": selection.slots,
+        "targets": encode_ids(np.sort(selection.targets).tolist()),
+        "held": [_draw_to_dict(draw) for draw in selection.held],
+        "holds": [_hold_to_dict(hold) for hold in selection.holds],
+    }
+    if selection.named is not selection.held:
+        found["named"] = [_draw_to_dict(draw) for draw in selection.named]
+    if selection.shared:
+        found["shared"] = [_draw_to_dict(draw) for draw in selection.shared]
+    return found
+
+
+def selection_from_dict(document: Mapping[str, Any], index: Index, dialect: Dialect, where: str) -> Selection:
+    """Read a selection that `selection_to_dict` wrote.
+
+    Raises
+    ------
+    FormatError
+        if it is not one, or names what this cluster does not have.
+    """
+    try:
+        held = _draws(document["held"], index)
+        jobspec = Jobspec.from_shape(document["shape"], constraint=document["constraint"])
+        return Selection(
+            request=compile_request(jobspec, index, dialect, alone=bool(document["alone"])),
+            targets=_ordinals(document["targets"], len(index)),
+            held=held,
+            named=_draws(document["named"], index) if "named" in document else held,
+            holds=tuple(_hold(hold, index) for hold in document["holds"]),
+            shared=_draws(document.get("shared", ()), index),
+            slots=int(document["slots"]),
+        )
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError, SimschedError) as error:
+        raise FormatError(f"this is no saved allocation: {error!r}", where=where) from None
+
+
+def _draw_to_dict(draw: Draw) -> dict[str, Any]:
+    found: dict[str, Any] = {
+        "type": draw.type,
+        "banks": draw.pools.tolist() if (np.diff(draw.pools) <= 0).any() else encode_ids(draw.pools.tolist()),
+        "units": draw.units if isinstance(draw.units, int) else draw.units.tolist(),
+    }
+    if draw.masks is not None:
+        found["masks"] = [f"{mask:x}" for mask in listed(draw.masks)]
+    return found
+
+
+def _draws(documents: Any, index: Index) -> tuple[Draw, ...]:
+    return tuple(_draw(document, index) for document in documents)
+
+
+def _draw(document: Mapping[str, Any], index: Index) -> Draw:
+    type_ = document["type"]
+    pool = index.pool_types[type_]
+    pools = _ordinals(document["banks"], len(pool))
+    given = document["units"]
+    units = given if isinstance(given, int) else np.array(given, dtype=np.int64)
+    each = np.broadcast_to(units, len(pools))
+    if (each < 1).any() or (each > pool.size[pools]).any():
+        raise ValueError(f"units of {type_} beyond its pools")
+    masks = [int(text, 16) for text in document["masks"]] if "masks" in document else None
+    if masks is not None and [mask.bit_count() for mask in masks] != each.tolist():
+        raise ValueError(f"units of {type_} that do not add up")
+    return Draw(type_, pools, units, int(each.sum()), masks)
+
+
+def _hold_to_dict(hold: Hold) -> dict[str, Any]:
+    return {"type": hold.type, "ordinals": hold.ordinals.tolist(), "exclusive": hold.exclusive}
+
+
+def _hold(document: Mapping[str, Any], index: Index) -> Hold:
+    type_ = document["type"]
+    ordinals = _ordinals(document["ordinals"], len(index.vertex_types[type_]))
+    return Hold(type_, ordinals, bool(document["exclusive"]))
+
+
+def _ordinals(value: Any, size: int) -> Ints:
+    """Read ordinals, an idset or a list, all below `size`."""
+    found = np.array(Idset.parse(value).expand() if isinstance(value, str) else list(value), dtype=np.int64)
+    if len(found) and not (found.min() >= 0 and found.max() < size):
+        raise ValueError(f"ordinals beyond {size}")
+    return found

@@ -1,0 +1,151 @@
+"""What a match takes, as arrays over the index: frozen in, frozen out of the matcher."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+import msgspec
+import numpy as np
+
+if TYPE_CHECKING:
+    from simsched.graph.index.index import Index
+    from simsched.graph.index.types import Bools, Ints
+    from simsched.match.requests.request import Request
+    from simsched.match.state.masks import Masks
+
+
+class Draw(msgspec.Struct, frozen=True, eq=False, gc=False):
+    """Units of one pool type, pool by pool.
+
+    Attributes
+    ----------
+    type : the pool type.
+    pools : leaf pool ordinals, each once.
+    units : units of each, an array like `pools` or one number for all.
+    amount : their sum.
+    masks : which units of each leaf pool, as a bit mask over its unit ordinals (see `masks`); None:
+        whole leaf pools, or a pool whose units bear no ids.
+    """
+
+    type: str
+    pools: Ints
+    units: Ints | int
+    amount: int
+    masks: Masks | None = None
+
+
+class Hold(msgspec.Struct, frozen=True, eq=False, gc=False):
+    """Vertices of one type claimed exclusively, or shared."""
+
+    type: str
+    ordinals: Ints
+    exclusive: bool
+
+
+class Selection(msgspec.Struct, frozen=True, eq=False, gc=False):
+    """What a request gets: pure data until `Availability.claim` takes it.
+
+    Attributes
+    ----------
+    targets : ordinals of the execution targets it touches, each once, in the policy's order.
+    held : units that are taken from others.
+    named : units that R names, where they differ from `held`: a target held whole of which
+        four cores were counted (M4, M5), or units claimed shared.
+    holds : vertices claimed.
+    slots : copies of slots in all (R's ``nslots``), 0 without a slot.
+    counted : its units are not chosen yet, because it was made on counts alone (see `draws.with_units`).
+    unlisted : targets that are held with a vertex above them without R naming anything there.
+    """
+
+    request: Request
+    targets: Ints
+    held: tuple[Draw, ...]
+    named: tuple[Draw, ...]
+    holds: tuple[Hold, ...]
+    shared: tuple[Draw, ...]
+    slots: int
+    unlisted: Ints | None = None
+    counted: bool = False
+
+    @property
+    def listed(self) -> Ints:
+        """The targets that R names (all, if it names none): with the last of them everything goes back."""
+        if self.unlisted is None or len(self.unlisted) == len(self.targets):
+            return self.targets
+        return np.setdiff1d(self.targets, self.unlisted)
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Units held of each pool type."""
+        return {draw.type: draw.amount for draw in self.held}
+
+
+_Value = TypeVar("_Value", Draw, Hold, Selection)
+
+
+def changed(value: _Value, **changes: Any) -> _Value:
+    """Return the same draw, hold or selection with some fields changed."""
+    return msgspec.structs.replace(value, **changes)
+
+
+class Parts(NamedTuple):
+    """A selection in two: what is given back, and what is kept (None: nothing)."""
+
+    given: Selection
+    kept: Selection | None
+
+
+def split(selection: Selection, targets: Ints, index: Index) -> Parts:
+    """Split a selection into what lies on some targets and the rest.
+
+    What lies on no target (licences, a rack that is held with nodes that R does not name) stays
+    with the rest until the last target that R names goes.
+    """
+    leaving = np.zeros(len(index), dtype=np.bool_)
+    leaving[targets] = True
+    listed = selection.listed
+    if leaving[listed].all():
+        return Parts(selection, None)
+    if selection.unlisted is not None and len(listed) < len(selection.targets):
+        leaving[selection.unlisted] = False
+    given = _restricted(selection, leaving, index, loose=False)
+    return Parts(given, _restricted(selection, ~leaving, index, loose=True))
+
+
+def _restricted(selection: Selection, stays: Bools, index: Index, *, loose: bool) -> Selection:
+    """Return the part of a selection on the targets that stay, and with `loose` what lies on none."""
+    held = _draws_on(selection.held, stays, index, loose=loose)
+    same = selection.named is selection.held
+    return changed(
+        selection,
+        targets=selection.targets[stays[selection.targets]],
+        held=held,
+        named=held if same else _draws_on(selection.named, stays, index, loose=loose),
+        holds=tuple(_holds_on(selection.holds, stays, index, loose=loose)),
+        shared=_draws_on(selection.shared, stays, index, loose=loose),
+    )
+
+
+def _draws_on(draws: tuple[Draw, ...], stays: Bools, index: Index, *, loose: bool) -> tuple[Draw, ...]:
+    found = []
+    for draw in draws:
+        target = index.pool_types[draw.type].target[draw.pools]
+        row = np.where(target >= 0, stays[target], loose)
+        if row.any():
+            units = draw.units if isinstance(draw.units, int) else draw.units[row]
+            amount = units * int(row.sum()) if isinstance(units, int) else int(units.sum())
+            masks = draw.masks
+            if masks is not None:
+                masks = [masks[at] for at in row.nonzero()[0]] if isinstance(masks, list) else masks[row]
+            found.append(Draw(draw.type, draw.pools[row], units, amount, masks))
+    return tuple(found)
+
+
+def _holds_on(holds: tuple[Hold, ...], stays: Bools, index: Index, *, loose: bool) -> list[Hold]:
+    found = []
+    for hold in holds:
+        target = index.vertex_types[hold.type].target[hold.ordinals]
+        row = np.where(target >= 0, stays[target], loose)
+        if row.any():
+            found.append(Hold(hold.type, hold.ordinals[row], hold.exclusive))
+    return found

@@ -1,0 +1,118 @@
+"""Parquet files as frames of documented dtypes: DuckDB reads, pandas holds."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+import numpy as np
+import pandas as pd
+
+from simsched.errors import RunError, first_line
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from duckdb import DuckDBPyConnection
+
+    from simsched.report.data.columns import Column, Kind
+
+#: a column with more distinct values than this stays text instead of a category
+MAX_CATEGORIES = 65_536
+
+
+def glob_free(path: Path) -> str:
+    """Return the path as DuckDB takes it literally: ``* ? [`` would otherwise be patterns.
+
+    >>> from pathlib import Path
+    >>> glob_free(Path("runs/a[1].parquet"))
+    'runs/a[[]1].parquet'
+    """
+    return "".join(f"[{c}]" if c in "*?[" else c for c in str(path))
+
+
+def read_frame(file: Path, columns: tuple[Column, ...], required: frozenset[str]) -> pd.DataFrame:
+    """Read one Parquet file into a frame of documented dtypes, text columns as categories."""
+    with duckdb.connect() as con:
+        try:
+            con.read_parquet(glob_free(file)).create_view("t")
+            have = {str(name): str(kind) for name, kind, *_ in con.execute("describe t").fetchall()}
+            lacking = sorted(required - have.keys())
+            if lacking:
+                raise RunError(f"has no column {', '.join(lacking)}", where=str(file))
+            known = {c.name: c for c in columns}
+            items = [_item(con, name, kind, known.get(name)) for name, kind in have.items()]
+            frame = con.execute(f"select {', '.join(items)} from t").df()  # noqa: S608 - quoted names
+        except (duckdb.Error, ValueError) as error:  # ValueError: a message that is not UTF-8
+            reason = first_line(error)
+            raise RunError(f"cannot be read: {reason}", where=str(file), expected="a Parquet file") from None
+    return shaped(frame, columns)
+
+
+def _item(con: DuckDBPyConnection, name: str, found: str, column: Column | None) -> str:
+    """Return the select item that reads one column: numbers cast, texts as enums (categories)."""
+    quoted = '"' + name.replace('"', '""') + '"'
+    kind = column.kind if column else _kind_of(found)
+    if kind == "list":
+        return f"{quoted}::varchar[] as {quoted}"
+    if kind == "category":
+        count = f"select count(distinct {quoted}) from t"  # noqa: S608 - a quoted name
+        distinct = con.execute(count).fetchall()[0][0]
+        if not 0 < distinct <= MAX_CATEGORIES:
+            return f"{quoted}::varchar as {quoted}"
+        enum = '"enum of ' + quoted[1:]
+        values = f"select distinct {quoted}::varchar v from t where v is not null order by v"  # noqa: S608 - a quoted name
+        con.execute(f"create type {enum} as enum ({values})")
+        return f"{quoted}::varchar::{enum} as {quoted}"
+    sql = {"int": f"coalesce({quoted}::bigint, 0)", "bool": f"coalesce({quoted}::boolean, false)"}
+    return f"{sql.get(kind, quoted + ('::double' if kind == 'float' else '::varchar'))} as {quoted}"
+
+
+def _kind_of(found: str) -> Kind:
+    """Return the kind under which a column that is not documented is read."""
+    if found == "VARCHAR":
+        return "category"
+    return "bool" if found == "BOOLEAN" else "int" if "INT" in found else "float"
+
+
+def shaped(frame: pd.DataFrame, columns: tuple[Column, ...]) -> pd.DataFrame:
+    """Return the frame with the documented columns first, of their dtypes, absent ones empty."""
+    known = {c.name for c in columns}
+    shaped = {c.name: _typed(frame, c) for c in columns}
+    rest = {str(name): frame[name] for name in frame.columns if name not in known}
+    return pd.DataFrame({**shaped, **rest}, index=frame.index)
+
+
+def _typed(frame: pd.DataFrame, column: Column) -> pd.Series[Any]:
+    if column.name not in frame:
+        blank: dict[str, Any] = {"int": 0, "bool": False, "float": float("nan"), "list": ()}
+        value = pd.Series(
+            [blank.get(column.kind)] * len(frame), index=frame.index, dtype=_blank_dtype(column)
+        )
+    else:
+        value = frame[column.name]
+    if column.kind == "category":
+        return value if isinstance(value.dtype, pd.CategoricalDtype) else _category(value)
+    if column.kind == "int":
+        return value.astype("float64").fillna(0).astype("int64") if value.dtype != "int64" else value
+    if column.kind == "bool":
+        return value.fillna(False).astype("bool") if value.dtype != "bool" else value
+    if column.kind == "float":
+        return value.astype("float64") if value.dtype != "float64" else value
+    return value.map(_names) if column.kind == "list" else value.astype("str")
+
+
+def _names(value: Any) -> tuple[str, ...]:
+    """Return a list of texts as a tuple; unknown ones are left out."""
+    known = isinstance(value, list | tuple | np.ndarray)
+    return tuple(str(item) for item in value if item is not None) if known else ()
+
+
+def _blank_dtype(column: Column) -> str:
+    return {"int": "int64", "bool": "bool", "float": "float64"}.get(column.kind, "object")
+
+
+def _category(value: pd.Series[Any]) -> pd.Series[Any]:
+    """Return texts as a category, or as they are when nearly all differ."""
+    texts = value.astype("str") if value.notna().any() else value.astype("object")
+    return texts.astype("category") if texts.nunique() <= MAX_CATEGORIES else texts

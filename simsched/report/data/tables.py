@@ -1,0 +1,308 @@
+"""Run directories as frames: jobs, timeline, allocations, nodes, queues, users, reasons.
+
+A run directory is the public data contract between the simulator and everybody else;
+nothing but its files is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from simsched.arguments import check, check_path, check_real, wrong
+from simsched.errors import FormatError, RunError
+from simsched.formats.text.documents import load_json
+from simsched.report.data.columns import JOBS, NODES, REQUIRED_JOBS, TIMELINE
+from simsched.report.data.frames import read_frame, shaped
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+#: the newest layout of a run directory that this version reads
+RUN_FORMAT = 1
+
+
+class Run:
+    """One run: what was run, and its tables.  Frames are read when they are first asked for.
+
+    Attributes
+    ----------
+    path : the run directory, or None for a run that was never saved.
+    meta : the content of ``run.json``.
+    name : how the run is called in comparisons; by default its directory's name.
+    """
+
+    def __init__(self, path: Path | None, meta: Mapping[str, Any], *, name: str | None = None) -> None:
+        self.path = path
+        self.meta: dict[str, Any] = dict(meta)
+        self.name = name or (path.name if path else "run")
+
+    @classmethod
+    def from_columns(
+        cls,
+        jobs: Mapping[str, Sequence[Any]] | pd.DataFrame,
+        timeline: Mapping[str, Sequence[Any]] | pd.DataFrame,
+        meta: Mapping[str, Any],
+        *,
+        name: str | None = None,
+    ) -> Run:
+        """Make a run from columns in memory; missing columns become empty ones."""
+        check("meta", meta, Mapping, "a mapping, the content of run.json")
+        run = cls(None, meta, name=name)
+        run.__dict__["jobs"] = shaped(_frame("jobs", jobs), JOBS)
+        run.__dict__["timeline"] = shaped(_frame("timeline", timeline), TIMELINE)
+        return run
+
+    def __repr__(self) -> str:
+        return f"<Run {self.name}: {len(self.jobs)} jobs on {self.cluster_name}>"
+
+    @property
+    def cluster_name(self) -> str:
+        """The cluster's name, or ``?`` when the run does not say."""
+        return str(self.meta.get("cluster", {}).get("name") or "?")
+
+    @property
+    def totals(self) -> dict[str, int]:
+        """Units of each resource type of the whole cluster, ``{"node": 240, "core": 240}``."""
+        return {str(t): int(n) for t, n in self.meta.get("cluster", {}).get("totals", {}).items()}
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """What the simulation was asked to do: policies, seed, options."""
+        return dict(self.meta.get("config", {}))
+
+    @cached_property
+    def jobs(self) -> pd.DataFrame:
+        """One row a job; columns, units and dtypes are `columns.JOBS`."""
+        file = self._file("jobs.parquet")
+        frame = read_frame(file, JOBS, REQUIRED_JOBS)
+        unknown = frame["submit"].isna() & (frame["result"] != "DROPPED")  # a bad record may tell no time
+        if unknown.any() or np.isinf(frame[["submit", "start", "end"]].to_numpy()).any():
+            raise RunError("a job has no submit time, or an infinite time", where=str(file))
+        return frame
+
+    @cached_property
+    def timeline(self) -> pd.DataFrame:
+        """One row an instant at which something changed; each row holds until the next one."""
+        file = self._file("timeline.parquet")
+        frame = read_frame(file, TIMELINE, frozenset({"time"}))
+        time = frame["time"].to_numpy()
+        if not np.isfinite(time).all() or (np.diff(time) < 0).any():
+            raise RunError("times are not finite and ascending", where=str(file))
+        return frame
+
+    @cached_property
+    def summary(self) -> dict[str, float]:
+        """Figures by name (`summary.METRICS`): from ``summary.json``, or computed if that is not there."""
+        from simsched.report.metrics.summary import summarise
+
+        stored = self.path / "summary.json" if self.path else None
+        if stored and stored.is_file():
+            return {k: _number(v) for k, v in read_record(stored).items() if _is_number(v)}
+        return summarise(self.jobs, self.timeline, self.totals, warm_up=self.warm_up)
+
+    @property
+    def warm_up(self) -> float:
+        """Seconds of submissions that ``run --from`` left out of the figures, though they were played."""
+        begin = self.meta.get("from")
+        submits = self.jobs["submit"]
+        return 0.0 if begin is None or submits.empty else max(0.0, float(begin) - float(submits.min()))
+
+    def steady(self, warm_up: float = 0.0, drain: float = 0.0) -> Run:
+        """Return the run without its first `warm_up` and last `drain` seconds of submissions.
+
+        Jobs submitted in them are not among its `jobs`; its timeline ends where they begin, and
+        its figures are those of what lies between [Feitelson01 in `metrics`].
+
+        Raises
+        ------
+        RunError : nothing lies between.
+        """
+        from simsched.report.metrics.metrics import trim
+        from simsched.report.metrics.summary import summarise
+
+        check_real("warm_up", warm_up)
+        check_real("drain", drain)
+        kept = trim(self.jobs, warm_up, drain)
+        if kept.empty:
+            raise RunError("no job was submitted between warm-up and drain", where=self.name)
+        low, high = self.jobs["submit"].min() + warm_up, self.jobs["submit"].max() - drain
+        run = Run(self.path, self.meta, name=self.name)
+        run.__dict__["jobs"] = kept.reset_index(drop=True)
+        run.__dict__["window"] = (float(low), float(high))
+        run.__dict__["timeline"] = self.timeline[self.timeline["time"].between(low, high)]
+        run.__dict__["summary"] = summarise(
+            self.jobs, self.timeline, self.totals, warm_up=warm_up, drain=drain
+        )
+        return run
+
+    @cached_property
+    def allocations(self) -> pd.DataFrame:
+        """One row a job and pool (or node) it held; columns are `columns.ALLOCATIONS`.
+
+        Empty, with the same columns, for a run that did not write its allocations.
+        """
+        from simsched.report.data.allocations import held_pools
+
+        return held_pools(self.shards)
+
+    @cached_property
+    def shards(self) -> pd.DataFrame:
+        """The alloc and release records of ``allocations.jsonl``, one row a record and R_lite entry."""
+        from simsched.report.data.allocations import no_shards, read_shards
+
+        file = self.path / "allocations.jsonl" if self.path else None
+        return read_shards(file) if file and file.is_file() else no_shards()
+
+    @cached_property
+    def nodes(self) -> pd.DataFrame:
+        """One row an execution target of the machine; columns are `columns.NODES`.
+
+        Empty, with the same columns, for a run that was made before these were written.
+        """
+        file = self.path / "nodes.parquet" if self.path else None
+        if not file or not file.is_file():
+            return nodes_frame({})
+        frame = read_frame(file, NODES, frozenset({"rank"}))
+        if frame["rank"].duplicated().any():
+            raise RunError("two nodes have one rank", where=str(file))
+        return frame
+
+    @cached_property
+    def window(self) -> tuple[float, float]:
+        """From when until when use is averaged, s: the makespan, or what lies between warm-up and drain."""
+        from simsched.report.metrics.metrics import span
+
+        return span(self.jobs)
+
+    @property
+    def has_allocations(self) -> bool:
+        """Whether the run wrote which job held what."""
+        return self.path is not None and (self.path / "allocations.jsonl").is_file()
+
+    @cached_property
+    def queues(self) -> pd.DataFrame:
+        """One row a queue: jobs, waits, slowdowns, use (see `metrics.by`)."""
+        from simsched.report.metrics.metrics import by
+
+        return by(self.jobs, "queue")
+
+    @cached_property
+    def users(self) -> pd.DataFrame:
+        """One row a user: jobs, waits, slowdowns, use (see `metrics.by`)."""
+        from simsched.report.metrics.metrics import by
+
+        return by(self.jobs, "user").sort_values("core_hours", ascending=False)
+
+    @cached_property
+    def reasons(self) -> pd.DataFrame:
+        """One row a reason why jobs did not run or not end well: result, reason, jobs, an example's id."""
+        from simsched.report.metrics.metrics import reasons
+
+        return reasons(self.jobs)
+
+    def _file(self, name: str) -> Path:
+        if self.path is None:
+            raise RunError(f"this run was never saved and has no {name}")
+        return self.path / name
+
+
+def nodes_frame(columns: Mapping[str, Any]) -> pd.DataFrame:
+    """Return columns of nodes in memory as the frame that `Run.nodes` is."""
+    frame = shaped(pd.DataFrame(dict(columns)), NODES)
+    places = [name for name in frame.columns if name.startswith("in_")]
+    return frame.astype(dict.fromkeys(places, "category"))
+
+
+def _frame(name: str, columns: Mapping[str, Sequence[Any]] | pd.DataFrame) -> pd.DataFrame:
+    """Return columns as a frame; ConfigError for what are none."""
+    expected = "columns of one length by name, or a DataFrame"
+    check(name, columns, Mapping | pd.DataFrame, expected)
+    try:
+        return pd.DataFrame(columns)
+    except ValueError:
+        raise wrong(name, columns, expected) from None
+
+
+def load_run(directory: str | Path, *, name: str | None = None) -> Run:
+    """Open a finished run directory.
+
+    Raises
+    ------
+    RunError : there is no such directory, it is not a run's, the run did not finish, or
+        it was written by a newer layout than this version reads.
+    """
+    if not isinstance(directory, str | Path):
+        raise RunError(f"{directory!r} is no path", expected="a run directory")
+    check_path("directory", directory)
+    path = Path(directory)
+    if not path.exists():
+        raise RunError("there is no such run directory", where=str(path))
+    if not path.is_dir():
+        raise RunError("this is a file", where=str(path), expected="a run directory")
+    if not (path / "run.json").is_file():
+        raise RunError("this is not a run directory: it has no run.json", where=str(path))
+    meta = read_record(path / "run.json")
+    _check_meta(meta, path)
+    return Run(path, meta, name=name or path.resolve().name)
+
+
+def _check_meta(meta: dict[str, Any], path: Path) -> None:
+    where = str(path / "run.json")
+    if "simsched" not in meta:
+        raise RunError("not written by simsched", where=where, expected="a key 'simsched'")
+    layout = meta.get("format", RUN_FORMAT)
+    if layout != RUN_FORMAT:
+        raise RunError(f"run format {layout!r} is not known", where=where, expected=f"format {RUN_FORMAT}")
+    if meta.get("complete") is not True:
+        raise RunError("the run did not finish", where=str(path), expected="a complete run")
+    _check_parts(meta, where)
+    for file in ("jobs.parquet", "timeline.parquet"):
+        if not (path / file).is_file():
+            raise RunError(f"{file} is missing", where=str(path), expected="a complete run")
+
+
+def _check_parts(meta: dict[str, Any], where: str) -> None:
+    """Refuse a ``run.json`` whose parts have other types than the reports rely on."""
+    for key in ("cluster", "config", "counts"):
+        if not isinstance(meta.get(key, {}), dict):
+            raise RunError(f"{key} is not an object", where=where)
+    totals = meta.get("cluster", {}).get("totals", {})
+    if not isinstance(totals, dict):
+        raise RunError("cluster.totals is not an object", where=where)
+    for kind, units in totals.items():
+        if not isinstance(units, int) or isinstance(units, bool) or not 0 <= units < 2**53:
+            raise RunError(f"cluster.totals.{kind} is not a count", where=where)
+    targets = meta.get("cluster", {}).get("targets", 0)
+    if not isinstance(targets, int) or isinstance(targets, bool) or not 0 <= targets < 2**53:
+        raise RunError("cluster.targets is not a count", where=where)
+    inputs = meta.get("inputs", [])
+    if not isinstance(inputs, list) or not all(isinstance(item, dict) for item in inputs):
+        raise RunError("inputs is not a list of objects", where=where)
+    for key in ("wall_seconds", "jobs_per_second"):
+        if not _is_number(meta.get(key)):
+            raise RunError(f"{key} is not a number", where=where)
+
+
+def read_record(file: Path) -> dict[str, Any]:
+    """Read a JSON object of the run directory; RunError if it is none."""
+    try:
+        value = load_json(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError, FormatError) as error:
+        raise RunError(f"cannot be read: {error}", where=str(file), expected="a JSON object") from None
+    if not isinstance(value, dict):
+        raise RunError("holds no JSON object", where=str(file), expected="a JSON object")
+    return value
+
+
+def _is_number(value: Any) -> bool:
+    return value is None or (isinstance(value, int | float) and not isinstance(value, bool))
+
+
+def _number(value: float | None) -> float:
+    return float("nan") if value is None else float(value)

@@ -1,0 +1,1 @@
+"""Static figures by matplotlib: PNG, SVG and PDF. `figures` is the table of them."""

@@ -1,0 +1,172 @@
+"""Pictures over time and over the machine: Gantt, use, queue, calendar, map of nodes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from matplotlib.collections import PolyCollection
+from matplotlib.colors import to_rgba_array
+from matplotlib.ticker import MaxNLocator
+
+from simsched import human
+from simsched.errors import RunError
+from simsched.report import palette
+from simsched.report.data.gantt import chart
+from simsched.report.data.series import binned, busiest, types_in_use
+from simsched.report.metrics import metrics as m
+from simsched.report.metrics.classes import has_dates, weekdays
+from simsched.report.metrics.spread import node_seconds
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from simsched.report.data.tables import Run
+
+Figure = Any
+Axes = Any
+#: more rectangles than this are drawn as an image inside an SVG or PDF
+MAX_VECTORS = 4000
+WITHOUT = "this run was made without its allocations"
+UNKNOWN_SIZE = "nothing is known of the cluster's size"
+BINS = 600
+
+
+def _window(run: Run) -> tuple[float, float]:
+    low, high = m.span(run.jobs)
+    if high <= low:
+        raise RunError("no job ran, so there is nothing to draw", where=run.name)
+    return low, high
+
+
+def _time_axis(axes: Axes, length: float) -> float:
+    seconds, unit = human.time_unit(length)
+    axes.set_xlabel(f"time since the first submission ({unit})")
+    axes.set_xlim(0, length / seconds)
+    return seconds
+
+
+def gantt(figure: Figure, runs: Sequence[Run]) -> None:
+    """Draw a rectangle for each job and range of nodes it held; without allocations packed by cores."""
+    run = runs[0]
+    low, high = _window(run)
+    drawn = chart(run)
+    rects = drawn.boxes
+    axes = figure.add_subplot()
+    seconds = _time_axis(axes, high - low)
+    left, right = ((rects[c].to_numpy() - low) / seconds for c in ("start", "end"))
+    below, above = rects["low"].to_numpy(), rects["high"].to_numpy()
+    # arrays, not lists: matplotlib then makes its paths without looking at each corner
+    corners: Any = np.stack(
+        [np.stack(p, axis=1) for p in ((left, below), (left, above), (right, above), (right, below))], axis=1
+    )
+    job = rects["job"].to_numpy(dtype=np.int64)
+    colours = to_rgba_array(palette.CYCLE)[(job * 7 + (job >> 3)) % len(palette.CYCLE)]
+    large = len(rects) > MAX_VECTORS
+    width = 0.0 if large else 0.3
+    boxes = PolyCollection(
+        corners, facecolors=colours, edgecolors="white" if width else "none", linewidths=width,
+        rasterized=large,
+    )  # fmt: skip
+    axes.add_collection(boxes, autolim=False)
+    axes.set_ylim(0, drawn.rows)
+    axes.set_ylabel(drawn.label)
+    axes.yaxis.set_major_locator(MaxNLocator(integer=True))  # there is no rank 2.5
+    axes.grid(visible=False)
+    axes.set_title(f"{run.name}: {len(run.jobs):,} jobs on {run.cluster_name}")
+
+
+def utilisation(figure: Figure, runs: Sequence[Run]) -> None:
+    """Draw the mean use over bins of time: of each type for one run, of the main type for several."""
+    axes = figure.add_subplot()
+    seconds = _time_axis(axes, max(w[1] - w[0] for w in map(_window, runs)))
+    for run, colour in zip(runs, palette.cycle(len(runs)), strict=True):
+        kinds = types_in_use(run)
+        kinds = kinds if len(runs) == 1 else [k for k in ("core", *kinds) if k in kinds][:1]
+        for kind in kinds:
+            edges, used = binned(run.timeline, f"used_{kind}", BINS, _window(run))
+            label = human.plural(kind) if len(runs) == 1 else f"{run.name} ({human.plural(kind)})"
+            shown = palette.TYPE.get(kind, palette.GREY) if len(runs) == 1 else colour
+            axes.stairs(
+                100 * used / run.totals[kind],
+                (edges - edges[0]) / seconds,
+                color=shown,
+                baseline=None,
+                label=label,
+            )
+    if not axes.patches:
+        raise RunError(UNKNOWN_SIZE, where=runs[0].name)
+    axes.set_ylim(0, 102)
+    axes.set_ylabel("in use (% of all)")
+    axes.set_title("Use over time")
+    axes.legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=4, borderaxespad=0.2)
+
+
+def queue(figure: Figure, runs: Sequence[Run]) -> None:
+    """Draw the most jobs that were queued in each bin of time, and for one run those that ran."""
+    axes = figure.add_subplot()
+    seconds = _time_axis(axes, max(w[1] - w[0] for w in map(_window, runs)))
+    for run, colour in zip(runs, palette.cycle(len(runs)), strict=True):
+        edges, running = binned(run.timeline, "running_jobs", BINS, _window(run))
+        queued = busiest(run.timeline, "queued_jobs", edges)
+        x = (edges - edges[0]) / seconds
+        label = "queued (most at once)" if len(runs) == 1 else f"{run.name}, queued"
+        shown = palette.VERMILION if len(runs) == 1 else colour
+        axes.stairs(queued, x, color=shown, baseline=None, label=label)
+        if len(runs) == 1:
+            axes.stairs(running, x, color=palette.GREEN, baseline=None, label="running (mean)")
+    axes.set_ylim(bottom=0)
+    axes.set_ylabel("jobs")
+    axes.legend(loc="upper right")
+    axes.set_title("Queue over time")
+
+
+def calendar(figure: Figure, runs: Sequence[Run]) -> None:
+    """Draw the mean use of each day: a column a week, a row a day of the week."""
+    run = runs[0]
+    low, high = _window(run)
+    kind = next((k for k in ("core", *m.types(run.timeline)) if run.totals.get(k)), None)
+    if kind is None:
+        raise RunError(UNKNOWN_SIZE, where=run.name)
+    first = int(low // 86400)
+    days = int(high // 86400) + 1 - first
+    _, used = binned(run.timeline, f"used_{kind}", days, (first * 86400.0, (first + days) * 86400.0))
+    offset = (first + 3 if has_dates(low) else first) % 7
+    cells = np.full(7 * -(-(offset + days) // 7), np.nan)
+    cells[offset : offset + days] = 100 * used / run.totals[kind]
+    axes = figure.add_subplot()
+    image = axes.imshow(cells.reshape(-1, 7).T, aspect="auto", cmap="cividis", vmin=0, vmax=100)
+    axes.set_yticks(range(7), weekdays(low))
+    axes.set_xlabel("week")
+    axes.grid(visible=False)
+    axes.set_title(f"{run.name}: {human.plural(kind)} in use by day")
+    figure.colorbar(image, ax=axes, label="% of all", fraction=0.03)
+
+
+def cluster_map(figure: Figure, runs: Sequence[Run]) -> None:
+    """Draw a cell a node, in the order of ranks from the top left, coloured by its share of time in use."""
+    run = runs[0]
+    if not run.has_allocations:
+        raise RunError(WITHOUT, where=run.name, expected="allocations.jsonl")
+    low, high = _window(run)
+    held = run.allocations
+    kind = next((k for k in ("core", "gpu", "node") if (held["type"] == k).any()), "node")
+    busy = node_seconds(held, kind)
+    nodes = max(run.totals.get("node", 0), int(busy.index.max()) + 1 if len(busy) else 1)
+    units = max(run.totals.get(kind, nodes) / nodes, 1.0)
+    share = np.zeros(nodes)
+    share[busy.index.to_numpy(dtype=np.int64)] = 100 * busy.to_numpy() / (units * (high - low))
+    width = int(np.ceil(np.sqrt(2.2 * nodes)))
+    cells = np.full(width * -(-nodes // width), np.nan)
+    cells[:nodes] = share
+    axes = figure.add_subplot()
+    image = axes.imshow(cells.reshape(-1, width), cmap="cividis", vmin=0, vmax=100)
+    axes.set_xticks([])
+    axes.set_yticks(range(0, len(cells) // width, max(1, len(cells) // width // 8)))
+    axes.set_yticklabels([f"{int(row) * width}" for row in axes.get_yticks()])
+    axes.set_ylabel("first rank of the row")
+    axes.grid(visible=False)
+    axes.set_title(
+        f"{run.name}: {human.plural(kind)} of each node in use, {human.seconds(high - low)} in all"
+    )
+    figure.colorbar(image, ax=axes, label="% of the makespan", fraction=0.03)

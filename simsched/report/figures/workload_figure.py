@@ -1,0 +1,103 @@
+"""A picture of a workload: what `simsched.workload.describe` found, six small charts on one sheet."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from simsched.errors import ConfigError
+from simsched.report import palette
+from simsched.report.figures.figures import ENDINGS, _matplotlib, save_figure
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+SIZE = (12.0, 7.0)
+
+
+def draw_workload(data: Mapping[str, Any], *, dark: bool = False) -> Any:
+    """Draw the description of a workload and return its matplotlib Figure; ConfigError without matplotlib."""
+    with _matplotlib(dark) as figure_class:
+        figure = figure_class(figsize=SIZE)
+        axes = figure.subplots(2, 3).flat
+        _weeks(next(axes), data)
+        _bars(next(axes), "jobs by processors", [_size(row) for row in data["sizes"]], _jobs(data["sizes"]))
+        _bars(
+            next(axes),
+            "jobs by run time",
+            [_from(row) for row in data["run_times"]],
+            _jobs(data["run_times"]),
+        )
+        hours = data["hours_of_day"]
+        _bars(next(axes), "jobs by hour of day", [str(hour) for hour in range(24)], hours)
+        _accuracy(next(axes), data["estimates"])
+        users = data["users"]["top"]
+        hours_of = [row["processor_hours"] for row in users]
+        _bars(
+            next(axes),
+            "processor hours of the users with most jobs",
+            [row["name"] for row in users],
+            hours_of,
+        )
+        figure.suptitle(f"{data['name'] or data['source']}: {data['jobs']:,} jobs", x=0.01, ha="left")
+    return figure
+
+
+def save_workload_picture(data: Mapping[str, Any], target: str | Path, *, dark: bool = False) -> None:
+    """Draw a description into a .png, .svg or .pdf file; the same data give the same bytes."""
+    path = Path(target)
+    ending = path.suffix.lower()
+    if ending not in ENDINGS:
+        what = f"a picture cannot be written as {ending or 'that'!r}"
+        raise ConfigError(what, where=str(path), expected=", ".join(ENDINGS))
+    stamp = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(ending, {"Software": "simsched"})
+    figure = draw_workload(data, dark=dark)
+    with _matplotlib(dark):
+        save_figure(figure, path, 144, stamp)
+
+
+def _weeks(axes: Any, data: Mapping[str, Any]) -> None:
+    weeks = data["weeks"]
+    known = data["load"] is not None
+    values = [row["load"] * 100 if known else row["processor_hours"] for row in weeks]
+    axes.bar([row["week"] for row in weeks], values, width=0.9, color=palette.BLUE)
+    if known:
+        axes.axhline(100, color=palette.VERMILION, linewidth=1)
+    axes.set_title("offered load by week, %" if known else "processor hours by week")
+
+
+def _bars(axes: Any, title: str, labels: Sequence[str], values: Sequence[float]) -> None:
+    """One bar a label; long or many labels are turned."""
+    axes.bar(range(len(values)), values, width=0.9, color=palette.BLUE)
+    axes.set_title(title)
+    turned = max(map(len, labels), default=0) * len(labels) > 40
+    axes.set_xticks(
+        range(len(labels)), labels, rotation=60 if turned else 0, ha="right" if turned else "center"
+    )
+    axes.grid(visible=False, axis="x")
+
+
+def _accuracy(axes: Any, estimates: Mapping[str, Any] | None) -> None:
+    if estimates is None:
+        axes.set_title("no job says how long it may run")
+        axes.set_axis_off()
+        return
+    counts = estimates["accuracy_histogram"]
+    axes.bar([0.05 + index / 10 for index in range(len(counts))], counts, width=0.09, color=palette.ORANGE)
+    axes.set_title("jobs by run time / limit")
+
+
+def _jobs(rows: Sequence[Mapping[str, Any]]) -> list[int]:
+    return [row["jobs"] for row in rows]
+
+
+def _size(row: Mapping[str, Any]) -> str:
+    return str(row["to"])
+
+
+def _from(row: Mapping[str, Any]) -> str:
+    seconds = row["from"]
+    for unit, size in (("d", 86400), ("h", 3600), ("m", 60)):
+        if seconds >= size:
+            return f"≥{seconds // size}{unit}"
+    return f"≥{seconds}s"

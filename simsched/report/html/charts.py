@@ -1,0 +1,282 @@
+"""The interactive charts of a report, as Bokeh models on its canvas backend.
+
+Charts over time are empty here: the page fills them from packed columns for whatever part
+of time is in view (assets/page.js), so a million jobs zoom as fast as a thousand.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from bokeh.core.json_encoder import serialize_json
+from bokeh.document import Document
+from bokeh.models import (
+    BoxZoomTool,
+    ColumnDataSource,
+    CrosshairTool,
+    FixedTicker,
+    HoverTool,
+    LinearColorMapper,
+    LogColorMapper,
+    Model,
+    NumeralTickFormatter,
+    PanTool,
+    Range1d,
+    ResetTool,
+    SaveTool,
+    WheelZoomTool,
+)
+from bokeh.models.annotations.legends import Legend
+from bokeh.plotting import figure
+from bokeh.resources import Resources
+
+from simsched import human
+from simsched.report import palette
+
+if TYPE_CHECKING:
+    from simsched.report.data.gantt import Chart
+
+Figure = Any
+TRANSPARENT = {"background_fill_alpha": 0, "border_fill_alpha": 0, "outline_line_alpha": 0}
+
+
+@dataclass
+class Charts:
+    """The charts of one run or of the comparison: a Bokeh document and which model goes where."""
+
+    document: Document = field(default_factory=Document)
+    places: dict[str, str] = field(default_factory=dict)
+
+    def add(self, place: str, chart: Figure) -> None:
+        """Put a chart into the element whose id is `place`."""
+        self.document.add_root(chart)
+        self.places[place] = chart.id
+
+    def as_json(self, title: str) -> dict[str, Any]:
+        """Return what the page needs to draw them: the document, places, and models to colour."""
+        return {
+            "doc": self.document.to_json(deferred=False),
+            "title": title,
+            "places": self.places,
+            "styled": sorted([m.id, _style(m)] for m in self.document.models if _style(m)),
+        }
+
+
+def _style(model: Model) -> str:
+    name = type(model).__name__
+    if name.endswith("Axis"):
+        return "axis"
+    return {"Grid": "grid", "Legend": "legend", "Title": "title", "ColorBar": "bar"}.get(name, "")
+
+
+def bokeh_script() -> str:
+    """Return BokehJS's core, as a script to be put into a page: nothing is loaded from elsewhere."""
+    return str(Resources(mode="inline", components=["bokeh"]).js_raw[0])
+
+
+def dump(value: Any) -> str:
+    """Return JSON that is safe inside a script element of a page."""
+    return str(serialize_json(value)).replace("<", "\\u003c")
+
+
+def empty_chart(x: str, y: str, height: int = 260, **options: Any) -> Figure:
+    """Return a chart with named axes and nothing in it."""
+    chart = figure(
+        height=height,
+        sizing_mode="stretch_width",
+        x_axis_label=x,
+        y_axis_label=y,
+        toolbar_location=None,
+        tools="",
+        output_backend="canvas",
+        **options,
+    )
+    chart.update(**TRANSPARENT)
+    for axis in chart.axis:
+        axis.axis_label_text_font_style = "normal"
+        axis.minor_tick_line_alpha = 0
+    chart.grid.grid_line_alpha = 0.6
+    return chart
+
+
+def _over_time(x_range: Range1d, unit: str, y: str, y_range: Range1d, height: int) -> Figure:
+    """A chart over time whose range it shares with its neighbours: drag, wheel and box zoom along time."""
+    chart = empty_chart(
+        f"time since the first submission ({unit})", y, height, x_range=x_range, y_range=y_range
+    )
+    pan = PanTool(dimensions="width")
+    # the wheel alone scrolls the page
+    wheel = WheelZoomTool(dimensions="width", modifiers={"ctrl": True})
+    chart.add_tools(pan, wheel, BoxZoomTool(dimensions="width"))
+    chart.add_tools(ResetTool(), SaveTool(), CrosshairTool(dimensions="height", line_alpha=0.4))
+    chart.toolbar.active_drag = pan
+    chart.toolbar.active_scroll = wheel
+    chart.min_border_left = 72
+    return chart
+
+
+def time_charts(charts: Charts, prefix: str, end: float, unit: str, gantt: Chart, kinds: list[str]) -> None:
+    """Add the linked charts over time: Gantt, use of each type, queue."""
+    x_range = Range1d(start=0, end=end, bounds=(-0.02 * end, 1.02 * end), name=f"{prefix}-time")
+    charts.add(f"{prefix}-gantt", _gantt(prefix, x_range, unit, gantt))
+    charts.add(f"{prefix}-use", _use(prefix, x_range, unit, kinds))
+    charts.add(f"{prefix}-queue", _queue(prefix, x_range, unit))
+
+
+def _gantt(prefix: str, x_range: Range1d, unit: str, gantt: Chart) -> Figure:
+    y_range = Range1d(start=0, end=gantt.rows, bounds=(0, gantt.rows))
+    chart = _over_time(x_range, unit, gantt.label, y_range, 460)
+    image = ColumnDataSource(
+        {"image": [np.zeros((1, 1), np.uint32)], "x": [0], "y": [0], "dw": [1], "dh": [1]},
+        name=f"{prefix}-image",
+    )
+    chart.image_rgba("image", x="x", y="y", dw="dw", dh="dh", source=image)
+    names = ["left", "right", "bottom", "top", "color", "id", "user", "what", "when"]
+    boxes = ColumnDataSource({name: [] for name in names}, name=f"{prefix}-boxes")
+    drawn = chart.quad(
+        left="left", right="right", bottom="bottom", top="top", fill_color="color", source=boxes,
+        line_color="#ffffff", line_alpha=0.6, line_width=0.5,
+    )  # fmt: skip
+    told = [("job", "@id"), ("user", "@user"), ("holds", "@what"), ("time", "@when")]
+    chart.add_tools(HoverTool(renderers=[drawn], tooltips=told, point_policy="follow_mouse"))
+    chart.y_range.name = f"{prefix}-ranks"
+    chart.grid.grid_line_alpha = 0
+    return chart
+
+
+def _use(prefix: str, x_range: Range1d, unit: str, kinds: list[str]) -> Figure:
+    chart = _over_time(x_range, unit, "in use (% of all)", Range1d(start=0, end=102), 200)
+    for kind in kinds:
+        source = ColumnDataSource({"x": [0, 0], "y": [0, 0]}, name=f"{prefix}-use-{kind}")
+        colour = palette.TYPE.get(kind, palette.GREY)
+        if kind == kinds[0]:
+            chart.varea_step(x="x", y1=0, y2="y", source=source, color=colour, alpha=0.25, step_mode="after")
+        chart.step(x="x", y="y", source=source, color=colour, mode="after", legend_label=human.plural(kind))
+    _legend(chart)
+    return chart
+
+
+def _queue(prefix: str, x_range: Range1d, unit: str) -> Figure:
+    chart = _over_time(x_range, unit, "jobs", Range1d(start=0, end=1, name=f"{prefix}-queue-range"), 200)
+    for name, colour, label in (
+        ("queued", palette.VERMILION, "queued (most at once)"),
+        ("running", palette.GREEN, "running (mean)"),
+    ):
+        source = ColumnDataSource({"x": [0, 0], "y": [0, 0]}, name=f"{prefix}-{name}")
+        chart.step(x="x", y="y", source=source, color=colour, mode="after", legend_label=label)
+    _legend(chart)
+    return chart
+
+
+def _legend(chart: Figure) -> None:
+    for legend in chart.select({"type": Legend}):
+        chart.center.remove(legend)
+        chart.add_layout(legend, "above")
+        legend.update(
+            location="top_right", orientation="horizontal", background_fill_alpha=0, border_line_alpha=0,
+            padding=0, margin=2, label_text_font_size="11px", click_policy="hide",
+        )  # fmt: skip
+
+
+def cdf_chart(curves: dict[str, pd.DataFrame], label: str, colours: list[str], scale: str = "log") -> Figure:
+    """Share of jobs (%) up to each value, one line a run; the page says which colour is whose.
+
+    The values' axis is ``log``, ``linear``, or ``time``: seconds on a logarithmic axis, marked in minutes ….
+    A curve has the columns ``value`` and ``share`` (0 to 1).
+    """
+    kind = "linear" if scale == "linear" else "log"
+    chart = empty_chart(label, "share of jobs (%)", x_axis_type=kind, y_range=Range1d(start=0, end=101))
+    if scale == "time":
+        chart.xaxis.ticker = FixedTicker(ticks=[at for at, _ in human.TIME_MARKS])
+        chart.xaxis.major_label_overrides = dict(human.TIME_MARKS)
+    for (name, curve), colour in zip(curves.items(), colours, strict=True):
+        source = ColumnDataSource({"x": curve["value"], "y": 100 * curve["share"]})
+        chart.line("x", "y", source=source, color=colour, line_width=2, name=name)
+    unit = " s" if scale == "time" else ""
+    chart.add_tools(
+        HoverTool(tooltips=[("up to", f"@x{{0,0.[0]}}{unit}"), ("share", "@y{0.0} %")], mode="vline")
+    )
+    return chart
+
+
+def heat_chart(table: pd.DataFrame, x: str, y: str, value: str, unit: str, *, log: bool = False) -> Figure:
+    """Cells of a table coloured by value; rows upwards, columns to the right; NaN is left out.
+
+    `unit` is written over the colour bar.
+    """
+    columns, rows = [str(c) for c in table.columns], [str(r) for r in table.index]
+    cells = table.set_axis(columns, axis=1).set_axis(rows, axis=0).stack().reset_index()
+    cells.columns = pd.Index(["y", "x", "v"])
+    cells = cells[np.isfinite(cells["v"])]
+    chart = empty_chart(x, y, x_range=columns, y_range=rows)
+    low, high = (float(cells["v"].min()), float(cells["v"].max())) if len(cells) else (0.0, 1.0)
+    mapper = (
+        LogColorMapper(palette="Cividis256", low=max(low, 1.0), high=max(high, 2.0))
+        if log
+        else LinearColorMapper(palette="Cividis256", low=low, high=max(high, low + 1e-9))
+    )
+    source = ColumnDataSource({"x": cells["x"], "y": cells["y"], "v": cells["v"]})
+    drawn = chart.rect(
+        "x", "y", 1, 1, source=source, fill_color={"field": "v", "transform": mapper}, line_color=None
+    )
+    _colour_bar(chart, drawn, unit)
+    chart.add_tools(HoverTool(tooltips=[(y, "@y"), (x, "@x"), (value, "@v{0,0.[0]}")]))
+    longest = max(map(len, columns), default=0)
+    chart.xaxis.major_label_orientation = 0.9 if longest > 4 else 1.57 if len(columns) > 12 else 0
+    if len(columns) > 12:
+        chart.xaxis.major_label_text_font_size = "9px"
+    chart.grid.grid_line_alpha = 0
+    return chart
+
+
+def _colour_bar(chart: Figure, drawn: Any, unit: str) -> None:
+    bar = drawn.construct_color_bar(
+        width=10, background_fill_alpha=0, title=unit, title_text_font_style="normal", title_standoff=6
+    )
+    bar.formatter = NumeralTickFormatter(format="0,0")
+    chart.add_layout(bar, "right")
+
+
+def map_chart(nodes: pd.DataFrame, width: int, value: str) -> Figure:
+    """A cell a node, `width` in a row from the top left, coloured by ``share`` (%): 0 dark, 100 light.
+
+    `nodes` has the columns rank, host, jobs and share; a node of no known share is grey.
+    """
+    at = np.arange(len(nodes))
+    rows = -(-len(nodes) // width)
+    chart = empty_chart(
+        "", f"first rank of the row, {width} in each", max(160, min(460, 24 * rows + 40)),
+        x_range=Range1d(start=-0.5, end=width - 0.5), y_range=Range1d(start=rows - 0.5, end=-0.5),
+    )  # fmt: skip
+    columns = {name: nodes[name].to_numpy() for name in ("rank", "host", "jobs", "share")}
+    source = ColumnDataSource({"x": at % width, "y": at // width, **columns})
+    mapper = LinearColorMapper(palette="Cividis256", low=0, high=100, nan_color=palette.GREY)
+    colour = {"field": "share", "transform": mapper}
+    drawn = chart.rect("x", "y", 0.92, 0.92, source=source, fill_color=colour, line_color=None)
+    _colour_bar(chart, drawn, "%")
+    chart.add_tools(
+        HoverTool(tooltips=[("node", "@host (rank @rank)"), (value, "@share{0.[0]} %"), ("jobs", "@jobs")])
+    )
+    chart.xaxis.visible = False
+    step = max(1, rows // 8)
+    chart.yaxis.ticker = FixedTicker(ticks=list(range(0, rows, step)))
+    firsts = nodes["rank"].to_numpy()[::width].tolist()
+    chart.yaxis.major_label_overrides = {row: f"{firsts[row]}" for row in range(0, rows, step)}
+    chart.grid.grid_line_alpha = 0
+    return chart
+
+
+def bar_chart(names: list[str], values: list[float], label: str, colours: list[str]) -> Figure:
+    """Horizontal bars, the first on top, one colour each."""
+    chart = empty_chart(label, "", max(120, 22 * len(names) + 60), y_range=list(reversed(names)))
+    source = ColumnDataSource({"y": names, "x": values, "color": colours})
+    chart.hbar(y="y", right="x", height=0.7, source=source, color="color")
+    chart.x_range.start = 0
+    chart.xaxis.formatter = NumeralTickFormatter(format="0,0.[00]")
+    chart.grid.grid_line_alpha = 0
+    chart.xgrid.grid_line_alpha = 0.6
+    chart.add_tools(HoverTool(tooltips=[("", "@y"), (label, "@x{0,0.[00]}")]))
+    return chart

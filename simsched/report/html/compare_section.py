@@ -1,0 +1,141 @@
+"""The section of a report that sets several runs side by side."""
+
+from __future__ import annotations
+
+import math
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from simsched import human
+from simsched.report import palette
+from simsched.report.data.series import curve
+from simsched.report.html import charts as plot_bokeh
+from simsched.report.html import markup
+from simsched.report.metrics import metrics as m
+from simsched.report.metrics.compare import Comparison, compare_runs, paired, same_jobs
+from simsched.report.metrics.summary import metric
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import pandas as pd
+
+    from simsched.report.data.tables import Run
+
+
+def comparison(runs: Sequence[Run], charts: list[dict[str, Any]]) -> str:
+    """Return the section that sets the runs side by side and append its charts."""
+    colours = palette.cycle(len(runs))
+    pairs = [compare_runs(runs[0], run) for run in runs[1:]]
+    drawn = plot_bokeh.Charts()
+    done = {name: m.measured(run.jobs) for name, run in zip(distinct(runs), runs, strict=True)}
+    waits = {name: curve(frame["wait"], 1.0) for name, frame in done.items()}
+    drawn.add("cmp-waits", plot_bokeh.cdf_chart(waits, "wait", colours, "time"))
+    slow = {name: curve(frame["bounded_slowdown"], 1.0) for name, frame in done.items()}
+    drawn.add("cmp-slow", plot_bokeh.cdf_chart(slow, "bounded slowdown", colours))
+    means = [m.describe(frame["wait"])["mean"] for frame in done.values()]
+    known = [0.0 if math.isnan(v) else v / 3600 for v in means]
+    drawn.add("cmp-means", plot_bokeh.bar_chart(list(done), known, "mean wait (h)", colours))
+    moved = _moved(runs)
+    drawn.add(
+        "cmp-moved", plot_bokeh.cdf_chart(moved, "wait less the first run's (h)", colours[1:], "linear")
+    )
+    charts.append(drawn.as_json("comparison"))
+    note = "Left of 0: the job waits less than in the first run. 1 % at either end is left out."
+    key = _key(runs, colours)
+    panels = (
+        markup.panel("Waits", "cmp-waits", f"Share of jobs that waited no longer. {key}"),
+        markup.panel("Bounded slowdown", "cmp-slow", f"turnaround / max(run time, 10 s), at least 1. {key}"),
+        markup.panel("Mean wait", "cmp-means", "Hours."),
+        markup.panel(
+            f"Job by job against {runs[0].name}", "cmp-moved", f"{note} {_key(runs[1:], colours[1:])}"
+        ),
+    )
+    return (
+        f'<section class="run" id="comparison"><h1>{len(runs)} runs compared</h1><p class="lead">{key}</p>'
+        f"{_verdicts(runs, pairs)}{_figures(runs)}"
+        f'<div class="pair">{"".join(panels)}</div></section>'
+    )
+
+
+def _key(runs: Sequence[Run], colours: Sequence[str]) -> str:
+    """Return which colour is which run."""
+    return "".join(
+        f'<span class="key"><i style="background:{c}"></i>{escape(r.name)}</span>'
+        for r, c in zip(runs, colours, strict=True)
+    )
+
+
+def distinct(runs: Sequence[Run]) -> list[str]:
+    """Return the runs' names, those that repeat an earlier one numbered."""
+    names: list[str] = []
+    for run in runs:
+        again = sum(r.name == run.name for r in runs[: len(names)])
+        names.append(f"{run.name} ({again + 1})" if again else run.name)
+    return names
+
+
+def _moved(runs: Sequence[Run]) -> dict[str, pd.DataFrame]:
+    found = {}
+    for name, run in list(zip(distinct(runs), runs, strict=True))[1:]:
+        jobs = run.jobs if same_jobs(runs[0], run) else run.jobs.iloc[:0]
+        hours = paired(runs[0].jobs, jobs)["wait_difference"] / 3600
+        low, high = (hours.quantile(0.01), hours.quantile(0.99)) if len(hours) else (0.0, 0.0)
+        all_ = curve(hours, None)
+        found[name] = all_[all_["value"].between(low, high)]
+    return found
+
+
+def _verdicts(runs: Sequence[Run], pairs: Sequence[Comparison]) -> str:
+    lines = []
+    for run, found in zip(runs[1:], pairs, strict=True):
+        if not found.jobs:
+            lines.append(f"<li>{escape(run.name)} has no job in common with {escape(runs[0].name)}.</li>")
+            continue
+        lines.append(
+            f"<li><strong>{escape(run.name)}</strong> against {escape(runs[0].name)}: {found.verdict}."
+            f" Over {found.jobs:,} jobs the mean wait differs by {human.seconds(found.wait.estimate)}"
+            f" ({found.certainty(human.seconds)}); {human.share(found.sooner)} of the jobs"
+            f" start sooner, {human.share(found.later)} later.</li>"
+        )
+    return f'<section class="panel"><h2>In words</h2><ul class="verdicts">{"".join(lines)}</ul></section>'
+
+
+def _figures(runs: Sequence[Run]) -> str:
+    """Return the table of all figures, a column a run, the better and the worse ones marked."""
+    names = list(dict.fromkeys(name for run in runs for name in run.summary))
+    lines = []
+    for name in names:
+        values = [run.summary.get(name, math.nan) for run in runs]
+        if not any(math.isfinite(v) and v for v in values):
+            continue
+        known = metric(name)
+        cells = "".join(
+            _figure(v, values[0], known.unit, known.better, first=i == 0) for i, v in enumerate(values)
+        )
+        title = escape(known.meaning)
+        lines.append(
+            f'<tr><td class="text" title="{title}">{escape(name.replace("_", " "))}</td>{cells}</tr>'
+        )
+    heads = "".join(
+        f'<th scope="col" aria-sort="none"><button>{escape(n)}</button></th>'
+        for n in ["figure", *(r.name for r in runs)]
+    )
+    return (
+        '<section class="panel"><div class="head"><h2>All figures</h2><div class="tools">'
+        '<button data-save-table="cmp-figures" title="Download this table">CSV</button></div></div>'
+        f'<p class="note">Per cent: against {escape(runs[0].name)}; in colour where better or worse.</p>'
+        '<div class="scroll" tabindex="0" role="region" aria-label="All figures"><table id="cmp-figures">'
+        f"<thead><tr>{heads}</tr></thead><tbody>{''.join(lines)}</tbody></table></div></section>"
+    )
+
+
+def _figure(value: float, base: float, unit: str, better: int, *, first: bool) -> str:
+    shown = escape(human.quantity(value, unit))
+    change = ""
+    if not first and math.isfinite(value) and math.isfinite(base) and base and value != base:
+        moved = value / base - 1
+        kind = "" if not better else "better" if moved * better > 0 else "worse"
+        change = f' <small class="{kind}">{"+" if moved > 0 else "-"}{human.share(abs(moved))}</small>'
+    plain = f"{value:.10g}" if math.isfinite(value) else ""
+    return f'<td data-v="{plain}">{shown}{change}</td>'

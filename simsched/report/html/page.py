@@ -1,0 +1,49 @@
+"""One page of HTML for one run, or for several compared: everything inside, nothing loaded from elsewhere.
+
+The page is put together here of `markup`; its sections are made in `plot_page`
+and `plot_compare`, its charts in `plot_bokeh`, its columns packed in `packed`, its looks and its
+behaviour are in ``assets/``.
+"""
+
+from __future__ import annotations
+
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from simsched.extras import needs
+from simsched.report import palette
+from simsched.report.html import markup
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from simsched.report.data.tables import Run
+
+
+def page(runs: Sequence[Run]) -> str:
+    """Return the page of the runs; several are also compared.
+
+    Raises
+    ------
+    ConfigError : Bokeh is not installed (the extra ``plot``).
+    """
+    try:
+        from simsched.report.html import charts as plot_bokeh
+        from simsched.report.html import compare_section, run_section
+        from simsched.report.html.islands import Islands
+    except ModuleNotFoundError as error:
+        raise needs("an HTML report", error, extra="plot") from None
+    charts: list[dict[str, Any]] = []
+    islands = Islands()
+    parts = [compare_section.comparison(runs, charts)] if len(runs) > 1 else []
+    parts += [run_section.run_section(run, f"r{i}", charts, islands) for i, run in enumerate(runs)]
+    title = runs[0].name if len(runs) == 1 else f"{len(runs)} runs compared"
+    data = plot_bokeh.dump({"charts": charts, "cycle": list(palette.CYCLE)})
+    parts.append(islands.html())
+    return markup.frame(title, _links(runs), "\n".join(parts), data, plot_bokeh.bokeh_script())
+
+
+def _links(runs: Sequence[Run]) -> str:
+    links = ['<a href="#comparison">Comparison</a>'] if len(runs) > 1 else []
+    links += [f'<a href="#run-r{i}">{escape(run.name)}</a>' for i, run in enumerate(runs)]
+    return "".join(links)

@@ -1,0 +1,132 @@
+"""The section of one run in an HTML report."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from simsched import human
+from simsched.report import palette
+from simsched.report.data.series import curve
+from simsched.report.html import charts as plot_bokeh
+from simsched.report.html import machine_section, markup
+from simsched.report.html.time_section import over_time
+from simsched.report.metrics import metrics as m
+from simsched.report.metrics.classes import has_dates, run_time_class, size_class, weekday_hour, weekdays
+from simsched.report.metrics.summary import metric
+
+if TYPE_CHECKING:
+    from simsched.report.data.tables import Run
+    from simsched.report.html.islands import Islands
+
+
+def run_section(run: Run, prefix: str, charts: list[dict[str, Any]], islands: Islands) -> str:
+    """Return the section of one run; append its charts, and their packed data to the islands."""
+    done = m.measured(run.jobs)
+    parts = [_title(run, prefix), markup.cards(run)]
+    if len(done):
+        drawn = plot_bokeh.Charts()
+        parts += [over_time(run, prefix, drawn, charts, islands), _distributions(done, prefix, drawn)]
+        parts += [
+            machine_section.section(run, prefix, drawn),
+            _groups(run, done, prefix),
+            _longest(done, prefix),
+        ]
+        charts[-1].update(drawn.as_json(run.name))
+    else:
+        parts.append("<p>No job of this run started and ended, so there is nothing to chart.</p>")
+    if len(run.reasons):
+        parts.append(_reasons(run.reasons, prefix))
+    parts.append(_configuration(run, prefix))
+    return f'<section class="run" id="run-{prefix}">{"".join(parts)}</section>'
+
+
+def _title(run: Run, prefix: str) -> str:
+    policy = [str(run.config[k]) for k in ("queue_policy", "match_policy") if run.config.get(k)]
+    told = [run.cluster_name, ", ".join(human.units(run.totals)), " and ".join(policy)]
+    lead = escape(" · ".join(filter(None, told)))
+    return f'<h1 id="top-{prefix}">{escape(run.name)}</h1><p class="lead">{lead}</p>'
+
+
+def _distributions(done: pd.DataFrame, prefix: str, drawn: plot_bokeh.Charts) -> str:
+    blue = [palette.BLUE]
+    drawn.add(
+        f"{prefix}-waits", plot_bokeh.cdf_chart({"wait": curve(done["wait"], 1.0)}, "wait", blue, "time")
+    )
+    slow = {"bounded slowdown": curve(done["bounded_slowdown"], 1.0)}
+    drawn.add(f"{prefix}-slow", plot_bokeh.cdf_chart(slow, "bounded slowdown", blue))
+    classes = done.assign(size_class=size_class(done), length_class=run_time_class(done))
+    mean = classes.pivot_table(
+        index="size_class", columns="length_class", values="wait", aggfunc="mean", observed=True
+    )
+    heat = plot_bokeh.heat_chart(mean, "run time", "cores", "mean wait (s)", "s", log=True)
+    drawn.add(f"{prefix}-heat", heat)
+    hours = weekday_hour(done["submit"]).assign(work=m.area(done) / 3600)
+    load = hours.pivot_table(index="weekday", columns="hour", values="work", aggfunc="sum")
+    first = float(done["submit"].min())
+    load.index = pd.Index([weekdays(first)[int(d)] for d in load.index])
+    load = load.iloc[::-1]
+    hour = "hour of the day (UTC)" if has_dates(first) else "hour of the day, by the trace's clock"
+    drawn.add(f"{prefix}-load", plot_bokeh.heat_chart(load, hour, "", "core hours submitted", "core h"))
+    panels = (
+        markup.panel(
+            "Waits", f"{prefix}-waits", "Share of jobs that waited no longer; 1 s and less are one."
+        ),
+        markup.panel("Bounded slowdown", f"{prefix}-slow", "turnaround / max(run time, 10 s), at least 1."),
+        markup.panel("Mean wait by size and run time", f"{prefix}-heat", "Seconds, logarithmic colours."),
+        markup.panel("Work submitted by hour of the week", f"{prefix}-load", "Core hours."),
+    )
+    return f'<div class="pair">{"".join(panels)}</div>'
+
+
+def _groups(run: Run, done: pd.DataFrame, prefix: str) -> str:
+    tables = []
+    for name, title, key, frame in (
+        ("queues", "By queue", "queue", run.queues),
+        ("users", "By user", "user", run.users),
+        ("sizes", "By cores", "cores", m.by(done, size_class(done))),
+        ("lengths", "By run time", "run time", m.by(done, run_time_class(done))),
+    ):
+        head = ((key, "text"), *markup.GROUP_HEAD)
+        tables.append(markup.table(f"{prefix}-{name}", title, head, markup.group_rows(frame)))
+    return "".join(tables)
+
+
+def _longest(done: pd.DataFrame, prefix: str) -> str:
+    rows = done.nlargest(100, "wait")
+    head = (("job", "text"), ("user", "text"), ("queue", "text"), ("wait", "s"), ("run time", "s"),
+            ("requested", "s"), ("nodes", ""), ("cores", ""), ("result", "text"))  # fmt: skip
+    columns = ["id", "user", "queue", "wait", "run_time", "duration", "nodes", "cores", "result"]
+    texts = rows[columns].astype({"user": "object", "queue": "object"}).fillna({"user": "-", "queue": "-"})
+    lines = texts.to_numpy(dtype=object).tolist()
+    return markup.table(f"{prefix}-longest", "The longest waits", head, lines, f"{len(rows)} jobs.")
+
+
+def _reasons(reasons: pd.DataFrame, prefix: str) -> str:
+    head = (("reason", "text"), ("result", "text"), ("jobs", ""), ("for example", "text"))
+    rows = reasons[["reason", "result", "jobs", "example"]].to_numpy(dtype=object).tolist()
+    return markup.table(f"{prefix}-reasons", "Why jobs did not run, or not end well", head, rows)
+
+
+def _configuration(run: Run, prefix: str) -> str:
+    keep = ("simsched", "created", "seed", "wall_seconds", "jobs_per_second")
+    rows = [[k, run.meta[k]] for k in keep if k in run.meta]
+    rows += [[k, v] for k, v in run.config.items() if not isinstance(v, dict | list)]
+    rows += [
+        [f"{i.get('role')} sha256", f"{i.get('name')} {i.get('sha256')}"] for i in run.meta.get("inputs", [])
+    ]
+    figures = [
+        [n.replace("_", " "), human.quantity(v, metric(n).unit), metric(n).meaning]
+        for n, v in run.summary.items()
+    ]
+    told = markup.table(
+        f"{prefix}-figures",
+        "All figures",
+        (("figure", "text"), ("value", "text"), ("meaning", "text")),
+        figures,
+    )
+    return told + markup.table(
+        f"{prefix}-config", "How it was made", (("what", "text"), ("value", "text")), rows
+    )

@@ -1,0 +1,161 @@
+"""The charts of a report that lie over time: Gantt, use and queue, zoomed as one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from simsched import human
+from simsched.report import palette
+from simsched.report.data.columns import RESULTS
+from simsched.report.data.gantt import Chart, chart
+from simsched.report.data.series import types_in_use
+from simsched.report.html import charts as plot_bokeh
+from simsched.report.html import markup
+from simsched.report.html.packed import Packed, pack, tick_of, ticks
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from simsched.report.data.tables import Run
+    from simsched.report.html.islands import Islands
+
+#: boxes of a Gantt chart at most; of more, those with the largest area are kept
+MAX_BOXES = 1_500_000
+
+
+def over_time(
+    run: Run, prefix: str, drawn: plot_bokeh.Charts, charts: list[dict[str, Any]], islands: Islands
+) -> str:
+    """Return the panels of a run over time; append their charts, and their packed data to the islands."""
+    gantt = chart(run)
+    origin = float(np.nanmin([run.jobs["submit"].min(), run.timeline["time"].min()]))
+    last = float(np.nanmax([run.jobs["end"].max(), run.timeline["time"].max(), origin + 1]))
+    times = run.jobs[["submit", "start", "end"]].to_numpy() - origin
+    tick = tick_of(np.concatenate([times.ravel(), run.timeline["time"].to_numpy() - origin]))
+    seconds, unit = human.time_unit(last - origin)
+    kinds = types_in_use(run)
+    plot_bokeh.time_charts(drawn, prefix, (last - origin) / seconds, unit, gantt, kinds)
+    spec = {
+        "prefix": prefix,
+        "unit": unit,
+        "unit_seconds": seconds,
+        "tick": tick,
+        "end": (last - origin) / seconds,
+        "rows": gantt.rows,
+        "row": gantt.row,
+        "kinds": [[k, run.totals[k]] for k in kinds],
+        **_names(run),
+    }
+    spec["islands"] = {
+        "line": islands.add(_packed_line(run, kinds, origin, tick)),
+        "boxes": islands.add(_packed_rects(_largest(gantt.boxes), origin, tick)),
+        "jobs": islands.add(_packed_jobs(run, origin, tick)),
+        "results": islands.add(_packed_results(run)),
+        "ids": islands.add_json([] if spec["ids_count"] else run.jobs["id"].astype(str).tolist()),
+    }
+    charts.append({"time": spec})
+    return _time_panels(prefix, gantt)
+
+
+def _time_panels(prefix: str, gantt: Chart) -> str:
+    options = "".join(f'<option value="{k}">{k}</option>' for k in ("job", "user", "queue", "result", "size"))
+    choose = f'<label>Colour by <select id="{prefix}-colour">{options}</select></label>'
+    boxes = len(gantt.boxes)
+    note = f'<span id="{prefix}-view" aria-live="polite">{boxes:,} boxes</span>'
+    if boxes > MAX_BOXES:
+        note += f"; the {MAX_BOXES:,} largest of {boxes:,} are drawn"
+    note += ". Drag to move; buttons, keys or Ctrl and the wheel zoom; the charts below follow."
+    if gantt.row != "rank":
+        note += (
+            " This run was made without its allocations: jobs are packed from the bottom. How many"
+            f" {gantt.row}s they held is true; on which nodes is not known."
+        )
+    note += f' <span id="{prefix}-key"></span>'
+    zoom, title = markup.zoom_tools(), f"{gantt.title} (Gantt)"
+    return (
+        markup.panel(title, f"{prefix}-gantt", note, markup.zoom_tools(choose), keys=True)
+        + markup.panel("In use over time", f"{prefix}-use", "", zoom, keys=True)
+        + markup.panel("Queue over time", f"{prefix}-queue", "", zoom, keys=True)
+    )
+
+
+def _names(run: Run) -> dict[str, Any]:
+    """Return what codes of users, queues and results stand for, and how ids are counted."""
+    ids = run.jobs["id"]
+    first, counted = 0, False
+    if len(ids) and str(ids.iloc[0]).isdigit():
+        first = int(ids.iloc[0])
+        counted = first < 2**31 and ids.tolist() == [str(first + i) for i in range(len(ids))]
+    return {
+        "ids_first": first,
+        "ids_count": len(ids) if counted else 0,
+        "users": _categories(run.jobs["user"]),
+        "queues": _categories(run.jobs["queue"]),
+        "results": list(RESULTS),
+        "result_colours": [palette.RESULT[r] for r in RESULTS],
+    }
+
+
+def _coded(values: pd.Series[Any]) -> pd.Series[Any]:
+    return values if isinstance(values.dtype, pd.CategoricalDtype) else values.astype("category")
+
+
+def _categories(values: pd.Series[Any]) -> list[str]:
+    return [str(c) for c in _coded(values).cat.categories]
+
+
+def _codes(values: pd.Series[Any]) -> np.ndarray:
+    """Return category codes; what is unknown has the code after the last."""
+    coded = _coded(values).cat
+    return np.where(coded.codes < 0, len(coded.categories), coded.codes).astype(np.int64)
+
+
+def _packed_line(run: Run, kinds: Sequence[str], origin: float, tick: float) -> Packed:
+    frame = run.timeline
+    columns = {"time": ticks(frame["time"].to_numpy() - origin, tick)}
+    for name in (*(f"used_{k}" for k in kinds), "queued_jobs", "queued_cores", "running_jobs"):
+        columns[name] = frame[name].to_numpy()
+    return pack(columns, frozenset({"time"}))
+
+
+def _largest(rects: pd.DataFrame) -> pd.DataFrame:
+    if len(rects) <= MAX_BOXES:
+        return rects
+    areas = ((rects["end"] - rects["start"]) * (rects["high"] - rects["low"])).to_numpy()
+    kept = np.argpartition(areas, -MAX_BOXES)[-MAX_BOXES:]
+    return rects.iloc[np.sort(kept)].reset_index(drop=True)
+
+
+def _packed_rects(rects: pd.DataFrame, origin: float, tick: float) -> Packed:
+    start = ticks(rects["start"].to_numpy() - origin, tick)
+    columns = {
+        "start": start,
+        "length": ticks(rects["end"].to_numpy() - origin, tick) - start,
+        "low": rects["low"].to_numpy(),
+        "tall": (rects["high"] - rects["low"]).to_numpy(),
+        "job": rects["job"].to_numpy(),
+    }
+    return pack(columns, frozenset({"start"}))
+
+
+def _packed_jobs(run: Run, origin: float, tick: float) -> Packed:
+    """Pack what a workload says of its jobs: equal for all runs of it."""
+    jobs = run.jobs
+    return pack(
+        {
+            "submit": ticks(jobs["submit"].to_numpy() - origin, tick),
+            "user": _codes(jobs["user"]),
+            "queue": _codes(jobs["queue"]),
+            "nodes": jobs["nodes"].to_numpy(),
+            "cores": jobs["cores"].to_numpy(),
+        }
+    )
+
+
+def _packed_results(run: Run) -> Packed:
+    codes = {r: i for i, r in enumerate(RESULTS)}
+    found = run.jobs["result"].astype("object").map(codes).fillna(0)
+    return pack({"result": found.to_numpy(dtype=np.int64)})

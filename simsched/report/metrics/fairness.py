@@ -1,0 +1,107 @@
+"""Fairness between jobs and between users.
+
+References
+----------
+.. [Sabin04] G. Sabin, G. Kochhar, P. Sadayappan, "Job fairness in non-preemptive job scheduling", ICPP 2004.
+.. [Jain84] R. Jain, D. Chiu, W. Hawe, "A quantitative measure of fairness and discrimination for
+   resource allocation in shared computer systems", DEC TR-301, 1984.
+.. [Vasupongayya05] S. Vasupongayya, S.-H. Chiang, "On job fairness in non-preemptive parallel job
+   scheduling", PDCS 2005.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from simsched.report.metrics.metrics import measured, ran
+
+
+def jain(values: pd.Series[float]) -> float:
+    """(Σx)² / (n · Σx²) [Jain84]: 1 when all are equal, 1/n when one has everything; NaN for none.
+
+    >>> jain(pd.Series([1.0, 1.0, 1.0, 1.0])), jain(pd.Series([4.0, 0.0, 0.0, 0.0]))
+    (1.0, 0.25)
+    """
+    x = values[np.isfinite(values)].to_numpy(dtype=np.float64)
+    squares = float((x * x).sum())
+    return float(x.sum()) ** 2 / (len(x) * squares) if squares else float("nan")
+
+
+def users_mean_bounded_slowdown(jobs: pd.DataFrame) -> pd.Series[float]:
+    """Mean bounded slowdown of each user's jobs that ran; jobs of no known user are left out."""
+    done = measured(jobs)
+    return done.groupby("user", observed=True)["bounded_slowdown"].mean()
+
+
+def jain_of_users(jobs: pd.DataFrame) -> float:
+    """Jain index over the users' mean bounded slowdowns [Vasupongayya05]; NaN when no user is known."""
+    return jain(users_mean_bounded_slowdown(jobs)) if jobs["user"].notna().any() else float("nan")
+
+
+@dataclass(frozen=True, slots=True)
+class FairStart:
+    """What `fair_start_miss` found: `missed` of `jobs` jobs, total and mean miss in seconds."""
+
+    jobs: int
+    missed: int
+    total_miss: float
+    mean_miss: float
+
+    @property
+    def share(self) -> float:
+        """Share of jobs that started later than was fair."""
+        return self.missed / self.jobs if self.jobs else float("nan")
+
+
+def fair_start_miss(jobs: pd.DataFrame, fair: pd.DataFrame) -> FairStart:
+    """Compare starts with fair starts [Sabin04]: a job is missed when it starts later than was fair.
+
+    `fair` is the jobs of the same workload under the reference discipline.  In [Sabin04] a
+    job's fair start is its start when no later job exists; under strict FCFS no later job
+    has any influence, so the frame of an FCFS run gives exactly that.  `mean_miss` is over
+    all jobs, missed or not.
+    """
+    both = ran(jobs)[["id", "start"]].merge(ran(fair)[["id", "start"]], on="id", suffixes=("", "_fair"))
+    late = (both["start"] - both["start_fair"]).clip(lower=0)
+    missed = int((late > 0).sum())
+    return FairStart(len(both), missed, float(late.sum()), float(late.mean()) if len(both) else float("nan"))
+
+
+def overtaken(jobs: pd.DataFrame) -> pd.Series[int]:
+    """How many jobs that were submitted later started earlier, for each job that ran.
+
+    Defined here.  Overtaking counts jobs, not harm: a backfilled job overtakes and need not delay anyone.
+    O(n log n): an inversion count by merging.
+    """
+    done = ran(jobs)
+    order = np.lexsort((np.arange(len(done)), done["submit"].to_numpy()))
+    counts = np.zeros(len(done), dtype=np.int64)
+    counts[order] = _smaller_to_the_right(done["start"].to_numpy()[order])
+    return pd.Series(counts, index=done.index, name="overtaken")
+
+
+def _smaller_to_the_right(values: np.ndarray) -> np.ndarray:
+    """Count, for each item, the strictly smaller items to its right (bottom-up merge sort in NumPy)."""
+    n = len(values)
+    rank = np.unique(values, return_inverse=True)[1].astype(np.int64)
+    counts = np.zeros(n, dtype=np.int64)
+    order = np.arange(n)
+    width = 1
+    while width < n:
+        block = np.arange(n) // (2 * width)
+        left = (np.arange(n) // width) % 2 == 0
+        sorted_by = np.lexsort((~left, rank[order], block))
+        # within a block, in ascending value, rights before lefts of equal value would count as
+        # smaller: lefts come first among equals, so only strictly smaller rights are before
+        rights = np.cumsum(~left[sorted_by])
+        start = np.searchsorted(block, block[sorted_by], side="left")
+        before = np.concatenate(([0], rights))[start]
+        here = rights - before
+        is_left = left[sorted_by]
+        counts[order[sorted_by[is_left]]] += here[is_left]
+        order = order[sorted_by]
+        width *= 2
+    return counts

@@ -1,0 +1,411 @@
+"""Metrics of a run as pure functions on its frames; each names the source of its formula.
+
+Times are seconds.  A job *ran* when it has a start and an end.  `jobs` and `timeline` are
+the frames of `tables.Run`; a timeline row holds from its time until the next row's.
+
+References
+----------
+.. [Feitelson97] D. Feitelson et al., "Theory and practice in parallel job scheduling", JSSPP 1997.
+.. [Feitelson01] D. Feitelson, "Metrics for parallel job scheduling and their convergence", JSSPP 2001.
+.. [Zotkin99] D. Zotkin, P. Keleher, "Job-length estimation and performance in backfilling
+   schedulers", HPDC 1999.
+.. [Zhang00] Y. Zhang et al., "Improving parallel job scheduling by combining gang scheduling and
+   backfilling techniques", IPDPS 2000.
+.. [Tang11] W. Tang et al., "Reducing fragmentation on torus-connected supercomputers", IPDPS 2011.
+.. [Tsafrir07] D. Tsafrir, Y. Etsion, D. Feitelson, "Backfilling using system-generated predictions
+   rather than user runtime estimates", TPDS 18(6), 2007.
+.. [Mualem01] A. Mu'alem, D. Feitelson, "Utilization, predictability, workloads, and user runtime
+   estimates in scheduling the IBM SP2 with backfilling", TPDS 12(6), 2001.
+.. [Jackson01] D. Jackson, Q. Snell, M. Clement, "Core algorithms of the Maui scheduler", JSSPP 2001.
+.. [Basney99] J. Basney, M. Livny, "Improving goodput by co-scheduling CPU and network capacity",
+   Int. J. of High Performance Computing Applications 13(3), 1999.
+.. [Schroeder06] B. Schroeder, G. Gibson, "A large-scale study of failures in high-performance
+   computing systems", DSN 2006.
+.. [Little61] J. Little, "A proof for the queuing formula L = λW", Operations Research 9(3), 1961.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from simsched.report.data.columns import HELD
+from simsched.report.metrics.causes import by_cause
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+Floats = npt.NDArray[np.float64]
+
+#: the run time below which slowdown is bounded, seconds [Feitelson97]
+TAU = 10.0
+#: percentiles that `describe` gives
+PERCENTILES = (5, 25, 50, 75, 90, 95, 99)
+
+#: results of jobs that the queue never saw
+NEVER_QUEUED = ("INFEASIBLE", "DROPPED")
+
+# ---- one figure a job -----------------------------------------------------------------
+
+
+def ran(jobs: pd.DataFrame) -> pd.DataFrame:
+    """Return the jobs that have a start and an end, whatever their result."""
+    return jobs[jobs["start"].notna() & jobs["end"].notna()]
+
+
+def wait(jobs: pd.DataFrame) -> pd.Series[float]:
+    """Seconds from submission to start [Feitelson97]; NaN for a job that did not start."""
+    return (jobs["start"] - jobs["submit"]).rename("wait")
+
+
+def run_time(jobs: pd.DataFrame) -> pd.Series[float]:
+    """Seconds from start to end, as simulated."""
+    return (jobs["end"] - jobs["start"]).rename("run_time")
+
+
+def turnaround(jobs: pd.DataFrame) -> pd.Series[float]:
+    """Seconds from submission to end, also called response time [Feitelson97]."""
+    return (jobs["end"] - jobs["submit"]).rename("turnaround")
+
+
+def slowdown(jobs: pd.DataFrame) -> pd.Series[float]:
+    """Turnaround / run time [Feitelson97]; of a job of no run time inf if it waited and 1 if not."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        values = turnaround(jobs) / run_time(jobs)
+    return values.mask((run_time(jobs) == 0) & (turnaround(jobs) == 0), 1.0).rename("slowdown")
+
+
+def bounded_slowdown(jobs: pd.DataFrame, tau: float = TAU) -> pd.Series[float]:
+    """max(1, turnaround / max(run time, tau)) [Feitelson97]: short jobs no longer dominate."""
+    values = turnaround(jobs) / run_time(jobs).clip(lower=tau)
+    return values.clip(lower=1).rename("bounded_slowdown")
+
+
+def per_processor_bounded_slowdown(jobs: pd.DataFrame, tau: float = TAU) -> pd.Series[float]:
+    """max(1, turnaround / (q · max(run time, tau))), q processors [Zotkin99]: wide jobs weigh less."""
+    values = turnaround(jobs) / (size(jobs).clip(lower=1) * run_time(jobs).clip(lower=tau))
+    return values.clip(lower=1).rename("per_processor_bounded_slowdown")
+
+
+def size(jobs: pd.DataFrame) -> pd.Series[float]:
+    """Processors of a job: the cores it held; where it held none, the nodes, else what it asked for.
+
+    A job that never ran has only what it asked for (`procs`).
+    """
+    cores = jobs["cores"].astype("float64")
+    held = cores.where(cores > 0, jobs["nodes"].astype("float64"))
+    return held.where(held > 0, jobs["procs"]).fillna(0.0).rename("size")
+
+
+def estimate_accuracy(jobs: pd.DataFrame) -> pd.Series[float]:
+    """Run time / requested duration, 0 to 1 [Mualem01]; NaN where the duration is unlimited or 0."""
+    asked = jobs["duration"].where(np.isfinite(jobs["duration"]) & (jobs["duration"] > 0))
+    return (run_time(jobs) / asked).clip(upper=1).rename("estimate_accuracy")
+
+
+def expansion_factor(jobs: pd.DataFrame) -> pd.Series[float]:
+    """(wait + requested duration) / requested duration, Maui's XFactor [Jackson01]."""
+    asked = jobs["duration"].where(np.isfinite(jobs["duration"]) & (jobs["duration"] > 0))
+    return ((wait(jobs) + asked) / asked).rename("expansion_factor")
+
+
+def measured(jobs: pd.DataFrame) -> pd.DataFrame:
+    """Return the jobs that ran with `wait`, `turnaround`, `bounded_slowdown` … as further columns."""
+    done = ran(jobs)
+    more = [wait, run_time, turnaround, slowdown, bounded_slowdown, per_processor_bounded_slowdown, size]
+    return done.assign(**{f.__name__: f(done) for f in more})
+
+
+# ---- figures of a whole run ----------------------------------------------------------
+
+
+def span(jobs: pd.DataFrame) -> tuple[float, float]:
+    """First submission and last end of the jobs that ran; (0, 0) when none did."""
+    done = ran(jobs)
+    return (float(done["submit"].min()), float(done["end"].max())) if len(done) else (0.0, 0.0)
+
+
+def makespan(jobs: pd.DataFrame) -> float:
+    """Last end - first submission, seconds [Feitelson97]."""
+    first, last = span(jobs)
+    return last - first
+
+
+def throughput(jobs: pd.DataFrame) -> float:
+    """Jobs that ran per hour of makespan [Feitelson97]."""
+    return _share(len(ran(jobs)) * 3600.0, makespan(jobs))
+
+
+def area(jobs: pd.DataFrame, kind: str | None = None) -> pd.Series[float]:
+    """Run time * units held: core-seconds (or the type `kind`'s) of each job [Feitelson97]."""
+    held = size(jobs) if kind is None else jobs[HELD[kind]].astype("float64")
+    return (run_time(jobs) * held).rename("area")
+
+
+def utilisation(
+    jobs: pd.DataFrame, capacity: float, kind: str | None = None, window: tuple[float, float] | None = None
+) -> float:
+    """sum(run time · q) / (capacity · span) [Feitelson97], of the part of each job inside `window`.
+
+    `window` is (from, until) in seconds, the makespan by default; `kind` is node, core or
+    gpu, by default a job's `size`.  For nodes that jobs share this counts a node once a
+    job: `utilisation_over_time` has the truth.
+    """
+    done = ran(jobs)
+    low, high = window or span(done)
+    inside = (done["end"].clip(upper=high) - done["start"].clip(lower=low)).clip(lower=0)
+    held = size(done) if kind is None else done[HELD[kind]]
+    return _share(float((inside * held).sum()), capacity * (high - low))
+
+
+def time_average(timeline: pd.DataFrame, column: str, window: tuple[float, float] | None = None) -> float:
+    """Mean over time of a step function of the timeline: ∫ value dt / span; NaN for an empty span."""
+    values = timeline[column].to_numpy(dtype=np.float64)
+    lengths = holding(timeline, window)
+    return _share(float((values * lengths).sum()), float(lengths.sum()))
+
+
+def holding(timeline: pd.DataFrame, window: tuple[float, float] | None = None) -> Floats:
+    """Seconds for which each row of the timeline holds, cut to `window` = (from, until).
+
+    The last row holds until the window's end, and not at all without a window.
+    """
+    time = timeline["time"].to_numpy(dtype=np.float64)
+    if not len(time):
+        return np.zeros(0)
+    low, high = window or (time[0], time[-1])
+    edges = np.clip(np.append(time, max(high, time[-1])), low, high)
+    return np.diff(edges)
+
+
+def utilisation_over_time(
+    timeline: pd.DataFrame, kind: str, total: float, window: tuple[float, float] | None = None
+) -> float:
+    """Time average of the used units of a type over `total` units [Feitelson97]."""
+    return _share(time_average(timeline, f"used_{kind}", window), total)
+
+
+def types(timeline: pd.DataFrame) -> list[str]:
+    """Resource types that the timeline follows, in its order."""
+    return [str(c).removeprefix("used_") for c in timeline.columns if str(c).startswith("used_")]
+
+
+def worth(jobs: pd.DataFrame) -> pd.Series[str]:
+    """Return whether the work of each job is ``good``, ``bad`` or ``cut`` [Basney99].
+
+    Work is good if the job completed, in the run and, where the trace recorded a state, in the
+    trace.  It is cut if the run ended the job at its limit and the trace recorded that it
+    completed: the work was of use, and nothing is known of the rest.  All other work is bad.
+    """
+    unknown = pd.Series(np.nan, index=jobs.index)  # in tables of runs that did not keep the state
+    recorded = jobs.get("recorded_state", unknown).astype("object")
+    completed = recorded == "COMPLETED"
+    good = (jobs["result"] == "COMPLETED") & (completed | recorded.isna())
+    cut = (jobs["result"] == "TIMEOUT") & completed
+    return pd.Series(np.select([good, cut], ["good", "cut"], "bad"), index=jobs.index, name="worth")
+
+
+def goodput(jobs: pd.DataFrame, capacity: float, window: tuple[float, float] | None = None) -> float:
+    """Utilisation by the jobs whose work is good (see `worth`) [Basney99]."""
+    return utilisation(jobs[worth(jobs) == "good"], capacity, window=window or span(jobs))
+
+
+def badput(jobs: pd.DataFrame, capacity: float, window: tuple[float, float] | None = None) -> float:
+    """Utilisation by the jobs whose work is bad (see `worth`): lost work [Basney99].
+
+    The frame has the last attempt of each job only.  Earlier attempts of requeued jobs are the rest
+    of the timeline's utilisation, and ``badput`` of a summary includes them.
+    """
+    return utilisation(jobs[worth(jobs) == "bad"], capacity, window=window or span(jobs))
+
+
+def cut_share(jobs: pd.DataFrame, capacity: float, window: tuple[float, float] | None = None) -> float:
+    """Utilisation by the jobs that the run ended at their limit and the trace completed (see `worth`)."""
+    return utilisation(jobs[worth(jobs) == "cut"], capacity, window=window or span(jobs))
+
+
+def area_weighted_response(jobs: pd.DataFrame) -> float:
+    """sum(area · turnaround) / sum(area), seconds: what one core-second waits for [Feitelson01]."""
+    done = ran(jobs)
+    weights = area(done)
+    return _share(float((weights * turnaround(done)).sum()), float(weights.sum()))
+
+
+def backfill_share(jobs: pd.DataFrame) -> float:
+    """Share of the jobs that ran which were backfilled, 0 to 1 [Mualem01]."""
+    done = ran(jobs)
+    return _share(float(done["backfilled"].sum()), len(done))
+
+
+def queue_length(jobs: pd.DataFrame) -> float:
+    """Mean number of waiting jobs over the makespan: sum(wait) / makespan, by Little's law [Little61]."""
+    return _share(float(wait(ran(jobs)).sum()), makespan(jobs))
+
+
+def loss_of_capacity(
+    jobs: pd.DataFrame,
+    timeline: pd.DataFrame,
+    capacity: float,
+    kind: str = "core",
+    window: tuple[float, float] | None = None,
+) -> float:
+    """Share of capacity * time that idles while a queued job is no larger than the idle units [Tang11].
+
+    It is the capacity that the scheduler could have used and did not.  Only counts are compared, so a
+    job that fits by number and not by place is a loss as well.  `kind` is the type that is counted.
+    """
+    return _idle_while(lambda smallest, idle: smallest <= idle, jobs, timeline, capacity, kind, window)
+
+
+def loss_of_capacity_any(
+    jobs: pd.DataFrame,
+    timeline: pd.DataFrame,
+    capacity: float,
+    kind: str = "core",
+    window: tuple[float, float] | None = None,
+) -> float:
+    """Share of capacity * time that idles while any job is queued, of whatever size [Zhang00].
+
+    It is never less than `loss_of_capacity`, which leaves out the times at which every queued job is
+    larger than the idle units.
+    """
+    return _idle_while(lambda smallest, _: np.isfinite(smallest), jobs, timeline, capacity, kind, window)
+
+
+def _idle_while(
+    lost: Callable[[Floats, Floats], Any],
+    jobs: pd.DataFrame,
+    timeline: pd.DataFrame,
+    capacity: float,
+    kind: str,
+    window: tuple[float, float] | None,
+) -> float:
+    """Return the share of capacity * time that idles while `lost`(smallest queued job, idle units)."""
+    column = f"free_{kind}"
+    if column not in timeline or not len(timeline):
+        return float("nan")
+    time = timeline["time"].to_numpy(dtype=np.float64)
+    idle = timeline[column].to_numpy(dtype=np.float64)
+    counted = idle * lost(smallest_queued(jobs, time, kind), idle)
+    lengths = holding(timeline, window)
+    return _share(float((counted * lengths).sum()), capacity * float(lengths.sum()))
+
+
+def smallest_queued(jobs: pd.DataFrame, time: Floats, kind: str = "core") -> Floats:
+    """Size of the smallest job that waits from each of the ascending times on; inf where none waits."""
+    waiting = jobs[~jobs["result"].isin(NEVER_QUEUED)]
+    units = size(waiting) if kind == "core" else waiting[HELD[kind]].astype("float64")
+    begin = np.searchsorted(time, waiting["eligible"].fillna(waiting["submit"]).to_numpy(), side="left")
+    until = waiting["start"].fillna(waiting["end"]).fillna(np.inf)
+    stop = np.searchsorted(time, until.to_numpy(), side="left")
+    smallest = np.full(len(time), np.inf)
+    sizes = units.to_numpy(dtype=np.float64)
+    use = (begin < stop) & (sizes > 0)
+    for value, rows in pd.Series(np.flatnonzero(use)).groupby(sizes[use], sort=True):
+        steps = np.bincount(begin[rows], minlength=len(time) + 1).astype(np.int64)
+        steps -= np.bincount(stop[rows], minlength=len(time) + 1)
+        present = np.cumsum(steps)[: len(time)] > 0
+        np.minimum(smallest, float(value), out=smallest, where=present)  # type: ignore[arg-type]
+    return smallest
+
+
+def fragmentation(
+    timeline: pd.DataFrame,
+    totals: Mapping[str, int],
+    kind: str = "core",
+    window: tuple[float, float] | None = None,
+) -> float:
+    """Share of the free units that lie on nodes which are partly in use, averaged over time.
+
+    Defined here: external fragmentation as a job sees it that needs whole nodes.
+    0 when what is free is whole nodes, 1 when no node is idle.  Exact on nodes of one size; on
+    others a node counts with the mean units of a node.  Time at which nothing is free counts
+    nothing.  NaN without nodes or without units of the type.
+    """
+    needed = {f"free_{kind}", "free_node"}
+    if not needed <= set(timeline.columns) or not totals.get("node") or not totals.get(kind):
+        return float("nan")
+    free = timeline[f"free_{kind}"].to_numpy(dtype=np.float64)
+    whole = timeline["free_node"].to_numpy(dtype=np.float64) * totals[kind] / totals["node"]
+    lengths = holding(timeline, window) * (free > 0)
+    broken = np.clip(1 - whole / np.where(free > 0, free, 1), 0, 1)
+    return _share(float((broken * lengths).sum()), float(lengths.sum()))
+
+
+def down_share(
+    timeline: pd.DataFrame, kind: str, total: float, window: tuple[float, float] | None = None
+) -> float:
+    """Time average of the units that are down or drained, over `total` [Schroeder06]: 1 - availability."""
+    column = f"down_{kind}"
+    return _share(time_average(timeline, column, window), total) if column in timeline else float("nan")
+
+
+# ---- tables ---------------------------------------------------------------------------
+
+
+def describe(values: pd.Series[float], percentiles: Sequence[float] = PERCENTILES) -> dict[str, float]:
+    """Count, mean, standard deviation, min, percentiles (linear interpolation) and max of finite values."""
+    known = values[np.isfinite(values)].to_numpy(dtype=np.float64)
+    names = [f"p{p:g}" for p in percentiles]
+    if not len(known):
+        return {"count": 0.0, **dict.fromkeys(["mean", "std", "min", *names, "max"], float("nan"))}
+    quantiles = np.percentile(known, list(percentiles))
+    spread = float(known.std(ddof=1)) if len(known) > 1 else 0.0
+    ends = {"count": float(len(known)), "mean": float(known.mean()), "std": spread, "min": float(known.min())}
+    return {**ends, **dict(zip(names, map(float, quantiles), strict=True)), "max": float(known.max())}
+
+
+def by(jobs: pd.DataFrame, key: str | pd.Series[Any]) -> pd.DataFrame:
+    """Return one row a value of `key` (a column's name, or a series such as `classes.size_class`).
+
+    Columns: jobs, mean_wait, median_wait, p95_wait (s), mean_bounded_slowdown,
+    core_hours, share (of all core-seconds).  Jobs of unknown key are under ``-``.
+    """
+    done = measured(jobs)
+    groups = done[key] if isinstance(key, str) else key.loc[done.index]
+    if not isinstance(groups.dtype, pd.CategoricalDtype) or not groups.cat.ordered:
+        groups = groups.astype("object").where(groups.notna(), "-")
+    frame = done.assign(area=area(done)).groupby(groups, observed=True, sort=True)
+    table = pd.DataFrame(
+        {
+            "jobs": frame.size(),
+            "mean_wait": frame["wait"].mean(),
+            "median_wait": frame["wait"].median(),
+            "p95_wait": frame["wait"].quantile(0.95),
+            "mean_bounded_slowdown": frame["bounded_slowdown"].mean(),
+            "core_hours": frame["area"].sum() / 3600,
+        }
+    )
+    table["share"] = table["core_hours"] / max(float(table["core_hours"].sum()), 1e-300)
+    table.index.name = key if isinstance(key, str) else str(key.name)
+    return table
+
+
+def reasons(jobs: pd.DataFrame) -> pd.DataFrame:
+    """Return result, reason, jobs and one example's id for each cause, the most frequent first."""
+    text = jobs["reason"].astype("object")
+    told = jobs.loc[text.notna() & (text != ""), ["result", "reason", "id"]].astype("object")
+    if told.empty:
+        return pd.DataFrame({"result": [], "reason": [], "jobs": [], "example": []})
+    rows = []
+    for result, jobs_of in told.sort_values(["result", "reason"], kind="stable").groupby("result", sort=True):
+        for cause, places in by_cause(jobs_of["reason"].tolist()):
+            rows.append((result, cause, len(places), jobs_of["id"].iloc[min(places)]))
+    table = pd.DataFrame(rows, columns=["result", "reason", "jobs", "example"])
+    return table.sort_values("jobs", ascending=False, kind="stable").reset_index(drop=True)
+
+
+def trim(jobs: pd.DataFrame, warm_up: float = 0.0, drain: float = 0.0) -> pd.DataFrame:
+    """Return the jobs without those submitted in the first `warm_up` or last `drain` seconds of submissions.
+
+    The start and the end of a simulation are not its steady state [Feitelson01].
+    """
+    first, last = jobs["submit"].min() + warm_up, jobs["submit"].max() - drain
+    return jobs[jobs["submit"].between(first, last)]
+
+
+def _share(part: float, whole: float) -> float:
+    return float(part) / float(whole) if whole else float("nan")

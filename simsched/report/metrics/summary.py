@@ -1,0 +1,175 @@
+"""The figures of one run by name: computed once, written as ``summary.json``."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from simsched.report.data.columns import RESULTS
+from simsched.report.metrics import metrics as m
+from simsched.report.metrics.fairness import jain_of_users
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import pandas as pd
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """A figure's name, unit, meaning, and whether less (-1) or more (+1) of it is better (0: neither)."""
+
+    name: str
+    unit: str
+    meaning: str
+    better: int = 0
+
+
+#: figures that do not depend on the cluster, in the order of the reports
+METRICS: tuple[Metric, ...] = (
+    Metric("jobs", "jobs", "jobs in the workload"),
+    Metric("jobs_run", "jobs", "jobs that started and ended"),
+    *(Metric(f"jobs_{r.lower()}", "jobs", f"jobs with result {r}") for r in RESULTS),
+    Metric("makespan", "s", "last end less first submission", -1),
+    Metric("throughput", "jobs/h", "jobs that ran per hour of makespan", +1),
+    Metric("mean_wait", "s", "mean time from submission to start", -1),
+    Metric("median_wait", "s", "median time from submission to start", -1),
+    Metric("p90_wait", "s", "90th percentile of the wait", -1),
+    Metric("p95_wait", "s", "95th percentile of the wait", -1),
+    Metric("p99_wait", "s", "99th percentile of the wait", -1),
+    Metric("max_wait", "s", "longest wait", -1),
+    Metric("share_waited", "share", "share of jobs that waited at all", -1),
+    Metric("mean_turnaround", "s", "mean time from submission to end", -1),
+    Metric("median_turnaround", "s", "median time from submission to end", -1),
+    Metric("mean_bounded_slowdown", "ratio", "mean of max(1, turnaround / max(run time, 10 s))", -1),
+    Metric("median_bounded_slowdown", "ratio", "median of the bounded slowdown", -1),
+    Metric("p95_bounded_slowdown", "ratio", "95th percentile of the bounded slowdown", -1),
+    Metric("mean_per_processor_bounded_slowdown", "ratio", "mean bounded slowdown per processor", -1),
+    Metric("area_weighted_response", "s", "turnaround weighted by core-seconds", -1),
+    Metric("goodput", "share", "share of capacity used by jobs that completed, in the trace as well", +1),
+    Metric(
+        "badput",
+        "share",
+        "share of capacity used by jobs that did not complete, and by repeated attempts",
+        -1,
+    ),
+    Metric(
+        "cut_share", "share", "share of capacity used by jobs ended at their limit that the trace completed"
+    ),
+    Metric(
+        "loss_of_capacity", "share", "share of capacity idle while a queued job was no larger than it", -1
+    ),
+    Metric("loss_of_capacity_any", "share", "share of capacity idle while any job was queued", -1),
+    Metric("fragmentation_core", "share", "share of free cores on partly used nodes", -1),
+    Metric("fragmentation_gpu", "share", "share of free gpus on partly used nodes", -1),
+    Metric("backfill_share", "share", "share of the jobs that ran which were backfilled"),
+    Metric("estimate_accuracy", "ratio", "mean of run time / requested duration"),
+    Metric("mean_queue_length", "jobs", "jobs waiting, averaged over time", -1),
+    Metric("max_queue_length", "jobs", "most jobs waiting at once", -1),
+    Metric("jain_users", "ratio", "Jain index of the users' mean bounded slowdowns; 1 is even", +1),
+)
+
+
+#: a difference of shares below this is rounding
+ROUNDING = 1e-12
+
+
+def metric(name: str) -> Metric:
+    """Return what is known of a figure; those of one resource type are described by their prefix."""
+    for known in METRICS:
+        if known.name == name:
+            return known
+    kind, _, of = name.partition("_")
+    if kind == "utilisation":
+        return Metric(name, "share", f"share of {of} capacity in use, averaged over the makespan", +1)
+    if kind == "down":
+        return Metric(name, "share", f"share of {of} capacity down or drained, averaged over time", -1)
+    return Metric(name, "", name.replace("_", " "))
+
+
+def summarise(
+    jobs: pd.DataFrame,
+    timeline: pd.DataFrame,
+    totals: Mapping[str, int],
+    *,
+    warm_up: float = 0.0,
+    drain: float = 0.0,
+) -> dict[str, float]:
+    """Return every figure of `METRICS` plus ``utilisation_T`` and ``down_T`` of each resource type T.
+
+    Jobs that were submitted in the first `warm_up` or last `drain` seconds of submissions are
+    left out of counts and times, and use is averaged over what lies between; without either it
+    is averaged over the makespan.  A figure that cannot be computed (no job ran, no such
+    resource) is NaN.
+    """
+    steady = bool(warm_up or drain) and len(jobs) > 0
+    kept = m.trim(jobs, warm_up, drain) if steady else jobs
+    window = (jobs["submit"].min() + warm_up, jobs["submit"].max() - drain) if steady else m.span(jobs)
+    figures = {**_counts(kept), **_times(kept), **_use(jobs, timeline, totals, window)}
+    figures["jain_users"] = jain_of_users(kept)
+    known = {k.name: figures[k.name] for k in METRICS if k.name in figures}
+    return {name: float(value) for name, value in {**known, **figures}.items()}
+
+
+def _counts(jobs: pd.DataFrame) -> dict[str, float]:
+    found = jobs["result"].value_counts()
+    each = {f"jobs_{r.lower()}": float(found.get(r, 0)) for r in RESULTS}
+    return {"jobs": float(len(jobs)), "jobs_run": float(len(m.ran(jobs))), **each}
+
+
+def _times(jobs: pd.DataFrame) -> dict[str, float]:
+    done = m.measured(jobs)
+    waits, slow = m.describe(done["wait"]), m.describe(done["bounded_slowdown"])
+    responses, accuracy = m.describe(done["turnaround"]), m.describe(m.estimate_accuracy(done))
+    return {
+        "makespan": m.makespan(jobs),
+        "throughput": m.throughput(jobs),
+        "mean_wait": waits["mean"],
+        "median_wait": waits["p50"],
+        "p90_wait": waits["p90"],
+        "p95_wait": waits["p95"],
+        "p99_wait": waits["p99"],
+        "max_wait": waits["max"],
+        "share_waited": float((done["wait"] > 0).mean()) if len(done) else math.nan,
+        "mean_turnaround": responses["mean"],
+        "median_turnaround": responses["p50"],
+        "mean_bounded_slowdown": slow["mean"],
+        "median_bounded_slowdown": slow["p50"],
+        "p95_bounded_slowdown": slow["p95"],
+        "mean_per_processor_bounded_slowdown": m.describe(done["per_processor_bounded_slowdown"])["mean"],
+        "area_weighted_response": m.area_weighted_response(jobs),
+        "backfill_share": m.backfill_share(jobs),
+        "estimate_accuracy": accuracy["mean"],
+        "mean_queue_length": m.queue_length(jobs),
+    }
+
+
+def _use(
+    jobs: pd.DataFrame, timeline: pd.DataFrame, totals: Mapping[str, int], window: tuple[float, float]
+) -> dict[str, float]:
+    unit = "core" if totals.get("core") else "node"
+    capacity = float(totals.get(unit, 0))
+    kinds = [t for t in m.types(timeline) if totals.get(t)]
+    used = {f"utilisation_{t}": m.utilisation_over_time(timeline, t, totals[t], window) for t in kinds}
+    down = {f"down_{t}": m.down_share(timeline, t, totals[t], window) for t in kinds}
+    inside = timeline[m.holding(timeline, window) > 0]
+    good, cut = m.goodput(jobs, capacity, window), m.cut_share(jobs, capacity, window)
+    return {
+        "goodput": good,
+        "badput": _rest(used.get(f"utilisation_{unit}", math.nan), good + cut),
+        "cut_share": cut,
+        "loss_of_capacity": m.loss_of_capacity(jobs, timeline, capacity, unit, window),
+        "loss_of_capacity_any": m.loss_of_capacity_any(jobs, timeline, capacity, unit, window),
+        "fragmentation_core": m.fragmentation(timeline, totals, "core", window),
+        "fragmentation_gpu": m.fragmentation(timeline, totals, "gpu", window),
+        "max_queue_length": float(inside["queued_jobs"].max()) if len(inside) else math.nan,
+        **used,
+        **{name: share for name, share in down.items() if share},
+    }
+
+
+def _rest(whole: float, part: float) -> float:
+    """Return what is left of a share; what rounding leaves of nothing is nothing."""
+    left = whole - part
+    return 0.0 if left < ROUNDING else left

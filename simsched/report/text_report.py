@@ -1,0 +1,242 @@
+"""A run, or several side by side, as a page of plain text that fits a terminal."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from simsched import human
+from simsched.report.data.columns import RESULTS
+from simsched.report.data.series import binned
+from simsched.report.metrics import metrics as m
+from simsched.report.metrics.classes import size_class
+from simsched.report.metrics.compare import Comparison, compare_runs
+from simsched.report.metrics.summary import metric
+from simsched.text_table import PAGE_WIDTH, clip_end, fitted_table, table_lines
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import numpy.typing as npt
+    import pandas as pd
+
+    from simsched.report.data.tables import Run
+
+#: characters of a line that a page has at least, however small the terminal
+LEAST_WIDTH = 60
+#: rows of a table on a page; a line below the table counts the others
+MAX_ROWS = 12
+#: width of the labels at the left of figures and curves
+LABEL = 16
+_BARS = "▁▂▃▄▅▆▇█"
+#: the figures of a comparison on a terminal
+COMPARED = ("jobs_run", "jobs_infeasible", "makespan", "throughput", "mean_wait", "median_wait", "p95_wait",
+            "max_wait", "mean_bounded_slowdown", "p95_bounded_slowdown", "area_weighted_response",
+            "utilisation_node", "utilisation_core", "utilisation_gpu", "goodput", "loss_of_capacity",
+            "fragmentation_core", "fragmentation_gpu", "backfill_share", "mean_queue_length",
+            "jain_users")  # fmt: skip
+
+
+def page(run: Run, width: int = PAGE_WIDTH) -> str:
+    """Return the page of one run: jobs, use, waits, queues, sizes and reasons.
+
+    No line is longer than `width` (60 at least), and no table has more than `MAX_ROWS` rows.
+    """
+    width = max(width, LEAST_WIDTH)
+    parts = [_head(run, width), _overview(run, width)]
+    if len(m.ran(run.jobs)):
+        parts += [_curves(run, width), _waits(run, width)]
+        if run.jobs["queue"].nunique() > 1:
+            parts.append(_groups("queue", run.queues, width))
+        parts.append(_groups("cores", m.by(run.jobs, size_class(run.jobs)), width))
+    if len(run.reasons):
+        parts.append(_reasons(run.reasons, width))
+    return "\n\n".join(parts) + "\n"
+
+
+def comparison(runs: Sequence[Run], width: int = PAGE_WIDTH) -> str:
+    """Return the page of several runs: their figures in columns, then each against the first, job by job.
+
+    Runs that do not fit beside the others are shown below them.
+    """
+    rows = []
+    for name in COMPARED:
+        values = [run.summary.get(name, math.nan) for run in runs]
+        if any(map(math.isfinite, values)):
+            unit = metric(name).unit
+            rows.append([name.replace("_", " "), *(human.quantity(value, unit) for value in values)])
+    parts = _in_blocks([clip_end(run.name, 24) for run in runs], rows, width)
+    pairs = [_pair(runs[0], run, compare_runs(runs[0], run)) for run in runs[1:]]
+    return "\n\n".join([*parts, *pairs]) + "\n"
+
+
+def _in_blocks(names: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> list[str]:
+    """Return tables of the same rows, each with as many of the named columns as fit in a line."""
+    table = [["", *names], *rows]
+    label, *widths = (max(map(len, column)) + 2 for column in zip(*table, strict=True))
+    blocks: list[list[int]] = [[]]
+    used = label
+    for column, needed in enumerate(widths, start=1):
+        if blocks[-1] and used + needed - 2 > width:
+            blocks.append([])
+            used = label
+        blocks[-1].append(column)
+        used += needed
+    cut = [[[row[0], *(row[column] for column in block)] for row in table] for block in blocks]
+    return [fitted_table(part[0], part[1:], width) for part in cut]
+
+
+def _head(run: Run, width: int) -> str:
+    units = human.units(run.totals)
+    policies = [str(run.config[k]) for k in ("queue_policy", "match_policy") if run.config.get(k) is not None]
+    inputs = [str(i.get("name")) for i in run.meta.get("inputs", []) if i.get("role") == "workload"]
+    lines = [
+        clip_end(" · ".join([run.name, *policies]), width),
+        clip_end(f"{run.cluster_name}: {', '.join(units[:6]) or 'size not recorded'}", width),
+    ]
+    if inputs:
+        lines.append(clip_end(f"workload {', '.join(inputs)}", width))
+    return "\n".join([*lines, "─" * min(width, max(map(len, lines)))])
+
+
+def _overview(run: Run, width: int) -> str:
+    s = run.summary
+    counts = [(result.lower(), s.get(f"jobs_{result.lower()}", 0.0)) for result in RESULTS]
+    each = " · ".join(f"{name} {human.number(n)}" for name, n in counts if n)
+    used = [
+        f"{name.removeprefix('utilisation_')} {human.share(value)}"
+        for name, value in s.items()
+        if name.startswith("utilisation_") and math.isfinite(value)
+    ]
+    rows = [
+        ("jobs", f"{human.number(s.get('jobs', math.nan))}: {each}"),
+        ("makespan", f"{_of(s, 'makespan')}, {_of(s, 'throughput')}"),
+        ("utilisation", " · ".join(used) or human.MISSING),
+        ("goodput", _goodput(s)),
+        ("loss of capacity", f"{_of(s, 'loss_of_capacity')} idle while a queued job was no larger"),
+        (
+            "backfilled",
+            f"{_of(s, 'backfill_share')} of jobs; run time / requested {_of(s, 'estimate_accuracy')}",
+        ),
+        ("fairness", f"Jain index of users {_of(s, 'jain_users')}"),
+    ]
+    wall = run.meta.get("wall_seconds")
+    if wall:
+        speed = run.meta.get("jobs_per_second", math.nan)
+        rows.append(("simulated in", f"{human.seconds(float(wall))}, {human.number(float(speed))} jobs/s"))
+    return _labelled([row for row in rows if not row[1].startswith(human.MISSING)], width)
+
+
+def _labelled(rows: Sequence[tuple[str, str]], width: int) -> str:
+    return "\n".join(clip_end(line, width) for line in table_lines(rows, least=[LABEL], gap=" "))
+
+
+def _goodput(summary: Mapping[str, float]) -> str:
+    """Return the shares of good, bad and cut work; cut work only where there is some."""
+    text = f"{_of(summary, 'goodput')}, lost to failed, cut and repeated work {_of(summary, 'badput')}"
+    if summary.get("cut_share"):
+        text += f", ended at the limit though complete in the trace {_of(summary, 'cut_share')}"
+    return text
+
+
+def _of(summary: Mapping[str, float], name: str) -> str:
+    return human.quantity(summary.get(name, math.nan), metric(name).unit)
+
+
+def _curves(run: Run, width: int) -> str:
+    """Return utilisation and queue over time as sparklines."""
+    window, bins = m.span(run.jobs), width - 2 * LABEL - 2
+    rows = []
+    for kind in m.types(run.timeline):
+        total = run.totals.get(kind)
+        if total and kind in ("node", "core", "gpu"):
+            _, used = binned(run.timeline, f"used_{kind}", bins, window)
+            rows.append((f"{human.plural(kind)} in use", f"{sparkline(used / total, 1.0)} of {total:,}"))
+    if len(run.timeline):
+        _, queue = binned(run.timeline, "queued_jobs", bins, window)
+        top = f"max {human.number(run.summary.get('max_queue_length', math.nan))}"
+        rows.append(("queued jobs", f"{sparkline(queue)} {top}"))
+    return "\n".join(table_lines(rows, least=[LABEL], gap=" "))
+
+
+def sparkline(values: Sequence[float] | npt.NDArray[np.float64], top: float | None = None) -> str:
+    """Return values as one line of bars from 0 to `top` (by default their maximum); NaN is a blank.
+
+    >>> sparkline([0, 1, 2, 3, 4])
+    '▁▂▄▆█'
+    """
+    x = np.asarray(values, dtype=np.float64)
+    high = top if top is not None else float(np.nanmax(x)) if np.isfinite(x).any() else 0.0
+    if high <= 0:
+        return "".join(" " if not np.isfinite(v) else _BARS[0] for v in x)
+    steps = np.clip(np.nan_to_num(x) / high * (len(_BARS) - 1), 0, len(_BARS) - 1)
+    return "".join(_BARS[int(s)] if np.isfinite(v) else " " for s, v in zip(steps, x, strict=True))
+
+
+def _waits(run: Run, width: int) -> str:
+    done = m.measured(run.jobs)
+    rows = []
+    for label, column, unit in (
+        ("wait", "wait", "s"),
+        ("turnaround", "turnaround", "s"),
+        ("bounded slowdown", "bounded_slowdown", "ratio"),
+    ):
+        d = m.describe(done[column])
+        shown = (human.quantity(d[k], unit) for k in ("mean", "p50", "p90", "p95", "p99", "max"))
+        rows.append([label, *shown])
+    head = ["", "mean", "median", "p90", "p95", "p99", "max"]
+    return fitted_table(head, rows, width, ["p99", "p90", "median"])
+
+
+def _groups(label: str, frame: pd.DataFrame, width: int) -> str:
+    """Return the groups with the largest shares of the core hours, in the order of `frame`."""
+    largest = frame["share"].rank(ascending=False, method="first") <= MAX_ROWS
+    rows = [
+        [
+            str(key),
+            human.number(float(row["jobs"])),
+            human.seconds(float(row["mean_wait"])),
+            human.seconds(float(row["median_wait"])),
+            human.seconds(float(row["p95_wait"])),
+            human.number(float(row["mean_bounded_slowdown"])),
+            human.share(float(row["share"])),
+        ]
+        for key, row in frame[largest].iterrows()
+    ]
+    head = [f"by {label}", "jobs", "mean wait", "median wait", "p95 wait", "mean bsld", "of core hours"]
+    text = fitted_table(head, rows, width, ["median wait", "mean bsld"])
+    return text + _others(len(frame), "smaller ones")
+
+
+def _reasons(frame: pd.DataFrame, width: int) -> str:
+    rows = [
+        [
+            clip_end(f"{str(result).lower()}: {reason}", width - 30),
+            f"{jobs:,}",
+            clip_end(str(example), 14),
+        ]
+        for result, reason, jobs, example in frame.head(MAX_ROWS).to_numpy()
+    ]
+    return fitted_table(["why", "jobs", "e.g. job"], rows, width) + _others(len(frame), "more reasons")
+
+
+def _others(rows: int, noun: str) -> str:
+    return f"\n… and {rows - MAX_ROWS:,} {noun}" if rows > MAX_ROWS else ""
+
+
+def _pair(first: Run, run: Run, found: Comparison) -> str:
+    if not found.jobs:
+        return f"{run.name} and {first.name} have no job in common"
+    sooner, same, later = map(human.share, (found.sooner, found.same, found.later))
+    lines = [
+        f"{run.name} against {first.name}, {found.jobs:,} jobs paired: {found.verdict}",
+        f"  mean wait {_signed(found.wait.estimate)} ({found.certainty(_signed)})",
+        f"  {sooner} of the jobs start sooner, {same} at the same time, {later} later",
+    ]
+    return "\n".join(lines)
+
+
+def _signed(value: float) -> str:
+    return human.seconds(value) if value < 0 else f"+{human.seconds(value)}"

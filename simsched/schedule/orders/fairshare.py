@@ -1,0 +1,81 @@
+"""Fair share: those who used least of late go first, by bank and by user.
+
+A job is charged its size × seconds when it ends, to its user and to its bank, and what was
+charged decays with a half-life.  A waiting job's key is its bank's share of all that was used
+plus its user's share; the smallest goes first.  All usage decays alike, so a charge is
+written down magnified by how much less everything before it counts; only ratios matter.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from simsched.errors import ConfigError
+from simsched.schedule.orders.ranking import Order
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from simsched.schedule.job_table import JobTable
+
+    Floats = npt.NDArray[np.float64]
+    Integers = npt.NDArray[np.int64]
+
+WEEK = 7 * 86400.0
+MOST = 500.0
+"""Halvings after which the magnified sums are brought down again, well before they overflow."""
+
+
+class FairShare:
+    """The job order ``fairshare``; unlike the others it remembers, so every run has its own."""
+
+    name = "fairshare"
+    static = False
+
+    def __init__(self, half_life: float = WEEK) -> None:
+        if not half_life > 0:
+            raise ConfigError(f"a half-life of {half_life} s", expected="a positive number of seconds")
+        self.half_life = half_life
+        self._origin = 0.0
+        self._users = np.zeros(0)
+        self._banks = np.zeros(0)
+        self._order = Order(self.name, self._keys, static=False)
+
+    def ranked(self, table: JobTable, jobs: Integers, now: float) -> Integers:
+        """Return the jobs by (share used, priority, submit time, workload order)."""
+        return self._order.ranked(table, jobs, now)
+
+    def charge(self, table: JobTable, job: int, seconds: float, now: float) -> None:
+        """Charge a job that ended at `now` after so many seconds."""
+        if table.users is None or table.banks is None:
+            return
+        self._grow(table)
+        halvings = (now - self._origin) / self.half_life
+        if halvings > MOST:
+            self._users *= 0.5**halvings
+            self._banks *= 0.5**halvings
+            self._origin, halvings = now, 0.0
+        amount = float(table.sizes[job]) * seconds * 2.0**halvings
+        self._users[table.users[job]] += amount
+        self._banks[table.banks[job]] += amount
+
+    def _keys(self, table: JobTable, jobs: Integers, _now: float) -> Floats:
+        if table.users is None or table.banks is None:
+            return np.zeros(len(jobs))
+        self._grow(table)
+        keys: Floats = _shares(self._banks)[table.banks[jobs]] + _shares(self._users)[table.users[jobs]]
+        return keys
+
+    def _grow(self, table: JobTable) -> None:
+        """Make room for every user and bank of the book, the first time."""
+        if not len(self._users) and table.users is not None and table.banks is not None and len(table):
+            self._users = np.zeros(int(table.users.max()) + 1)
+            self._banks = np.zeros(int(table.banks.max()) + 1)
+
+
+def _shares(used: Floats) -> Floats:
+    total = used.sum()
+    shares: Floats = used / total if total else used
+    return shares

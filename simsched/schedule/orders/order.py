@@ -1,0 +1,158 @@
+"""Job orders: who is considered first.  One function each, found by name in one table."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from simsched.arguments import wrong
+from simsched.formats.rfc.duration import parse_time
+from simsched.match.policies.plugins import installed_names, load, named_in_errors, unknown
+from simsched.schedule.orders.fairshare import FairShare
+from simsched.schedule.orders.ranking import Order
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from simsched.schedule.job_table import JobTable
+    from simsched.schedule.orders.ranking import JobOrder
+
+    Floats = npt.NDArray[np.float64]
+    Integers = npt.NDArray[np.int64]
+
+
+#: The entry-point group that other packages put their orders in.
+GROUP = "simsched.job_orders"
+KIND = "job order"
+
+
+def job_order(given: str | JobOrder) -> JobOrder:
+    """Find a job order by its name, or copy the one that is given; one that remembers is made anew.
+
+    ``fairshare:3d`` is ``fairshare`` with another half-life than a week.
+
+    Raises
+    ------
+    ConfigError, FormatError
+        If there is none of that name, here or among the installed ``simsched.job_orders``, or
+        what follows is no half-life.
+
+    >>> job_order("sjf").static
+    True
+    """
+    if not isinstance(given, str):
+        return _own(given)
+    name = given
+    if name in ORDERS:
+        return ORDERS[name]
+    kind, colon, half_life = name.partition(":")
+    if kind == FairShare.name:
+        return FairShare(parse_time(half_life, where=f"order {name}")) if colon else FairShare()
+    from importlib.metadata import entry_points
+
+    for entry in entry_points(group=GROUP, name=name):
+        found = load(KIND, name, entry)
+        if isinstance(found, type):  # one that remembers is given as its class
+            with named_in_errors(KIND, found, name):
+                found = found()
+        return _own(found, name)
+    raise unknown(KIND, name, [*ORDERS, "fairshare[:HALF-LIFE]", *installed_names(GROUP)])
+
+
+def _own(value: Any, name: str | None = None) -> JobOrder:
+    """Return an order for one queue, a copy if it may remember; ConfigError for what is not an order."""
+    if not callable(getattr(value, "ranked", None)) or not hasattr(value, "static"):
+        expected = "the name of a job order, or an object such as simsched.schedule.orders.ranking.Order"
+        raise wrong("order" if name is None else f"the job order {name!r}", value, expected)
+    order: JobOrder = value if isinstance(value, Order) else deepcopy(value)
+    return order
+
+
+def _durations(table: JobTable, jobs: Integers) -> Floats:
+    return np.asarray(table.durations, dtype=np.float64)[jobs]
+
+
+def _finite_durations(table: JobTable, jobs: Integers) -> Floats:
+    """Requested seconds, at least one; unlimited counts as a hundred years."""
+    return np.clip(_durations(table, jobs), 1.0, 3.2e9)
+
+
+def _fifo(table: JobTable, jobs: Integers, _now: float) -> Floats:
+    """First come, first served: by submit time."""
+    return table.submits[jobs]
+
+
+def _priority(table: JobTable, jobs: Integers, _now: float) -> Floats:
+    """Highest priority first (RFC 21: urgency 0 to 31)."""
+    return -table.priorities[jobs].astype(np.float64)
+
+
+def _sjf(table: JobTable, jobs: Integers, _now: float) -> Floats:
+    """Shortest requested time first."""
+    return _durations(table, jobs)
+
+
+def _ljf(table: JobTable, jobs: Integers, _now: float) -> Floats:
+    """Longest requested time first."""
+    return -_durations(table, jobs)
+
+
+def _smallest_area(table: JobTable, jobs: Integers, _now: float) -> Floats:
+    """Smallest requested time times size first."""
+    return _durations(table, jobs) * table.sizes[jobs]
+
+
+def _largest_area(table: JobTable, jobs: Integers, now: float) -> Floats:
+    """Largest requested time times size first."""
+    return -_smallest_area(table, jobs, now)
+
+
+def _wfp3(table: JobTable, jobs: Integers, now: float) -> Floats:
+    """WFP3 (Tang et al. 2009): (wait / requested time)³ times size, the greatest first."""
+    waits = now - table.submits[jobs]
+    return -((waits / _finite_durations(table, jobs)) ** 3) * table.sizes[jobs]
+
+
+def _unicef(table: JobTable, jobs: Integers, now: float) -> Floats:
+    """UNICEF (Tang et al. 2009): wait / (log2(size) times requested time), the greatest first.
+
+    log2 of a one-unit job is 0; it is taken of size + 1, so that one unit counts 1.
+    """
+    waits = now - table.submits[jobs]
+    keys: Floats = -waits / (np.log2(table.sizes[jobs] + 1.0) * _finite_durations(table, jobs))
+    return keys
+
+
+def _edf(table: JobTable, jobs: Integers, _now: float) -> Floats:
+    """Earliest deadline first (Liu and Layland 1973); jobs without one come last."""
+    return np.full(len(jobs), np.inf) if table.deadlines is None else table.deadlines[jobs]
+
+
+def _f1(table: JobTable, jobs: Integers, _now: float) -> Floats:
+    """F1 (Carastan-Santos & de Camargo 2017), the least first: log10(requested) size + 870 log10(submit).
+
+    The submit time is that of the workload's clock, in seconds from its origin and at least 1: the
+    order depends on the origin.
+    """
+    submits = np.maximum(table.submits[jobs], 1.0)
+    return np.log10(_finite_durations(table, jobs)) * table.sizes[jobs] + 870.0 * np.log10(submits)
+
+
+#: Name → order.
+ORDERS: dict[str, Order] = {
+    order.name: order
+    for order in (
+        Order("fifo", _fifo),
+        Order("priority", _priority),
+        Order("sjf", _sjf),
+        Order("ljf", _ljf),
+        Order("smallest-area", _smallest_area),
+        Order("largest-area", _largest_area),
+        Order("wfp3", _wfp3, static=False),
+        Order("unicef", _unicef, static=False),
+        Order("f1", _f1),
+        Order("edf", _edf),
+    )
+}

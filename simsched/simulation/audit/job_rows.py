@@ -1,0 +1,166 @@
+"""What the audit checks of the table of jobs: each row against its job, and columns against each other."""
+
+from __future__ import annotations
+
+from heapq import heappop, heappush
+from math import inf
+from typing import TYPE_CHECKING, Any
+
+from simsched.errors import SimschedError
+from simsched.simulation.audit.comparing import differs, known
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from simsched.simulation.audit.job_life import Told
+    from simsched.workload.job import Job
+
+#: Columns that are as the workload has them: column → field of `Job`.
+AS_SUBMITTED = {
+    "name": "name",
+    "user": "user",
+    "bank": "bank",
+    "urgency": "urgency",
+    "submit": "submit",
+    "procs": "procs",
+    "recorded_state": "status",
+}
+#: Columns of units that a job without an allocation does not have.
+UNITS = ("nodes", "cores", "gpus", "slots")
+#: Queue policies that start a job before another only where they say so in ``backfilled``.
+TELL_BACKFILLS = ("fcfs", "easy")
+
+
+def wrong_row(told: Told, job: Job, row: Mapping[str, Any], shapes: dict[int, str | None]) -> Iterator[str]:
+    """Yield the columns of a row that are not those of its job; `shapes` remembers requests as shapes."""
+    expected = {column: getattr(job, name) for column, name in AS_SUBMITTED.items()}
+    expected["queue"] = _queue(told, job, row)
+    expected["shape"] = _shape(job, shapes)
+    if job.duration is not None or not told.queues:  # else its queue may have a default
+        expected["duration"] = inf if job.duration is None else job.duration
+    for column, value in expected.items():
+        if column in row and _unlike(known(row[column]), value):
+            yield f"table says {column} {known(row[column])!r}, the workload {value!r}"
+    yield from _runtime(row)
+
+
+def _unlike(found: Any, expected: Any) -> bool:
+    if expected is None or found is None or isinstance(expected, str) or isinstance(found, str):
+        return bool(found != expected)
+    return float(found) != float(expected)
+
+
+def _queue(told: Told, job: Job, row: Mapping[str, Any]) -> str | None:
+    """Return the queue that a job is in: where it names none, one of the run's queues may take it."""
+    own = job.queue
+    given = row.get("queue")
+    return given if own is None and given in told.queues else own
+
+
+def _shape(job: Job, shapes: dict[int, str | None]) -> str | None:
+    key = id(job.jobspec)
+    if key not in shapes:
+        try:
+            shapes[key] = job.jobspec.to_shape()
+        except SimschedError:  # resources that no shape can express
+            shapes[key] = None
+    return shapes[key]
+
+
+def _runtime(row: Mapping[str, Any]) -> Iterator[str]:
+    start, end, runtime = (known(row.get(name)) for name in ("start", "end", "runtime"))
+    if "runtime" not in row:
+        return
+    ran = None if start is None or end is None else end - start
+    if (ran is None) != (runtime is None) or (ran is not None and differs(ran, runtime)):
+        yield f"table says a run time of {runtime} s, from start to end it is {ran} s"
+
+
+def wrong_zeros(row: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the units that the table gives to a job that has no allocation."""
+    for column in UNITS:
+        if known(row.get(column)):
+            yield f"is {row['result']} and has {row[column]} {column}"
+    if row.get("backfilled"):
+        yield f"is {row['result']} and backfilled"
+
+
+def wrong_backfills(
+    told: Told, jobs: Sequence[Job], rows: Mapping[str, Mapping[str, Any]], firsts: Mapping[str, float]
+) -> Iterator[tuple[str, str]]:
+    """Yield the jobs (id, fault) that are backfilled and passed no job, or passed one and are not.
+
+    A job that is backfilled started while another waited.  The reverse is checked where the queue has one
+    order that does not change (``fifo``, one queue, one pass per instant); `firsts` is the first start of
+    each job.
+    """
+    order = sorted(range(len(jobs)), key=lambda at: (jobs[at].submit, -jobs[at].urgency, at))
+    ordered = [jobs[at] for at in order]
+    place = {str(job.id): number for number, job in enumerate(ordered)}
+    started = [row for row in rows.values() if known(row["start"]) is not None and str(row["id"]) in place]
+    started.sort(key=lambda row: row["start"])
+    waits = sorted(_waits(ordered, rows))
+    yield from _passed_no_job(waits, started, place)
+    if (
+        told.order == "fifo"
+        and not told.each_event
+        and not told.queues
+        and told.queue_policy in TELL_BACKFILLS
+    ):
+        yield from _passed_a_job(waits, started, place, ordered, firsts)
+
+
+def _waits(
+    ordered: Sequence[Job], rows: Mapping[str, Mapping[str, Any]]
+) -> Iterator[tuple[float, float, int]]:
+    """Yield (from, until, place) of each job's wait for resources."""
+    for number, job in enumerate(ordered):
+        row = rows.get(str(job.id), {})
+        eligible, left = known(row.get("eligible")), known(row.get("start"))
+        if left is None:
+            left = inf if job.cancel_at is None else job.cancel_at
+        if eligible is not None:
+            yield eligible, left, number
+
+
+def _passed_no_job(
+    waits: Sequence[tuple[float, float, int]], started: Sequence[Mapping[str, Any]], place: Mapping[str, int]
+) -> Iterator[tuple[str, str]]:
+    held: list[tuple[float, int]] = []
+    at = 0
+    for row in started:
+        name, now = str(row["id"]), row["start"]
+        while at < len(waits) and waits[at][0] <= now:
+            heappush(held, (-waits[at][1], waits[at][2]))
+            at += 1
+        if row.get("backfilled") and not _another(held, now, place[name]):
+            yield name, f"is backfilled, and no other job waited at {now:g}"
+
+
+def _passed_a_job(
+    waits: Sequence[tuple[float, float, int]],
+    started: Sequence[Mapping[str, Any]],
+    place: Mapping[str, int],
+    ordered: Sequence[Job],
+    firsts: Mapping[str, float],
+) -> Iterator[tuple[str, str]]:
+    queue: list[tuple[int, float]] = []  # (place, when it left the queue for the first time)
+    at = 0
+    for row in started:
+        name, now = str(row["id"]), row["start"]
+        while at < len(waits) and waits[at][0] < now:  # one that comes at the instant may come after the pass
+            _, left, number = waits[at]
+            job = ordered[number]
+            if not (job.hold or job.urgency == 0):  # such a job never starts, and others pass it freely
+                heappush(queue, (number, min(left, firsts.get(str(job.id), inf))))
+            at += 1
+        while queue and queue[0][1] <= now:
+            heappop(queue)
+        if queue and queue[0][0] < place[name] and not row.get("backfilled"):
+            yield name, f"started at {now:g} before job {ordered[queue[0][0]].id}, and is not backfilled"
+
+
+def _another(held: list[tuple[float, int]], now: float, mine: int) -> bool:
+    """Whether a job other than this one waits until `now` at least; `held` is by who leaves last."""
+    best = [item for item in held[:3] if item[1] != mine]  # the last to leave is among the first three
+    return any(-leaves >= now for leaves, _ in best)

@@ -1,0 +1,283 @@
+"""Whether a holding satisfies a request that names racks, switches, sockets or several things.
+
+Counted from the leaves up on what is held alone: how many times can this part of the machine
+host that part of the request?  Where siblings ask for different types the count is exact:
+the holding satisfies the request if and only if the counts suffice and nothing is held
+beyond them.  Siblings that could serve each other (``[socket=1/core=2;core=3]``) are counted one by
+one, and all together by their sums: what is refused then is wrong, what passes may not be right.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import islice, product
+from typing import TYPE_CHECKING, TypeAlias
+
+from simsched.formats.rfc.count import Count
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from simsched.formats.jobspec.vertex import ResourceVertex
+    from simsched.simulation.audit.inventory import Inventory
+
+#: rank → type → units held, as bit masks
+Held: TypeAlias = "Mapping[int, Mapping[str, int]]"
+Resources: TypeAlias = "Sequence[ResourceVertex]"
+
+SLOT = "slot"
+#: Combinations of counts that are tried for a request with ranges.
+TRIED = 512
+ENDLESS = 1 << 60
+
+
+def judge(
+    resources: Resources, held: Held, inventory: Inventory, *, whole_targets: bool = False
+) -> str | None:
+    """Say what is wrong with a holding, or None if it satisfies the request with some of its counts.
+
+    `whole_targets` says that the run gave whole targets whatever was asked for.
+    """
+    fault: str | None = None
+    tried = 0
+    for fixed in _fixed_versions(resources, held):
+        found = _Judge(inventory, whole_targets=whole_targets).fault(fixed, held)
+        if found is None:
+            return None
+        fault, tried = fault or found, tried + 1
+    return fault if tried < TRIED else None
+
+
+def _fixed_versions(resources: Resources, held: Held) -> Iterator[tuple[ResourceVertex, ...]]:
+    """Yield the request with every count fixed, for each combination that could be held, at most `TRIED`."""
+    most = max(len(held), *(mask.bit_count() for units in held.values() for mask in units.values()), 1)
+    total = most * max(len(held), 1)
+    yield from islice(product(*(tuple(_versions(vertex, total)) for vertex in resources)), TRIED)
+
+
+def _versions(vertex: ResourceVertex, most: int) -> Iterator[ResourceVertex]:
+    counts = [n for n in islice(vertex.count.values(most), TRIED) if n <= most] or [vertex.count.min]
+    beneath = [tuple(_versions(child, most)) for child in vertex.with_]
+    for count in counts:
+        for children in islice(product(*beneath), TRIED):
+            yield replace(vertex, count=Count.fixed(count), with_=tuple(children))
+
+
+class _Judge:
+    """One judgement of a request whose counts are all fixed."""
+
+    def __init__(self, inventory: Inventory, *, whole_targets: bool) -> None:
+        self.inventory = inventory
+        self.whole_targets = whole_targets
+
+    def fault(self, resources: Resources, held: Held) -> str | None:
+        for vertex in resources:
+            found = self.fits(vertex, held, in_slot=False)
+            if found < vertex.count.min:
+                return f"room for {found} {vertex.type} as asked for, asked for {vertex.count}"
+        return self._sums(resources, held) or self._beyond(resources, held)
+
+    def _beyond(self, resources: Resources, held: Held) -> str | None:
+        """Whether something is held that whole vertices, where nothing else is asked for, do not hold."""
+        times, leaf, in_slot = 1, resources, False
+        while len(leaf) == 1 and leaf[0].with_:
+            times, in_slot = times * leaf[0].count.min, in_slot or leaf[0].type == SLOT
+            leaf = leaf[0].with_
+        if len(leaf) != 1 or not self._is_folder(leaf[0]) or not self._alone(leaf[0], in_slot):
+            return None
+        parts = self._parts(leaf[0].type, held)
+        whole = [
+            mine for mine, region in parts if mine and self._hosts(leaf[0], mine, region, in_slot=in_slot)
+        ]
+        number = times * leaf[0].count.min
+        if len(whole) > number:
+            return f"{len(whole)} whole {leaf[0].type}, asked for {number}"
+        for rank, units in held.items():
+            for type_, mask in units.items():
+                if mask & ~_union(part[rank].get(type_, 0) for part in whole if rank in part):
+                    return f"{type_} of rank {rank} lies in no {leaf[0].type} that is held whole"
+        return None
+
+    def _is_folder(self, vertex: ResourceVertex) -> bool:
+        """Whether a vertex is a target, or divides the machine or a target."""
+        return vertex.type == self.inventory.type or vertex.type in self.inventory.regions
+
+    # -- from the leaves up -------------------------------------------------------------------
+
+    def fits(self, vertex: ResourceVertex, held: Held, *, in_slot: bool) -> int:
+        """Return how many of a vertex what is held can be."""
+        if vertex.type == SLOT:
+            return self._copies(vertex.with_, held)
+        if vertex.unit is not None:
+            return ENDLESS
+        if vertex.type in self.inventory.regions and not (vertex.with_ or self._alone(vertex, in_slot)):
+            return ENDLESS  # a shared claim of a vertex is named nowhere
+        if self._is_folder(vertex):
+            parts = self._parts(vertex.type, held)
+            return sum(self._hosts(vertex, mine, region, in_slot=in_slot) for mine, region in parts)
+        if vertex.type in self.inventory.unit_types:
+            return sum(units.get(vertex.type, 0).bit_count() for units in held.values())
+        return ENDLESS  # licences and the like: R_lite does not name them
+
+    def _parts(self, type_: str, held: Held) -> list[tuple[Held, Held]]:
+        """Return, for each vertex of a type that the holding touches, what is held in it and all of it."""
+        if type_ == self.inventory.type:
+            return [
+                ({rank: units}, {rank: self.inventory.targets[rank].usable}) for rank, units in held.items()
+            ]
+        return [
+            (_within(held, region), region)
+            for region in self.inventory.regions[type_]
+            if not (held and region) or not held.keys().isdisjoint(region)
+        ]
+
+    def _alone(self, vertex: ResourceVertex, in_slot: bool) -> bool:
+        return in_slot if vertex.exclusive is None else vertex.exclusive
+
+    def _hosts(self, vertex: ResourceVertex, mine: Held, region: Held, *, in_slot: bool) -> bool:
+        """Whether this one vertex, with what is held in it, is what is asked for."""
+        if vertex.exclusive or (self._alone(vertex, in_slot) and not vertex.with_):
+            everything = all(
+                _plain(units) == _plain(region[rank]) for rank, units in mine.items() if rank in region
+            )
+            if not everything or (region and not mine):
+                return False
+        return all(
+            self.fits(child, mine, in_slot=in_slot) >= number
+            for child, number in _siblings(vertex.with_, in_slot=in_slot)
+        )
+
+    def _copies(self, content: Resources, held: Held) -> int:
+        """Return how many copies of a slot: each within a target, unless it asks for targets or more."""
+        if any(self._divides(vertex) for part in content for vertex in part.walk()):
+            return self._together(content, held)
+        if not any(self._is_named(vertex) for part in content for vertex in part.walk()):
+            return ENDLESS
+        return sum(self._together(content, {rank: units}) for rank, units in held.items())
+
+    def _is_named(self, vertex: ResourceVertex) -> bool:
+        """Whether R has a place for a vertex, or for what is beneath it."""
+        return vertex.type in self.inventory.unit_types or vertex.type in self.inventory.regions
+
+    def _divides(self, vertex: ResourceVertex) -> bool:
+        """Whether a vertex is a target or above targets."""
+        return vertex.type == self.inventory.type or vertex.type in self.inventory.above
+
+    def _together(self, content: Resources, held: Held) -> int:
+        return min(
+            (self._room(child, number, held) for child, number in _siblings(content, in_slot=True)), default=0
+        )
+
+    def _room(self, child: ResourceVertex, number: int, held: Held) -> int:
+        """Return for how many copies a part of a slot's content is there."""
+        found = self.fits(child, held, in_slot=True)
+        if child.exclusive is not False:
+            return found // number
+        if number > 1 or not child.with_:  # copies may share it
+            return ENDLESS if found >= number else 0
+        return sum(self._together(child.with_, mine) for mine, _ in self._parts(child.type, held))
+
+    # -- all together -------------------------------------------------------------------------
+
+    def _sums(self, resources: Resources, held: Held) -> str | None:
+        """Whether no more is held than was asked for, and no less in all."""
+        sums = _Sums(self.inventory)
+        for vertex in resources:
+            sums.add(vertex, 1, in_slot=False)
+        have: dict[str, int] = {}
+        for units in held.values():
+            for type_, mask in units.items():
+                have[type_] = have.get(type_, 0) + mask.bit_count()
+        for type_ in dict.fromkeys((*sums.least, *have)):
+            number = have.get(type_, 0)
+            if number < sums.least.get(type_, 0):
+                return f"{number} {type_}, asked for {sums.least[type_]}"
+            if number > sums.most.get(type_, 0) and not (sums.open or self.whole_targets):
+                return f"{number} {type_}, asked for {sums.most.get(type_, 0)}"
+        if sums.targets is not None and len(held) > sums.targets:
+            return f"{len(held)} targets, asked for {sums.targets}"
+        bare = next((rank for rank, units in held.items() if not any(units.values())), None)
+        if bare is not None and not sums.folders:
+            return f"rank {bare} is named and nothing of it"
+        return None
+
+
+class _Sums:
+    """Units that a request takes in all: `least`, since shared ones may coincide, and `most`."""
+
+    def __init__(self, inventory: Inventory) -> None:
+        self.least: dict[str, int] = {}
+        self.most: dict[str, int] = {}
+        self.open = False
+        """Whether whole vertices or amounts in units of their own are asked for, of unknown size."""
+        self.folders = False
+        """Whether targets, or what divides them or the machine, are asked for."""
+        self.targets: int | None = 0
+        """Targets at the most; None: nobody can say."""
+        self._inventory = inventory
+
+    def add(self, vertex: ResourceVertex, times: int, *, in_slot: bool, inside: bool = False) -> None:
+        """Add a vertex, of which there are so many."""
+        number = times * vertex.count.min
+        exclusive = in_slot if vertex.exclusive is None else vertex.exclusive
+        folder = vertex.type == self._inventory.type or vertex.type in self._inventory.regions
+        if vertex.type == SLOT:
+            in_slot = True
+        elif folder:
+            self.folders = True
+            self.open |= bool(vertex.exclusive) or (exclusive and not vertex.with_)
+        elif vertex.unit is not None:
+            self.open = True
+        elif vertex.type in self._inventory.unit_types:
+            self.most[vertex.type] = self.most.get(vertex.type, 0) + number
+            if exclusive:
+                self.least[vertex.type] = self.least.get(vertex.type, 0) + number
+        if not inside:
+            self._add_targets(vertex, number)
+        inside = inside or vertex.type == self._inventory.type
+        for child in vertex.with_:
+            self.add(child, number, in_slot=in_slot, inside=inside)
+
+    def _add_targets(self, vertex: ResourceVertex, number: int) -> None:
+        """Count targets; a unit that is not asked for beneath one lies on one of its own at the most."""
+        above = vertex.type in self._inventory.above
+        if vertex.type == self._inventory.type or not vertex.with_ or (above and vertex.exclusive):
+            self.targets = None if self.targets is None or above else self.targets + number
+
+
+def _siblings(content: Resources, *, in_slot: bool) -> Iterator[tuple[ResourceVertex, int]]:
+    """Yield what stands side by side, each with its count.
+
+    In a slot plain units of one type are taken together; outside they are shared and may be the same.
+    """
+    sums: dict[str, int] = {}
+    firsts: dict[str, ResourceVertex] = {}
+    for vertex in content:
+        alone = vertex.with_ or vertex.exclusive is not None or vertex.unit is not None
+        if alone or not in_slot:
+            yield vertex, vertex.count.min
+        else:
+            sums[vertex.type] = sums.get(vertex.type, 0) + vertex.count.min
+            firsts.setdefault(vertex.type, vertex)
+    for type_, number in sums.items():
+        yield firsts[type_], number
+
+
+def _within(held: Held, region: Held) -> dict[int, dict[str, int]]:
+    """Return what of a holding lies in a region."""
+    return {
+        rank: {type_: mask & region[rank].get(type_, 0) for type_, mask in units.items()}
+        for rank, units in held.items()
+        if rank in region
+    }
+
+
+def _union(masks: Iterable[int]) -> int:
+    found = 0
+    for mask in masks:
+        found |= mask
+    return found
+
+
+def _plain(units: Mapping[str, int]) -> dict[str, int]:
+    return {type_: mask for type_, mask in units.items() if mask}

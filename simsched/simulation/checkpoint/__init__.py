@@ -1,0 +1,1 @@
+"""Checkpoints: the state of a run at one instant as a file, from which it continues."""

@@ -1,0 +1,242 @@
+"""The forecast of a live cluster: when each waiting job of a queue picture would start.
+
+The picture's running jobs are claimed as they are, and its waiting jobs put into the queue;
+from there the schedule is played as any other, nobody ending before the requested end.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from simsched.errors import ConfigError, WorkloadError
+from simsched.match.policies.policy import find_policy
+from simsched.match.state.selection import changed
+from simsched.schedule.policies.registry import naming_policy
+from simsched.simulation.environment import EARLY_END, END
+from simsched.simulation.forecast.live_claims import (
+    as_counted,
+    common_request,
+    held_by,
+    units_of,
+    untold_request,
+    usable,
+)
+from simsched.simulation.forecast.start_times import forecast_of, forecast_queue
+from simsched.simulation.jobs.lifecycle import STARTED, State
+from simsched.simulation.simulate import engine_of, make_config, refuse_time
+from simsched.workload.job import Workload, in_submit_order
+from simsched.workload.queue_snapshot.load_snapshot import load_picture
+from simsched.workload.queue_snapshot.snapshot import Picture, with_fields
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from simsched.formats.jobspec.reader import Jobspec
+    from simsched.graph.cluster import Cluster
+    from simsched.simulation.forecast.start_times import Forecast
+    from simsched.simulation.options.run_config import RunConfig
+    from simsched.workload.job import Job
+    from simsched.workload.queue_snapshot.snapshot import RunningJob, WaitingJob
+
+NEVER = float("inf")
+MOST_PRIORITY = 2**32 - 1
+"""The greatest priority that Flux has."""
+FOR_EVER = 2.0**53
+"""How long (seconds) a job without a limit runs when a schedule is played."""
+
+
+def forecast_live(
+    cluster: Cluster, picture: Picture | str | Path, at: float | None = None, **options: Any
+) -> list[Forecast]:
+    """Return the predicted start of every job that waits at time `at`, by default that of the picture.
+
+    From the picture to a later time the schedule is played by the rules that `options` give
+    (fields of `RunConfig`), each job up to its requested end; what starts by then is left out, but for
+    what starts at that very instant.  Jobs that are held, can never run, or wait for what
+    nobody can foresee come last, with the reason.  What Flux printed is ordered by Flux's
+    priorities unless `options` name another order.
+
+    Raises
+    ------
+    ConfigError
+        For an option that does not exist, random failures, or a time before the picture's.
+    FormatError, WorkloadError, ClusterError
+        For what is no picture, or none of this cluster: a rank, host or unit that it lacks, a
+        unit that two jobs hold.
+    """
+    return live_at(cluster, picture_of(picture), at, **options)[1]
+
+
+def picture_of(picture: Picture | str | Path) -> Picture:
+    """Return a picture as it is, or the one in a file; errors as `forecast_live`."""
+    if isinstance(picture, Picture):
+        return picture
+    found = load_picture(picture)
+    if found is None:
+        raise WorkloadError("this is no queue picture", where=str(picture))
+    return found
+
+
+def live_at(
+    cluster: Cluster, picture: Picture, at: float | None, **options: Any
+) -> tuple[float, list[Forecast]]:
+    """Return the time and the forecasts then; arguments and errors as `forecast_live`."""
+    if picture.epoch:
+        options = {"order": "priority", **options}
+    config = make_config(**options)
+    if config.failures is not None:
+        raise ConfigError("nobody can foresee random failures", where="failures", expected="outages")
+    at = picture.time if at is None else at
+    refuse_time(at, picture.time, None, "a forecast")
+    stage = _Stage(cluster, picture, config)
+    stage.enter(at)
+    with naming_policy(config.queue_policy):
+        stage.engine.run(until=at)
+    return at, list(stage.forecasts(at))
+
+
+class _Stage:
+    """An engine that is put into the state of a picture."""
+
+    def __init__(self, cluster: Cluster, picture: Picture, config: RunConfig) -> None:
+        self._picture = picture
+        index = cluster.index
+        whole = find_policy(config.match_policy).whole_nodes
+        found = held_by(picture.running, index, whole=whole)
+        common = common_request([waits.job.jobspec for waits in picture.waiting], index, whole=whole)
+        runs = list(zip(picture.running, found, strict=True))
+        jobs = [
+            *(_as_running(run, run.job.jobspec if run.asked else untold_request(selection, index, common))
+              for run, selection in runs),
+            *map(_as_waiting, picture.waiting),
+        ]  # fmt: skip
+        workload = Workload(jobs=in_submit_order(jobs), name="picture", source=picture.source)
+        self._number = {str(job.id): number for number, job in enumerate(workload.jobs)}
+        self._runs = {self._number[str(run.job.id)]: run for run in picture.running}
+        self._held = {self._number[str(run.job.id)]: usable(selection, index) for run, selection in runs}
+        engine, prepared, played = engine_of(cluster, workload, config, allocations=False)
+        table = prepared.table
+        if table.single is not None:
+            if as_counted(self._held, table, index, alone=prepared.takes_whole_targets):
+                self._held = {
+                    number: changed(selection, slots=units_of(selection, table, index))
+                    for number, selection in self._held.items()
+                }
+            else:
+                engine, _, played = engine_of(cluster, workload, config, allocations=False, counted=False)
+        self.engine, self._workload = engine, played
+
+    # --- into the picture ------------------------------------------------------------------------
+
+    def enter(self, at: float) -> None:
+        """Put everything into the engine, which is to be played up to `at`."""
+        engine, time = self.engine, self._picture.time
+        clock = engine.clock
+        while clock._queue and clock._queue[0][0] < time:  # what was down or closed before is so still
+            clock.step()
+        clock._now = time
+        engine._next, engine.resumed = len(engine.state), True
+        self._take_all_their_time()
+        self._claim()
+        for number, run in self._runs.items():
+            if run.end >= time or at > time:  # one that is over its end is still there at this instant
+                self._expect_end(number, max(run.end, time))
+            if engine.conditions is not None:
+                engine.conditions._started.add(number)
+        for number in sorted(self._number[str(waits.job.id)] for waits in self._picture.waiting):
+            if number in engine.prepared.rejected:
+                continue  # it stays where it is, and whoever waits for it with it
+            if number in engine.prepared.special:
+                engine._arrive_specially(number, time)
+            else:
+                engine._arrive(number, time)
+        engine.settle()
+
+    def _take_all_their_time(self) -> None:
+        """Let jobs end well at their requested ends, be these their own or their queue's."""
+        prepared = self.engine.prepared
+        prepared.timeouts[:] = bytes(len(prepared.timeouts))
+        for number, duration in enumerate(prepared.table.durations):
+            if duration != NEVER:
+                prepared.runtimes[number] = duration
+
+    def _claim(self) -> None:
+        """Claim what is held, on nodes that are down as well: they go down with what runs there."""
+        engine, plan = self.engine, self.engine.plan
+        touched = [selection.targets for selection in self._held.values()]
+        down = np.unique(np.concatenate([np.empty(0, dtype=np.int64), *touched]))
+        down = down[~plan.available.up[down]]
+        if len(down):
+            plan.set_status(down, up=True)
+        for number, selection in self._held.items():
+            run = self._runs[number]
+            plan.claim(number, selection, run.end)
+            engine.state[number] = STARTED
+            engine.recorder.begin(number, run.start, selection, backfilled=False)
+        if len(down):
+            plan.set_status(down, up=False)
+
+    def _expect_end(self, number: int, end: float) -> None:
+        engine = self.engine
+        if end == NEVER:
+            return
+        engine._ends[number] = end
+        engine.clock.at(end, END, engine._on_end, number)
+        if engine._early_last:
+            engine.clock.at(end, EARLY_END, engine._on_end, number)
+
+    # --- out of it -------------------------------------------------------------------------------
+
+    def forecasts(self, at: float) -> Iterator[Forecast]:
+        """Yield the forecasts: what starts now, what waits in its order, what nobody can foresee."""
+        engine, workload = self.engine, self._workload
+        jobs = [(self._number[str(waits.job.id)], waits) for waits in self._picture.waiting]
+        for number, _ in jobs:
+            if engine.recorder.start[number] == at:
+                yield forecast_of(engine, workload, number, at)
+        yield from forecast_queue(engine, workload, at)
+        queued = {number for lane in engine.lanes for number in lane.waiting}
+        for number, waits in jobs:
+            if number not in queued and engine.state[number] not in (State.RUN, State.CLEANUP):
+                if engine.recorder.start[number] == engine.recorder.start[number]:  # it ran and is done
+                    continue
+                reason = waits.reason or self._why(number)
+                yield forecast_of(engine, workload, number, NEVER, reason=reason)
+
+    def _why(self, number: int) -> str:
+        """Return why a job is not in the queue."""
+        engine = self.engine
+        if number in engine.prepared.rejected:
+            return engine.prepared.rejected[number][1]
+        known = engine.recorder.reasons.get(number)
+        if known is not None:
+            return known
+        job = self._workload.jobs[number]
+        if engine.state[number] is State.DEPEND:
+            return "waits for " + ", ".join(map(str, job.dependencies))
+        return f"queue {job.queue} is closed"
+
+
+def _as_running(run: RunningJob, jobspec: Jobspec) -> Job:
+    """Return a running job as the engine takes it: it lasts from its start to its expected end."""
+    lasts = run.end - run.start
+    limit, runtime = (None, FOR_EVER) if lasts == NEVER else (lasts, lasts)
+    return with_fields(run.job, jobspec=jobspec, duration=limit, runtime=runtime)
+
+
+def _as_waiting(waits: WaitingJob) -> Job:
+    """Return a waiting job as the engine takes it: by the priority that it was given, and held if so.
+
+    The priority of Flux (RFC 21) is what its queue is ordered by; it is the urgency unless a plugin
+    made another of it, and like it holds a job where it is 0.
+    """
+    job = waits.job
+    return with_fields(
+        job,
+        urgency=job.urgency if job.priority is None else min(job.priority, MOST_PRIORITY),
+        hold=job.hold or job.urgency == 0 or waits.reason is not None,
+        runtime=FOR_EVER if job.duration is None else job.duration,
+    )

@@ -1,0 +1,1 @@
+"""Jobs in a run: their columns (`prepare`), states (`lifecycle`) and conditions (`conditions`)."""

@@ -1,0 +1,245 @@
+"""What a job waits for before it may be scheduled: dependencies, times, holds (RFC 26, RFC 21).
+
+==============  ==========================================================================
+after           the antecedent has started; one that ended without a start never will
+afterany        it has ended, however
+afterok         it has ended well (COMPLETED)
+afternotok      it has ended badly
+begin-time      that time has come
+string, fluid   ``in`` and ``inout`` wait until the last job before them that said ``out`` or
+                ``inout`` of the same value has ended well (``in`` without one: the first after
+                it); scope ``user`` keeps users apart
+think time      with ``think_times: honour``: so many seconds after the preceding job's end
+==============  ==========================================================================
+
+A dependency that can never be met ends the job that has it, with result FAILED and the
+reason; what depends on that job sees it end badly.  So do jobs that wait for each other in a
+circle, when they are submitted.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from enum import Enum
+from typing import TYPE_CHECKING, NamedTuple
+
+from simsched.simulation.jobs.cycles import circles
+from simsched.simulation.record.recorder import COMPLETED
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from simsched.formats.rfc.dependency import Dependency
+    from simsched.workload.job import Job
+
+SYMBOLIC = ("string", "fluid")
+THINK = "think-time"
+NAMED = 5
+"""Jobs of a circle that a reason names."""
+
+_SCHEMES = ("after", "afterany", "afterok", "afternotok", "afterexcept")
+
+
+class Verdict(Enum):
+    """What is known of one link."""
+
+    MET = "met"
+    VAIN = "it can never be met"
+    OPEN = "nobody knows yet"
+    TIMED = "it is met at a time that is known"
+
+
+class Met(NamedTuple):
+    """A job that waits for nothing more (`reason` None), or that waits in vain."""
+
+    job: int
+    reason: str | None
+
+
+class Link(NamedTuple):
+    """A job waits for what becomes of another; `delay` seconds after it for think times."""
+
+    job: int
+    scheme: str
+    text: str
+    delay: float = 0
+
+
+class Conditions:
+    """Keeps count of what each job still waits for.
+
+    `timers` collects (time, job) that the engine must come back for with `elapsed`.
+    """
+
+    def __init__(self, jobs: Sequence[Job], *, honour_think_times: bool) -> None:
+        self._jobs = jobs
+        self._number = {str(job.id): number for number, job in enumerate(jobs)}
+        self._think = honour_think_times
+        self._started: set[int] = set()
+        self._ended: dict[int, tuple[float, int]] = {}
+        self._links: dict[int, list[Link]] = {}
+        self._open: dict[int, int] = {}
+        self._producers = self._find_producers()
+        self.timers: list[tuple[float, int]] = []
+        watched = [job for job in jobs if self._is_conditional(job)]
+        self.conditional = {self._number[str(job.id)] for job in watched}
+        self._circle = self._find_circles()
+
+    def _is_conditional(self, job: Job) -> bool:
+        return bool(job.dependencies) or (self._think and job.preceding is not None)
+
+    def _find_producers(self) -> dict[tuple[str, str, str], list[int]]:
+        """Return (scheme, scope, value) → the jobs that produce it, in submit order."""
+        found: dict[tuple[str, str, str], list[int]] = {}
+        for number, job in enumerate(self._jobs):
+            for dependency in job.dependencies:
+                if dependency.scheme in SYMBOLIC and dependency.params.get("type", "in") != "in":
+                    found.setdefault(_symbol(dependency, job), []).append(number)
+        return found
+
+    def _find_circles(self) -> dict[int, str]:
+        """Return job → who waits for each other in a circle with it, as a reason."""
+        links = {
+            job: [link[0] for link in self._links_of(job) if not isinstance(link, str)]
+            for job in sorted(self.conditional)
+        }
+        found: dict[int, str] = {}
+        for group in circles(links):
+            names = [str(self._jobs[job].id) for job in group]
+            more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+            reason = f"dependencies in a circle can never be met: {', '.join(names[:NAMED])}{more}"
+            found.update(dict.fromkeys(group, reason))
+        return found
+
+    # -- what the engine asks ---------------------------------------------------------------
+
+    def arrive(self, job: int, now: float) -> Met | None:
+        """Say whether a submitted job may be scheduled at once, waits in vain, or waits (None)."""
+        if job in self._circle:
+            return Met(job, self._circle[job])
+        waits = 0
+        for link in self._links_of(job):
+            if isinstance(link, str):
+                return Met(job, link)
+            antecedent, what = link
+            verdict = self._judge(antecedent, what, now)
+            if verdict is Verdict.VAIN:
+                return Met(job, f"dependency {what.text} can never be met")
+            if verdict is Verdict.OPEN:
+                self._links.setdefault(antecedent, []).append(what)
+            waits += verdict is not Verdict.MET
+        waits += self._begin_times(job, now)
+        if not waits:
+            return Met(job, None)
+        self._open[job] = waits
+        return None
+
+    def start(self, job: int) -> bool:
+        """Note that a job started, and say whether others wait for just that."""
+        self._started.add(job)
+        return any(link.scheme == "after" for link in self._links.get(job, ()))
+
+    def started(self, job: int) -> list[Met]:
+        """Return what waits no more once the pass that started a job is over."""
+        return self._settle(job, 0)
+
+    def ended(self, job: int, now: float, result: int) -> list[Met]:
+        """Note how a job ended; return what waits no more, or in vain."""
+        self._ended[job] = (now, result)
+        return self._settle(job, now)
+
+    def elapsed(self, job: int) -> list[Met]:
+        """Note that a time which a job waited for has come."""
+        return self._one_less(job)
+
+    def forget(self, job: int) -> None:
+        """Stop waiting for anything: the job was cancelled."""
+        self._open.pop(job, None)
+
+    # -- how it is worked out ---------------------------------------------------------------
+
+    def _links_of(self, job: int) -> Iterator[tuple[int, Link] | str]:
+        """Yield (antecedent, link) for each dependency on a job, or why it can never be met."""
+        mine = self._jobs[job]
+        for dependency in mine.dependencies:
+            text = str(dependency)
+            if dependency.scheme in SYMBOLIC:
+                yield from self._symbolic(job, dependency, text)
+            elif dependency.scheme in _SCHEMES:
+                antecedent = self._number.get(dependency.value)
+                if antecedent is None:
+                    yield f"dependency {text} names no job of the workload"
+                else:
+                    yield antecedent, Link(job, dependency.scheme, text)
+            elif dependency.scheme != "begin-time":
+                yield f"dependency {text} has an unknown scheme"
+        if self._think and mine.preceding is not None:
+            before = self._number.get(str(mine.preceding))
+            if before is not None and before != job:
+                yield before, Link(job, THINK, f"{THINK}:{mine.preceding}", mine.think_time or 0)
+
+    def _symbolic(self, job: int, dependency: Dependency, text: str) -> Iterator[tuple[int, Link] | str]:
+        if dependency.params.get("type", "in") == "out":
+            return
+        producers = self._producers.get(_symbol(dependency, self._jobs[job]), [])
+        before, after = bisect_left(producers, job), bisect_right(producers, job)
+        if before:
+            yield producers[before - 1], Link(job, "afterok", text)
+        elif dependency.params.get("type", "in") != "in":
+            return  # the first that says ``inout``
+        elif after < len(producers):
+            yield producers[after], Link(job, "afterok", text)
+        else:
+            yield f"dependency {text} is produced by no job of the workload"
+
+    def _begin_times(self, job: int, now: float) -> int:
+        times = [float(d.value) for d in self._jobs[job].dependencies if d.scheme == "begin-time"]
+        later = [time for time in times if time > now]
+        self.timers.extend((time, job) for time in later)
+        return len(later)
+
+    def _judge(self, antecedent: int, link: Link, now: float) -> Verdict:
+        ended = self._ended.get(antecedent)
+        if ended is None:
+            started = link.scheme == "after" and antecedent in self._started
+            return Verdict.MET if started else Verdict.OPEN
+        time, result = ended
+        if link.scheme == THINK and time + link.delay > now:
+            self.timers.append((time + link.delay, link.job))
+            return Verdict.TIMED
+        if link.scheme in ("afterany", THINK):
+            return Verdict.MET
+        if link.scheme == "after":
+            return Verdict.MET if antecedent in self._started else Verdict.VAIN
+        return Verdict.MET if (link.scheme == "afterok") == (result == COMPLETED) else Verdict.VAIN
+
+    def _settle(self, antecedent: int, now: float) -> list[Met]:
+        """Look again at everything that waits for a job."""
+        links = self._links.pop(antecedent, None)
+        if not links:
+            return []
+        found: list[Met] = []
+        for link in links:
+            verdict = self._judge(antecedent, link, now)
+            if verdict is Verdict.OPEN:
+                self._links.setdefault(antecedent, []).append(link)
+            elif verdict is Verdict.MET:
+                found += self._one_less(link.job)
+            elif verdict is Verdict.VAIN and self._open.pop(link.job, None) is not None:
+                found.append(Met(link.job, f"dependency {link.text} can never be met"))
+        return found
+
+    def _one_less(self, job: int) -> list[Met]:
+        if job not in self._open:
+            return []
+        self._open[job] -= 1
+        if self._open[job]:
+            return []
+        del self._open[job]
+        return [Met(job, None)]
+
+
+def _symbol(dependency: Dependency, job: Job) -> tuple[str, str, str]:
+    """Return what two symbolic dependencies must share to be about the same thing."""
+    scope = dependency.params.get("scope", "user")
+    return dependency.scheme, "" if scope == "global" else str(job.user), dependency.value

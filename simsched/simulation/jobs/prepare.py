@@ -1,0 +1,329 @@
+"""From a workload to the columns that a run works on: compiled requests, durations, feasibility."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from simsched.errors import SimschedError
+from simsched.graph.index.types import BELOW, TARGET
+from simsched.match.explain.explanation import explain
+from simsched.match.policies.policy import find_policy
+from simsched.match.requests.compile import compile_request
+from simsched.match.requests.request import POOL, SLOT, VERTEX
+from simsched.match.search.exact import SearchLimitError
+from simsched.match.search.select import select
+from simsched.match.state.availability import Availability
+from simsched.schedule.job_table import JobTable
+from simsched.simulation.jobs.sizes import Sizes
+from simsched.simulation.queues import size_fault
+from simsched.simulation.record.recorder import DROPPED, FAILED, INFEASIBLE
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Sequence
+
+    import numpy.typing as npt
+
+    from simsched.formats.jobspec.reader import Jobspec
+    from simsched.graph.index.index import Index
+    from simsched.match.policies.policy import MatchPolicy
+    from simsched.match.requests.request import Content, Need, Request
+    from simsched.simulation.options.run_config import RunConfig
+    from simsched.simulation.queues import Admission
+    from simsched.workload.job import Job
+
+UNLIMITED = float("inf")
+NO_END = "neither a run time nor a duration is known"
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """The jobs of a run as columns by job number (the place in submit order).
+
+    Attributes
+    ----------
+    book : what queue policies see.
+    submits : submit times, as the workload has them (whole numbers stay whole).
+    runtimes : seconds that the job will run, the end at its duration included.
+    timeouts : 1 where the job is ended at its duration.
+    rejected : job → (result, reason) for those that can never run.
+    sizes : cores that the job takes (or units, or nodes, where it takes none).
+    holds : jobs that are held and never released.
+    cancels : job → when it is cancelled.
+    special : jobs whose arrival is not plain: rejected, held, to be cancelled, or dependent.
+    takes_whole_targets : whether every job takes execution targets whole, whatever it gets.
+    """
+
+    table: JobTable
+    submits: list[float]
+    runtimes: list[float]
+    timeouts: bytearray
+    rejected: dict[int, tuple[int, str]]
+    sizes: list[int]
+    takes_whole_targets: bool
+    holds: frozenset[int]
+    cancels: dict[int, float]
+    special: frozenset[int]
+
+
+def prepare(
+    jobs: Sequence[Job],
+    index: Index,
+    config: RunConfig,
+    *,
+    admission: Admission | None = None,
+    dependent: Collection[int] = (),
+    counts_decide: bool = True,
+) -> Prepared:
+    """Compile every job's request, and find out which jobs can never run on this cluster.
+
+    `admission` is what the queues made of these jobs; `dependent` are the jobs that wait for
+    something besides resources.  Unless `counts_decide`, every match is asked of the matcher:
+    closed or drained targets cannot be counted away.
+    """
+    kinds = _Kinds(index, find_policy(config.match_policy))
+    numbers = [kinds.number(job.jobspec) for job in jobs]
+    durations = [_duration(job) for job in jobs]
+    runtimes, timeouts = _runtimes(jobs, durations, may_overrun=config.overrun == "allow")
+    rejected = {
+        at: (INFEASIBLE, kinds.reasons[kind])
+        for at, kind in enumerate(numbers)
+        if kinds.requests[kind] is None
+    }
+    if admission is not None:
+        rejected.update(_rejections(admission, [kinds.requests[number] for number in numbers], kinds.sizes))
+    for at, runtime in enumerate(runtimes):
+        if runtime == UNLIMITED:
+            rejected.setdefault(at, (DROPPED, NO_END))
+    judged = [min(a, b) for a, b in zip(runtimes, durations, strict=True)]
+    judged = judged if config.candidates == "actual" else durations
+    table = _table(jobs, kinds, numbers, durations, judged, counts_decide=counts_decide)
+    if admission is not None:
+        table = replace(table, tiers=np.array(admission.tiers, dtype=np.int64))
+    submits = [job.submit for job in jobs]
+    whole = _takes_whole_targets(table.single, index)
+    holds = frozenset(at for at, job in enumerate(jobs) if job.hold or job.urgency == 0)
+    cancels = {at: job.cancel_at for at, job in enumerate(jobs) if job.cancel_at is not None}
+    special = holds.union(cancels, rejected, dependent)
+    sizes = table.sizes.tolist()
+    return Prepared(table, submits, runtimes, timeouts, rejected, sizes, whole, holds, cancels, special)
+
+
+def _rejections(
+    admission: Admission, requests: Sequence[Request | None], sizes: Sizes
+) -> Iterator[tuple[int, tuple[int, str]]]:
+    """Yield the jobs that their queue refuses: by name, by duration, by size."""
+    for at, reason in admission.rejected.items():
+        yield at, (FAILED, reason)
+    for at, (queue, request) in enumerate(zip(admission.of, requests, strict=True)):
+        if queue is not None and request is not None and at not in admission.rejected:
+            nodes = sum(_whole_targets(need, 1) for need in request.needs)
+            asked = {
+                "nnodes": max(nodes, request.nodes),
+                "ncores": sizes.units(request, "core"),
+                "ngpus": sizes.units(request, "gpu"),
+            }
+            fault = size_fault(queue, asked)
+            if fault is not None:
+                yield at, (FAILED, fault)
+
+
+def _whole_targets(need: Need, times: int) -> int:
+    """Return how many targets a need takes for itself alone."""
+    times *= need.amount
+    if need.kind == VERTEX and need.level == TARGET:
+        return times if need.exclusive else 0
+    return sum(_whole_targets(child, times) for child in need.children)
+
+
+def _takes_whole_targets(single: str | None, index: Index) -> bool:
+    """Whether every unit of the single type is an execution target, or all that is on one."""
+    if single in (None, SLOT) or single == index.target_type:
+        return single == index.target_type
+    pool = index.pool_types[single]
+    return pool.aligned and pool.uniform == 1
+
+
+class _Kinds:
+    """The distinct requests of a workload, compiled and tried on the idle cluster once each."""
+
+    def __init__(self, index: Index, policy: MatchPolicy) -> None:
+        self.policy = policy
+        self._index = index
+        self._idle = Availability(index)
+        self.sizes = Sizes(index)
+        self._by_spec: dict[int, int] = {}
+        self._by_request: dict[int, int] = {}
+        self._compiled: list[Request] = []
+        """Every request that was compiled: they are told apart by their ids, so all have to live."""
+        self.requests: list[Request | None] = []
+        self.reasons: list[str] = []
+
+    def number(self, jobspec: Jobspec) -> int:
+        """Return the number of the jobspec's request; equal requests have one number."""
+        known = self._by_spec.get(id(jobspec))
+        if known is None:
+            known = self._by_spec[id(jobspec)] = self._compile(jobspec)
+        return known
+
+    def _compile(self, jobspec: Jobspec) -> int:
+        try:
+            request = compile_request(jobspec, self._index)
+        except SimschedError as error:
+            return self._add(None, str(error))
+        known = self._by_request.get(id(request))
+        if known is not None:
+            return known
+        self._compiled.append(request)
+        reason = self._why_never(request)
+        number = self._by_request[id(request)] = self._add(None if reason else request, reason)
+        return number
+
+    def _why_never(self, request: Request) -> str:
+        """Return why a request is not matched even on the idle cluster; empty if it is."""
+        try:
+            if select(request, self._idle, self.policy, np.random.default_rng(0)) is not None:
+                return ""
+        except SearchLimitError as error:
+            return f"undecided: {error}"
+        return explain(request, self._idle).short()
+
+    def _add(self, request: Request | None, reason: str) -> int:
+        self.requests.append(request)
+        self.reasons.append(reason)
+        return len(self.requests) - 1
+
+
+def _duration(job: Job) -> float:
+    return UNLIMITED if job.duration is None else job.duration
+
+
+def _runtimes(
+    jobs: Sequence[Job], durations: Sequence[float], *, may_overrun: bool
+) -> tuple[list[float], bytearray]:
+    """Return how long each job will run, and which of them are ended at their duration."""
+    runtimes: list[float] = []
+    timeouts = bytearray(len(jobs))
+    for at, (job, duration) in enumerate(zip(jobs, durations, strict=True)):
+        runtime = duration if job.runtime is None else job.runtime
+        if runtime > duration and not may_overrun:
+            runtime = duration
+            timeouts[at] = 1
+        runtimes.append(runtime)
+    return runtimes, timeouts
+
+
+def _table(
+    jobs: Sequence[Job],
+    kinds: _Kinds,
+    numbers: list[int],
+    durations: list[float],
+    judged: list[float],
+    *,
+    counts_decide: bool,
+) -> JobTable:
+    whole = kinds.policy.whole_nodes
+    plain = [None if request is None else plain_units(request, whole=whole) for request in kinds.requests]
+    single = _single(kinds.requests, plain) if counts_decide else None
+    content = _one_slot(kinds.requests) if counts_decide and not single and not whole else None
+    if content is not None:
+        single, plain = SLOT, [None if r is None else (SLOT, r.slots) for r in kinds.requests]
+    types = (single,) if single else _types(kinds.requests)
+    table = np.zeros((len(types), len(kinds.requests)), dtype=np.int64)
+    for number, request in enumerate(kinds.requests):
+        counted = plain[number]
+        for at, type_ in enumerate(types):
+            if single and counted:
+                table[at, number] = counted[1]
+            elif request is not None:
+                table[at, number] = request.demand.get(type_, 0)
+    demand = table[:, numbers]
+    sizes = np.array(
+        [1 if request is None else kinds.sizes.size(request) for request in kinds.requests], dtype=np.int64
+    )
+    return JobTable(
+        requests=[kinds.requests[number] for number in numbers],
+        kinds=numbers,
+        submits=np.array([job.submit for job in jobs], dtype=np.float64),
+        durations=durations,
+        judged=judged,
+        judged_array=np.array(judged, dtype=np.float64),
+        priorities=np.array([job.urgency for job in jobs], dtype=np.int64),
+        types=types,
+        demand=demand,
+        sizes=sizes[numbers],
+        single=single,
+        content=content,
+        deadlines=_deadlines(jobs),
+        users=_numbered([job.user for job in jobs]),
+        banks=_numbered([job.bank for job in jobs]),
+        units=demand[0].tolist() if single else [],
+    )
+
+
+def _deadlines(jobs: Sequence[Job]) -> npt.NDArray[np.float64] | None:
+    """Return by when each job should have ended, inf where nothing is said; None if no job has a deadline."""
+    if all(job.deadline is None for job in jobs):
+        return None
+    return np.array([np.inf if job.deadline is None else job.deadline for job in jobs], dtype=np.float64)
+
+
+def _types(requests: Sequence[Request | None]) -> tuple[str, ...]:
+    """Return the pool types that are asked for, in order of first appearance."""
+    types: dict[str, None] = {}
+    for request in requests:
+        if request is not None:
+            types.update(dict.fromkeys(request.demand))
+    return tuple(types)
+
+
+def _numbered(names: Sequence[str | None]) -> npt.NDArray[np.int64]:
+    """Return a number for each name, in order of first appearance; no name is a name, too."""
+    numbers: dict[str | None, int] = {}
+    return np.array([numbers.setdefault(name, len(numbers)) for name in names], dtype=np.int64)
+
+
+def _single(requests: Sequence[Request | None], plain: Sequence[tuple[str, int] | None]) -> str | None:
+    """Return the one type in which every request is a plain number of units, if there is one."""
+    kinds = {
+        counted and counted[0]
+        for request, counted in zip(requests, plain, strict=True)
+        if request is not None
+    }
+    return kinds.pop() if len(kinds) == 1 else None
+
+
+def _one_slot(requests: Sequence[Request | None]) -> Content | None:
+    """Return what one copy asks for, where every request is some copies of one slot of plain units."""
+    contents = {request.plain for request in requests if request is not None}
+    return contents.pop() if len(contents) == 1 else None
+
+
+def plain_units(request: Request, *, whole: bool = False) -> tuple[str, int] | None:
+    """Return type and number if the request is a plain number of units, wherever they are.
+
+    Such a request fits if and only if that many units are free: ``slot=N/core`` (N units of
+    a pool, each from anywhere) and ``slot=N/node`` (N whole targets), without a constraint.
+    Under a policy that gives `whole` targets only the second is plain.
+    """
+    if len(request.needs) != 1 or request.ranged or not request.every:
+        return None
+    slot = request.needs[0]
+    if slot.kind != SLOT or len(slot.children) != 1:
+        return None
+    asked = slot.children[0]
+    if not asked.exclusive or asked.ids is not None or asked.names is not None or asked.children:
+        return None
+    if (
+        not whole
+        and asked.kind == POOL
+        and asked.level == BELOW
+        and asked.amount == 1
+        and slot.content is not None
+    ):
+        return asked.type, slot.amount
+    if asked.kind == VERTEX and asked.level == TARGET:
+        return asked.type, slot.amount * asked.amount
+    return None

@@ -1,0 +1,208 @@
+"""`Disruption`: makes outages happen to a running engine.
+
+A target may be out for several reasons at once; it is up again when the last of them ends.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from simsched.errors import ConfigError
+from simsched.schedule.maintenance import Closure
+from simsched.simulation.environment import DISRUPTION, FIRST, LAST
+from simsched.simulation.jobs.lifecycle import State
+from simsched.simulation.outages.outages import FAILURE, MAINTENANCE, targets_of
+from simsched.simulation.record.recorder import FAILED
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from simpy.events import Event
+
+    from simsched.graph.index.index import Index
+    from simsched.graph.index.types import Ints
+    from simsched.simulation.engine import Engine
+    from simsched.simulation.outages.outages import Failures, Outage
+    from simsched.simulation.queues import Queues
+
+#: A job that was interrupted so often is given up.
+MOST_REQUEUES = 100
+
+
+def closures_of(outages: Sequence[Outage], index: Index) -> list[Closure]:
+    """Return the outages that are announced beforehand.
+
+    Raises
+    ------
+    ConfigError
+        If an outage names a rank that the cluster does not have.
+    """
+    found = [outage for outage in outages if outage.kind == MAINTENANCE]
+    return [Closure(outage.start, outage.end, targets_of(outage.ranks, index)) for outage in found]
+
+
+#: Random failures that a run is let in for, at the most.
+MOST_FAILURES = 10_000_000
+
+
+def refuse_endless_failures(failures: Failures, targets: int, begin: float, end: float) -> None:
+    """Refuse failures that would be drawn for hours: they go on as long as anything is to come.
+
+    `end` (s) is the last time that is known beforehand: of outages, closed queues, and the last job.
+
+    Raises
+    ------
+    ConfigError
+        If more than `MOST_FAILURES` are expected until then.
+    """
+    expected = targets * max(0.0, end - begin) / (failures.mtbf + failures.mttr)
+    if expected > MOST_FAILURES:
+        raise ConfigError(
+            f"about {expected:,.0f} random failures until the last outage, opening of a queue or job ends "
+            f"at {end:g} s",
+            where="failures",
+            expected=f"at most {MOST_FAILURES:,}: a longer mtbf, or an earlier end",
+        )
+
+
+class Disruption:
+    """Takes targets down and up again, and interrupts what runs on those that fail.
+
+    `on_failure` is ``requeue`` or ``fail``.  The times between failures are drawn with a
+    generator of their own, one target after the other.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        index: Index,
+        outages: Sequence[Outage],
+        failures: Failures | None,
+        on_failure: str,
+        seed: int,
+    ) -> None:
+        self._engine = engine
+        self._index = index
+        self._outages = [(outage, targets_of(outage.ranks, index)) for outage in outages]
+        self._failures = failures
+        self._requeue = on_failure == "requeue"
+        self._rng = np.random.default_rng([seed, 1])
+        self._out = np.zeros(len(index), dtype=np.int64)
+        self._reserved = ~engine.plan.available.up  # down from the beginning, for good
+
+    def schedule(self, begin: float) -> None:
+        """Enter everything into the engine's clock; random failures begin at `begin`."""
+        clock = self._engine.clock
+        for outage, targets in self._outages:
+            clock.at(max(outage.start, 0), DISRUPTION, self._on_down, (outage.kind, targets, outage.note))
+            if outage.end != float("inf"):
+                clock.at(max(outage.end, 0), DISRUPTION, self._on_up, targets)
+        if self._failures is not None:
+            for target in range(len(self._index)):
+                self._draw_failure(target, begin)
+
+    def _draw_failure(self, target: int, now: float) -> None:
+        assert self._failures is not None
+        when = now + self._failures.lifetime(self._rng)
+        self._engine.clock.at(when, DISRUPTION, self._on_failure, np.array([target], dtype=np.int64))
+
+    def _on_failure(self, event: Event) -> None:
+        """Let one target fail, and draw when it will be repaired."""
+        assert self._failures is not None
+        if self._engine.is_over or self._is_hopeless():
+            if self._engine.due is not None:
+                self._engine.settle()
+            return
+        targets: Ints = event._value
+        now = self._engine.now
+        self._engine.clock.at(now + self._failures.repair(self._rng), DISRUPTION, self._on_repair, targets)
+        self._take_down(FAILURE, targets, "node failure")
+        self._engine.settle()
+
+    def _is_hopeless(self) -> bool:
+        """Whether jobs wait that nothing to come can start: all that is left are further failures.
+
+        Snapshots and the end of the run are nothing that could start a job.
+        """
+        engine = self._engine
+        if engine.due is not None or engine.plan.held:
+            return False
+        coming = (call for _, order, _, call in engine.clock._queue if order not in (FIRST, LAST))
+        return all(call.callbacks == [self._on_failure] for call in coming)
+
+    def _on_repair(self, event: Event) -> None:
+        targets: Ints = event._value
+        self._bring_up(targets)
+        self._draw_failure(int(targets[0]), self._engine.now)
+        self._engine.settle()
+
+    def _on_down(self, event: Event) -> None:
+        kind, targets, note = event._value
+        self._take_down(kind, targets, note or kind)
+        self._engine.settle()
+
+    def _on_up(self, event: Event) -> None:
+        self._bring_up(event._value)
+        self._engine.settle()
+
+    def _take_down(self, kind: str, targets: Ints, note: str) -> None:
+        engine = self._engine
+        if kind == FAILURE:
+            self._interrupt(targets, note)
+        self._out[targets] += 1
+        gone = targets[(self._out[targets] == 1) & ~self._reserved[targets]]
+        if len(gone):
+            engine.plan.set_status(gone, up=False)
+        engine.touch(released=False)
+
+    def _bring_up(self, targets: Ints) -> None:
+        self._out[targets] -= 1
+        back = targets[(self._out[targets] == 0) & ~self._reserved[targets]]
+        if len(back):
+            self._engine.plan.set_status(back, up=True)
+        self._engine.touch(released=True)
+
+    def _interrupt(self, targets: Ints, note: str) -> None:
+        """End or queue again whatever runs on the targets."""
+        engine = self._engine
+        failed = np.zeros(len(self._index), dtype=np.bool_)
+        failed[targets] = True
+        hit = [job for job, selection in engine.plan.held.items() if failed[selection.targets].any()]
+        for job in sorted(job for job in hit if engine.state[job] is State.RUN):
+            hosts = self._hosts(engine.plan.held[job].targets, failed)
+            reason = f"{note} of {hosts}"
+            if self._requeue and engine.requeues.get(job, 0) < MOST_REQUEUES:
+                engine.requeue(job, engine.now, reason)
+            else:
+                engine.interrupt(job, engine.now, FAILED, reason)
+
+    def _hosts(self, targets: Ints, failed: Any) -> str:
+        names = [self._index.hosts[target] for target in targets[failed[targets]].tolist()]
+        return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+
+
+class QueueHours:
+    """Closes and opens queues at the times that their configuration says."""
+
+    def __init__(self, engine: Engine, queues: Queues) -> None:
+        self._engine = engine
+        self._queues = queues
+
+    def schedule(self) -> None:
+        """Enter every window into the engine's clock."""
+        clock = self._engine.clock
+        for name, queue in self._queues.queues.items():
+            for stop, start in queue.closed:
+                clock.at(stop, DISRUPTION, self._on_stop, name)
+                if start != float("inf"):
+                    clock.at(start, DISRUPTION, self._on_start, name)
+
+    def _on_stop(self, event: Event) -> None:
+        self._engine.close_queue(event._value)
+        self._engine.settle()
+
+    def _on_start(self, event: Event) -> None:
+        self._engine.open_queue(event._value)
+        self._engine.settle()

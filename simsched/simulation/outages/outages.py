@@ -1,0 +1,150 @@
+"""Disruption: nodes that fail, are drained, or are kept free for maintenance.
+
+failure      the targets go down at once; what ran on them fails or is queued again
+drain        nothing new starts on the targets; what runs there runs on
+maintenance  announced before: nothing starts on the targets that would not be done by then
+
+Outages come from a file, or are drawn: each target fails after Weibull-distributed times
+(exponential for shape 1) and is repaired after exponential ones.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from simsched.errors import ConfigError
+from simsched.formats.rfc.duration import parse_time
+from simsched.formats.rfc.idset import Idset
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from simsched.graph.index.index import Index
+
+FAILURE, DRAIN, MAINTENANCE = "failure", "drain", "maintenance"
+KINDS = (FAILURE, DRAIN, MAINTENANCE)
+KEYS = ("ranks", "start", "end", "kind", "note")
+
+
+@dataclass(frozen=True, slots=True)
+class Outage:
+    """Some ranks cannot be used from `start` until `end` (seconds; inf: for good)."""
+
+    ranks: Idset
+    start: float
+    end: float = float("inf")
+    kind: str = FAILURE
+    note: str = ""
+
+    @classmethod
+    def from_dict(cls, document: Mapping[str, Any], where: str | None = None) -> Outage:
+        """Read ``{ranks, start, end, kind, note}``; times in seconds or as durations (``2d``).
+
+        Raises
+        ------
+        ConfigError, FormatError
+            For an unknown key or kind, ranks that are no idset, an end that is not after the start.
+        """
+        odd = next((key for key in document if key not in KEYS), None)
+        if odd is not None:
+            raise ConfigError(f"unknown key {odd!r} of an outage", where=where, expected=", ".join(KEYS))
+        if "ranks" not in document or "start" not in document:
+            raise ConfigError("an outage needs ranks and a start", where=where)
+        kind = document.get("kind", FAILURE)
+        if kind not in KINDS:
+            raise ConfigError(f"unknown kind {kind!r} of outage", where=where, expected=", ".join(KINDS))
+        start = parse_time(document["start"], where=where)
+        end = parse_time(document.get("end", "inf"), where=where)
+        if not start < end:
+            raise ConfigError(
+                f"an outage from {start} to {end}", where=where, expected="an end after the start"
+            )
+        ranks = Idset.parse(str(document["ranks"]), where=where)
+        return cls(ranks, start, end, kind, str(document.get("note", "")))
+
+
+@dataclass(frozen=True, slots=True)
+class Failures:
+    """How targets fail: mean seconds between failures of one target, mean seconds to repair.
+
+    >>> Failures.parse("mtbf=30d,mttr=4h")
+    Failures(mtbf=2592000.0, mttr=14400.0, shape=1.0)
+    """
+
+    mtbf: float
+    mttr: float
+    shape: float = 1.0
+
+    @classmethod
+    def parse(cls, text: str) -> Failures:
+        """Read ``mtbf=30d,mttr=4h[,shape=0.7]``.
+
+        Raises
+        ------
+        ConfigError
+            If that is not what it is, or a number is not positive.
+        """
+        expected = "mtbf=30d,mttr=4h[,shape=0.7]"
+        words = dict(part.partition("=")[::2] for part in text.split(","))
+        if not {"mtbf", "mttr"} <= set(words) <= {"mtbf", "mttr", "shape"}:
+            raise ConfigError(f"{text!r} does not say how targets fail", expected=expected)
+        try:
+            shape = float(words.get("shape", "1"))
+        except ValueError:
+            raise ConfigError(f"{words['shape']!r} is no shape", expected=expected) from None
+        found = cls(float(parse_time(words["mtbf"])), float(parse_time(words["mttr"])), shape)
+        if not all(0 < number < float("inf") for number in (found.mtbf, found.mttr, found.shape)):
+            raise ConfigError(f"{text!r}: every number must be positive and finite", expected=expected)
+        return found
+
+    def lifetime(self, rng: np.random.Generator) -> int:
+        """Draw whole seconds until a target fails; their mean is `mtbf`."""
+        from math import gamma
+
+        scale = self.mtbf / gamma(1 + 1 / self.shape)
+        return 1 + int(scale * rng.weibull(self.shape))
+
+    def repair(self, rng: np.random.Generator) -> int:
+        """Draw whole seconds until a target is repaired; their mean is `mttr`."""
+        return 1 + int(rng.exponential(self.mttr))
+
+
+def targets_of(ranks: Idset, index: Index, where: str | None = None) -> np.ndarray[Any, np.dtype[np.int64]]:
+    """Return the target ordinals of some ranks.
+
+    Raises
+    ------
+    ConfigError
+        If the cluster has no such rank.
+    """
+    known = index.ordinal_of_rank
+    missing = next((rank for rank in ranks if rank not in known), None)
+    if missing is not None:
+        raise ConfigError(f"the cluster has no rank {missing}", where=where)
+    return np.array([known[rank] for rank in ranks], dtype=np.int64)
+
+
+def read_outages(documents: Any, where: str | None = None) -> tuple[Outage, ...]:
+    """Read a list of outages, as a JSON or YAML file holds it.
+
+    Raises
+    ------
+    ConfigError, FormatError
+        If it is no such list.
+    """
+    if isinstance(documents, dict) and set(documents) == {"outages"}:
+        documents = documents["outages"]
+    if not isinstance(documents, list):
+        raise ConfigError("no list of outages", where=where, expected="[{ranks, start, end, kind}, …]")
+    return tuple(_read_all(documents, where))
+
+
+def _read_all(documents: Iterable[Any], where: str | None) -> Iterable[Outage]:
+    for number, document in enumerate(documents):
+        place = f"{where or 'outages'}[{number}]"
+        if not isinstance(document, dict):
+            raise ConfigError("an outage is an object", where=place, expected="{ranks, start, end, kind}")
+        yield Outage.from_dict(document, place)

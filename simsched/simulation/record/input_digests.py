@@ -1,0 +1,72 @@
+"""Digests of what a run depends on: the machine, the jobs and the configuration, by content.
+
+A file that was moved, packed or written anew with the same content has the same digest; a
+workload that was transformed has another than the file it came from.
+"""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from json import JSONEncoder
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from simsched.graph.resource_graph import CONTAINMENT
+from simsched.match.policies.plugins import name_of
+from simsched.simulation.options.run_config import BY_NAME
+from simsched.workload.job import Job
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from simsched.graph.cluster import Cluster
+    from simsched.simulation.options.run_config import RunConfig
+
+_encode = JSONEncoder(sort_keys=True, separators=(",", ":"), default=str).encode
+
+
+def machine_digest(cluster: Cluster) -> str:
+    """Return the SHA-256 of everything about a cluster that matching looks at."""
+    found = sha256()
+    index = cluster.index
+    _take(found, [index.ranks, index.up, list(index.hosts), index.target_type])
+    _take(found, [sorted(index.property_rows), *(row for _, row in sorted(index.property_rows.items()))])
+    for name, pool in index.pool_types.items():
+        texts = [str(ids) for ids in dict.fromkeys(pool.ids)]
+        _take(found, [name, pool.unit, pool.named, pool.pos, pool.size, pool.target, pool.up, texts])
+    for name, vertices in index.vertex_types.items():
+        _take(found, [name, list(vertices.names), vertices.pos, vertices.end, vertices.ids, vertices.up])
+    others = [edge for edge in cluster.graph.edges(keys=True) if edge[2] != CONTAINMENT]
+    _take(found, [sorted(others)])
+    return found.hexdigest()
+
+
+def _take(found: Any, values: Iterable[Any]) -> None:
+    for value in values:
+        part = value.tobytes() if isinstance(value, np.ndarray) else _encode(value).encode()
+        found.update(str(len(part)).encode() + b":" + part)
+
+
+def jobs_digest(jobs: Sequence[Job]) -> str:
+    """Return the SHA-256 of all jobs, their requests included."""
+    found = sha256()
+    requests: dict[int, int] = {}
+    specs = {id(job.jobspec): job.jobspec for job in jobs}
+    for number, (key, spec) in enumerate(specs.items()):
+        requests[key] = number
+        _take(found, [spec.to_dict()])
+    _take(found, [[requests[id(job.jobspec)] for job in jobs]])
+    for name in Job.__struct_fields__:
+        if name != "jobspec":
+            _take(found, [name, [getattr(job, name) for job in jobs]])
+    return found.hexdigest()
+
+
+def config_digest(config: RunConfig) -> str:
+    """Return the SHA-256 of a configuration, queues included; of policies given as objects their names."""
+    from dataclasses import fields
+
+    values = {f.name: getattr(config, f.name) for f in fields(config)}
+    values.update((name, name_of(values[name])) for name in BY_NAME)
+    return sha256("\n".join(map(repr, values.values())).encode()).hexdigest()

@@ -1,0 +1,164 @@
+"""`Recorder`: what a run writes down while it goes on, in plain lists.
+
+Nothing is computed here that can be computed afterwards; `columns` turns the lists into
+NumPy columns once the run is over.
+"""
+
+from __future__ import annotations
+
+from array import array
+from math import isnan
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from simsched.match.state.selection import Selection
+    from simsched.schedule.profiles.plan import Plan
+    from simsched.simulation.record.allocation_log import AllocationLog
+    from simsched.simulation.record.event_log import EventLog
+
+#: Results of jobs, by code.
+RESULTS = (
+    "PENDING",
+    "RUNNING",
+    "COMPLETED",
+    "TIMEOUT",
+    "FAILED",
+    "CANCELED",
+    "INFEASIBLE",
+    "DROPPED",
+)
+PENDING, RUNNING, COMPLETED, TIMEOUT, FAILED, CANCELED, INFEASIBLE, DROPPED = range(len(RESULTS))
+
+NEVER = float("nan")
+
+
+class Recorder:
+    """Per-job facts, the timeline and the stream of allocations of one run."""
+
+    def __init__(
+        self,
+        ids: Sequence[int | str],
+        pools: Sequence[str],
+        log: AllocationLog | None,
+        events: EventLog | None = None,
+    ) -> None:
+        self.ids = ids
+        jobs = len(ids)
+        self.log = log
+        self.events = events
+        self.eligible: list[float] = [NEVER] * jobs
+        self.start: list[float] = [NEVER] * jobs
+        self.end: list[float] = [NEVER] * jobs
+        self.result: list[int] = [PENDING] * jobs
+        self.counts: list[tuple[int, int, int, int]] = [(0, 0, 0, 0)] * jobs
+        self.backfilled = bytearray(jobs)
+        self.promised: list[float] = [NEVER] * jobs
+        self.reasons: dict[int, str] = {}
+        self._pools = tuple(pools)
+        self._rows = array("d")  # the timeline, row after row: eight bytes a number
+        self._width = 5 + len(self._pools)
+        self._noted = NEVER  # the time of the last row
+        self.down: list[tuple[float, dict[str, int]]] = []
+
+    def begin(self, job: int, now: float, selection: Selection, backfilled: bool) -> None:
+        """Note that a job started on `selection`."""
+        self.start[job] = now
+        self.result[job] = RUNNING
+        cores = gpus = 0
+        for draw in selection.held:
+            if draw.type == "core":
+                cores = draw.amount
+            elif draw.type == "gpu":
+                gpus = draw.amount
+        self.counts[job] = (len(selection.targets), cores, gpus, selection.slots)
+        if backfilled:
+            self.backfilled[job] = 1
+        if self.log is not None:
+            self.log.alloc(job, now, selection)
+
+    def promise(self, promised: list[tuple[int, float]]) -> None:
+        """Take over the starts that jobs were promised; the first of each counts."""
+        for job, start in promised:
+            if isnan(self.promised[job]):
+                self.promised[job] = start
+        promised.clear()
+
+    def finish(self, job: int, now: float, result: int) -> None:
+        """Note that a job ended."""
+        self.end[job] = now
+        self.result[job] = result
+
+    def free(self, job: int, now: float) -> None:
+        """Note that a job gave everything back at once."""
+        if self.log is not None:
+            self.log.release(job, now)
+
+    def shard(self, job: int, now: float, selection: Selection, *, last: bool) -> None:
+        """Note that a job gave back part of what it held."""
+        if self.log is not None:
+            self.log.release_shard(job, now, selection, last=last)
+
+    def requeue(self, job: int, now: float, reason: str) -> None:
+        """Note that a job was taken off its resources and waits again."""
+        self.start[job] = NEVER
+        self.result[job] = PENDING
+        self.counts[job] = (0, 0, 0, 0)
+        self.backfilled[job] = 0
+        self.promised[job] = NEVER
+        self.reasons[job] = reason
+        if self.log is not None:
+            self.log.release(job, now)
+
+    def reject(self, job: int, result: int, reason: str) -> None:
+        """Note that a job will never run, and why."""
+        self.result[job] = result
+        self.reasons[job] = reason
+
+    def tick(self, now: float, plan: Plan, queued: int, demand: int) -> None:
+        """Note the state after the pass at `now`; a second pass at one instant replaces the first."""
+        rows = self._rows
+        if now == self._noted:
+            del rows[-self._width :]
+        self._noted = now
+        if not plan.all_up or self.down:
+            self._note_down(now, plan)
+        free = map(plan.available.total.__getitem__, self._pools)
+        rows.fromlist([now, queued, demand, len(plan.held), plan.idle, *free])
+
+    def _note_down(self, now: float, plan: Plan) -> None:
+        """Note what is neither free nor in use: units on targets that are down."""
+        available = plan.available
+        used = dict.fromkeys(self._pools, 0)
+        for selection in plan.held.values():
+            for type_, units in selection.counts.items():
+                used[type_] += units
+        pools = available.index.pool_types
+        down = {name: pools[name].total - available.total[name] - used[name] for name in self._pools}
+        down["node"] = len(available.use) - plan.idle - int((available.use > 0).sum())
+        if not self.down or self.down[-1][1] != down:
+            self.down.append((now, down))
+
+    def timeline(self, totals: Mapping[str, int]) -> dict[str, Any]:
+        """Return the timeline as columns: free, used and down units of each type at each time."""
+        table = np.array(self._rows, dtype=np.float64).reshape(-1, self._width)
+        times, queued, demand, running = table[:, 0], *(table[:, at].astype(np.int64) for at in (1, 2, 3))
+        columns: dict[str, Any] = {"time": times}
+        for at, type_ in enumerate(("node", *self._pools), start=4):
+            free = table[:, at].astype(np.int64)
+            down = self._down(type_, times)
+            columns[f"free_{type_}"] = free
+            columns[f"used_{type_}"] = totals[type_] - free - down
+            columns[f"down_{type_}"] = down
+        return {**columns, "queued_jobs": queued, "queued_cores": demand, "running_jobs": running}
+
+    def _down(self, type_: str, times: Any) -> Any:
+        """Return the units that are down at each time: a step function given by its changes."""
+        if not self.down:
+            return np.zeros(len(times), dtype=np.int64)
+        changes = np.array([time for time, _ in self.down], dtype=np.float64)
+        values = np.array([0, *(units.get(type_, 0) for _, units in self.down)], dtype=np.int64)
+        return values[np.searchsorted(changes, times, side="right")]

@@ -1,0 +1,362 @@
+"""`simulate`: a cluster and a workload in, a `Result` out."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from datetime import UTC, datetime
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from simsched.errors import ConfigError
+from simsched.formats.rfc.duration import MAX_SECONDS
+from simsched.formats.text.garbage import collector_paused
+from simsched.match.policies.plugins import name_of
+from simsched.match.policies.policy import MatchPolicy, find_policy
+from simsched.schedule.policies.registry import known_options, naming_policy
+from simsched.schedule.policies.registry import queue_policy as make_policy
+from simsched.simulation.engine import Engine
+from simsched.simulation.jobs.conditions import Conditions
+from simsched.simulation.jobs.prepare import prepare
+from simsched.simulation.jobs.unplayable import refuse_odd_jobs
+from simsched.simulation.options.run_config import RunConfig
+from simsched.simulation.outages.disruption import (
+    Disruption,
+    QueueHours,
+    closures_of,
+    refuse_endless_failures,
+)
+from simsched.simulation.outages.outages import FAILURE
+from simsched.simulation.preemption import Preemption
+from simsched.simulation.queues import admit
+from simsched.simulation.record.allocation_log import AllocationLog
+from simsched.simulation.record.event_log import EventLog
+from simsched.simulation.record.recorder import Recorder
+from simsched.simulation.record.result import Result, counts_of, job_columns
+
+if TYPE_CHECKING:
+    import threading
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import BinaryIO
+
+    from simsched.graph.cluster import Cluster
+    from simsched.graph.index.index import Index
+    from simsched.schedule.pass_context import QueuePolicy
+    from simsched.simulation.jobs.prepare import Prepared
+    from simsched.workload.job import Workload
+
+RUN_FORMAT = 1
+
+
+def simulate(
+    cluster: Cluster,
+    workload: Workload,
+    queue_policy: str | QueuePolicy = "easy",
+    match_policy: str | MatchPolicy = "first",
+    seed: int = 0,
+    *,
+    allocations: bool = True,
+    eventlog: bool = False,
+    sink: BinaryIO | None = None,
+    inputs: Mapping[str, str | Path] | None = None,
+    until: float | None = None,
+    measure_from: float | None = None,
+    snapshots: Mapping[float, str | Path] | None = None,
+    resume: str | Path | None = None,
+    progress: Callable[[Engine], None] | None = None,
+    stop: threading.Event | None = None,
+    **options: Any,
+) -> Result:
+    """Run a workload on a cluster and return what happened.
+
+    Parameters
+    ----------
+    queue_policy, match_policy : names, or policies as objects; `options` are further fields of `RunConfig`.
+    seed : of every random choice; the same seed gives the same result, to the byte.
+    allocations : whether to note who got what (R documents); without them a run is faster.
+    eventlog : whether to note every job's events (RFC 18 and 21).
+    sink : a binary file that takes the allocations while the run goes on; None keeps them in memory.
+    inputs : the files of the ``cluster`` and the ``workload``, to be named with their digests.
+    until : end the run at this time (seconds); what runs then is RUNNING, what waits is PENDING.
+    measure_from : the figures are those of the jobs submitted from this time on; all are played.
+    snapshots : time (seconds) → file to write the state into when the run comes to that time.
+    resume : a snapshot of this very run, to go on from as if it had never been interrupted.
+    progress : called every few thousand passes with the engine.
+    stop : once set, the run ends after the pass at hand; ``meta["complete"]`` is then false.
+
+    Raises
+    ------
+    ConfigError
+        For a policy, an order or an option that does not exist, a time that does not come.
+    FormatError, RunError
+        For what is no snapshot, or one of another run; for a snapshot that cannot be written.
+    """
+    config = make_config(queue_policy=queue_policy, match_policy=match_policy, seed=seed, **options)
+    began = time.perf_counter()
+    with collector_paused():  # what a run makes, it keeps
+        engine, prepared, workload = engine_of(
+            cluster, workload, config, allocations=allocations, eventlog=eventlog, sink=sink
+        )
+        engine.progress, engine.stop = progress, stop
+        _refuse_times(workload, until, measure_from)
+        files = [_input("cluster", cluster, inputs), _input("workload", workload, inputs)]
+        if snapshots or resume is not None:
+            _enter(engine, workload, identity_of(cluster, workload, config, files), snapshots, resume, until)
+        with naming_policy(config.queue_policy):
+            complete = engine.run(until)
+        times = {"complete": complete, "until": until, "from": measure_from}
+        said = {**_identity(), **times, **_said(config, files, cluster, workload)}
+        return _result(engine, prepared, workload, said, began)
+
+
+def _result(
+    engine: Engine, prepared: Prepared, workload: Workload, said: Mapping[str, Any], began: float
+) -> Result:
+    """Turn what was recorded into columns."""
+    recorder = engine.recorder
+    jobs = job_columns(workload, prepared, recorder)
+    meta = {**said, "counts": counts_of(jobs), **_speed(began, engine.done)}
+    timeline = recorder.timeline(meta["cluster"]["totals"])
+    index = engine.plan.available.index
+    return Result(jobs, timeline, meta, recorder.log, recorder.events, workload, index)
+
+
+def _said(
+    config: RunConfig, files: Sequence[Mapping[str, Any]], cluster: Cluster, workload: Workload
+) -> dict[str, Any]:
+    """Return what ``run.json`` says of what was run."""
+    queues = {} if config.queues is None else config.queues.queues
+    return {
+        "seed": config.seed,
+        "config": config.to_dict(),
+        "whole_nodes": find_policy(config.match_policy).whole_nodes,
+        "inputs": list(files),
+        "cluster": {"name": cluster.name, "targets": len(cluster.index), "totals": totals_of(cluster)},
+        "workload": {"name": workload.name, "skipped": dict(workload.skipped_counts)},
+        "queue_stops": {name: list(queue.closed) for name, queue in queues.items() if queue.closed},
+    }
+
+
+def engine_of(
+    cluster: Cluster,
+    workload: Workload,
+    config: RunConfig,
+    *,
+    allocations: bool = True,
+    eventlog: bool = False,
+    sink: BinaryIO | None = None,
+    counted: bool = True,
+) -> tuple[Engine, Prepared, Workload]:
+    """Prepare the jobs, and put the engine together with what it needs for this configuration.
+
+    Unless `counted`, every match is asked of the matcher, even where counts alone could decide.
+    """
+    index = cluster.index
+    refuse_odd_jobs(workload.jobs)
+    admission = None
+    if config.queues is not None:
+        admission = admit(workload.jobs, config.queues, index, no_limit=config.no_limit)
+        workload = replace(workload, jobs=admission.jobs)
+    jobs = workload.jobs
+    conditions = Conditions(jobs, honour_think_times=config.think_times == "honour")
+    closures = closures_of(config.outages, index)
+    plain = all(outage.kind == FAILURE for outage in config.outages) and not config.epilog[1]
+    prepared = prepare(
+        jobs,
+        index,
+        config,
+        admission=admission,
+        dependent=conditions.conditional,
+        counts_decide=counted and plain,
+    )
+    log = _log(workload, prepared, index, config, sink) if allocations else None
+    events = EventLog([job.id for job in jobs]) if eventlog else None
+    recorder = Recorder([job.id for job in jobs], _pools(cluster), log, events)
+    needed = conditions if conditions.conditional else None
+    engine = Engine(
+        prepared, index, config, recorder, conditions=needed, admission=admission, closures=closures
+    )
+    if config.failures is not None and jobs:
+        refuse_endless_failures(config.failures, len(index), jobs[0].submit, _horizon(prepared, config))
+    if config.outages or config.failures is not None:
+        disruption = Disruption(
+            engine, index, config.outages, config.failures, config.on_failure, config.seed
+        )
+        disruption.schedule(jobs[0].submit if jobs else 0)
+        engine.disruption = disruption
+    if config.queues is not None:
+        engine.hours = QueueHours(engine, config.queues)
+        engine.hours.schedule()
+    if admission is not None:
+        preemption = Preemption(engine, jobs, admission.of)
+        engine.preemption = preemption or None
+    return engine, prepared, workload
+
+
+def _horizon(prepared: Prepared, config: RunConfig) -> float:
+    """Return the last time (s) that is fixed beforehand, and the longest job and epilog after it."""
+    never = float("inf")
+    windows = [
+        window
+        for queue in (config.queues.queues.values() if config.queues else ())
+        for window in queue.closed
+    ]
+    fixed = [
+        *prepared.submits[-1:],
+        *(outage.end for outage in config.outages),
+        *(start for _, start in windows),
+    ]
+    longest = max((seconds for seconds in prepared.runtimes if seconds < MAX_SECONDS), default=0)
+    return max((time for time in fixed if time < never), default=0) + longest + config.epilog[1]
+
+
+def _enter(
+    engine: Engine,
+    workload: Workload,
+    identity: Mapping[str, Any],
+    snapshots: Mapping[float, str | Path] | None,
+    resume: str | Path | None,
+    until: float | None,
+) -> None:
+    """Let the engine go on from a snapshot, and write snapshots when their times come."""
+    from simsched.simulation.checkpoint.checkpoint import read_snapshot, restore_run, schedule_snapshot
+
+    begin = 0.0
+    if resume is not None:
+        head = read_snapshot(resume)
+        restore_run(engine, head, identity, where=str(resume))
+        begin = head.time
+    for at, path in (snapshots or {}).items():
+        refuse_time(at, begin, until, "a snapshot")
+        schedule_snapshot(engine, workload, at, path, identity)
+    if until is not None:
+        refuse_time(until, begin, None, "the end of the run")
+
+
+def _refuse_times(workload: Workload, until: float | None, measure_from: float | None) -> None:
+    if until is not None:
+        refuse_time(until, 0, None, "the end of the run")
+    if measure_from is not None:
+        refuse_time(measure_from, 0, None, "measured")
+        if not any(job.submit >= measure_from for job in workload.jobs[-1:]):
+            raise ConfigError(f"no job is submitted from {measure_from:g} s on", where="from")
+
+
+def refuse_time(time: float, begin: float, end: float | None, what: str) -> None:
+    """Raise a `ConfigError` if a time is none, or lies outside what is played."""
+    if not isinstance(time, int | float) or not 0 <= time < float("inf"):
+        raise ConfigError(f"{what} at {time!r}", expected="seconds from 0 on")
+    if time < begin:
+        raise ConfigError(f"{what} at {time:g} s", expected=f"a time from {begin:g} s on")
+    if end is not None and time > end:
+        raise ConfigError(f"{what} at {time:g} s", expected=f"a time until the end of the run, {end:g} s")
+
+
+def identity_of(
+    cluster: Cluster, workload: Workload, config: RunConfig, files: Sequence[Mapping[str, Any]]
+) -> dict[str, Any]:
+    """Return what a snapshot says of the run that it belongs to."""
+    from simsched.simulation.record.input_digests import config_digest, jobs_digest, machine_digest
+    from simsched.simulation.record.run_directory import finite
+
+    return {
+        "simsched": _identity()["simsched"],
+        "inputs": list(files),
+        "digests": {
+            "cluster": machine_digest(cluster),
+            "workload": jobs_digest(workload.jobs),
+            "config": config_digest(config),
+        },
+        "config": finite(config.to_dict()),
+    }
+
+
+def _log(
+    workload: Workload, prepared: Prepared, index: Index, config: RunConfig, sink: BinaryIO | None
+) -> AllocationLog:
+    policies = {"policy": name_of(config.match_policy), "queue_policy": name_of(config.queue_policy)}
+    names = [job.queue or "default" for job in workload.jobs]
+    scheduler = {name: {"queue": name, **policies} for name in set(names)}
+    ids = [job.id for job in workload.jobs]
+    return AllocationLog(ids, prepared.table.durations, index, [scheduler[name] for name in names], sink)
+
+
+def make_config(**options: Any) -> RunConfig:
+    """Return the configuration of these options.
+
+    The variations of EASY that change the simulation (``pass``, ``candidates``) may stand among
+    the `queue_options`, and ``pass`` may be called ``passes``.
+
+    Raises
+    ------
+    ConfigError
+        For an option, a policy or an order that does not exist, or a value it does not take.
+    """
+    from dataclasses import fields
+
+    from simsched.schedule.orders.order import job_order
+    from simsched.simulation.options.config_file import read_option
+
+    known = [field.name for field in fields(RunConfig)]
+    options = _lifted(options)
+    for name in options:
+        if name not in known:
+            raise ConfigError(f"unknown option {name!r}", expected=", ".join(known))
+    config = RunConfig(**{name: read_option(name, value) for name, value in options.items()})
+    find_policy(config.match_policy)
+    config = replace(config, queue_options=known_options(config.queue_policy, config.queue_options))
+    make_policy(config.queue_policy, config.queue_options)
+    job_order(config.order)
+    return config
+
+
+def _lifted(options: dict[str, Any]) -> dict[str, Any]:
+    """Return the options with those of the simulation taken out of the policy's own."""
+    policy = options.get("queue_options") or {}
+    if not isinstance(policy, dict):
+        return options
+    names = {"pass": "passes", "passes": "passes", "candidates": "candidates"}
+    lifted = {names[key]: value for key, value in policy.items() if key in names}
+    plain = {names.get(key, key): value for key, value in options.items()}
+    own = {key: value for key, value in policy.items() if key not in names}
+    return {**lifted, **plain, **({"queue_options": own} if "queue_options" in options else {})}
+
+
+def _pools(cluster: Cluster) -> tuple[str, ...]:
+    """Return the pool types that the timeline tells of, besides the execution targets as ``node``."""
+    return tuple(name for name in cluster.index.pool_types if name != "node")
+
+
+def totals_of(cluster: Cluster) -> dict[str, int]:
+    """Return the units of each type of the whole cluster that are up; ``node`` are its execution targets."""
+    index = cluster.index
+    totals = {"node": len(index)}
+    totals.update((name, index.pool_types[name].total) for name in _pools(cluster))
+    return totals
+
+
+def _identity() -> dict[str, Any]:
+    from importlib.metadata import PackageNotFoundError, version
+
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    try:
+        mine = version("simsched")
+    except PackageNotFoundError:  # run from a source tree that was never installed
+        mine = "0+unknown"
+    return {"simsched": mine, "format": RUN_FORMAT, "created": now}
+
+
+def _speed(began: float, done: int) -> dict[str, float]:
+    seconds = time.perf_counter() - began
+    return {"wall_seconds": round(seconds, 3), "jobs_per_second": round(done / max(seconds, 1e-9), 1)}
+
+
+def _input(role: str, value: Cluster | Workload, files: Mapping[str, str | Path] | None) -> Mapping[str, Any]:
+    """Return what identifies an input: its name, and the digest of its file if it came from one."""
+    given = (files or {}).get(role) or value.source
+    source = Path(given) if given else None
+    digest = None
+    if source is not None and source.is_file():
+        digest = sha256(source.read_bytes()).hexdigest()
+    return {"role": role, "name": str(source or value.name), "sha256": digest}

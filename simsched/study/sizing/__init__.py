@@ -1,0 +1,1 @@
+"""The searches behind `size` and `headroom`: targets, evaluation with seeds, bracketing, the answer."""

@@ -1,0 +1,165 @@
+"""``report.html`` of a study: what its axes do to the figures, with intervals over the seeds.
+
+Hundreds of runs are not drawn one by one: figures are averaged over the seeds, differences are
+taken seed by seed, and only a handful of runs is compared job by job.
+"""
+
+from __future__ import annotations
+
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from simsched.errors import ConfigError, RunError
+from simsched.extras import needs
+from simsched.files import write_file
+from simsched.report import palette
+from simsched.report.html import markup
+from simsched.report.metrics.summary import metric
+from simsched.study.grid import Grid
+
+if TYPE_CHECKING:
+    from simsched.report.data.tables import Run
+    from simsched.study.study_result import StudyResult
+
+#: figures that are charted and tabled, those of them that the study has
+FIGURES = ("mean_wait", "p95_wait", "mean_bounded_slowdown", "utilisation_core", "utilisation_gpu")
+#: charts of one figure at most: one for each combination of the axes that are not in it
+MAX_FACETS = 4
+#: runs that are compared job by job
+MAX_RUNS = 4
+
+
+def write_page(result: StudyResult) -> bool:
+    """Write ``report.html``; false if Bokeh is not installed (the extra ``plot``)."""
+    try:
+        text = page(result)
+    except ConfigError:
+        return False
+    write_file(result.path / "report.html", text)
+    return True
+
+
+def page(result: StudyResult) -> str:
+    """Return the page.
+
+    Raises
+    ------
+    ConfigError
+        If Bokeh is not installed.
+    """
+    plot_bokeh, plot_compare = _bokeh()
+    grid = Grid(result)
+    charts: list[dict[str, Any]] = []
+    few = _few(result, grid)
+    parts = [_lead(result), _in_words(grid), _charts(grid, charts), _table(grid), _failures(result)]
+    body = f'<section class="run" id="study">{"".join(parts)}</section>'
+    links = '<a href="#study">Study</a>'
+    if len(few) > 1:
+        body += plot_compare.comparison(few, charts)
+        links += '<a href="#comparison">Job by job</a>'
+    data = plot_bokeh.dump({"charts": charts, "cycle": list(palette.CYCLE)})
+    return markup.frame(result.name, links, body, data, plot_bokeh.bokeh_script())
+
+
+def _bokeh() -> tuple[Any, Any]:
+    try:
+        from simsched.report.html import charts as plot_bokeh
+        from simsched.report.html import compare_section as plot_compare
+    except ModuleNotFoundError as error:
+        raise needs("an HTML report", error, extra="plot") from None
+    return plot_bokeh, plot_compare
+
+
+def _lead(result: StudyResult) -> str:
+    counts, seeds = result.record["counts"], len(result.record["seeds"])
+    told = [f"{counts['done']:,} of {counts['runs']:,} runs"]
+    told += [f"{seeds} seeds"] if seeds > 1 else []
+    told += [
+        f"{axis}: {', '.join(map(str, labels))}" for axis, labels in result.axes.items() if len(labels) < 10
+    ]
+    text = f"<p>{escape(result.record['description'])}</p>" if result.record["description"] else ""
+    return f"<h1>{escape(result.name)}</h1><p class='lead'>{escape(' · '.join(told))}</p>{text}"
+
+
+def _in_words(grid: Grid) -> str:
+    """Return what the first axis of names does, setting by setting, against its first setting."""
+    lines = [
+        f"<li><strong>{escape(said.label)}</strong> against {escape(said.base)}: the mean wait is "
+        f"{escape(said.counted)}.</li>"
+        for said in grid.verdicts("mean_wait")
+    ]
+    if not lines:
+        return ""
+    note = "One seed: nothing is known of chance, and any of these may be noise."
+    if grid.several:
+        note = (
+            f"Seed by seed, so that chance that both share cancels; {grid.noise}: the 95 % interval holds 0."
+        )
+    return (
+        f'<section class="panel"><h2>In words</h2><p class="note">{note}</p>'
+        f'<ul class="verdicts">{"".join(lines)}</ul></section>'
+    )
+
+
+def _charts(grid: Grid, charts: list[dict[str, Any]]) -> str:
+    from simsched.report.html import charts as plot_bokeh
+    from simsched.report.html.study_charts import lines_chart
+
+    if grid.x is None:
+        return ""
+    drawn, panels = plot_bokeh.Charts(), []
+    names = [name for name in FIGURES if grid.has(name)]
+    for number, name in enumerate(names):
+        unit = metric(name).unit
+        for place, (title, lines, scale) in enumerate(grid.facets(name)[:MAX_FACETS]):
+            colours = palette.cycle(len(lines))
+            label = f"{name.replace('_', ' ')} ({'%' if unit == 'share' else scale})"
+            spot = f"study-{number}-{place}"
+            drawn.add(spot, lines_chart(lines, grid.x, label, colours))
+            keys = "".join(
+                f'<span class="key"><i style="background:{colour}"></i>{escape(line.name)}</span>'
+                for line, colour in zip(lines, colours, strict=True)
+            )
+            heading = name.replace("_", " ").capitalize() + (f" — {title}" if title else "")
+            panels.append(markup.panel(heading, spot, keys if len(lines) > 1 else ""))
+    charts.append(drawn.as_json("study"))
+    left = len(grid.facets(names[0])) - MAX_FACETS if names else 0
+    more = f'<p class="note">{left} more combinations are in the table.</p>' if left > 0 else ""
+    return f'<div class="pair">{"".join(panels)}</div>{more}'
+
+
+def _table(grid: Grid) -> str:
+    names = [name for name in FIGURES if grid.has(name)]
+    head: list[tuple[str, str]] = [(axis, "text") for axis in grid.axes] + [("runs", "")]
+    for name in names:
+        head.append((name.replace("_", " "), metric(name).unit))
+        head += [("±", metric(name).unit)] if grid.several else []
+    note = "Means over the seeds; ± is half the 95 % interval of the mean." if grid.several else ""
+    return markup.table("grid", "All combinations", head, grid.rows(names, markup.MAX_ROWS), note)
+
+
+def _failures(result: StudyResult) -> str:
+    failed = result.failures
+    if not failed:
+        return ""
+    head = (("run", ""), ("settings", "text"), ("reason", "text"))
+    rows = [
+        [f["run"], ", ".join(f"{axis} {label}" for axis, label in f["settings"].items()), f["reason"]]
+        for f in failed
+    ]
+    return markup.table("failures", "Runs that gave no result", head, rows)
+
+
+def _few(result: StudyResult, grid: Grid) -> list[Run]:
+    """Return the runs that are compared job by job: one of each setting of the first axis of names."""
+    found = []
+    for number in grid.handful(MAX_RUNS):
+        try:
+            run = result.run(number)
+            settings = result.record["plan"][number]["settings"]
+            run.name = str(settings.get(grid.series, run.name)) if grid.series else run.name
+            len(run.jobs)
+        except RunError:  # its tables were not kept
+            continue
+        found.append(run)
+    return found

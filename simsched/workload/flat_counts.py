@@ -1,0 +1,68 @@
+"""From a resource request back to flat counts, for formats that know nothing else."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from simsched.formats.jobspec.reader import Jobspec
+    from simsched.formats.jobspec.vertex import ResourceVertex
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """The least that a request takes: units per type over all its copies."""
+
+    nodes: int
+    slots: int
+    cores: int
+    gpus: int
+
+    @property
+    def procs(self) -> int:
+        """Processors as flat formats count them: cores, else slots, else nodes, at least 1."""
+        return self.cores or self.slots or self.nodes or 1
+
+
+@lru_cache(maxsize=65536)
+def demand(jobspec: Jobspec) -> Demand:
+    """Return what a request takes at least; `nodes` is 0 where it names none.
+
+    >>> from simsched.formats.jobspec.reader import Jobspec
+    >>> demand(Jobspec.from_shape("node=2/slot=3/[core=4;gpu]"))
+    Demand(nodes=2, slots=6, cores=24, gpus=6)
+    """
+    found = {"node": 0, "slot": 0, "core": 0, "gpu": 0}
+    for kind, units in _units(jobspec.resources, 1):
+        if kind in found:
+            found[kind] += units
+    return Demand(found["node"], found["slot"], found["core"], found["gpu"])
+
+
+def _units(vertices: tuple[ResourceVertex, ...], copies: int) -> Iterator[tuple[str, int]]:
+    for vertex in vertices:
+        units = copies * vertex.count.min
+        yield vertex.type, units
+        yield from _units(vertex.with_, units)
+
+
+def bare(jobspec: Jobspec) -> Jobspec:
+    """Return the request alone: what a `Job` says itself (limit, queue, name …) is taken away.
+
+    So jobs that ask for the same share one jobspec, whoever submitted them.
+    """
+    from simsched.formats.text.immutable import FrozenDict
+
+    system = FrozenDict(duration=0.0)
+    if "constraints" in jobspec.system:
+        system = FrozenDict(duration=0.0, constraints=jobspec.system["constraints"])
+    return replace(jobspec, attributes=FrozenDict(system=system))
+
+
+def procs_of(procs: int | None, jobspec: Jobspec) -> int:
+    """Return the trace's own processor count, or the request's."""
+    return procs if procs is not None else demand(jobspec).procs

@@ -1,0 +1,121 @@
+"""Distributions as text: ``exp(1h)``, ``lognormal(30m, 1.2)``, ``uniform(10m, 2h)``, ``45m``.
+
+Times inside are RFC 23 durations; plain numbers are seconds.  The whole table:
+
+=========================  =====================================================
+``constant(T)`` or ``T``   always T
+``uniform(A, B)``          between A and B
+``loguniform(A, B)``       uniform in the logarithm
+``exp(MEAN)``              exponential
+``lognormal(MEDIAN, S)``   S is the standard deviation of the natural logarithm
+``gamma(SHAPE, SCALE)``    mean SHAPE * SCALE
+``weibull(SHAPE, SCALE)``  heavy-tailed below shape 1
+``choice(A, B, …)``        one of these, equally likely
+=========================  =====================================================
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from math import isfinite, log
+from typing import TYPE_CHECKING, Any
+
+from simsched.errors import ConfigError, SimschedError
+from simsched.formats.rfc.duration import MAX_SECONDS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import numpy as np
+    import numpy.typing as npt
+
+    Floats = npt.NDArray[np.float64]
+    Draw = Callable[[tuple[float, ...], int, np.random.Generator], Floats]
+
+
+def _constant(given: tuple[float, ...], number: int, _: np.random.Generator) -> Floats:
+    import numpy as np
+
+    return np.full(number, given[0])
+
+
+def _loguniform(given: tuple[float, ...], number: int, rng: np.random.Generator) -> Floats:
+    import numpy as np
+
+    return np.exp(rng.uniform(log(given[0]), log(given[1]), number))
+
+
+def _choice(given: tuple[float, ...], number: int, rng: np.random.Generator) -> Floats:
+    return rng.choice(given, number)
+
+
+#: Name → (fewest arguments, most arguments, the draw).
+KINDS: dict[str, tuple[int, int, Draw]] = {
+    "constant": (1, 1, _constant),
+    "uniform": (2, 2, lambda given, number, rng: rng.uniform(given[0], given[1], number)),
+    "loguniform": (2, 2, _loguniform),
+    "exp": (1, 1, lambda given, number, rng: rng.exponential(given[0], number)),
+    "lognormal": (2, 2, lambda given, number, rng: rng.lognormal(log(given[0]), given[1], number)),
+    "gamma": (2, 2, lambda given, number, rng: rng.gamma(given[0], given[1], number)),
+    "weibull": (2, 2, lambda given, number, rng: given[1] * rng.weibull(given[0], number)),
+    "choice": (1, 1000, _choice),
+}
+
+_CALL = re.compile(r"\s*([a-z]+)\s*\((.*)\)\s*", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Distribution:
+    """A named distribution with its arguments, in seconds."""
+
+    kind: str
+    given: tuple[float, ...]
+
+    @classmethod
+    def parse(cls, text: Any, where: str | None = None) -> Distribution:
+        """Read a distribution, or a plain time that is always taken.
+
+        >>> Distribution.parse("exp(1h)")
+        Distribution(kind='exp', given=(3600.0,))
+
+        Raises
+        ------
+        ConfigError
+            On an unknown name, a wrong number of arguments, or arguments that are not above 0.
+        """
+        call = _CALL.fullmatch(text) if isinstance(text, str) else None
+        kind, arguments = (call.group(1), call.group(2).split(",")) if call else ("constant", [text])
+        if kind not in KINDS:
+            raise ConfigError(f"unknown distribution {kind!r}", where=where, expected=", ".join(KINDS))
+        fewest, most, _ = KINDS[kind]
+        if not fewest <= len(arguments) <= most:
+            raise ConfigError(f"{kind} with {len(arguments)} arguments", where=where, expected=f"{fewest}")
+        given = tuple(_seconds(argument, kind, where) for argument in arguments)
+        if kind in {"uniform", "loguniform"} and given[0] > given[1]:
+            raise ConfigError(f"{text!r} runs backwards", where=where, expected="the smaller first")
+        return cls(kind, given)
+
+    def draw(self, number: int, rng: np.random.Generator) -> Floats:
+        """Draw that many values in seconds; what is beyond every time counts as the last one."""
+        import numpy as np
+
+        with np.errstate(over="ignore", invalid="ignore"):
+            values: Floats = np.fmin(KINDS[self.kind][2](self.given, number, rng), MAX_SECONDS)
+        return values
+
+    def __str__(self) -> str:
+        arguments = ", ".join(f"{value:g}" for value in self.given)
+        return arguments if self.kind == "constant" else f"{self.kind}({arguments})"
+
+
+def _seconds(argument: Any, kind: str, where: str | None) -> float:
+    from simsched.formats.rfc.duration import parse_duration
+
+    try:
+        value = parse_duration(argument.strip() if isinstance(argument, str) else argument, where)
+    except SimschedError as error:
+        raise ConfigError(f"{kind}: {error.message}", where=where, expected=error.expected) from None
+    if not (isfinite(value) and (value > 0 or kind in {"constant", "uniform"})):
+        raise ConfigError(f"{kind} with {argument!r}", where=where, expected="finite numbers above 0")
+    return value

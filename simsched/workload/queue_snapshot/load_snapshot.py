@@ -1,0 +1,41 @@
+"""`load_picture`: a queue picture from any file that is one, told by what is in it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from simsched.formats.text.input_files import name_of
+from simsched.workload.load import detect
+from simsched.workload.mapping import Reading
+from simsched.workload.queue_snapshot.flux_queue import read_flux_queue
+from simsched.workload.queue_snapshot.snapshot import read_details
+from simsched.workload.queue_snapshot.snapshot_document import looks_ours, read_queue
+from simsched.workload.source import Source
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from simsched.workload.queue_snapshot.snapshot import Picture
+
+
+def load_picture(
+    path: str | Path | Source, reading: Reading | None = None, details: str | Path | None = None
+) -> Picture | None:
+    """Read a picture; None if the file is something else, such as a workload.
+
+    `reading` says how flat counts become requests (its maps).
+
+    Raises
+    ------
+    FormatError, WorkloadError
+        For what is no picture although it begins like one, with the place of what is wrong.
+    """
+    source = path if isinstance(path, Source) else Source.of(path)
+    given = name_of(source.path)
+    reading = reading or Reading()
+    head = source.head()
+    if looks_ours(head):
+        return read_queue(source.text(), given, source, read_details(details))
+    if detect(head, source.name) == "flux":
+        return read_flux_queue(source.text(), given, reading, read_details(details))
+    return None

@@ -1,0 +1,226 @@
+"""Batsim's JSON workloads: ``{nb_res, jobs: [{id, subtime, res, profile, walltime?}], profiles: {}}``.
+
+Profiles that say how long a job takes are understood: delays (``DelayProfile``, before Batsim 5
+``delay``) and sequences of them (``SequentialCompositionProfile``, before ``composed``).  Jobs
+of other profiles (computation and communication need a platform) are left out and counted.
+A job's ``res`` is its number of processors.
+
+Written are delays, by the names of Batsim 5 or of the versions before it; neither takes the other's.
+Batsim refuses times of 0, numbers as ids beyond 32 bits and a machine without resources.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from simsched.errors import WorkloadError
+from simsched.formats.text.excerpts import clip
+from simsched.workload.flat_counts import procs_of
+from simsched.workload.job import Job, Skip, Skips, assemble
+from simsched.workload.mapping import DEFAULT_TEMPLATE, Flat, MissingValueError, Reading
+from simsched.workload.readers import gather as why
+from simsched.workload.readers.gather import whole
+from simsched.workload.transforms.transforms import seconds_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from simsched.workload.job import Workload
+
+NO_PROFILE = "a profile that is not there"
+IN_ITSELF = "a profile that is part of itself, or nested too deeply"
+DELAYS = ("DelayProfile", "delay")
+"""The type of a delay since Batsim 5, and before."""
+SEQUENCES = ("SequentialCompositionProfile", "composed")
+MOST_LEVELS = 50
+LONGEST = 1e12
+"""Seconds; what takes longer is not a run time."""
+SHORTEST = 1e-9
+"""Seconds; stands for 0, which Batsim refuses."""
+MOST_ID = 2**31 - 1
+
+
+def read_batsim(text: str, reading: Reading | None = None) -> Workload:
+    """Read a Batsim workload; times are seconds as they stand.
+
+    Raises
+    ------
+    FormatError, WorkloadError
+        When it is not JSON or not such a document; at the first record left out under `strict`.
+    """
+    from simsched.formats.text.documents import decode_json_bulk
+
+    reading = reading or Reading(source="batsim.json")
+    document = decode_json_bulk(text, reading.source)
+    if not isinstance(document, dict) or not isinstance(document.get("jobs"), list):
+        raise WorkloadError("no list of jobs", where=reading.source, expected="a Batsim workload")
+    profiles = document.get("profiles")
+    if not isinstance(profiles, dict):
+        raise WorkloadError("no profiles", where=reading.source, expected="profiles: an object by name")
+    header = {"MaxProcs": str(document["nb_res"])} if isinstance(document.get("nb_res"), int) else {}
+    skips, job_map = (
+        Skips(strict=reading.strict),
+        reading.job_map(str(document.get("map") or DEFAULT_TEMPLATE)),
+    )
+    job_map.need_width(reading.source)
+    profiles_read = _Profiles(profiles)
+    jobs = []
+    for index, entry in enumerate(document["jobs"][: reading.limit]):
+        where = f"{reading.source}: jobs[{index}]"
+        fields = _fields(entry, profiles_read, where)
+        if isinstance(fields, dict):
+            try:
+                jobs.append(Job(jobspec=job_map.jobspec(Flat(procs=fields["procs"])), **fields))
+                continue
+            except MissingValueError as error:
+                fields = error.message
+        skips.add(Skip(where, fields, json.dumps(entry)[:200], entry.get("id")))
+    if "map" in document:
+        header["Map"] = str(document["map"])
+    return assemble(jobs, skips, source=reading.source, name=reading.name, kind="batsim", header=header)
+
+
+def _fields(entry: Any, profiles: _Profiles, where: str) -> dict[str, Any] | str:
+    """Return the fields of a job, or the reason why this entry is none."""
+    if not isinstance(entry, dict):
+        raise WorkloadError("not a job", where=where, expected="an object")
+    id_ = entry.get("id")
+    if isinstance(id_, bool) or not isinstance(id_, int | str):
+        raise WorkloadError(f"bad id {id_!r}", where=where, expected="a number or a text")
+    submit, limit = _seconds(entry, "subtime", where), _seconds(entry, "walltime", where)
+    procs = entry.get("res")
+    if isinstance(procs, bool) or not isinstance(procs, int):
+        raise WorkloadError(f"bad res {procs!r}", where=f"{where}.res", expected="a number of resources")
+    run = profiles.seconds(str(entry.get("profile")))
+    if submit is None or submit < 0:
+        return why.NO_SUBMIT
+    if procs <= 0:
+        return why.NO_PROCESSORS
+    if isinstance(run, str):
+        return run
+    return {
+        "id": id_,
+        "submit": submit,
+        "procs": procs,
+        "runtime": run,
+        "duration": limit if limit is not None and limit > 0 else None,
+        "user": _text(entry.get("user")),
+        "name": _text(entry.get("name")),
+    }
+
+
+def _seconds(entry: Mapping[str, Any], key: str, where: str) -> float | None:
+    value = entry.get(key)
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise WorkloadError(f"bad {key} {value!r}", where=f"{where}.{key}", expected="seconds")
+    return whole(value)
+
+
+class _Profiles:
+    """The run times of profiles by name, or the reasons why they have none."""
+
+    def __init__(self, profiles: Mapping[str, Any]) -> None:
+        self._profiles = profiles
+        self._known: dict[str, float | str] = {}
+
+    def seconds(self, name: str, level: int = 0) -> float | str:
+        """Return the run time of a profile, or why there is none."""
+        found = self._known.get(name)
+        if found is None:
+            if level > MOST_LEVELS:
+                return IN_ITSELF
+            self._known[name] = IN_ITSELF  # until it is known: a profile may name itself
+            found = self._known[name] = self._of(self._profiles.get(name), level)
+        return found
+
+    def _of(self, profile: Any, level: int) -> float | str:
+        if not isinstance(profile, dict):
+            return NO_PROFILE
+        if profile.get("type") in DELAYS:
+            return _time(profile.get("delay"))
+        if profile.get("type") in SEQUENCES:
+            return self._sequence(profile.get("seq"), profile.get("repeat", profile.get("nb", 1)), level)
+        return f"a profile of type {clip(str(profile.get('type')), 40)!r}, which gives no run time"
+
+    def _sequence(self, names: Any, repeat: Any, level: int) -> float | str:
+        """Return the sum of the run times of a sequence, as often as it is repeated."""
+        if not isinstance(names, list) or isinstance(repeat, bool) or not isinstance(repeat, int):
+            return why.NO_RUN_TIME
+        total: float = 0
+        for name in names:
+            part = self.seconds(str(name), level + 1)
+            if isinstance(part, str):
+                return part
+            total += part
+        return _time(total * min(repeat, LONGEST) if repeat >= 0 else -1)
+
+
+def _time(seconds: Any) -> float | str:
+    """Return a run time as number; what is none, negative or beyond any machine's life is no run time."""
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 <= seconds <= LONGEST:
+        return why.NO_RUN_TIME
+    return 0 if seconds <= SHORTEST else whole(seconds)
+
+
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) and value else None
+
+
+def write_batsim(workload: Workload, delay: str = DELAYS[0]) -> Iterator[str]:
+    """Yield the lines of a workload for Batsim 5 with delay profiles, one job a line.
+
+    ``nb_res`` is the header's ``MaxProcs``, else the largest job.
+    """
+    most = max((procs_of(job.procs, job.jobspec) for job in workload.jobs), default=0)
+    said = workload.header.get("MaxProcs", "")
+    total = int(said) if said.isdigit() and len(said) < 10 else most
+    yield "{"
+    yield f'"nb_res": {max(total, 1)},'
+    if "Map" in workload.header:
+        yield f'"map": {json.dumps(workload.header["Map"])},'
+    yield '"jobs": ['
+    yield from _commas(_entry(job) for job in workload.jobs)
+    yield "],"
+    yield '"profiles": {'
+    delays = dict.fromkeys(seconds_of(job) for job in workload.jobs)
+    yield from _commas(
+        f'"{_profile(run)}": {{"type": "{delay}", "delay": {max(run, SHORTEST)}}}' for run in delays
+    )
+    yield "}"
+    yield "}"
+
+
+def write_batsim4(workload: Workload) -> Iterator[str]:
+    """Yield the lines of `write_batsim` with the name of delays that Batsim 4 and 3 know."""
+    return write_batsim(workload, DELAYS[1])
+
+
+def _entry(job: Job) -> str:
+    entry: dict[str, Any] = {
+        "id": str(job.id) if isinstance(job.id, int) and abs(job.id) > MOST_ID else job.id,
+        "subtime": job.submit,
+        "res": procs_of(job.procs, job.jobspec),
+        "profile": _profile(seconds_of(job)),
+    }
+    limit = None if job.duration is None else max(job.duration, SHORTEST)
+    known = {"walltime": limit, "user": job.user, "name": job.name}
+    entry.update({key: value for key, value in known.items() if value is not None})
+    return json.dumps(entry, ensure_ascii=False)
+
+
+def _profile(run: float) -> str:
+    return f"delay{run}"
+
+
+def _commas(parts: Iterator[str]) -> Iterator[str]:
+    """Yield the parts with a comma behind each but the last."""
+    held: str | None = None
+    for part in parts:
+        if held is not None:
+            yield f"{held},"
+        held = part
+    if held is not None:
+        yield held

@@ -1,0 +1,383 @@
+"""Flux: the document of ``flux jobs -a --json``, and folders of jobspec, R and eventlog.
+
+``flux jobs`` gives flat counts (``ncores``, ``nnodes``), which a map turns into requests.  A
+folder of jobs has one folder per job with the files ``jobspec``, ``eventlog`` and, if it
+ran, ``R`` (with or without ``.json``); its requests are the jobspecs themselves, and so are
+the dependencies, as far as they are on jobs of the folder.
+"""
+
+from __future__ import annotations
+
+import re
+from contextlib import closing
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from simsched.errors import SimschedError, WorkloadError
+from simsched.workload.dependencies import JOB_SCHEMES, refuse_cycles
+from simsched.workload.flat_counts import bare
+from simsched.workload.mapping import Flat, Reading
+from simsched.workload.readers import gather as why
+from simsched.workload.readers.gather import Gather, Row, whole
+from simsched.workload.source import Source
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
+
+    from simsched.formats.jobspec.reader import Jobspec
+    from simsched.formats.rfc.eventlog import Event
+    from simsched.workload.job import Workload
+
+_NUMBERS = ("t_submit", "t_run", "t_cleanup", "t_inactive", "duration")
+_COUNTS = ("ncores", "nnodes", "ntasks", "urgency")
+_TEXTS = ("name", "username", "queue", "result", "state", "bank", "project")
+
+
+def read_flux_jobs(source: Source | str, reading: Reading | None = None) -> Workload:
+    """Read ``flux jobs -a --json``: the whole document, one job, or a job a line.
+
+    Raises
+    ------
+    FormatError, WorkloadError
+        When it is not JSON, has no jobs, or a value has a wrong type; at the first record
+        left out under `strict`.
+    """
+    reading = reading or Reading(source="flux.json")
+    gather = Gather(reading, "flux")
+    text = source if isinstance(source, str) else source.text()
+    for where, job in jobs_of(text, reading.source):
+        if gather.full:
+            break
+        try:
+            _add(gather, where, job)
+        except SimschedError as error:
+            raise error.at(f"{reading.source}:{where}") from None
+    return gather.finish()
+
+
+def jobs_of(text: str, source: str) -> Iterator[tuple[str, Any]]:
+    """Yield (place, record) of each job in the whole document, one job, or a job a line."""
+    from simsched.formats.text.documents import decode_json_bulk, detect_kind
+
+    if detect_kind(text) == "jsonl":
+        for number, line in enumerate(text.splitlines(), 1):
+            if line.strip():
+                yield str(number), decode_json_bulk(line, f"{source}:{number}")
+        return
+    document = decode_json_bulk(text, source)
+    if isinstance(document, dict) and "jobs" not in document and "t_submit" in document:
+        document = {"jobs": [document]}
+    jobs = document.get("jobs") if isinstance(document, dict) else document
+    if not isinstance(jobs, list):
+        raise WorkloadError("no list of jobs", where=source, expected="the document of flux jobs --json")
+    yield from ((f" jobs[{index}]", job) for index, job in enumerate(jobs))
+
+
+def _add(gather: Gather, where: str, job: Any) -> None:
+    if not isinstance(job, dict) or not isinstance(job.get("id"), int | str) or isinstance(job["id"], bool):
+        raise WorkloadError("not a job", expected="an object with an id")
+    numbers = {key: number_at(job, key) for key in _NUMBERS}
+    counts = {key: count_at(job, key) for key in _COUNTS}
+    texts = {key: text_at(job, key) for key in _TEXTS}
+    result = texts["result"]
+    end = numbers["t_cleanup"] or numbers["t_inactive"]
+    reason = _unfinished(
+        numbers["t_run"], end, result, active=texts["state"] not in {None, "INACTIVE", "CLEANUP"}
+    )
+    if reason is not None:
+        gather.skip(where, reason, f"job {job['id']}", job["id"])
+        return
+    flat = Flat(procs=counts["ncores"] or counts["ntasks"], nodes=counts["nnodes"])
+    start = numbers["t_run"] or 0
+    row = Row(
+        job["id"],
+        numbers["t_submit"],
+        gather.request(flat, queue=texts["queue"], partition=None),
+        numbers["t_run"],
+        whole(round((end or start) - start, 6)),
+        numbers["duration"] or None,
+        texts["username"] or user_number(job),
+        queue=texts["queue"],
+        bank=texts["bank"] or texts["project"],
+        name=texts["name"],
+        procs=flat.procs,
+        nodes=flat.nodes,
+        status=result,
+        urgency=16 if counts["urgency"] is None else min(counts["urgency"], 31),
+    )
+    gather.add(where, row)
+
+
+def _unfinished(start: float | None, end: float | None, result: str | None, *, active: bool) -> str | None:
+    if start is None:
+        return why.CANCELLED if result == "CANCELED" else why.NEVER_STARTED
+    return why.RUNNING if end is None or active else None
+
+
+def user_number(job: dict[str, Any]) -> str | None:
+    """Return the number of the user, where there is no name."""
+    number = job.get("userid")
+    return str(number) if isinstance(number, int) and not isinstance(number, bool) else None
+
+
+def number_at(job: dict[str, Any], key: str) -> float | None:
+    """Return seconds; None where the key is absent or empty, as Flux has it for what is unknown."""
+    value = job.get(key)
+    if value is None or value == "":
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float) or value < 0:
+        raise WorkloadError(f"bad {key} {value!r}", expected="seconds")
+    return whole(value)
+
+
+def count_at(job: dict[str, Any], key: str) -> int | None:
+    """Return a whole number; None as `number_at`."""
+    value = job.get(key)
+    if value is None or value == "":
+        return None
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise WorkloadError(f"bad {key} {value!r}", expected="a whole number")
+    return value
+
+
+def text_at(job: dict[str, Any], key: str) -> str | None:
+    """Return a text; None where there is none."""
+    value = job.get(key)
+    return value if isinstance(value, str) and value else None
+
+
+# ------------------------------------------------------------ a folder of jobs
+
+UNREADABLE = "a document that cannot be read"
+
+
+def read_flux_folder(path: Path, reading: Reading | None = None) -> Workload:
+    """Read a folder that holds one folder per job, each with a jobspec and an eventlog.
+
+    The folders of jobs may be nested as in a dump of Flux's KVS, ``job/0000/0001/ab00/0000``: the
+    parts are the id in hexadecimal (RFC 19, dothex).
+
+    Raises
+    ------
+    WorkloadError
+        When no folder in it holds both.
+        Or, under `strict`, a job is left out: it has not run, or one of its documents cannot be
+        read; the error (the text of the skip) names the file.
+    """
+    reading = reading or Reading(source=path.name)
+    gather = Gather(reading, "flux-folder")
+    requests = _Requests()
+    found = 0
+    for name, folder in sorted(_job_folders(path), key=_in_order):
+        spec, log = _file(folder, "jobspec"), _file(folder, "eventlog")
+        found += 1
+        if gather.full:
+            break
+        if spec is None or log is None:
+            gather.skip(name, f"no {'jobspec' if spec is None else 'eventlog'}")
+        else:
+            _add_folder(gather, name, _documents(requests, folder, spec, log))
+    if not found:
+        raise WorkloadError(
+            "no job in this folder", where=str(path), expected="folders with jobspec and eventlog"
+        )
+    gather.rows = _with_dependencies(gather.rows)
+    workload = gather.finish()
+    refuse_cycles(workload.jobs)
+    return workload
+
+
+def _with_dependencies(rows: list[Row]) -> list[Row]:
+    """Name the jobs that rows depend on by their ids, and drop dependencies on jobs that are not there.
+
+    What was waited for in a log was met there.  A simulated job ends well unless its limit ends
+    it; so what ran after a failure (afternotok) waits for the end alone (afterany).
+    """
+    from simsched.formats.rfc.dependency import Dependency
+
+    ids = {job_number(str(row.id)): str(row.id) for row in rows}
+    made = []
+    for row in rows:
+        found = []
+        for item in row.dependencies:
+            if item.scheme not in JOB_SCHEMES:
+                found.append(item)
+            elif (target := ids.get(job_number(item.value))) is not None and target != str(row.id):
+                scheme = "afterany" if item.scheme in {"afternotok", "afterexcept"} else item.scheme
+                found.append(Dependency(scheme, target, item.params))
+        made.append(row._replace(dependencies=tuple(dict.fromkeys(found))))
+    return made
+
+
+_F58 = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
+
+
+def job_number(text: str) -> int | str:
+    """Return the number that a Flux job id stands for (RFC 19: decimal, hexadecimal, F58), or the text.
+
+    >>> job_number("42"), job_number("0x2a"), job_number("ƒj"), job_number("fluxion")
+    (42, 42, 42, 'fluxion')
+    """
+    if text.isascii() and text.isdigit():
+        return int(text) if len(text) < 21 else text
+    try:
+        if text.lower().startswith("0x") and len(text) < 19:
+            return int(text, 16)
+    except ValueError:
+        return text
+    digits = text[1:]
+    if text[:1] not in ("ƒ", "f") or not 0 < len(digits) < 13 or any(d not in _F58 for d in digits):
+        return text
+    number = 0
+    for digit in digits:
+        number = 58 * number + _F58.index(digit)
+    return number
+
+
+_HEX = re.compile(r"[0-9a-f]{4}")
+_KVS_LEVELS = 4
+
+
+def _job_folders(path: Path, parts: tuple[str, ...] = ()) -> Iterator[tuple[str, Path]]:
+    """Yield (id, folder) of each folder with a jobspec or an eventlog; `parts` are those of its id so far."""
+    for folder in path.iterdir():
+        if not folder.is_dir():
+            continue
+        inner = (*parts, folder.name) if _HEX.fullmatch(folder.name) else ()
+        if _file(folder, "jobspec") is not None or _file(folder, "eventlog") is not None:
+            whole_id = len(inner) == _KVS_LEVELS
+            yield str(int("".join(inner), 16)) if whole_id else folder.name, folder
+        elif (inner and len(inner) < _KVS_LEVELS) or (folder.name == "job" and not parts):
+            yield from _job_folders(folder, inner)
+
+
+def _in_order(found: tuple[str, Path]) -> tuple[int, str]:
+    name = found[0]
+    return (int(name) if name.isascii() and name.isdigit() and len(name) < 20 else -1, name)
+
+
+def _file(folder: Path, name: str) -> Path | None:
+    return next((folder / n for n in (name, f"{name}.json", f"{name}.jsonl") if (folder / n).is_file()), None)
+
+
+@dataclass(slots=True)
+class _Requests:
+    """Reads jobspecs; equal requests are one object."""
+
+    known: dict[Jobspec, Jobspec] = field(default_factory=dict)
+
+    def read(self, path: Path) -> tuple[Jobspec, Jobspec]:
+        """Return (the whole jobspec, the shared request alone)."""
+        from simsched.formats.jobspec.reader import load_jobspec
+
+        jobspec = load_jobspec(path)
+        request = bare(jobspec)
+        return jobspec, self.known.setdefault(request, request)
+
+
+class _Documents(NamedTuple):
+    """What the files of one job say: all of its jobspec, its request alone, its log, its R."""
+
+    jobspec: Jobspec
+    request: Jobspec
+    life: _Life
+    procs: int | None
+    nodes: int | None
+
+
+def _documents(requests: _Requests, folder: Path, spec: Path, log: Path) -> _Documents | SimschedError:
+    """Read the files of one job; what is wrong with one of them comes back."""
+    from simsched.formats.rfc.eventlog import iter_eventlog
+
+    try:
+        jobspec, request = requests.read(spec)
+        with closing(Source.of(log).lines()) as lines:
+            life = _Life.of(iter_eventlog(lines, str(log)))
+        return _Documents(jobspec, request, life, *_granted(folder))
+    except SimschedError as error:
+        return error
+
+
+def _add_folder(gather: Gather, number: str, found: _Documents | SimschedError) -> None:
+    id_: int | str = int(number) if number.isascii() and number.isdigit() and len(number) < 20 else number
+    if isinstance(found, SimschedError):
+        gather.skip(number, UNREADABLE, str(found), id_)
+        return
+    jobspec, request, life, procs, nodes = found
+    reason = _unfinished(life.start, life.finish, life.result, active=False)
+    if reason is not None:
+        gather.skip(number, reason, f"job {number}", id_)
+        return
+    gather.add(
+        number,
+        Row(
+            id_,
+            life.submit,
+            request,
+            life.start,
+            whole(round((life.finish or 0) - (life.start or 0), 6)),
+            None if jobspec.duration is None else whole(jobspec.duration),
+            life.user,
+            queue=jobspec.queue,
+            bank=text_at(dict(jobspec.system), "bank"),
+            name=jobspec.name,
+            procs=procs,
+            nodes=nodes,
+            status=life.result,
+            urgency=life.urgency,
+            dependencies=tuple(jobspec.dependencies),
+        ),
+    )
+
+
+def _granted(folder: Path) -> tuple[int | None, int | None]:
+    """Return (cores, nodes) of the job's R, None where there is none."""
+    path = _file(folder, "R")
+    if path is None:
+        return None, None
+    from simsched.formats.cluster.rset import ResourceSet
+    from simsched.formats.text.documents import load_json
+
+    text = Source.of(path).text()
+    if not text.strip():
+        return None, None
+    where = str(path)
+    granted = ResourceSet.from_dict(load_json(text, where), where)
+    return granted.count("core") or None, len(granted.ranks) or None
+
+
+@dataclass(frozen=True, slots=True)
+class _Life:
+    """What an eventlog tells of one job: when, by whom, and how it ended."""
+
+    submit: float | None = None
+    start: float | None = None
+    finish: float | None = None
+    user: str | None = None
+    urgency: int = 16
+    result: str | None = None
+
+    @classmethod
+    def of(cls, events: Iterable[Event]) -> _Life:
+        from dataclasses import replace
+
+        life = cls()
+        for event in events:
+            context = event.context
+            if event.name == "submit":
+                number, urgency = context.get("userid"), context.get("urgency", 16)
+                user = str(number) if isinstance(number, int) else None
+                level = urgency if isinstance(urgency, int) and 0 <= urgency <= 31 else 16
+                life = replace(life, submit=whole(event.timestamp), user=user, urgency=level)
+            elif event.name == "start":
+                life = replace(life, start=whole(event.timestamp))
+            elif event.name == "finish":
+                failed = context.get("status", 0) != 0
+                result = life.result or ("FAILED" if failed else "COMPLETED")
+                life = replace(life, finish=whole(event.timestamp), result=result)
+            elif event.name == "exception" and context.get("severity", 0) == 0:
+                kind = context.get("type")
+                result = {"cancel": "CANCELED", "timeout": "TIMEOUT"}.get(str(kind), "FAILED")
+                life = replace(life, result=result)
+        return life

@@ -1,0 +1,239 @@
+"""What the readers of logs share: records with absolute times in, a workload from second 0 out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from math import floor, isfinite
+from typing import TYPE_CHECKING, NamedTuple
+
+from simsched.workload.job import Job, Skip, Skips, Workload, assemble
+from simsched.workload.mapping import DEFAULT_TEMPLATE, GPU_TEMPLATE, Flat, MissingValueError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from simsched.formats.jobspec.reader import Jobspec
+    from simsched.formats.rfc.constraint import Constraint
+    from simsched.formats.rfc.dependency import Dependency
+    from simsched.workload.mapping import JobMap, Reading
+
+NO_SUBMIT = "no submit time"
+CANCELLED = "cancelled before it started"
+NEVER_STARTED = "never started"
+RUNNING = "still running when the log was taken"
+NO_PROCESSORS = "no processors"
+NO_RUN_TIME = "no run time"
+BACKWARDS = "ends before it starts"
+EARLY = "starts before it is submitted"
+NO_FEATURES = "a feature expression that no constraint says"
+
+#: What requests may leave out → how to use it.
+_UNUSED = {
+    "nodes": "node counts ({nodes} and {ppn} in --map)",
+    "memory": "memory ({mem} or {memn} in --map)",
+    "gpus": "gpus ({gpus} or {gpn} in --map)",
+    "partitions": "partitions (--constrain partition, or 'PARTITION -> TEMPLATE' in --map)",
+    "features": "features (--constrain features)",
+}
+
+#: Latest second that a log may name (year 9999); what is beyond is no time.
+LATEST = 253_402_300_800
+
+
+class Row(NamedTuple):
+    """One record on its way to a job; `submit`, `start` and times in `dependencies` are absolute seconds.
+
+    A `jobspec` that is a text is the reason why there is none.
+    """
+
+    id: int | str
+    submit: float | None
+    jobspec: Jobspec | str
+    start: float | None = None
+    runtime: float | None = None
+    duration: float | None = None
+    user: str | None = None
+    group: str | None = None
+    queue: str | None = None
+    bank: str | None = None
+    name: str | None = None
+    partition: str | None = None
+    procs: int | None = None
+    nodes: int | None = None
+    memory: int | None = None
+    status: str | None = None
+    urgency: int = 16
+    dependencies: tuple[Dependency, ...] = ()
+
+
+def eligible_at(eligible: float | None, submit: float | None, start: float | None) -> tuple[Dependency, ...]:
+    """Return what a log's eligible time says: not before then, if that is later than the submission.
+
+    A job that was held, waited for another, or asked for a begin time could not have started
+    before; the log does not say which of these it was.  A time after the start says nothing.
+
+    >>> [str(d) for d in eligible_at(900, 600, 1000)], eligible_at(600, 600, 1000), eligible_at(None, 0, 1)
+    (['begin-time:900'], (), ())
+    """
+    if eligible is None or submit is None or eligible <= submit or (start is not None and eligible > start):
+        return ()
+    from simsched.formats.rfc.dependency import Dependency
+
+    return (Dependency("begin-time", f"{eligible:.15g}"),)
+
+
+@dataclass(slots=True)
+class Gather:
+    """Collects the jobs of one log; `finish` moves its first submission to second 0."""
+
+    reading: Reading
+    kind: str
+    default: str = DEFAULT_TEMPLATE
+    skips: Skips = field(init=False)
+    rows: list[Row] = field(default_factory=list)
+    job_map: JobMap = field(init=False)
+    jobspec_of: Callable[..., Jobspec] = field(init=False)
+    seen: set[str] = field(default_factory=set)
+    constraints: dict[str, Constraint | None] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.skips = Skips(strict=self.reading.strict)
+        self.job_map = self.reading.job_map(self.default, with_gpus=GPU_TEMPLATE)
+        self.jobspec_of = self.job_map.jobspec
+
+    @property
+    def full(self) -> bool:
+        """Whether as many records were read as were asked for."""
+        limit = self.reading.limit
+        return limit is not None and len(self.rows) + len(self.skips.records) >= limit
+
+    def skip(self, where: str, reason: str, text: str = "", id_: int | str | None = None) -> None:
+        """Leave one record out."""
+        self.skips.add(Skip(f"{self.reading.source}:{where}", reason, text[:200], id_))
+
+    def add(self, where: str, row: Row) -> None:
+        """Add one record.  What no job can be is left out with its reason."""
+        reason = _fault(row)
+        if reason is None:
+            self.rows.append(row)
+        else:
+            self.skip(where, reason, id_=row.id)
+
+    def request(
+        self, flat: Flat, *, queue: str | None, partition: str | None, features: str = ""
+    ) -> Jobspec | str:
+        """Return the jobspec of a record's counts, or the reason why it has none."""
+        if not flat.procs:
+            return NO_PROCESSORS
+        self._see(flat, queue, partition, features)
+        constraint, key = None, ""
+        if self.reading.constrain:
+            key = f"{partition}\0{features}"
+            if key not in self.constraints:
+                self.constraints[key] = self._constraint(partition, features)
+            constraint = self.constraints[key]
+            if constraint is None and features and "features" in self.reading.constrain:
+                return NO_FEATURES
+        try:
+            return self.jobspec_of(flat, queue, partition, constraint=constraint, key=key)
+        except MissingValueError as error:
+            return error.message
+
+    def _constraint(self, partition: str | None, features: str) -> Constraint | None:
+        from simsched.formats.rfc.constraint import And, Properties
+        from simsched.workload.readers.slurm_values import features as parse_features
+
+        parts: list[Constraint] = []
+        if "features" in self.reading.constrain and features:
+            wanted = parse_features(features)
+            if wanted is None:
+                return None
+            parts.append(wanted)
+        if "partition" in self.reading.constrain and partition:
+            parts.append(Properties((partition,)))
+        return And(tuple(parts)) if len(parts) > 1 else parts[0] if parts else None
+
+    def _see(self, flat: Flat, queue: str | None, partition: str | None, features: str) -> None:
+        """Remember what the log says of requests, and whether the map leaves gpus out."""
+        told = {"nodes": flat.nodes, "memory": flat.memory, "partitions": partition, "features": features}
+        self.seen.update(name for name, value in told.items() if value)
+        if flat.gpus and not self.job_map.asks("gpus", queue, partition):
+            self.seen.add("gpus")
+
+    def _unused(self) -> Iterator[str]:
+        """Yield one sentence about what the log says and the requests leave out."""
+        left = [text for name, text in _UNUSED.items() if name in self.seen and not self._uses(name)]
+        if left:
+            yield f"the requests ({self.job_map.default.text}) leave out: {', '.join(left)}"
+
+    def _uses(self, name: str) -> bool:
+        if name == "partitions":
+            return "partition" in self.reading.constrain or bool(self.job_map.by_queue)
+        if name == "features":
+            return "features" in self.reading.constrain
+        return name != "gpus" and self.job_map.asks_anywhere(name)
+
+    def finish(self, header: dict[str, str] | None = None) -> Workload:
+        """Return the workload; ``UnixStartTime`` of its header is what second 0 was."""
+        base = floor(min((row.submit or 0 for row in self.rows), default=0))
+        header = {**(header or {}), "UnixStartTime": str(base)}
+        return assemble(
+            self._jobs(base),
+            self.skips,
+            source=self.reading.source,
+            name=self.reading.name,
+            kind=self.kind,
+            header=header,
+            notes=(*self.notes, *self._unused()),
+        )
+
+    def _jobs(self, base: int) -> Iterator[Job]:
+        """Yield the jobs, and let go of each row as soon as its job is made."""
+        self.rows.reverse()
+        while self.rows:
+            row = self.rows.pop()
+            (id_, submit, jobspec, start, runtime, duration, user, group, queue, bank, name, partition,
+             procs, nodes, memory, status, urgency, dependencies) = row  # fmt: skip
+            assert submit is not None  # rows without were left out
+            assert not isinstance(jobspec, str)
+            yield Job(
+                id=id_, submit=moved(submit, base), jobspec=jobspec, runtime=runtime, duration=duration,
+                user=user, group=group, queue=queue, bank=bank, name=name, partition=partition, procs=procs,
+                nodes=nodes, memory=memory, status=status, urgency=urgency,
+                wait=None if start is None else moved(start, submit),
+                dependencies=tuple(_on_our_clock(item, base) for item in dependencies),
+            )  # fmt: skip
+
+
+def _on_our_clock(item: Dependency, base: float) -> Dependency:
+    """Return a begin-time after second 0; other dependencies as they are."""
+    if item.scheme != "begin-time":
+        return item
+    from simsched.formats.rfc.dependency import Dependency
+
+    return Dependency(item.scheme, f"{max(0.0, moved(float(item.value), base)):.15g}", item.params)
+
+
+def _fault(row: Row) -> str | None:
+    """Return why a record is no job, or None."""
+    if row.submit is None or not 0 <= row.submit < LATEST:
+        return NO_SUBMIT
+    if isinstance(row.jobspec, str):
+        return row.jobspec
+    if row.runtime is not None and not (isfinite(row.runtime) and row.runtime >= 0):
+        return BACKWARDS
+    if row.start is not None and row.start < row.submit:
+        return EARLY
+    return None
+
+
+def moved(time: float, base: float) -> float:
+    """Return an absolute time after `base`, to the microsecond, whole where it is whole."""
+    after = time - base
+    return after if isinstance(after, int) else whole(round(after, 6))
+
+
+def whole(seconds: float) -> float:
+    """Return whole seconds as int, others as they are."""
+    return int(seconds) if float(seconds).is_integer() else seconds

@@ -1,0 +1,339 @@
+"""``jobs.yaml`` and JSON Lines of jobs: workloads that people write by hand.
+
+A document is a list of entries, or ``{name, defaults, jobs}`` where `defaults` holds keys
+that every entry starts from.  An entry has exactly one of ``shape`` (RFC 46), ``jobspec``
+(RFC 14, in place) and ``file`` (a jobspec file beside the document), and any of::
+
+    submit    when it is submitted (RFC 23 duration after the start, default 0)
+    duration  the limit it asks for          runtime  what it really takes
+    count     how many times it is submitted every    the time between two of them (default 0)
+    id name user group bank queue urgency priority hold cancel_at deadline preceding think_time
+    constraint  RFC 35 text or an RFC 31 object, and-ed to what the jobspec says
+    depends   afterok:NAME (a name or an id in this document), or a list of such, or RFC 26 objects
+    nodes procs memory partition status wait   what a trace knew; never used for matching
+
+In JSON Lines each line is one entry.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from simsched.errors import LimitError, SimschedError, WorkloadError
+from simsched.spelling import nearest
+from simsched.workload.dependencies import resolve
+from simsched.workload.job import MAX_JOBS, Job, Skips, Workload, assemble
+from simsched.workload.mapping import Reading
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+    from pathlib import Path
+
+    from simsched.formats.jobspec.reader import Jobspec
+    from simsched.formats.rfc.constraint import Constraint
+
+
+MOST = 2**53
+"""A count of a job is less than this, so that every table holds it as it is."""
+
+_EMPTY = re.compile(r"(?:\s*(?:#[^\n]*)?(?:\n|\Z))*")
+_REQUESTS = ("shape", "jobspec", "file")
+_TEXTS = ("name", "user", "group", "queue", "bank", "partition", "status")
+_SECONDS = ("submit", "every", "duration", "runtime", "cancel_at", "deadline", "think_time", "wait")
+MAX_COPIES = 1_000_000
+"""The most jobs that one entry stands for: a line of text should not take minutes and gigabytes."""
+_COUNTS = ("count", "procs", "nodes", "memory", "urgency", "priority")
+_OTHERS = ("id", "constraint", "depends", "hold", "preceding", "command")
+KEYS = frozenset((*_REQUESTS, *_TEXTS, *_SECONDS, *_COUNTS, *_OTHERS))
+
+
+def read_jobs_yaml(text: str, reading: Reading | None = None) -> Workload:
+    """Read a ``jobs.yaml`` (or the same in JSON).
+
+    Raises
+    ------
+    FormatError
+        When the text is not YAML, or a shape, duration or constraint in it cannot be read.
+    WorkloadError
+        On an unknown key, a missing one, a wrong value, or a dependency on a job that is not there.
+    """
+    from simsched.formats.text.documents import load_yaml
+
+    reading = reading or Reading(source="jobs.yaml")
+    document = None if _EMPTY.fullmatch(text) else load_yaml(text, reading.source)
+    entries, defaults, title = _parts(document, reading.source)
+    numbered = ((f"{reading.source}: jobs[{index}]", entry) for index, entry in enumerate(entries))
+    return _workload(numbered, defaults, replace(reading, name=title or reading.name), "jobs")
+
+
+def read_jsonl(lines: Iterable[str], reading: Reading | None = None) -> Workload:
+    """Read JSON Lines, one entry a line; blank lines are passed over.
+
+    Raises
+    ------
+    FormatError, WorkloadError
+        As `read_jobs_yaml`, with the number of the line.
+    """
+    reading = reading or Reading(source="jobs.jsonl")
+    return _workload(_json_entries(lines, reading.source), {}, reading, "jsonl")
+
+
+def _json_entries(lines: Iterable[str], source: str) -> Iterator[tuple[str, Any]]:
+    from simsched.formats.text.documents import load_json_line
+
+    for number, line in enumerate(lines, 1):
+        if line.strip():
+            yield f"{source}:{number}", load_json_line(line, source, number)
+
+
+def _parts(document: Any, source: str) -> tuple[list[Any], dict[str, Any], str]:
+    """Return (entries, defaults, name) of either form of the document."""
+    if document is None:
+        return [], {}, ""
+    if isinstance(document, list):
+        return document, {}, ""
+    if not isinstance(document, dict) or not isinstance(document.get("jobs"), list):
+        raise WorkloadError("not a list of jobs", where=source, expected="a list, or a mapping with 'jobs'")
+    refuse_unknown(document, frozenset(("name", "defaults", "jobs", "description")), source)
+    defaults = document.get("defaults") or {}
+    if not isinstance(defaults, dict):
+        raise WorkloadError(
+            "not a mapping", where=f"{source}: defaults", expected="keys that every job starts from"
+        )
+    return document["jobs"], defaults, str(document.get("name") or "")
+
+
+def refuse_unknown(entry: Mapping[str, Any], known: frozenset[str], place: str) -> None:
+    """Raise WorkloadError for a key that is not known, with the one that was meant."""
+    for key in entry:
+        if key not in known:
+            expected = nearest(str(key), sorted(known)) or ", ".join(sorted(known))
+            raise WorkloadError(f"unknown key {key!r}", where=place, expected=expected)
+
+
+def _workload(
+    entries: Iterable[tuple[str, Any]], defaults: dict[str, Any], reading: Reading, kind: str
+) -> Workload:
+    maker = Maker(reading.folder)
+    drafts: list[tuple[str, Job, Any]] = []
+    for place, entry in entries:
+        if reading.limit is not None and len(drafts) >= reading.limit:
+            break
+        if not isinstance(entry, dict):
+            raise WorkloadError(
+                "not a job", where=place, expected="a mapping with 'shape', 'jobspec' or 'file'"
+            )
+        said = entry.get("depends", defaults.get("depends"))
+        drafts.extend((place, job, said) for job in maker.jobs(entry, defaults, place))
+    jobs = resolve(drafts)
+    return assemble(jobs, Skips(), source=reading.source, name=reading.name, kind=kind)
+
+
+@dataclass(slots=True)
+class Maker:
+    """Turns entries into jobs; equal requests share one jobspec."""
+
+    folder: Path | None
+    made: dict[str, Jobspec] = field(default_factory=dict)
+    ids: dict[str, str] = field(default_factory=dict)
+    sequence: int = 0
+
+    def jobs(self, said: dict[str, Any], defaults: dict[str, Any], place: str) -> Iterator[Job]:
+        """Yield the jobs of one entry, `count` of them; their dependencies come later.
+
+        A limit in the entry counts before that of its jobspec, that before the default.
+        """
+        entry = {**_defaults_for(said, defaults), **said}
+        refuse_unknown(entry, KEYS, place)
+        seconds = {key: seconds_of(entry, key, place) for key in _SECONDS}
+        counts = {key: _whole(entry, key, place) for key in _COUNTS}
+        texts: dict[str, Any] = {key: _text(entry, key, place) for key in _TEXTS}
+        jobspec = self._jobspec(entry, place)
+        own = None if "duration" in said else _limit_of(jobspec)
+        duration = seconds["duration"] if own is None else own
+        if duration is None and seconds["runtime"] is None:
+            raise WorkloadError("a job needs a runtime or a duration", where=place)
+        count = 1 if counts["count"] is None else counts["count"]
+        if count > MAX_COPIES:
+            raise LimitError(f"more than {MAX_COPIES:,} jobs of one entry", where=place)
+        if self.sequence + count > MAX_JOBS:
+            raise LimitError(f"more than {MAX_JOBS:,} jobs", where=place)
+        texts["name"] = texts["name"] or jobspec.name
+        texts["queue"] = texts["queue"] or jobspec.queue
+        for index in range(count):
+            yield Job(
+                id=self._id(entry, index, count, place),
+                submit=(seconds["submit"] or 0) + index * (seconds["every"] or 0),
+                jobspec=jobspec,
+                duration=None if duration == float("inf") else duration,
+                runtime=seconds["runtime"],
+                urgency=_urgency(counts["urgency"], place),
+                priority=counts["priority"],
+                hold=_flag(entry, "hold", place),
+                preceding=_preceding(entry, place),
+                think_time=seconds["think_time"],
+                cancel_at=seconds["cancel_at"],
+                deadline=seconds["deadline"],
+                procs=counts["procs"],
+                nodes=counts["nodes"],
+                memory=counts["memory"],
+                wait=seconds["wait"],
+                **texts,
+            )
+
+    def _id(self, entry: dict[str, Any], index: int, count: int, place: str) -> int | str:
+        """Return the id that the entry says (numbered when it counts), or the next free number."""
+        self.sequence += 1
+        made: int | str = self.sequence
+        if "id" in entry:
+            given = entry["id"]
+            if isinstance(given, bool) or not isinstance(given, int | str) or given == "":
+                raise WorkloadError(
+                    f"bad id {given!r}", where=f"{place}.id", expected="a whole number or a text"
+                )
+            made = given if count == 1 else f"{given}.{index + 1}"
+        first = self.ids.setdefault(str(made), place)
+        if first is not place:
+            raise WorkloadError(f"job id {made!r} occurs twice, first at {first}", where=place)
+        return made
+
+    def _jobspec(self, entry: dict[str, Any], place: str) -> Jobspec:
+        given = [key for key in _REQUESTS if key in entry]
+        if len(given) != 1:
+            found = " and ".join(given) or "none of them"
+            raise WorkloadError(f"found {found}", where=place, expected="one of shape, jobspec, file")
+        key, value = given[0], entry[given[0]]
+        cached = f"{key}\0{value!r}\0{entry.get('constraint')!r}\0{entry.get('command')!r}"
+        made = self.made.get(cached)
+        if made is None:
+            try:
+                made = self.made[cached] = self._make(key, value, entry)
+            except SimschedError as error:
+                raise error.at(f"{place}.{key}") from None
+        return made
+
+    def _make(self, key: str, value: Any, entry: dict[str, Any]) -> Jobspec:
+        from simsched.formats.jobspec.reader import Jobspec, load_jobspec
+
+        constraint = _constraint(entry.get("constraint"))
+        if key == "shape":
+            if not isinstance(value, str):
+                raise WorkloadError(f"{value!r} is not a shape", expected="RFC 46 text such as 'slot=4/core'")
+            return Jobspec.from_shape(value, constraint=constraint, command=_command(entry.get("command")))
+        if key == "jobspec":
+            return constrained(Jobspec.from_dict(value), constraint)
+        if not isinstance(value, str):
+            raise WorkloadError(f"{value!r} is not a file name")
+        if self.folder is None:
+            raise WorkloadError("a workload from standard input cannot name files")
+        return constrained(load_jobspec(self.folder / value), constraint)
+
+
+def _defaults_for(said: dict[str, Any], defaults: dict[str, Any]) -> dict[str, Any]:
+    """Return the defaults, without their request where the entry brings its own."""
+    if not any(key in said for key in _REQUESTS):
+        return defaults
+    return {key: value for key, value in defaults.items() if key not in _REQUESTS}
+
+
+def constrained(jobspec: Jobspec, constraint: Constraint | None) -> Jobspec:
+    """Return the jobspec with a constraint and-ed to its own (RFC 31)."""
+    if constraint is None:
+        return jobspec
+    from simsched.formats.rfc.constraint import And, to_json
+
+    whole = constraint if jobspec.constraint is None else And((jobspec.constraint, constraint))
+    return jobspec.with_system(constraints=to_json(whole))
+
+
+def _limit_of(jobspec: Jobspec) -> float | None:
+    """The jobspec's own duration; 0 is unlimited (RFC 14)."""
+    return _plain(jobspec.duration) if jobspec.duration else None
+
+
+def _constraint(value: Any) -> Constraint | None:
+    if value is None:
+        return None
+    from simsched.formats.rfc.constraint import from_json
+    from simsched.formats.rfc.constraint_text import parse_constraint
+
+    return parse_constraint(value) if isinstance(value, str) else from_json(value, "constraint")
+
+
+def _command(value: Any) -> list[str] | None:
+    if value is None:
+        return None
+    if isinstance(value, str):
+        return value.split()
+    if isinstance(value, list) and all(isinstance(word, str) for word in value):
+        return value
+    raise WorkloadError(f"bad command {value!r}", expected="a text or a list of texts")
+
+
+def seconds_of(entry: Mapping[str, Any], key: str, place: str) -> float | None:
+    """Return the RFC 23 duration at a key, whole where it is whole; None where there is none."""
+    value = entry.get(key)
+    if value is None:
+        return None
+    from simsched.formats.rfc.duration import MAX_SECONDS, parse_duration
+
+    where = f"{place}.{key}"
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        raise WorkloadError(
+            f"bad {key} {value!r}", where=where, expected="a duration such as 90, 30m or 1.5h"
+        )
+    seconds = _plain(parse_duration(value, where))
+    if seconds < 0 or (seconds > MAX_SECONDS and not (seconds == float("inf") and key == "duration")):
+        raise WorkloadError(f"bad {key} {value!r}", where=where, expected="a time from 0 on")
+    return seconds
+
+
+def _plain(seconds: float) -> float:
+    """Whole seconds as int, so that whole workloads stay whole."""
+    return int(seconds) if float(seconds).is_integer() else seconds
+
+
+def _whole(entry: dict[str, Any], key: str, place: str) -> int | None:
+    value = entry.get(key)
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < MOST:
+        raise WorkloadError(
+            f"bad {key} {value!r}",
+            where=f"{place}.{key}",
+            expected=f"a whole number from 0 on, below {MOST:g}",
+        )
+    return value
+
+
+def _urgency(value: int | None, place: str) -> int:
+    if value is None:
+        return 16
+    if value > 31:
+        raise WorkloadError(f"bad urgency {value}", where=f"{place}.urgency", expected="0 to 31")
+    return value
+
+
+def _preceding(entry: dict[str, Any], place: str) -> int | str | None:
+    value = entry.get("preceding")
+    if value is None or (isinstance(value, int | str) and not isinstance(value, bool)):
+        return value
+    raise WorkloadError(f"bad preceding {value!r}", where=f"{place}.preceding", expected="a job id")
+
+
+def _text(entry: dict[str, Any], key: str, place: str) -> str | None:
+    value = entry.get(key)
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    raise WorkloadError(f"bad {key} {value!r}", where=f"{place}.{key}", expected="a text")
+
+
+def _flag(entry: dict[str, Any], key: str, place: str) -> bool:
+    value = entry.get(key, False)
+    if not isinstance(value, bool):
+        raise WorkloadError(f"bad {key} {value!r}", where=f"{place}.{key}", expected="true or false")
+    return value

@@ -1,0 +1,290 @@
+"""Slurm's accounting as text, ``sacct -P``.
+
+Text: pipe-separated with a header line, one job or step a line.  Needed are a job id
+(``JobIDRaw`` or ``JobID``), ``Submit``, processors (``ReqCPUS``, ``NCPUS``, ``AllocCPUS``,
+``ReqTRES`` or ``AllocTRES``), and the run time (``ElapsedRaw``, ``Elapsed``, or ``Start`` and
+``End``).  Everything else that `COLUMNS` names is used where it is there: an ``Eligible``
+after ``Submit`` is a begin-time dependency, for instance.  A good line::
+
+    sacct -a -X -P --noconvert -S 2024-01-01 -o JobIDRaw,Submit,Eligible,Start,End,ElapsedRaw,TimelimitRaw,
+        ReqNodes,ReqCPUS,ReqTRES,ReqMem,Constraints,Partition,Account,User,JobName,State
+
+Times without a zone are taken as one clock; times with an offset (``+0100``) are moved to
+UTC; a mixture is refused.  Steps (``12.batch``) are counted and passed over.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from operator import itemgetter
+from sys import intern
+from typing import TYPE_CHECKING
+
+from simsched.errors import WorkloadError
+from simsched.workload.mapping import Flat, Reading
+from simsched.workload.readers import gather as why
+from simsched.workload.readers.gather import Gather, Row, eligible_at, whole
+from simsched.workload.readers.sacct_lines import NO_TIME, QUOTING, Layout, Odd
+from simsched.workload.readers.slurm_values import RESULTS, UNFINISHED, Asked, clock, whole_number
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from simsched.formats.jobspec.reader import Jobspec
+    from simsched.workload.job import Workload
+
+STEP = "a step, not a job"
+BAD_COLUMNS = "not as many columns as the header"
+
+
+def read_sacct(lines: Iterable[str], reading: Reading | None = None) -> Workload:
+    """Read the text of ``sacct -P``.
+
+    Raises
+    ------
+    WorkloadError
+        When needed columns are missing (it names them), when zones are mixed, or at the
+        first record left out under `strict`.
+    """
+    reading = reading or Reading(source="sacct")
+    numbered = ((number, line) for number, line in enumerate(lines, 1) if line.strip())
+    first, head = next(numbered, (0, ""))
+    layout = _layout(head, reading)
+    reader = _Reader(Gather(reading, "sacct"), layout, Odd(layout), Clock(reading.source))
+    if reading.columns and head and not layout.is_header(head):
+        reader.line(first, head)
+    for number, line in numbered:
+        if reader.gather.full:
+            break
+        reader.line(number, line)
+    return reader.finish()
+
+
+def _layout(head: str, reading: Reading) -> Layout:
+    """Return the layout of a dump whose first line is `head`."""
+    if reading.columns:
+        return Layout.of_columns(reading.columns, head, reading.source, reading.delimiter)
+    return Layout.of_header(head, reading.source, reading.delimiter)
+
+
+@dataclass(slots=True)
+class _Reader:
+    """One pass over the lines; requests and dates that occur again are looked up."""
+
+    gather: Gather
+    layout: Layout
+    odd: Odd
+    clock: Clock
+    requests: dict[tuple[str, ...], tuple[Flat, Jobspec | str]] = field(default_factory=dict)
+    limits: dict[str, int | None] = field(default_factory=dict)
+    steps: int = 0
+    pick: Callable[[list[str]], tuple[str, ...]] = field(init=False)
+    mark: str = field(init=False)
+    cells: int = field(init=False)
+    held: list[tuple[int, str]] = field(init=False)
+    has_start: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        layout = self.layout
+        self.pick = itemgetter(*layout.places)
+        self.mark = "" if layout.delimiter in QUOTING or layout.is_closed else layout.delimiter
+        self.cells = layout.width + layout.is_closed
+        self.held = self.odd.held
+        self.has_start = layout.has("start")
+
+    def line(self, number: int, line: str) -> None:
+        """Read one line into a row, a skip, or the count of steps."""
+        if self.mark:
+            cells = line.split(self.mark)
+            is_odd = bool(len(cells) != self.cells or self.held)
+        else:
+            cells = self.layout.split(line)
+            is_odd = bool(len(cells) != self.cells or self.held or (self.layout.is_closed and cells[-1]))
+        if is_odd:
+            self._take(self.odd.add(number, line))
+            return
+        cells.append("")
+        row = self.pick(cells)
+        if "." in row[0]:
+            self.steps += 1
+        else:
+            self._job(str(number), row, line)
+
+    def _take(self, found: Iterable[tuple[int, list[str] | None, str]]) -> None:
+        """Take what the odd lines gave: records, and lines that are none."""
+        for number, cells, text in found:
+            if cells is None:
+                self.gather.skip(str(number), BAD_COLUMNS, text)
+            elif "." in (row := self.pick(cells))[0]:
+                self.steps += 1
+            else:
+                self._job(str(number), row, text)
+
+    def _job(self, number: str, row: tuple[str, ...], line: str) -> None:
+        (id_text, submit_text, eligible, start_text, end_text, elapsed_raw, elapsed, limit_raw, limit) = row[
+            :9
+        ]
+        request, (account, user, group, name, state) = row[9:21], row[21:]
+        partition = row[20]
+        at = self.clock.read
+        submit, start = at(submit_text, number), at(start_text, number)
+        base = state.split(" ", 1)[0]
+        id_: int | str = (
+            int(id_text) if id_text.isascii() and id_text.isdigit() and len(id_text) < 19 else id_text
+        )
+        run: float | None = whole_number(elapsed_raw)
+        if run is None:
+            run = self._run_time(elapsed, start, at(end_text, number))
+        if self.has_start:
+            reason = unfinished(base, start, run)
+        else:
+            reason, start = _undated(base, submit, run, at(end_text, number))
+        if reason is not None:
+            self.gather.skip(number, reason, line, id_)
+            return
+        flat, jobspec = self._request(request)
+        later = at(eligible, number) if eligible != submit_text else None
+        self.gather.add(
+            number,
+            Row(
+                id_, submit, jobspec, start, run, self._limit(limit_raw, limit), _text(user), _text(group),
+                _text(partition), _text(account), _text(name), _text(partition), flat.procs, flat.nodes,
+                flat.memory, RESULTS.get(base), 16, eligible_at(later, submit, start),
+            ),
+        )  # fmt: skip
+
+    def _run_time(self, elapsed: str, start: float | None, end: float | None) -> float | None:
+        found = clock(elapsed)
+        if found is not None or start is None or end is None:
+            return found
+        return end - start
+
+    def _request(self, key: tuple[str, ...]) -> tuple[Flat, Jobspec | str]:
+        """Return the counts and the request of the cells of `Asked`, the features and the partition."""
+        found = self.requests.get(key)
+        if found is None:
+            *asked, features, partition = key
+            flat = Asked(*asked).flat()
+            named = partition or None
+            spec = self.gather.request(flat, queue=named, partition=named, features=_plain(features))
+            found = self.requests[key] = (flat, spec)
+        return found
+
+    def _limit(self, raw: str, text: str) -> int | None:
+        """Return the limit in seconds: `raw` is minutes, `text` a clock; None for no limit."""
+        key = raw or text
+        if key not in self.limits:
+            minutes = whole_number(raw)
+            self.limits[key] = minutes * 60 if minutes is not None else clock(text)
+        return self.limits[key]
+
+    def _names(self) -> dict[str, set[str]]:
+        """Return the names that records have had so far, by column."""
+        rows = self.gather.rows
+        return {
+            "partition": {row.partition or "" for row in rows},
+            "account": {row.bank or "" for row in rows},
+            "user": {row.user or "" for row in rows},
+            "group": {row.group or "" for row in rows},
+        }
+
+    def finish(self) -> Workload:
+        """Count the steps and what was put together, and return the workload."""
+        self._take(self.odd.finish(self._names() if self.odd.unsure else {}))
+        self.gather.skips.count(STEP, self.steps)
+        if self.odd.mended:
+            self.gather.notes.append(
+                f"records put together, because free text holds the delimiter or line breaks: "
+                f"{self.odd.mended:,}"
+            )
+        return self.gather.finish()
+
+
+def _undated(
+    state: str, submit: float | None, run: float | None, end: float | None
+) -> tuple[str | None, float | None]:
+    """Return (why a record is no job that ran or None, its start or None) where no column has the start.
+
+    A job that took time has started; the start is its time before the end.
+    """
+    ran = bool(run) or (run == 0 and state in {"", "COMPLETED"})
+    start = None if end is None or run is None or submit is None or end - run < submit else end - run
+    return unfinished(state, 0 if ran else None, run), start if ran else None
+
+
+def unfinished(state: str, start: float | None, run: float | None) -> str | None:
+    """Return why a record in this state is no job that ran, or None."""
+    if state in UNFINISHED:
+        return why.NEVER_STARTED if state == "PENDING" else why.RUNNING
+    if start is None or run is None:
+        return why.CANCELLED if state in {"CANCELLED", "REVOKED"} else why.NEVER_STARTED
+    if run == 0 and state == "CANCELLED":
+        return why.CANCELLED
+    return None
+
+
+def _text(text: str) -> str | None:
+    return intern(text) if text else None
+
+
+def _plain(text: str) -> str:
+    return "" if text in {"", "(null)", "None"} else text
+
+
+@dataclass(slots=True)
+class Clock:
+    """Reads times as seconds after 1970; remembers whether they carry offsets, and refuses both."""
+
+    source: str
+    days: dict[str, int] = field(default_factory=dict)
+    zones: dict[bool, str] = field(default_factory=dict)
+
+    def read(self, text: str, where: str) -> float | None:
+        """Return the seconds of ``2024-01-31T23:59:59`` (offset or not) or of an epoch; None for none."""
+        if text in NO_TIME:
+            return None
+        seconds = self._iso(text) if len(text) == 19 and text[10] == "T" else None
+        if seconds is None:
+            return self._other(text, where)
+        if False not in self.zones:
+            self._zone(False, where)
+        return seconds
+
+    def _iso(self, text: str) -> int | None:
+        date = text[:10]
+        day = self.days.get(date)
+        try:
+            if day is None:
+                from datetime import date as calendar
+
+                day = self.days[date] = (calendar.fromisoformat(date).toordinal() - 719163) * 86400
+            return day + int(text[11:13]) * 3600 + int(text[14:16]) * 60 + int(text[17:19])
+        except ValueError:
+            return None
+
+    def _other(self, text: str, where: str) -> float | None:
+        """Read an epoch, a time with an offset, or nothing."""
+        if text.isascii() and text.isdigit() and len(text) < 12:
+            self._zone(True, where)
+            return int(text)
+        from datetime import datetime
+
+        try:
+            found = datetime.fromisoformat(text)
+        except ValueError:
+            return None
+        self._zone(found.tzinfo is not None, where)
+        if found.tzinfo is None:
+            return (found - datetime(1970, 1, 1)).total_seconds()
+        return whole(found.timestamp())
+
+    def _zone(self, zoned: bool, where: str) -> None:
+        other = self.zones.get(not zoned)
+        if other is not None:
+            raise WorkloadError(
+                f"mixed time zones: line {where if zoned else other} has an offset, "
+                f"line {other if zoned else where} has none",
+                where=self.source,
+                expected="all times with an offset, or none",
+            )
+        self.zones.setdefault(zoned, where)

@@ -1,0 +1,324 @@
+"""Slurm's accounting and queue as JSON, ``sacct --json`` and ``squeue --json``, decoded with msgspec.
+
+Numbers come in three generations: plain, null, and ``{"set": …, "infinite": …, "number": …}``;
+the state is a text or a list of texts.  Limits are minutes, memory is MB.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from simsched.errors import WorkloadError
+from simsched.workload.mapping import Flat, Reading
+from simsched.workload.readers.gather import Gather, Row, eligible_at
+from simsched.workload.readers.sacct import unfinished
+from simsched.workload.readers.slurm_values import RESULTS, UNFINISHED, Asked
+
+if TYPE_CHECKING:
+    from simsched.workload.job import Workload
+
+WAITING = "still waiting when the queue was listed"
+
+
+class _Number(msgspec.Struct, frozen=True, gc=False):
+    """A number that may be unset or infinite."""
+
+    set: bool = True
+    infinite: bool = False
+    number: float = 0
+
+
+class _Tres(msgspec.Struct, frozen=True, gc=False):
+    type: str = ""
+    name: str | None = ""
+    count: int | None = 0
+
+
+class _TresLists(msgspec.Struct, frozen=True):
+    requested: list[_Tres] = []
+    allocated: list[_Tres] = []
+
+
+class _Time(msgspec.Struct, frozen=True, gc=False):
+    submission: int | float | _Number | None = None
+    eligible: int | float | _Number | None = None
+    start: int | float | _Number | None = None
+    end: int | float | _Number | None = None
+    elapsed: int | float | _Number | None = None
+    limit: int | float | _Number | None = None
+
+
+class _State(msgspec.Struct, frozen=True):
+    current: str | list[str] = ""
+
+
+class _Required(msgspec.Struct, frozen=True, gc=False):
+    CPUs: int | float | _Number | None = None
+    memory_per_cpu: int | float | _Number | None = None
+    memory_per_node: int | float | _Number | None = None
+    memory: int | float | _Number | None = None
+
+
+class _Association(msgspec.Struct, frozen=True, gc=False):
+    user: str | None = None
+    account: str | None = None
+    partition: str | None = None
+
+
+class _Job(msgspec.Struct, frozen=True):
+    job_id: int | None = None
+    time: _Time = _Time()
+    state: _State | str | list[str] = ""
+    tres: _TresLists = _TresLists()
+    required: _Required = _Required()
+    allocation_nodes: int | None = None
+    association: _Association = _Association()
+    account: str | None = None
+    user: str | None = None
+    group: str | None = None
+    partition: str | None = None
+    name: str | None = None
+    constraints: str | None = None
+
+
+class _QueuedJob(msgspec.Struct, frozen=True):
+    """One job of ``squeue --json``; times are seconds, the limit is minutes, memory is MB."""
+
+    job_id: int | None = None
+    job_state: str | list[str] = ""
+    submit_time: int | float | _Number | None = None
+    eligible_time: int | float | _Number | None = None
+    start_time: int | float | _Number | None = None
+    end_time: int | float | _Number | None = None
+    time_limit: int | float | _Number | None = None
+    cpus: int | float | _Number | None = None
+    node_count: int | float | _Number | None = None
+    memory_per_cpu: int | float | _Number | None = None
+    memory_per_node: int | float | _Number | None = None
+    tres_req_str: str | None = None
+    tres_alloc_str: str | None = None
+    tres_per_node: str | None = None
+    partition: str | None = None
+    user_name: str | None = None
+    group_name: str | None = None
+    account: str | None = None
+    name: str | None = None
+    features: str | None = None
+
+
+class _Queue(msgspec.Struct, frozen=True):
+    jobs: list[_QueuedJob]
+
+
+class _Document(msgspec.Struct, frozen=True):
+    jobs: list[_Job]
+
+
+def read_sacct_json(text: str, reading: Reading | None = None) -> Workload:
+    """Read the document of ``sacct --json``.
+
+    Raises
+    ------
+    FormatError
+        When it is not JSON, or a value has a type that no Slurm writes.
+    WorkloadError
+        When no job has an id, or at the first record left out under `strict`.
+    """
+    from simsched.formats.text.documents import decode_json_bulk
+
+    reading = reading or Reading(source="sacct.json")
+    jobs = decode_json_bulk(text, reading.source, kind=_Document).jobs
+    if jobs and all(job.job_id is None for job in jobs):
+        raise WorkloadError(
+            "no job has a job_id", where=reading.source, expected="the document of sacct --json"
+        )
+    gather = Gather(reading, "sacct-json")
+    for index, job in enumerate(jobs):
+        if gather.full:
+            break
+        _add(gather, f" jobs[{index}]", job)
+    return gather.finish()
+
+
+def _add(gather: Gather, where: str, job: _Job) -> None:
+    start, run, submit = _positive(job.time.start), _value(job.time.elapsed), _positive(job.time.submission)
+    state = _state(job)
+    reason = unfinished(state, start, run)
+    if reason is None and job.job_id is None:
+        reason = "no job id"
+    if reason is not None:
+        gather.skip(where, reason, f"job {job.job_id}", job.job_id)
+        return
+    flat, partition = _flat(job), job.partition or job.association.partition or None
+    queue = partition.split(",")[0] if partition else None
+    limit = _positive(job.time.limit)
+    row = Row(
+        job.job_id or 0,
+        submit,
+        gather.request(flat, queue=queue, partition=partition, features=job.constraints or ""),
+        start,
+        run,
+        None if limit is None else limit * 60,
+        job.association.user or job.user or None,
+        job.group or None,
+        queue,
+        job.account or job.association.account or None,
+        job.name or None,
+        partition,
+        flat.procs,
+        flat.nodes,
+        flat.memory,
+        RESULTS.get(state),
+        dependencies=eligible_at(_positive(job.time.eligible), submit, start),
+    )
+    gather.add(where, row)
+
+
+def read_squeue_json(text: str, reading: Reading | None = None) -> Workload:
+    """Read the document of ``squeue --json`` or ``scontrol show job --json``.
+
+    It shows the queue, with the jobs that ended in the last minutes.  These are the workload; jobs
+    that wait or run are left out and counted.
+
+    Raises
+    ------
+    FormatError
+        When it is not JSON, or a value has a type that no Slurm writes.
+    WorkloadError
+        At the first record left out under `strict`.
+    """
+    from simsched.formats.text.documents import decode_json_bulk
+
+    reading = reading or Reading(source="squeue.json")
+    gather = Gather(reading, "squeue-json")
+    active = 0
+    for index, job in enumerate(decode_json_bulk(text, reading.source, kind=_Queue).jobs):
+        if gather.full:
+            break
+        active += _add_queued(gather, f" jobs[{index}]", job)
+    if active:
+        gather.notes.append(
+            f"{active:,} jobs of this queue wait or run; a workload is made of jobs that ended (sacct --json)"
+        )
+    return gather.finish()
+
+
+def _add_queued(gather: Gather, where: str, job: _QueuedJob) -> bool:
+    """Add a job that ended; return whether the job waits or runs."""
+    state = _word(job.job_state)
+    start, end, submit = _positive(job.start_time), _positive(job.end_time), _positive(job.submit_time)
+    run = None if start is None or end is None else end - start
+    active = state in UNFINISHED
+    reason = WAITING if state == "PENDING" else unfinished(state, start, run)
+    reason = "no job id" if reason is None and job.job_id is None else reason
+    if reason is not None:
+        gather.skip(where, reason, f"job {job.job_id}", job.job_id)
+        return active
+    queue = job.partition.split(",")[0] if job.partition else None
+    flat, limit = _queued_flat(job), _positive(job.time_limit)
+    row = Row(
+        job.job_id or 0,
+        submit,
+        gather.request(flat, queue=queue, partition=job.partition or None, features=job.features or ""),
+        start,
+        run,
+        None if limit is None else limit * 60,
+        job.user_name or None,
+        job.group_name or None,
+        queue,
+        job.account or None,
+        job.name or None,
+        job.partition or None,
+        flat.procs,
+        flat.nodes,
+        flat.memory,
+        RESULTS.get(state),
+        dependencies=eligible_at(_positive(job.eligible_time), submit, start),
+    )
+    gather.add(where, row)
+    return active
+
+
+def _queued_flat(job: _QueuedJob) -> Flat:
+    """Return what was requested, else what was allocated."""
+    per_cpu, per_node = _positive(job.memory_per_cpu), _positive(job.memory_per_node)
+    memory = f"{per_cpu:.0f}Mc" if per_cpu else f"{per_node:.0f}Mn" if per_node else ""
+    return Asked(
+        alloc_cpus=_digits(job.cpus),
+        alloc_nodes=_digits(job.node_count),
+        req_tres=job.tres_req_str or "",
+        alloc_tres=job.tres_alloc_str or "",
+        req_mem=memory,
+        req_gres=(job.tres_per_node or "").replace("gres/", "").replace("gres:", ""),
+    ).flat()
+
+
+def _digits(number: float | _Number | None) -> str:
+    found = _positive(number)
+    return "" if found is None else f"{found:.0f}"
+
+
+def _state(job: _Job) -> str:
+    return _word(job.state.current if isinstance(job.state, _State) else job.state)
+
+
+def _word(current: str | list[str]) -> str:
+    """Return the base state of a text or list of states."""
+    word = (current[0] if current else "") if isinstance(current, list) else current
+    return word.split(" ", 1)[0].upper()
+
+
+def _value(number: float | _Number | None) -> float | None:
+    """Return the number; None where it is unset or infinite."""
+    if isinstance(number, _Number):
+        number = number.number if number.set and not number.infinite else None
+    return int(number) if number is not None and float(number).is_integer() else number
+
+
+def _positive(number: float | _Number | None) -> float | None:
+    found = _value(number)
+    return found if found is not None and found > 0 else None
+
+
+def _flat(job: _Job) -> Flat:
+    """Return what was requested, else what was allocated."""
+    wanted, given = _totals(job.tres.requested), _totals(job.tres.allocated)
+    required = job.required
+    procs = _count(_value(required.CPUs)) or wanted.get("cpu") or given.get("cpu")
+    nodes = wanted.get("node") or job.allocation_nodes or given.get("node")
+    gpus = wanted.get("gpu") or given.get("gpu")
+    return Flat(procs=procs, nodes=nodes or None, gpus=gpus, memory=_memory(job, procs, nodes, wanted))
+
+
+def _memory(job: _Job, procs: int | None, nodes: int | None, wanted: dict[str, int]) -> int | None:
+    """Return KB per processor, rounded up."""
+    per_cpu, per_node = _positive(job.required.memory_per_cpu), _positive(job.required.memory_per_node)
+    if per_cpu is not None:
+        return int(per_cpu * 1024)
+    if not procs:
+        return None
+    whole = per_node * (nodes or 1) if per_node is not None else wanted.get("mem")
+    return -(-int(whole * 1024) // procs) if whole else None
+
+
+def _totals(parts: list[_Tres]) -> dict[str, int]:
+    """Return units by type; gpus are the untyped ``gres/gpu``, else the sum of the typed."""
+    found: dict[str, int] = {}
+    typed = 0
+    for part in parts:
+        name, count = part.name or "", part.count or 0
+        if part.type != "gres":
+            found[part.type] = count
+        elif name == "gpu":
+            found["gpu"] = count
+        elif name.startswith("gpu:"):
+            typed += count
+    if typed and "gpu" not in found:
+        found["gpu"] = typed
+    return found
+
+
+def _count(number: float | None) -> int | None:
+    return int(number) if number is not None and number > 0 else None

@@ -1,0 +1,180 @@
+"""The small notations of Slurm: times, TRES, memory, states, feature expressions."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from simsched.workload.mapping import Flat
+
+if TYPE_CHECKING:
+    from simsched.formats.rfc.constraint import Constraint
+
+_CLOCK = re.compile(r"(?:(\d{1,7})-)?(?:(\d{1,7}):)?(\d{1,7}):(\d{1,2})(?:\.\d+)?")
+_MEMORY = re.compile(r"(\d{1,15}(?:\.\d{1,15})?)([KMGTP]?)([cn]?)")
+_KILO = {"K": 1, "": 1024, "M": 1024, "G": 1024**2, "T": 1024**3, "P": 1024**4}
+NO_LIMIT = frozenset(("", "UNLIMITED", "Partition_Limit", "INVALID", "None", "Unknown"))
+
+#: Slurm's base states and the result they stand for; the others never ended.
+RESULTS = {
+    "COMPLETED": "COMPLETED",
+    "FAILED": "FAILED",
+    "NODE_FAIL": "FAILED",
+    "BOOT_FAIL": "FAILED",
+    "LAUNCH_FAILED": "FAILED",
+    "OUT_OF_MEMORY": "FAILED",
+    "PREEMPTED": "CANCELED",
+    "REVOKED": "CANCELED",
+    "CANCELLED": "CANCELED",
+    "DEADLINE": "TIMEOUT",
+    "TIMEOUT": "TIMEOUT",
+}
+UNFINISHED = frozenset(
+    ("RUNNING", "PENDING", "SUSPENDED", "REQUEUED", "RESIZING", "CONFIGURING", "COMPLETING", "STOPPED")
+)
+
+
+def clock(text: str) -> int | None:
+    """Return the seconds of ``[D-]HH:MM:SS`` or ``MM:SS``; None where there is none.
+
+    >>> clock("1-02:03:04"), clock("10:30"), clock("UNLIMITED")
+    (93784, 630, None)
+    """
+    match = _CLOCK.fullmatch(text)
+    if match is None:
+        return None
+    days, hours, minutes, seconds = (int(part or 0) for part in match.groups())
+    return ((days * 24 + hours) * 60 + minutes) * 60 + seconds
+
+
+def tres(text: str) -> dict[str, str]:
+    """Return the parts of a TRES list.
+
+    >>> tres("billing=4,cpu=4,gres/gpu=2,mem=16G,node=1")["gres/gpu"]
+    '2'
+    """
+    return dict(part.split("=", 1) for part in text.split(",") if "=" in part)
+
+
+def gpus_of(parts: dict[str, str]) -> int | None:
+    """Return the gpus in a TRES list: ``gres/gpu``, else the sum of its types.
+
+    >>> gpus_of({"gres/gpu:a100": "2", "gres/gpu:v100": "1"}), gpus_of({"cpu": "4"})
+    (3, None)
+    """
+    whole = whole_number(parts.get("gres/gpu", ""))
+    if whole is not None:
+        return whole
+    typed = [whole_number(value) for key, value in parts.items() if key.startswith("gres/gpu:")]
+    return sum(number or 0 for number in typed) or None
+
+
+_GRES = re.compile(r"(?:gres[:/])?gpu(?::[^:=,()]*[^\d:=,()][^:=,()]*)?(?:[:=](\d{1,9}))?(?:\(.*\))?")
+
+
+def gpus_of_gres(text: str) -> int:
+    """Return the gpus of a list of generic resources; ``gpu`` alone is one.
+
+    In a job's request the count is per node, in its allocation it is the sum over its nodes.
+
+    >>> gpus_of_gres("gpu:2"), gpus_of_gres("gpu:a100:4(S:0-1),nic:1"), gpus_of_gres("gpu:tesla,nvme:2")
+    (2, 4, 1)
+    """
+    found = [_GRES.fullmatch(part) for part in re.split(r",(?![^(]*\))", text)]
+    return sum(int(match.group(1) or 1) for match in found if match)
+
+
+def kilobytes(text: str) -> tuple[int, str] | None:
+    """Return (KB, per) of a memory size; `per` is ``c`` for a cpu, ``n`` for a node, or empty.
+
+    >>> kilobytes("16Gn"), kilobytes("4000Mc"), kilobytes("0")
+    ((16777216, 'n'), (4096000, 'c'), None)
+    """
+    match = _MEMORY.fullmatch(text)
+    if match is None:
+        return None
+    size = round(float(match.group(1)) * _KILO[match.group(2)])
+    return (size, match.group(3)) if size else None
+
+
+def whole_number(text: str) -> int | None:
+    """Return a plain whole number, else None (``2.5K`` is none: it was rounded)."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 16 else None
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a record asks for, as Slurm writes it."""
+
+    req_cpus: str = ""
+    alloc_cpus: str = ""
+    req_nodes: str = ""
+    alloc_nodes: str = ""
+    req_tres: str = ""
+    alloc_tres: str = ""
+    req_mem: str = ""
+    alloc_gres: str = ""
+    req_gres: str = ""
+    gpus: str = ""
+
+    def flat(self) -> Flat:
+        """Return the flat counts: what was requested, else what was allocated."""
+        wanted, given = tres(self.req_tres), tres(self.alloc_tres)
+        procs = _first(self.req_cpus, wanted.get("cpu"), self.alloc_cpus, given.get("cpu"))
+        nodes = _first(self.req_nodes, wanted.get("node"), self.alloc_nodes, given.get("node"))
+        gpus = (
+            gpus_of(wanted)
+            or gpus_of(given)
+            or gpus_of_gres(self.alloc_gres)
+            or gpus_of_gres(self.req_gres) * (nodes or 1)
+            or whole_number(self.gpus)
+            or None
+        )
+        size = self.req_mem or wanted.get("mem") or given.get("mem") or ""
+        return Flat(procs=procs, nodes=nodes, gpus=gpus, memory=_per_processor(size, procs, nodes))
+
+
+def _first(*texts: str | None) -> int | None:
+    """Return the first of these that is a number above 0."""
+    return next((number for text in texts if text and (number := _count(text))), None)
+
+
+def _count(text: str) -> int | None:
+    """Return a count of nodes or processors.  Slurm shortens one by K or M only where nothing is lost.
+
+    >>> _count("512"), _count("16K"), _count("2.5K")
+    (512, 16384, None)
+    """
+    power = " KM".find(text[-1]) if text else 0
+    number = whole_number(text[:-1] if power > 0 else text)
+    return None if number is None else number * 1024 ** max(power, 0)
+
+
+def _per_processor(text: str, procs: int | None, nodes: int | None) -> int | None:
+    """Return KB per processor, rounded up; without a suffix the size is the job's."""
+    found = kilobytes(text)
+    if found is None or not procs:
+        return None
+    size, per = found
+    whole = size * procs if per == "c" else size * (nodes or 1) if per == "n" else size
+    return -(-whole // procs)
+
+
+def features(text: str) -> Constraint | None:
+    """Return the constraint of a feature expression: ``a&b|c`` (``&`` and ``,`` bind closer).
+
+    None for an empty one and for what has counts or brackets, which no RFC 31 constraint says.
+
+    >>> str(features("ib&big|huge")), features("[rack1*4]")
+    ('ib and big or huge', None)
+    """
+    from simsched.formats.rfc.constraint import Or, Properties
+
+    if not text or re.search(r"[\[\]*()]", text):
+        return None
+    either = [re.split(r"[&,]", part.strip()) for part in text.split("|")]
+    parts = [Properties(tuple(name.strip() for name in names)) for names in either]
+    if not all(name and "!" not in name for part in parts for name in part.names):
+        return None
+    return parts[0] if len(parts) == 1 else Or(tuple(parts))

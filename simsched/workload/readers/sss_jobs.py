@@ -1,0 +1,228 @@
+"""SSS Job Objects (3.1.0) as a workload, and back.
+
+The document and its mapping to jobspecs are `simsched.formats.sss`; this module puts its
+jobs on one clock.  SubmitTime is the submission (where a job has none: its StartTime, else the
+earliest time of the document), EligibleTime a ``begin-time`` dependency on the same clock,
+Deadline the deadline of the order ``edf``, Duration the limit, EndTime - StartTime (or Delivered's
+Duration) the run time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from simsched.errors import SimschedError, WorkloadError
+from simsched.formats.rfc.dependency import Dependency
+from simsched.workload.dependencies import refuse_cycles
+from simsched.workload.flat_counts import bare
+from simsched.workload.job import Job, Skip, Skips, assemble
+from simsched.workload.mapping import Reading
+from simsched.workload.readers.gather import EARLY
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from simsched.formats.jobspec.reader import Jobspec
+    from simsched.formats.sss import Document
+    from simsched.formats.sss.elements import Element
+    from simsched.formats.sss.records import JobRecord
+    from simsched.workload.job import Workload
+
+_BEFORE_RUNNING = frozenset(("Deferred", "Hold", "Staged", "Idle", "Queued", ""))
+
+
+def read_sss(text: str, reading: Reading | None = None) -> Workload:
+    """Read a document of Job Objects: Job, JobGroup or Data.
+
+    What was understood with a warning (awareness policy Warn) is in the header under ``Note``.
+
+    Raises
+    ------
+    FormatError
+        When the text is no such document, or holds what its policy Reject refuses.
+    WorkloadError
+        When jobs wait for each other; at the first record left out under `strict`.
+    """
+    from simsched.formats.sss import has_patterns, job_records, read_document
+
+    reading = reading or Reading(source="jobs.xml")
+    names = reading.names() if reading.names is not None and has_patterns(text) else None
+    document = read_document(text, reading.source)
+    records, warnings = job_records(document, reading.source, cluster=names)
+    records = records[: reading.limit]
+    base = second_zero(document)
+    skips = Skips(strict=reading.strict)
+    shared: dict[Jobspec, Jobspec] = {}
+    jobs = []
+    for record in records:
+        reason = fault_of(record)
+        if reason is None:
+            request = bare(record.jobspec)
+            jobs.append(_job(record, base, shared.setdefault(request, request)))
+        else:
+            skips.add(Skip(f"{reading.source}:{record.line}", reason, f"job {record.id}", record.id))
+    refuse_cycles(jobs)
+    header = {"UnixStartTime": str(base)}
+    if warnings:
+        header["Note"] = "\n".join(str(warning) for warning in warnings)
+    return assemble(jobs, skips, source=reading.source, name=reading.name, kind="sss", header=header)
+
+
+def second_zero(document: Document) -> int:
+    """Return the epoch second that a workload of this document begins at.
+
+    That is its earliest submission; of a job without SubmitTime its StartTime counts; 0 without any.
+    """
+    return min(_times(document.root, None), default=0)
+
+
+def _times(element: Element, inherited: str | None) -> Iterator[int]:
+    """Yield the time at which each Job below an element is submitted, where it is known."""
+    if element.name == "Job" and not element.is_reference:
+        at = element.value("SubmitTime") or inherited or element.value("StartTime")
+        if at:
+            yield int(at)
+    elif element.name in {"JobGroup", "Data"}:
+        defaults = element.first("JobDefaults")
+        said = defaults.value("SubmitTime") if defaults is not None else None
+        for child in element.children:
+            yield from _times(child, said or inherited)
+
+
+def _submitted(record: JobRecord) -> int | None:
+    return record.start if record.submit is None else record.submit
+
+
+def fault_of(record: JobRecord) -> str | None:
+    """Return why a record is no job of a workload, or None."""
+    if record.start is not None and record.submit is not None and record.start < record.submit:
+        return EARLY
+    return "ends before it starts" if record.runtime is not None and record.runtime < 0 else None
+
+
+def _job(record: JobRecord, base: int, jobspec: Jobspec) -> Job:
+    submit = _submitted(record)
+    submit = base if submit is None else submit
+    return Job(
+        id=record.id,
+        submit=submit - base,
+        jobspec=jobspec,
+        runtime=record.runtime,
+        duration=record.duration,
+        user=record.user,
+        group=record.unix_group,
+        queue=record.queue,
+        bank=record.project,
+        name=record.name,
+        priority=record.priority,
+        deadline=None if record.deadline is None else max(0, record.deadline - base),
+        hold=record.hold,
+        procs=record.processors,
+        dependencies=tuple(_on_our_clock(item, base) for item in record.dependencies),
+        wait=None if record.start is None or record.submit is None else record.start - record.submit,
+        status=_status(record),
+    )
+
+
+def _on_our_clock(item: Dependency, base: int) -> Dependency:
+    if item.scheme != "begin-time":
+        return item
+    return Dependency(item.scheme, str(max(0, int(item.value) - base)), item.params)
+
+
+def _status(record: JobRecord) -> str | None:
+    if record.runtime is None or (record.state or "") in _BEFORE_RUNNING:
+        return None
+    code = record.element.value("ExitCode")
+    return "FAILED" if code and code.strip() not in {"", "0"} else "COMPLETED"
+
+
+def write_sss(workload: Workload, skips: Skips | None = None) -> Iterator[str]:
+    """Yield the lines of a Data document with one Job for each job.
+
+    A job with a request that no Job Object can express is left out and noted in `skips`, and so are
+    the dependencies of other jobs on it.
+
+    Raises
+    ------
+    WorkloadError
+        Naming the first such job, if there are no `skips` or they are strict; when no job is left.
+    """
+    from simsched.formats.sss import write_xml
+    from simsched.formats.sss.elements import Element
+
+    said = workload.header.get("UnixStartTime", "0")
+    base = int(said) if said.isascii() and said.isdigit() and len(said) < 12 else 0
+    skips = skips or Skips(strict=True)
+    made = {str(job.id): found for job in workload.jobs if (found := _element(job, base, skips)) is not None}
+    if workload.jobs and not made:
+        raise WorkloadError("none of the jobs can be written", expected=skips.records[0].reason)
+    if len(made) < len(workload.jobs):
+        made = _without_missing(made, skips)
+    yield from write_xml(Element("Data", (), "", tuple(made.values()))).splitlines()
+
+
+def _without_missing(made: dict[str, Element], skips: Skips) -> dict[str, Element]:
+    """Drop the dependencies on jobs that are not among these: a document may not name them."""
+    kept = {}
+    for name, job in made.items():
+        lost = {child for child in job.all("Dependency") if child.text not in made}
+        skips.count("a dependency on such a job", len(lost))
+        kept[name] = replace(job, children=tuple(child for child in job.children if child not in lost))
+    return kept
+
+
+def _element(job: Job, base: int, skips: Skips) -> Element | None:
+    """Return the Job Object of a job; None, noted in `skips`, for one that cannot be written."""
+    from simsched.formats.sss import job_element
+    from simsched.formats.sss.elements import Element
+
+    waits = [_in_the_epoch(item, base).to_json() for item in job.dependencies]
+    jobspec = job.jobspec.with_system(
+        duration=job.duration or 0,
+        queue=job.queue,
+        bank=job.bank,
+        job={"name": job.name} if job.name else None,
+        dependencies=waits or None,
+    )
+    try:
+        made = job_element(
+            jobspec,
+            str(job.id),
+            submit=base + job.submit,
+            user=job.user,
+            group=job.group,
+            priority=job.priority,
+            deadline=None if job.deadline is None else base + job.deadline,
+            hold=job.hold,
+        )
+    except SimschedError as error:
+        if skips.strict:
+            raise WorkloadError(
+                f"job {job.id} cannot be written: {error.message}", where=error.where, expected=error.expected
+            ) from None
+        skips.add(Skip(f"job {job.id}", error.message, job.jobspec.to_shape(), job.id, job.submit))
+        return None
+    return replace(made, children=(*made.children, *_outcome(job, base, Element)))
+
+
+def _outcome(job: Job, base: int, element: type[Element]) -> Iterator[Element]:
+    """Yield what a trace knows of the job's fate: when it ran, or for how long."""
+    if job.runtime is None:
+        return
+    if job.status is not None:
+        yield element("State", (), "Completed")
+        yield element("ExitCode", (), "0" if job.status == "COMPLETED" else "1")
+    if job.wait is None:
+        yield element("Delivered", (), "", (element("Duration", (), str(round(job.runtime))),))
+        return
+    start = base + job.submit + job.wait
+    yield element("StartTime", (), str(round(start)))
+    yield element("EndTime", (), str(round(start + job.runtime)))
+
+
+def _in_the_epoch(item: Dependency, base: int) -> Dependency:
+    if item.scheme != "begin-time":
+        return item
+    return Dependency(item.scheme, str(base + int(float(item.value))), item.params)

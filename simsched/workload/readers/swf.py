@@ -1,0 +1,338 @@
+"""Standard Workload Format 2.2 (Parallel Workloads Archive): the reader.
+
+Eighteen columns of numbers, ``-1`` for absent, ``;`` lines for the header.  The reader
+parses whole columns with NumPy and only then makes jobs; what it leaves out, and why, is
+in the workload's skips.  The rules (in this order, the first that applies):
+
+- fewer than 18 numbers, or a number beyond 10**15: ``not a record of 18 numbers``
+- status 2, 3 or 4: ``partial execution record`` (the 0/1 line sums them up)
+- a negative submit time: ``no submit time``
+- status 5 without run time or processors: ``cancelled before it started``
+- neither allocated processors nor run time: ``never started``
+- no processors requested or allocated: ``no processors``
+- a negative run time: ``no run time``
+
+Run time 0 is kept (an instant job), requested time -1 is an unlimited job, requested
+processors -1 means the allocated ones, and a job cancelled after it started ran its time.
+
+A header line ``; Map: slot={procs}/[core=16;gpu]`` (ours) says what a processor of this file
+stands for; it holds unless the caller brings a map.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from simsched.errors import WorkloadError
+from simsched.workload.job import Job, Skip, Skips, Workload, assemble
+from simsched.workload.mapping import DEFAULT_TEMPLATE, Flat, JobMap, MissingValueError, Reading
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    import numpy as np
+    import numpy.typing as npt
+
+    from simsched.formats.jobspec.reader import Jobspec
+
+COLUMNS = 18
+LARGEST = 10**15  # whole numbers beyond this are garbage, and floats cannot hold them
+
+NOT_A_RECORD = "not a record of 18 numbers"
+PARTIAL = "partial execution record"
+NO_SUBMIT = "no submit time"
+CANCELLED = "cancelled before it started"
+NEVER_STARTED = "never started"
+NO_PROCESSORS = "no processors"
+NO_RUN_TIME = "no run time"
+
+(_ID, _SUBMIT, _WAIT, _RUN, _ALLOC, _, _USED, _PROCS, _LIMIT, _MEM, _STATUS, _USER, _GROUP, _EXE, _QUEUE,
+ _PART, _PREC, _THINK) = range(COLUMNS)  # fmt: skip
+
+_RESULTS = {0: "FAILED", 1: "COMPLETED", 5: "CANCELED"}
+_BLOCK = 4096
+
+
+def read_swf(text: str, reading: Reading | None = None) -> Workload:
+    """Read an SWF text into a workload; times are seconds after the trace's start.
+
+    Raises
+    ------
+    WorkloadError
+        When no line holds 18 numbers, or at the first record left out under `strict`.
+    """
+    reading = reading or Reading(source="swf")
+    lines = text.splitlines()
+    header, numbers = _split(lines)
+    skips = Skips(strict=reading.strict)
+    table, numbers = _table(lines, numbers[: reading.limit], skips, reading.source)
+    if not len(table) and skips.counts:
+        raise WorkloadError(
+            "no line of this file holds 18 numbers", where=reading.source, expected="an SWF trace"
+        )
+    job_map = reading.job_map(header.get("Map", DEFAULT_TEMPLATE))
+    job_map.need_width(reading.source)
+    reader = _Reader(table, numbers, lines, header, job_map, skips, reading.source, reading.constrain)
+    notes = _extra_fields([lines[index] for index in (*numbers[:_BLOCK], *numbers[-1:])])
+    return assemble(
+        reader.jobs(), skips, source=reading.source, name=reading.name, kind="swf", header=header, notes=notes
+    )
+
+
+def _extra_fields(records: Sequence[str]) -> list[str]:
+    """Return a note on fields that records of SWF do not have; these records stand for all."""
+    most = max((len(record.partition(";")[0].split()) for record in records), default=0)
+    if most <= COLUMNS:
+        return []
+    extra = f"field {most} is" if most == COLUMNS + 1 else f"fields {COLUMNS + 1} to {most} are"
+    return [f"records have {most} fields; SWF has {COLUMNS}, and {extra} ignored"]
+
+
+def _split(lines: Sequence[str]) -> tuple[dict[str, str], list[int]]:
+    """Return the header (``Key: value`` comments) and the indexes of the record lines."""
+    header: dict[str, str] = {}
+    numbers = []
+    for index, line in enumerate(lines):
+        text = line.lstrip()
+        if text.startswith(";"):
+            _add_header(header, text[1:])
+        elif text:
+            numbers.append(index)
+    return header, numbers
+
+
+def _add_header(header: dict[str, str], comment: str) -> None:
+    key, colon, value = comment.partition(":")
+    key, value = key.strip(), value.strip()
+    if not colon or not key or " " in key:
+        return
+    header[key] = f"{header[key]}\n{value}" if key in header else value
+
+
+def _table(
+    lines: Sequence[str], numbers: list[int], skips: Skips, source: str
+) -> tuple[npt.NDArray[np.float64], list[int]]:
+    """Return the columns of the good lines and their indexes; bad lines go to the skips."""
+    import numpy as np
+
+    if not numbers:
+        return np.empty((0, COLUMNS)), []
+    records = [lines[index] for index in numbers]
+    table = _load(records)
+    if table is not None:
+        return table, numbers
+    parts, good = [], []
+    for begin in range(0, len(numbers), _BLOCK):
+        block = numbers[begin : begin + _BLOCK]
+        part = _load(records[begin : begin + _BLOCK])
+        if part is None:
+            part, block = _line_by_line(lines, block, skips, source)
+        parts.append(part)
+        good.extend(block)
+    return np.vstack(parts), good
+
+
+def _load(records: Sequence[str]) -> npt.NDArray[np.float64] | None:
+    """Parse lines of at least 18 numbers, or return None when any of them is something else."""
+    import numpy as np
+
+    try:
+        table = np.loadtxt(records, usecols=range(COLUMNS), ndmin=2, comments=";")
+    except (ValueError, IndexError):
+        return None
+    whole = len(table) == len(records) and bool((np.abs(table) <= LARGEST).all())
+    return table if whole else None
+
+
+def _line_by_line(
+    lines: Sequence[str], numbers: Sequence[int], skips: Skips, source: str
+) -> tuple[npt.NDArray[np.float64], list[int]]:
+    import numpy as np
+
+    rows, good = [], []
+    for index in numbers:
+        row = _row(lines[index])
+        if row is None:
+            skips.add(Skip(f"{source}:{index + 1}", NOT_A_RECORD, lines[index][:200]))
+        else:
+            rows.append(row)
+            good.append(index)
+    return np.array(rows, dtype=float).reshape(-1, COLUMNS), good
+
+
+def _row(line: str) -> list[float] | None:
+    words = line.partition(";")[0].split(None, COLUMNS)[:COLUMNS]
+    try:
+        row = [float(word) for word in words]
+    except ValueError:
+        return None
+    sound = len(row) == COLUMNS and all(abs(value) <= LARGEST for value in row)
+    return row if sound else None
+
+
+@dataclass(slots=True)
+class _Reader:
+    """Turns one table into jobs; lives as long as the reading of one text."""
+
+    table: npt.NDArray[np.float64]
+    numbers: Sequence[int]
+    lines: Sequence[str]
+    header: dict[str, str]
+    job_map: JobMap
+    skips: Skips
+    source: str
+    constrain: frozenset[str]
+
+    def jobs(self) -> Iterator[Job]:
+        """Yield the jobs of the records that are whole; the others are added to the skips."""
+        import numpy as np
+
+        reasons = _reasons(self.table)
+        for row in np.flatnonzero(reasons).tolist():
+            self._skip(row, _REASONS[int(reasons[row])])
+        rows = np.flatnonzero(reasons == 0)
+        self.table = self.table[rows]
+        fields = self._fields()
+        for row, job in zip(rows.tolist(), map(_job, *fields), strict=True):
+            if isinstance(job, Job):
+                yield job
+            else:
+                self._skip(row, job)
+
+    def _skip(self, row: int, reason: str) -> None:
+        line = self.numbers[row]
+        words = self.lines[line].split(None, 2)
+        self.skips.add(
+            Skip(
+                f"{self.source}:{line + 1}",
+                reason,
+                self.lines[line][:200],
+                _whole(words[0]),
+                _whole(words[1]),
+            )
+        )
+
+    def _fields(self) -> list[Sequence[Any]]:
+        """Return the columns of `_job`, one entry a record that is kept."""
+        import numpy as np
+
+        take = self.table
+        procs = _integers(np.where(take[:, _PROCS] > 0, take[:, _PROCS], take[:, _ALLOC]))
+        memory = _integers(take[:, _MEM])
+        queue = _texts(take[:, _QUEUE], numbered(self.header, "Queue"))
+        partition = _texts(take[:, _PART], numbered(self.header, "Partition"))
+        return [
+            _integers(take[:, _ID]),
+            _integers(take[:, _SUBMIT]),
+            self._requests(procs, memory, queue, partition),
+            _integers(take[:, _RUN]),
+            _or_none(take[:, _LIMIT], above=0),
+            _texts(take[:, _USER], numbered(self.header, "User")),
+            _texts(take[:, _GROUP], numbered(self.header, "Group")),
+            queue,
+            _texts(take[:, _EXE], numbered(self.header, "Executable")),
+            _or_none(take[:, _PREC], above=0),
+            _or_none(take[:, _THINK]),
+            procs,
+            _or_none(take[:, _MEM], above=0),
+            partition,
+            _or_none(take[:, _WAIT]),
+            [_RESULTS.get(code) for code in take[:, _STATUS].tolist()],
+        ]
+
+    def _requests(
+        self, procs: list[int], memory: list[int], queue: list[str | None], partition: list[str | None]
+    ) -> list[Jobspec | str]:
+        """Return each record's jobspec, one object per distinct request; text where there is none."""
+        keys = list(zip(procs, memory, queue, partition, strict=True))
+        made = {key: self._request(*key) for key in dict.fromkeys(keys)}
+        return [made[key] for key in keys]
+
+    def _request(self, procs: int, memory: int, queue: str | None, partition: str | None) -> Jobspec | str:
+        from simsched.formats.rfc.constraint import Properties
+
+        flat = Flat(procs=int(procs), memory=int(memory) if memory > 0 else None)
+        bound = Properties((partition,)) if partition and "partition" in self.constrain else None
+        try:
+            return self.job_map.jobspec(flat, queue, partition, constraint=bound)
+        except MissingValueError as error:
+            return error.message
+
+
+def _job(
+    id_: int, submit: float, jobspec: Jobspec | str, runtime: float, duration: float | None, user: str | None,
+    group: str | None, queue: str | None, name: str | None, preceding: int | None, think_time: float | None,
+    procs: int, memory: int | None, partition: str | None, wait: float | None, status: str | None,
+) -> Job | str:  # fmt: skip
+    if isinstance(jobspec, str):
+        return jobspec
+    return Job(
+        id=id_, submit=submit, jobspec=jobspec, runtime=runtime, duration=duration, user=user, group=group,
+        queue=queue, name=name, preceding=preceding, think_time=think_time, procs=procs, memory=memory,
+        partition=partition, wait=wait, status=status,
+    )  # fmt: skip
+
+
+_REASONS = (
+    "", PARTIAL, NO_SUBMIT, CANCELLED, NEVER_STARTED, NO_PROCESSORS, NO_RUN_TIME,
+)  # fmt: skip
+
+
+def _reasons(table: npt.NDArray[np.float64]) -> npt.NDArray[np.int_]:
+    """Return per record the index of the first reason to leave it out, 0 for none."""
+    import numpy as np
+
+    status, run, allocated = table[:, _STATUS], table[:, _RUN], table[:, _ALLOC]
+    rules = [
+        (status >= 2) & (status <= 4),
+        table[:, _SUBMIT] < 0,
+        (status == 5) & ((run <= 0) | (allocated == 0) | ((allocated < 0) & (table[:, _PROCS] <= 0))),
+        (allocated <= 0) & (run <= 0),
+        (allocated <= 0) & (table[:, _PROCS] <= 0),
+        run < 0,
+    ]
+    return np.select(rules, range(1, len(rules) + 1), default=0)
+
+
+def _integers(column: npt.NDArray[np.float64]) -> list[Any]:
+    """Return a column as Python numbers: whole ones as int."""
+    import numpy as np
+
+    if bool((column == np.floor(column)).all()):
+        whole: list[Any] = column.astype(np.int64).tolist()
+        return whole
+    return [_whole(value) for value in column.tolist()]
+
+
+def _whole(value: float | str) -> Any:
+    number = float(value)
+    return int(number) if number.is_integer() else number
+
+
+def _or_none(column: npt.NDArray[np.float64], above: float = -1) -> list[Any]:
+    return [value if value > above else None for value in _integers(column)]
+
+
+def _texts(column: npt.NDArray[np.float64], names: dict[int, str]) -> list[str | None]:
+    """Return a column of numbered things as their names; equal ones share one string."""
+    numbers = column.tolist()
+    made = {
+        number: None if number < 0 else names.get(int(number), str(_whole(number)))
+        for number in dict.fromkeys(numbers)
+    }
+    return [made[number] for number in numbers]
+
+
+def numbered(header: dict[str, str], key: str) -> dict[int, str]:
+    r"""Return the names that header lines such as ``; Queue: 3 normal`` give to numbers.
+
+    >>> numbered({"Queue": "0 interactive\n1 [fque:1]"}, "Queue")
+    {0: 'interactive', 1: '[fque:1]'}
+    """
+    names = {}
+    for line in header.get(key, "").splitlines():
+        number, _, name = line.strip().partition(" ")
+        if number.isdigit() and name.strip() and len(number) < 10:
+            names[int(number)] = name.strip()
+    return names

@@ -1,0 +1,149 @@
+"""Transforms as text, for command lines and study files: ``slice(7d, 14d)``, ``load(1.2)`` and so on.
+
+===============================  ==================================================
+``slice(BEGIN, END)``            submitted from BEGIN up to END after the first job
+``first(N)``                     the first N jobs
+``where(QUERY)``                 the jobs that a query names, see `query`
+``thin(SHARE)``                  each job with this probability
+``load(FACTOR)``                 offered load, by denser arrivals: days are shorter, too
+``users(FACTOR)``                offered load, by leaving out users or copying them, see `rescale`
+``copies(FACTOR)``               offered load, by leaving out jobs or copying them
+``runtime(FACTOR)``              run times and limits
+``estimates(exact)``             limits: the run time, ``estimates(FACTOR)`` times it, or
+``estimates(tsafrir, LIMIT)``    the model's estimates up to LIMIT
+``release``                      held jobs are held no more
+``anonymise``                    users, groups, banks and names
+``shift(T)``, ``rebase``         later by T; the first submission at 0
+``repeat(TIMES, PERIOD)``        the whole again and again (PERIOD may be left out)
+``resample(BLOCK)``              blocks of it drawn anew (BLOCK may be left out), see `resample`
+``shake(T)``                     every submission moved at random by up to T
+===============================  ==================================================
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from simsched.errors import ConfigError, SimschedError
+from simsched.workload.transforms import transforms
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    import numpy as np
+
+    from simsched.workload.job import Workload
+
+    Step = Callable[[Workload, list[str], np.random.Generator], Workload]
+
+_CALL = re.compile(r"\s*([a-z]+)\s*(?:\((.*)\))?\s*", re.DOTALL)
+
+
+def apply_steps(workload: Workload, steps: Iterable[str], rng: np.random.Generator) -> Workload:
+    """Return the workload after the steps, in order.
+
+    Raises
+    ------
+    ConfigError
+        On an unknown step or a wrong argument; it names the step.
+    """
+    for text in steps:
+        workload = _apply(workload, text, rng)
+    return workload
+
+
+def _apply(workload: Workload, text: str, rng: np.random.Generator) -> Workload:
+    call = _CALL.fullmatch(text)
+    name = call.group(1) if call else text
+    if call is None or name not in STEPS:
+        raise ConfigError(f"unknown transform {text!r}", expected=", ".join(STEPS))
+    fewest, most, step = STEPS[name]
+    inside = (call.group(2) or "").strip()
+    arguments = [part.strip() for part in inside.split(",")] if inside else []
+    if name == "where":
+        arguments = [inside] if inside else []
+    if not fewest <= len(arguments) <= most:
+        raise ConfigError(
+            f"{name} with {len(arguments)} arguments", where=text, expected=f"{fewest} to {most}"
+        )
+    try:
+        return step(workload, arguments, rng)
+    except SimschedError as error:
+        raise ConfigError(error.message, where=text, expected=error.expected) from None
+
+
+def _time(text: str) -> float:
+    from simsched.formats.rfc.duration import parse_duration
+
+    sign = -1 if text.startswith("-") else 1
+    return sign * parse_duration(text.removeprefix("-"))
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise ConfigError(f"{text!r} is no number") from None
+
+
+def _whole(text: str) -> int:
+    if not text.isdigit() or len(text) > 9:
+        raise ConfigError(f"{text!r} is no number of times")
+    return int(text)
+
+
+def _estimates(workload: Workload, given: list[str], rng: np.random.Generator) -> Workload:
+    if given[0] == "tsafrir":
+        longest = max((transforms.seconds_of(job) for job in workload.jobs), default=0.0)
+        return transforms.tsafrir_estimates(
+            workload, _time(given[1]) if len(given) > 1 else max(longest, 3600), rng
+        )
+    if len(given) > 1:
+        raise ConfigError("estimates with two arguments", expected="exact, a factor, or tsafrir, LIMIT")
+    return transforms.factor_estimates(workload, 1.0 if given[0] == "exact" else _number(given[0]))
+
+
+def _resample(workload: Workload, given: list[str], rng: np.random.Generator) -> Workload:
+    from simsched.workload.transforms.resample import resample
+
+    return resample(workload, rng, *map(_time, given))
+
+
+def _shake(workload: Workload, given: list[str], rng: np.random.Generator) -> Workload:
+    from simsched.workload.transforms.resample import shake
+
+    return shake(workload, _time(given[0]), rng)
+
+
+def _users(workload: Workload, given: list[str], rng: np.random.Generator) -> Workload:
+    from simsched.workload.transforms.rescale import scale_users
+
+    return scale_users(workload, _number(given[0]), rng)
+
+
+def _copies(workload: Workload, given: list[str], rng: np.random.Generator) -> Workload:
+    from simsched.workload.transforms.rescale import scale_copies
+
+    return scale_copies(workload, _number(given[0]), rng)
+
+
+#: Name → (fewest arguments, most arguments, the transform).
+STEPS: dict[str, tuple[int, int, Step]] = {
+    "slice": (1, 2, lambda w, given, _: transforms.time_slice(w, *map(_time, given))),
+    "first": (1, 1, lambda w, given, _: transforms.first(w, _whole(given[0]))),
+    "where": (1, 1, lambda w, given, _: transforms.where(w, given[0])),
+    "thin": (1, 1, lambda w, given, rng: transforms.thin(w, _number(given[0]), rng)),
+    "load": (1, 1, lambda w, given, _: transforms.scale_arrivals(w, _number(given[0]))),
+    "users": (1, 1, _users),
+    "copies": (1, 1, _copies),
+    "runtime": (1, 1, lambda w, given, _: transforms.scale_run_times(w, _number(given[0]))),
+    "estimates": (1, 2, _estimates),
+    "release": (0, 0, lambda w, _given, _rng: transforms.release(w)),
+    "anonymise": (0, 0, lambda w, _given, _rng: transforms.anonymise(w)),
+    "shift": (1, 1, lambda w, given, _: transforms.shift(w, _time(given[0]))),
+    "rebase": (0, 0, lambda w, _given, _rng: transforms.rebase(w)),
+    "repeat": (1, 2, lambda w, given, _: transforms.repeat(w, _whole(given[0]), *map(_time, given[1:]))),
+    "resample": (0, 1, _resample),
+    "shake": (1, 1, _shake),
+}

@@ -1,0 +1,325 @@
+"""Transforms: workload in, workload out; pure, composable, each leaves a line of history.
+
+Seconds are counted from the first submission of the workload that comes in.  What depends
+on a job that a transform takes away loses that dependency (it could never be met).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from simsched.errors import ConfigError
+from simsched.workload.dependencies import JOB_SCHEMES
+from simsched.workload.flat_counts import procs_of
+from simsched.workload.job import MAX_JOBS, Job, Workload
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    import numpy as np
+
+    from simsched.formats.rfc.dependency import Dependency
+
+change = msgspec.structs.replace
+
+
+# ------------------------------------------------------------ which jobs
+
+
+def time_slice(workload: Workload, begin: float = 0, end: float = float("inf")) -> Workload:
+    """Keep the jobs submitted from `begin` up to but not at `end` seconds; times stay as they are."""
+    if begin > end:
+        raise ConfigError(f"a slice from {begin:g} to {end:g} s", expected="the earlier time first")
+    first = workload.span[0]
+    kept = (job for job in workload.jobs if begin <= job.submit - first < end)
+    return workload.with_jobs(_closed(kept), f"submitted from {begin:g} s to {end:g} s")
+
+
+def keep(workload: Workload, predicate: Callable[[Job], bool], note: str = "filtered") -> Workload:
+    """Keep the jobs for which the predicate holds."""
+    return workload.with_jobs(_closed(filter(predicate, workload.jobs)), note)
+
+
+def where(workload: Workload, query: str) -> Workload:
+    """Keep the jobs that a query such as ``procs >= 64 and user == alice`` names (see `query`)."""
+    from simsched.workload.transforms.query import parse_query
+
+    return keep(workload, parse_query(query), f"where {query}")
+
+
+def thin(workload: Workload, share: float, rng: np.random.Generator) -> Workload:
+    """Keep each job with probability `share`, independently."""
+    if not 0 <= share <= 1:
+        raise ConfigError(f"a share of {share:g}", expected="0 to 1")
+    drawn = rng.random(len(workload)) < share
+    kept = (job for job, stays in zip(workload.jobs, drawn.tolist(), strict=True) if stays)
+    return workload.with_jobs(_closed(kept), f"thinned to {share:g}")
+
+
+def first(workload: Workload, number: int) -> Workload:
+    """Keep the first `number` jobs."""
+    if number < 0:
+        raise ConfigError(f"the first {number} jobs", expected="0 or more")
+    return workload.with_jobs(_closed(workload.jobs[:number]), f"the first {number} jobs")
+
+
+def release(workload: Workload) -> Workload:
+    """Lift the holds: every job may start as soon as it is submitted."""
+    jobs = (change(job, hold=False) if job.hold else job for job in workload.jobs)
+    return workload.with_jobs(jobs, "holds lifted")
+
+
+# ------------------------------------------------------------ when, and how long
+
+
+def shift(workload: Workload, seconds: float) -> Workload:
+    """Move every submission by so many seconds; none may fall before 0."""
+    seconds = _plain(seconds)
+    if workload.jobs and workload.jobs[0].submit + seconds < 0:
+        raise ConfigError(f"shifted by {seconds:g} s the first job is submitted before 0")
+    return workload.with_jobs((_moved(job, seconds) for job in workload.jobs), f"shifted by {seconds:g} s")
+
+
+def rebase(workload: Workload) -> Workload:
+    """Move the first submission to 0."""
+    return shift(workload, -workload.span[0])
+
+
+def scale_arrivals(workload: Workload, factor: float) -> Workload:
+    """Multiply the offered load by making every gap between submissions `factor` times shorter.
+
+    Days become shorter, too (18.5 h at 1.3), while run times, limits and windows of time stay:
+    E. Frachtenberg, D. Feitelson, "Pitfalls in parallel job scheduling evaluation", JSSPP 2005.
+    `rescale` has ways that keep days.
+    """
+    _positive(factor)
+    start = workload.span[0]
+
+    def scaled(job: Job) -> Job:
+        submit = start + (job.submit - start) / factor
+        return change(_moved(job, submit - job.submit), submit=_like(job.submit, submit))
+
+    return workload.with_jobs(
+        map(scaled, workload.jobs), f"arrivals {factor:g} times as dense: a day takes {24 / factor:.3g} h"
+    )
+
+
+def scale_run_times(workload: Workload, factor: float) -> Workload:
+    """Multiply run times and limits by `factor`; what was whole seconds is rounded to whole seconds."""
+    _positive(factor)
+
+    def scaled(job: Job) -> Job:
+        return change(
+            job, runtime=_times(job.runtime, factor, least=0), duration=_times(job.duration, factor, least=1)
+        )
+
+    return workload.with_jobs(map(scaled, workload.jobs), f"run times times {factor:g}")
+
+
+def repeat(workload: Workload, times: int, period: float | None = None) -> Workload:
+    """Submit the whole workload `times` times, one `period` (s) after another.
+
+    The default period is the span plus the mean gap.  Copies get ids of their own.
+    """
+    if times < 1:
+        raise ConfigError(f"{times} repetitions", expected="1 or more")
+    if times * max(1, len(workload)) > MAX_JOBS:
+        raise ConfigError(
+            f"{times:,} times {len(workload):,} jobs", expected=f"at most {MAX_JOBS:,} jobs in all"
+        )
+    begin, end = workload.span
+    if period is None:
+        period = end - begin + round((end - begin) / max(1, len(workload) - 1))
+    copies = [shift(workload, copy * period).jobs for copy in range(times if workload.jobs else 0)]
+    return workload.with_jobs(_joined(copies), f"{times} times, every {period:g} s")
+
+
+def merge(workloads: Sequence[Workload]) -> Workload:
+    """Put workloads on one time line; ids that occur in more than one are made unique."""
+    from dataclasses import replace
+
+    if not workloads:
+        return Workload(())
+    head = workloads[0]
+    counts: dict[str, int] = {}
+    for part in workloads:
+        for reason, number in part.skipped_counts.items():
+            counts[reason] = counts.get(reason, 0) + number
+    whole = replace(
+        head,
+        name="+".join(part.name for part in workloads),
+        source="+".join(part.source for part in workloads),
+        skipped=tuple(skip for part in workloads for skip in part.skipped),
+        skipped_counts=counts,
+        total_records=sum(part.total_records for part in workloads),
+        notes=tuple(dict.fromkeys(note for part in workloads for note in part.notes)),
+        header=head.header if len(workloads) == 1 else {},
+    )
+    return whole.with_jobs(_joined([part.jobs for part in workloads]), f"merged {len(workloads)} workloads")
+
+
+# ------------------------------------------------------------ who, and what they ask for
+
+
+def anonymise(workload: Workload) -> Workload:
+    """Replace users, groups, banks and names by numbered ones, in order of first appearance."""
+    known: dict[str, dict[str, str]] = {}
+
+    def masked(job: Job) -> Job:
+        found = {}
+        for field in ("user", "group", "bank", "name"):
+            value = getattr(job, field)
+            if value is not None:
+                names = known.setdefault(field, {})
+                found[field] = names.setdefault(value, f"{field}{len(names) + 1}")
+        return change(job, **found)
+
+    return workload.with_jobs(map(masked, workload.jobs), "anonymised")
+
+
+def exact_estimates(workload: Workload) -> Workload:
+    """Let every job ask for exactly its run time (at least one second)."""
+    return factor_estimates(workload, 1.0)
+
+
+def factor_estimates(workload: Workload, factor: float) -> Workload:
+    """Let every job ask for `factor` times its run time (at least one second)."""
+    _positive(factor)
+
+    def estimated(job: Job) -> Job:
+        return job if job.runtime is None else change(job, duration=_times(job.runtime, factor, least=1))
+
+    note = "exact estimates" if factor == 1 else f"estimates {factor:g} times the run time"
+    return workload.with_jobs(map(estimated, workload.jobs), note)
+
+
+def tsafrir_estimates(workload: Workload, max_estimate: float, rng: np.random.Generator) -> Workload:
+    """Replace the limits by estimates of Tsafrir's model up to `max_estimate` seconds."""
+    import numpy as np
+
+    from simsched.workload.models.tsafrir import assign, estimates
+
+    known = [index for index, job in enumerate(workload.jobs) if job.runtime is not None]
+    run = np.array([np.ceil(workload.jobs[index].runtime or 0) for index in known], dtype=np.int64)
+    drawn = estimates(len(known), int(max_estimate), rng).draw(len(known), rng)
+    given = dict(zip(known, assign(run, drawn, rng).tolist(), strict=True)) if known else {}
+    jobs = (
+        change(job, duration=given[index]) if index in given else job
+        for index, job in enumerate(workload.jobs)
+    )
+    return workload.with_jobs(jobs, f"Tsafrir estimates up to {max_estimate:g} s")
+
+
+# ------------------------------------------------------------ how they are written
+
+
+def offered_work(jobs: Iterable[Job]) -> float:
+    """Return the processor-seconds that the jobs run (to their limit where the run time is unknown)."""
+    return sum(procs_of(job.procs, job.jobspec) * seconds_of(job) for job in jobs)
+
+
+def seconds_of(job: Job) -> float:
+    """Return how long the job runs: its run time, or its limit, or 0 where neither is known."""
+    return job.runtime if job.runtime is not None else (job.duration or 0)
+
+
+def _plain(seconds: float) -> float:
+    return int(seconds) if float(seconds).is_integer() else seconds
+
+
+def _like(old: float, new: float) -> float:
+    """Return `new` as the kind of number that `old` is."""
+    return round(new) if isinstance(old, int) else new
+
+
+def _times(value: float | None, factor: float, *, least: int) -> float | None:
+    return None if value is None else max(least, _like(value, value * factor))
+
+
+def _positive(factor: float) -> None:
+    if not 0 < factor < 1e12:
+        raise ConfigError(f"a factor of {factor:g}", expected="a number above 0")
+
+
+def _moved(job: Job, seconds: float) -> Job:
+    """Return the job so much later: submission, cancellation, deadline and begin-time dependencies."""
+    new: dict[str, Any] = {"submit": job.submit + seconds}
+    if job.cancel_at is not None:
+        new["cancel_at"] = job.cancel_at + seconds
+    if job.deadline is not None:
+        new["deadline"] = max(0, job.deadline + seconds)
+    if job.dependencies:
+        new["dependencies"] = tuple(_later(item, seconds) for item in job.dependencies)
+    return change(job, **new)
+
+
+def _later(item: Dependency, seconds: float) -> Dependency:
+    from simsched.formats.rfc.dependency import Dependency
+
+    if item.scheme != "begin-time":
+        return item
+    return Dependency(item.scheme, f"{max(0.0, float(item.value) + seconds):.15g}", item.params)
+
+
+def _closed(jobs: Iterable[Job]) -> tuple[Job, ...]:
+    """Drop what refers to jobs that are not among these."""
+    kept = tuple(jobs)
+    if not any(job.dependencies or job.preceding is not None for job in kept):
+        return kept
+    ids = {job.id for job in kept}
+    names = {str(id_) for id_ in ids}
+    return tuple(_without_missing(job, ids, names) for job in kept)
+
+
+def _without_missing(job: Job, ids: set[int | str], names: set[str]) -> Job:
+    if job.preceding is not None and job.preceding not in ids:
+        job = change(job, preceding=None, think_time=None)
+    met = tuple(item for item in job.dependencies if item.scheme not in JOB_SCHEMES or item.value in names)
+    return job if len(met) == len(job.dependencies) else change(job, dependencies=met)
+
+
+def _joined(parts: Sequence[tuple[Job, ...]]) -> list[Job]:
+    """Return all jobs with ids that occur once: numbers go on counting, texts get ``.2``, ``.3``."""
+    used: set[str] = set()
+    made: list[Job] = []
+    free = 1 + max((job.id for part in parts for job in part if isinstance(job.id, int)), default=0)
+    for part in parts:
+        ids: dict[str, int | str] = {}
+        for job in part:
+            new, free = _unused(job.id, used, free)
+            used.add(str(new))
+            ids[str(job.id)] = new
+        made.extend(_renamed(job, ids) for job in part)
+    return made
+
+
+def _unused(old: int | str, used: set[str], free: int) -> tuple[int | str, int]:
+    if str(old) not in used:
+        return old, free
+    if isinstance(old, int):
+        while str(free) in used:
+            free += 1
+        return free, free + 1
+    copy = 2
+    while f"{old}.{copy}" in used:
+        copy += 1
+    return f"{old}.{copy}", free
+
+
+def _renamed(job: Job, ids: Mapping[str, int | str]) -> Job:
+    new: dict[str, Any] = {"id": ids[str(job.id)]}
+    if job.preceding is not None:
+        new["preceding"] = ids.get(str(job.preceding), job.preceding)
+    if job.dependencies:
+        new["dependencies"] = tuple(_redirected(item, ids) for item in job.dependencies)
+    return job if new == {"id": job.id} else change(job, **new)
+
+
+def _redirected(item: Dependency, ids: Mapping[str, int | str]) -> Dependency:
+    from simsched.formats.rfc.dependency import Dependency
+
+    if item.scheme not in JOB_SCHEMES or item.value not in ids:
+        return item
+    return Dependency(item.scheme, str(ids[item.value]), item.params)

@@ -1,0 +1,295 @@
+"""simsched shape, validate and convert, as a user runs them."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+
+import pytest
+
+from simsched.cli import main
+from simsched.cli.validate import guess_kind
+from simsched.formats.jobspec.reader import Jobspec
+from simsched.formats.text.documents import load_yaml, load_yaml_all
+
+
+@pytest.fixture
+def job(tmp_path):
+    """A jobspec file."""
+    from simsched.formats.text.yaml_writer import to_yaml
+
+    path = tmp_path / "job.yaml"
+    path.write_text(to_yaml(Jobspec.from_shape("slot=4/[core=2;gpu]", duration=60).to_dict()))
+    return path
+
+
+# ---------------------------------------------------------------- shape
+
+
+def test_a_shape_as_the_rfc_shows_it(run):
+    status, out, err = run("shape", "slot=3-30/node{-x}")
+    assert (status, err) == (0, "")
+    assert out == (
+        "- type: slot\n"
+        "  count:\n"
+        "    min: 3\n"
+        "    max: 30\n"
+        "    operator: +\n"
+        "    operand: 1\n"
+        "  label: default\n"
+        "  with:\n"
+        "  - type: node\n"
+        "    count: 1\n"
+        "    exclusive: false\n"
+    )
+
+
+def test_a_shape_in_its_other_forms(run):
+    assert json.loads(run("shape", "node=2", "--format", "json")[1]) == [{"type": "node", "count": 2}]
+    assert run("shape", "[ slot=[4]{default} / core=1 ]", "--format", "shape")[1] == "slot=4/core\n"
+
+
+def test_a_jobspec_with_its_command(run):
+    status, out, _ = run(
+        *(
+            "shape",
+            "slot=2/core",
+            "--jobspec",
+            "--duration",
+            "1.5h",
+            "--constraint",
+            "ssd -slow",
+            "--queue",
+            "q",
+        ),
+        *("--", "app", "-x", "--format", "json", "--"),
+    )
+    assert status == 0
+    document = load_yaml(out)
+    assert document["tasks"][0]["command"] == ["app", "-x", "--format", "json", "--"]
+    assert document["attributes"]["system"] == {
+        "duration": 5400.0,
+        "queue": "q",
+        "constraints": {"and": [{"properties": ["ssd"]}, {"not": [{"properties": ["slow"]}]}]},
+    }
+
+
+def test_shapes_from_standard_input(run):
+    status, out, _ = run("shape", "-", stdin="# two\nnode=2\n\ncore\n")
+    assert status == 0
+    assert load_yaml_all(out) == [[{"type": "node", "count": 2}], [{"type": "core", "count": 1}]]
+    assert run("shape", "-", "--format", "shape", stdin="[core=2; gpu]")[1] == "[core=2;gpu]\n"
+    status, out, _ = run("shape", "-", "--jobspec", "--format", "json", stdin="slot/core\nslot/gpu\n")
+    assert [json.loads(line)["version"] for line in out.splitlines()] == [1, 999]
+
+
+def test_the_shortest_shape_of_a_file(run, job, tmp_path):
+    assert run("shape", "--from", job)[:2] == (0, "slot=4/[core=2;gpu]\n")
+    bare = tmp_path / "resources.json"
+    bare.write_text('[{"type": "node", "count": {"min": 2}, "exclusive": true}]')
+    assert run("shape", "--from", bare)[1] == "node=2+{x}\n"
+    assert load_yaml(run("shape", "--from", bare, "--format", "yaml")[1])[0]["count"] == {"min": 2}
+    part = tmp_path / "part.yaml"
+    part.write_text("resources:\n- {type: core, count: 3}\n---\nresources:\n- {type: gpu, count: 1}\n")
+    assert run("shape", "--from", part)[1] == "core=3\ngpu\n"
+    assert run("shape", "--from", job, "--jobspec", "--queue", "q", "--format", "json")[1].count('"q"') == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (
+            ["shape", "slot=4/[core=0"],
+            "the count cannot be 0 (expected at least 1)\n  slot=4/[core=0\n               ^",
+        ),
+        (["shape"], "expected SHAPE or --from FILE"),
+        (["shape", "core", "--from", "x"], "expected SHAPE or --from FILE"),
+        (["shape", "--from", "no-such-file"], "no such file"),
+        (["shape", "core", "--duration", "1h"], "--jobspec"),
+        (["shape", "core", "--", "app"], "--jobspec"),
+        (["shape", "slot/core", "--jobspec", "--duration", "soon"], "not a duration"),
+        (["shape", "slot/core", "--jobspec", "--constraint", "a and"], "the constraint ends"),
+        (["shape", "node{a:1}", "--jobspec"], "no key 'a'"),
+    ],
+)
+def test_wrong_shapes_end_with_status_2_and_one_message(run, arguments, words):
+    status, out, err = run(*arguments)
+    assert (status, out) == (2, "")
+    assert words in err
+    assert "Traceback" not in err
+
+
+def test_half_a_character_never_ends_in_a_traceback(run, tmp_path, monkeypatch):
+    path = tmp_path / "job.json"
+    document = Jobspec.from_shape("slot/core").to_dict()
+    document["resources"][0]["label"] = document["tasks"][0]["slot"] = "\ud800"
+    path.write_text(json.dumps(document))
+    buffer = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
+    monkeypatch.setattr(sys, "stdout", buffer)
+    for arguments in (["shape", "--from", path], ["convert", path, "--to", "json"], ["validate", path]):
+        assert main([str(argument) for argument in arguments]) in {0, 2}
+    document["tasks"][0]["slot"] = "\udfff"
+    path.write_text(json.dumps(document))
+    assert main(["validate", str(path)]) == 2
+
+
+def test_unknown_options_are_argparse_errors(run):
+    assert run("shape", "core", "--nonsense")[0] == 2
+
+
+# ---------------------------------------------------------------- validate
+
+
+def test_valid_files_and_quiet(run, job):
+    assert run("validate", job, job)[:2] == (0, f"{job}: valid (1 jobspec)\n" * 2)
+    assert run("validate", "--quiet", job)[:2] == (0, "")
+    assert run("validate", "-", stdin="slot/core\nnode\n")[1] == "standard input: valid (2 shapes)\n"
+
+
+def test_every_fault_of_every_file(run, job, tmp_path):
+    bad = tmp_path / "bad.yaml"
+    bad.write_text(job.read_text().replace("count: 2", "count: 0").replace("60.0", "-1"))
+    status, out, err = run("validate", job, bad, tmp_path / "absent")
+    assert (status, err) == (2, "")
+    first, *faults, last = out.splitlines()
+    assert first.endswith("valid (1 jobspec)")
+    assert [fault.split(": ")[:2] for fault in faults] == [
+        [f"{bad}:8:12", "resources[0].with[0].count"],
+        [f"{bad}:19:15", "attributes.system.duration"],
+    ]
+    assert "no such file" in last
+
+
+def test_faults_as_json(run, job, tmp_path):
+    bad = tmp_path / "bad.yaml"
+    bad.write_text(job.read_text().replace("count: 2", "count: 0"))
+    status, out, _ = run("validate", "--format", "json", bad)
+    assert status == 2
+    (report,) = json.loads(out)
+    assert (report["valid"], report["kind"]) == (False, "jobspec")
+    (fault,) = report["faults"]
+    assert (fault["line"], fault["column"], fault["path"]) == (8, 12, "resources[0].with[0].count")
+
+
+def test_as_v1_and_as_constraint(run, tmp_path):
+    path = tmp_path / "c"
+    path.write_text("ssd and not host:n[0-3]")
+    assert run("validate", "--as", "constraint", path)[0] == 0
+    path.write_text("ssd and")
+    assert run("validate", "--as", "constraint", path)[1].startswith(f"{path}:1:8: ")
+    path.write_text(json.dumps(Jobspec.from_shape("slot=2+/core", duration=1).to_dict()))
+    assert run("validate", path)[0] == 0
+    assert run("validate", "--as", "v1", path)[0] == 2
+
+
+@pytest.mark.parametrize("name", ["v1", "rfc14"])
+def test_the_schemas_are_printed(run, name):
+    status, out, _ = run("validate", "--print-schema", name)
+    assert status == 0
+    assert json.loads(out)["$schema"].startswith("https://json-schema.org")
+
+
+R = {
+    "version": 1,
+    "execution": {
+        "R_lite": [{"rank": "0-1", "children": {"core": "0-3"}}],
+        "nodelist": ["n[0-1]"],
+        "starttime": 0,
+        "expiration": 0,
+    },
+}
+SWF = "; Version: 2.2\n; MaxProcs: 8\n" + "\n".join(
+    f"{i} {i * 10} -1 60 2 -1 -1 2 120 -1 1 1 1 1 1 1 -1 -1" for i in range(1, 4)
+)
+
+
+def test_resource_sets_and_traces(run, tmp_path):
+    path = tmp_path / "file"
+    path.write_text(json.dumps(R))
+    assert run("validate", path)[:2] == (0, f"{path}: valid (1 r)\n")
+    assert run("validate", "-", stdin=json.dumps(R))[0] == 0
+    path.write_text(json.dumps(R).replace("n[0-1]", "n[0-2]"))
+    status, out, _ = run("validate", path)
+    assert status == 2
+    assert str(path) in out
+    path.write_text(SWF)
+    assert run("validate", path)[:2] == (0, f"{path}: valid (3 jobs)\n")
+    assert run("validate", "-", stdin=SWF)[:2] == (0, "standard input: valid (3 jobs)\n")
+    path.write_text(SWF + "\n9 9 what\n" + "10 40 -1 -1 -1 -1 -1 2 120 -1 5 1 1 1 1 1 -1 -1\n")
+    status, out, _ = run("validate", "--as", "swf", path)
+    assert status == 2
+    assert out.startswith(f"{path}:6: ")
+    path.write_text(json.dumps({"graph": {"nodes": [], "edges": [{"source": "0", "target": "1"}]}}))
+    assert run("validate", path)[0] == 2
+
+
+def test_no_file_is_named(run):
+    assert run("validate")[0] == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        (json.dumps(R), "r"),
+        (SWF, "swf"),
+        ("1 0 3 60 2 -1 -1 2 120 -1 1 1 1 1 1 1 -1 -1", "swf"),
+        ("<?xml version='1.0'?><graphml/>", "jgf"),
+        ("<Job/>", "sss"),
+        ('{"graph": {"nodes": [], "edges": []}}', "jgf"),
+        ('{"properties": ["a"]}', "constraint"),
+        ("and:\n- properties: [a]\n", "constraint"),
+        ("version: 1\nresources: []\n", "auto"),
+        ("slot=4/node{x}", "auto"),
+        ("name: x\ngroups:\n- {name: node, count: 4}\n", "cluster"),
+        ("name: x\njobs:\n- {shape: slot/core}\n", "workload"),
+        ("- shape: slot/core\n", "workload"),
+        ("JobIDRaw|Submit|State\n1|2024-01-01|COMPLETED\n", "workload"),
+        ("", "auto"),
+    ],
+)
+def test_kinds_are_told_by_content(text, kind):
+    assert guess_kind(text) == kind
+
+
+# ---------------------------------------------------------------- convert
+
+
+def test_conversions_between_shape_rfc_14_and_v1(run, job):
+    assert run("convert", job, "--to", "shape")[1] == "slot=4/[core=2;gpu]\n"
+    canonical = run("convert", job, "--to", "jobspec")[1]
+    assert load_yaml(canonical)["version"] == 999
+    assert run("convert", "-", "--to", "v1", stdin=canonical)[1] == job.read_text()
+    out = run("convert", "-", "--to", "v1", "--duration", "60", stdin="slot=4/[core=2;gpu]\n")[1]
+    assert out == job.read_text()
+    as_json = run("convert", job, "--to", "json")[1]
+    assert run("convert", "-", "--to", "yaml", stdin=as_json)[1] == job.read_text()
+    assert json.loads(run("convert", job, "--to", "v1", "--format", "json", "--", "x")[1])["tasks"][0][
+        "command"
+    ] == ["x"]
+
+
+def test_what_does_not_fit_is_named(run):
+    status, out, err = run("convert", "-", "--to", "v1", stdin="slot=2+/core")
+    assert (status, out) == (2, "")
+    assert "resources[0].count: this is no V1 jobspec: the count 2+ (expected an integer)" in err
+
+
+def test_constraints_between_their_forms(run):
+    out = run("convert", "-", "--to", "rfc31", stdin="a and not b\n")[1]
+    assert json.loads(out) == {"and": [{"properties": ["a"]}, {"not": [{"properties": ["b"]}]}]}
+    assert run("convert", "-", "--to", "rfc35", stdin=out)[1] == "a and not b\n"
+    assert run("convert", "-", "--to", "rfc35", stdin='{"near": []}')[0] == 2
+
+
+def test_validate_counts_no_jobs_and_knows_xml_from_yaml(run, tmp_path, monkeypatch):
+    (tmp_path / "empty.swf").write_text("; Version: 2.2\n")
+    assert run("validate", tmp_path / "empty.swf")[:2] == (0, f"{tmp_path / 'empty.swf'}: valid (0 jobs)\n")
+    assert guess_kind("<<: {a: 1}") == "auto"
+    monkeypatch.setattr("simsched.cli.validate._judge", _out_of_memory)
+    status, out, _ = run("validate", tmp_path / "empty.swf")
+    assert (status, "out of memory" in out) == (2, True)
+
+
+def _out_of_memory(*_):
+    raise MemoryError

@@ -1,0 +1,113 @@
+"""Recipe documents: the schema, and the faults of the unwary in our words."""
+
+import json
+from importlib.resources import files
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from simsched.errors import ClusterError, FormatError
+from simsched.formats.cluster.recipe import Amount, Dragonfly, FatTree, Level, format_recipe, parse_recipe
+from simsched.formats.text.documents import load_yaml
+
+
+def group(**words):
+    return {"groups": [{"name": "n", "count": 4, **words}]}
+
+
+def test_the_schema_is_one():
+    text = (files("simsched.formats") / "schemas" / "cluster-recipe.json").read_text()
+    Draft202012Validator.check_schema(json.loads(text))
+
+
+def test_short_words_and_long_ones_mean_the_same():
+    short = parse_recipe({**group(sockets=2, numa=2), "racks": 3})
+    long = parse_recipe(
+        {
+            **group(locality=[{"type": "socket", "count": 2}, {"type": "numa", "count": 2}]),
+            "levels": [{"type": "rack", "count": 3}],
+        }
+    )
+    assert short == long
+    assert short.levels == (Level("rack", 3),)
+
+
+def test_hosts_by_name_and_number_or_as_written():
+    assert parse_recipe(group()).groups[0].hosts == ("n0", "n1", "n2", "n3")
+    found = parse_recipe({"groups": [{"name": "x", "hosts": ["a[08-09]", "b"]}]}).groups[0]
+    assert found.hosts == ("a08", "a09", "b")
+
+
+@pytest.mark.parametrize(
+    ("text", "amount"), [(5, Amount(5)), ("512 GB", Amount(512, "GB")), ("2TiB", Amount(2, "TiB"))]
+)
+def test_amounts(text, amount):
+    assert parse_recipe(group(memory=text)).groups[0].pools[0].amount == amount
+
+
+def test_networks():
+    fat = parse_recipe({**group(), "network": {"type": "fat-tree", "nodes_per_leaf": 2, "spines": 4}})
+    fly = parse_recipe({**group(), "network": {"type": "dragonfly", "groups": 2, "routers_per_group": 3}})
+    assert fat.network == FatTree(nodes_per_leaf=2, spines=4)
+    assert fly.network == Dragonfly(groups=2, routers_per_group=3)
+
+
+def test_recipes_are_written_as_yaml_that_reads_back():
+    document = {**group(memory="64 GB", properties=["a", "on"]), "racks": 2}
+    assert load_yaml(format_recipe(document)) == document
+
+
+@pytest.mark.parametrize(
+    ("document", "fault"),
+    [
+        ([], r"f.yaml: found \[\] .expected object"),
+        ({}, "f.yaml: the key 'groups' is missing"),
+        ({"groups": []}, "groups"),
+        (group(memory="10 kW"), r"groups\[0\].memory: kW is no unit of memory .expected B, GB"),
+        (group(pools=[{"type": "node"}]), r"groups\[0\]: a level or pool of type node"),
+        ({**group(), "levels": [{"type": "node", "count": 2}]}, "f.yaml: a level or pool of type node"),
+        (group(locality=[{"type": "cluster", "count": 2}]), "a level or pool of type cluster"),
+        (group(cuont=3), r"f.yaml: groups\[0\]: unknown key 'cuont' .expected name, count, hosts"),
+        ({**group(), "rack": 3}, "f.yaml: unknown key 'rack'"),
+        ({"groups": [{"name": "n"}]}, r"groups\[0\]: neither count nor hosts"),
+        ({"groups": [{"count": 2}]}, r"groups\[0\]: the key 'name' is missing"),
+        (group(count=0), r"groups\[0\].count"),
+        (group(cores=-1), r"groups\[0\].cores"),
+        (group(cores="4"), r"groups\[0\].cores: found '4' .expected integer"),
+        (
+            group(memory="lots"),
+            r"groups\[0\].memory: found 'lots' .expected a whole number and a unit, like 512 GB",
+        ),
+        (group(memory="5 GBs"), r"groups\[0\].memory: unknown unit 'GBs'"),
+        (group(memory=[]), r"groups\[0\].memory: found \[\] .expected integer or string"),
+        (group(status="asleep"), "found 'asleep' .expected up or down or drained"),
+        (group(properties=["a|b"]), r"groups\[0\].properties: property 'a\|b' has the forbidden character"),
+        (group(hosts="n[0-"), r"groups\[0\].hosts"),
+        (group(sockets=2, locality=[]), "both locality and sockets or numa"),
+        ({**group(), "racks": 2, "levels": []}, "both racks and levels"),
+        (
+            {**group(), "network": {"type": "mesh"}},
+            "network: found .'type': 'mesh'. .expected dragonfly or fat-tree",
+        ),
+        ({**group(), "network": {"type": "dragonfly"}}, "network: the key 'groups' is missing"),
+        ({**group(), "power": {"per": {}}}, "power.per"),
+        ({**group(), "version": 2}, "version: found 2 .expected 1"),
+    ],
+)
+def test_faults_name_their_path_and_what_was_expected(document, fault):
+    with pytest.raises(FormatError, match=fault):
+        parse_recipe(document, where="f.yaml")
+
+
+@pytest.mark.parametrize(
+    ("words", "fault"),
+    [
+        ({"hosts": "n[0-4]"}, "count 4 and 5 hosts"),
+        ({"sockets": 3, "cores": 4}, "4 cores do not divide over 3 sockets"),
+        ({"down": "x"}, r"groups\[0\].down: 'x' is not in this group"),
+        ({"pools": [{"type": "hbm", "in": "socket"}]}, "no 'socket' in these nodes .expected node"),
+    ],
+)
+def test_counts_that_do_not_fit(words, fault):
+    with pytest.raises(ClusterError, match=fault):
+        parse_recipe(group(**words))

@@ -1,0 +1,130 @@
+"""Static pictures: every kind draws what its data say, twice the same, and refuses what it cannot draw."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from simsched.errors import ConfigError, RunError
+from simsched.report.data.tables import load_run
+from simsched.report.figures import figures
+
+pytest.importorskip("matplotlib")
+
+
+@pytest.fixture
+def runs(write_run, make_schedule, make_records):
+    jobs = make_schedule(4)
+    later = jobs.assign(start=jobs["start"] + 600, end=jobs["end"] + 600)
+    return [
+        load_run(write_run("easy", jobs, records=make_records(jobs))),
+        load_run(write_run("fcfs", later, records=make_records(later))),
+    ]
+
+
+@pytest.mark.parametrize("kind", figures.KINDS)
+def test_every_kind_is_drawn_with_its_units(runs, tmp_path, kind):
+    shown = runs if figures.KINDS[kind].several else runs[:1]
+    figures.save(kind, shown, tmp_path / "p.png", dpi=50)
+    assert (tmp_path / "p.png").read_bytes().startswith(b"\x89PNG")
+    figure = figures.draw(kind, shown, dark=True)
+    if kind not in ("reasons", "compare"):
+        assert figure.axes[0].get_xlabel() or figure.axes[0].get_ylabel()
+    assert figure.axes[0].get_title(loc="left") or kind == "reasons"
+
+
+@pytest.mark.parametrize("ending", [".png", ".svg", ".pdf"])
+def test_the_same_run_gives_the_same_bytes(runs, tmp_path, ending):
+    files = [tmp_path / f"{i}{ending}" for i in (1, 2)]
+    for file in files:
+        figures.save("gantt", runs[:1], file, dpi=60)
+    assert files[0].read_bytes() == files[1].read_bytes()
+
+
+def test_the_gantt_has_a_rectangle_a_job_and_range(runs):
+    axes = figures.draw("gantt", runs[:1]).axes[0]
+    assert len(axes.collections[0].get_paths()) == len(runs[0].jobs)
+    assert axes.get_ylim() == (0, 4)
+
+
+def test_a_large_gantt_is_an_image_inside_a_vector_picture(runs, tmp_path, monkeypatch):
+    figures.save("gantt", runs[:1], tmp_path / "v.svg")
+    assert "<image" not in (tmp_path / "v.svg").read_text()
+    monkeypatch.setattr("simsched.report.figures.over_time.MAX_VECTORS", 10)
+    figures.save("gantt", runs[:1], tmp_path / "r.svg")
+    assert "<image" in (tmp_path / "r.svg").read_text()
+
+
+def test_the_wait_curve_ends_at_100_percent_of_the_longest_wait(runs):
+    axes = figures.draw("wait", runs).axes[0]
+    assert [t.get_text() for t in axes.get_legend().get_texts()] == ["easy", "fcfs"]
+    x, y = axes.lines[0].get_data()
+    assert (x[-1], y[-1]) == (runs[0].summary["max_wait"], 100)
+
+
+def test_the_map_has_a_cell_a_node_and_its_share_of_time(write_run, make_jobs):
+    jobs = make_jobs([{"id": "a", "start": 0, "end": 50, "cores": 4}, {"id": "b", "start": 0, "end": 100}])
+    lite = [{"rank": "2", "children": {"core": "0-3"}}]
+    document = {"version": 1, "execution": {"R_lite": lite, "nodelist": ["n2"]}}
+    records = [{"id": "a", "event": e, "time": t, "R": document} for e, t in (("alloc", 0), ("release", 50))]
+    run = load_run(write_run("map", jobs, records=records))
+    shares = figures.draw("map", [run]).axes[0].images[0].get_array().compressed()
+    assert shares.tolist() == [0, 0, 50, 0]
+
+
+def test_reasons_are_bars_or_a_sentence(write_run, story, runs):
+    axes = figures.draw("reasons", [load_run(write_run("story", story))]).axes[0]
+    assert [t.get_text() for t in axes.get_yticklabels()] == [
+        "infeasible: needs 5 nodes of 4",
+        "dropped: 0 processors",
+    ]
+    assert figures.draw("reasons", runs[:1]).axes[0].texts[0].get_text() == "Every job ran."
+
+
+def test_unknown_kinds_endings_and_too_many_runs(runs, tmp_path):
+    with pytest.raises(ConfigError, match=r"unknown kind of picture 'pie' \(expected gantt, "):
+        figures.draw("pie", runs)
+    with pytest.raises(ConfigError, match="gantt shows one run, not 2"):
+        figures.draw("gantt", runs)
+    with pytest.raises(ConfigError, match=r"expected \.png, \.svg, \.pdf"):
+        figures.save("wait", runs, tmp_path / "p.gif")
+    with pytest.raises(ConfigError, match="0 dots per inch"):
+        figures.save("wait", runs, tmp_path / "p.png", dpi=0)
+
+
+@pytest.mark.parametrize("kind", ["map"])
+def test_pictures_of_nodes_need_allocations(write_run, story, kind):
+    with pytest.raises(RunError, match="made without its allocations"):
+        figures.draw(kind, [load_run(write_run("bare", story))])
+
+
+@pytest.mark.parametrize("kind", [k for k in figures.KINDS if k not in ("reasons", "gantt", "map")])
+def test_a_run_in_which_nothing_ran_cannot_be_drawn(write_run, make_jobs, make_timeline, kind):
+    empty = make_timeline(make_jobs([{"start": 0, "end": 1}]), {"core": 16}).head(0)
+    run = load_run(write_run("never", make_jobs([{"result": "INFEASIBLE", "cores": 0}]), empty))
+    with pytest.raises(RunError, match="no job ran"):
+        figures.draw(kind, [run])
+
+
+def test_use_of_a_machine_of_unknown_size_cannot_be_drawn(write_run, story):
+    run = load_run(write_run("lost", story, cluster={"name": "lost"}))
+    with pytest.raises(RunError, match="nothing is known of the cluster's size"):
+        figures.draw("utilisation", [run])
+
+
+def test_cells_of_the_heat_map_hold_the_waits_that_their_colours_show(write_run, make_schedule):
+    run = load_run(write_run("easy", make_schedule(3)))
+    figure = figures.draw("heatmap", [run])
+    cells = [text.get_text() for text in figure.axes[0].texts]
+    assert cells
+    assert sum(int(cell.split("\n")[1].split()[0].replace(",", "")) for cell in cells) == len(
+        run.jobs["start"].dropna()
+    )
+    units = re.compile(r"\d.* (s|min|h|d)\n")
+    assert all(units.match(cell) for cell in cells)
+
+
+def test_ranks_are_whole_numbers(write_run, story):
+    figure = figures.draw("gantt", [load_run(write_run("easy", story))])
+    assert all(float(tick).is_integer() for tick in figure.axes[0].get_yticks())

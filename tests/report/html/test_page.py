@@ -1,0 +1,170 @@
+"""The HTML page as text: whole, self-contained, and safe with any name."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+
+from simsched.report.data.series import curve
+from simsched.report.data.tables import load_run
+from simsched.report.html import markup
+from simsched.report.html import page as html
+
+pytest.importorskip("bokeh")
+
+EVIL = '</script><script>alert("x")</script><!-- & \'"'
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory, writer_in, make_schedule, make_records):
+    jobs = make_schedule(4)
+    write_run = writer_in(tmp_path_factory.mktemp("html"))
+    return [load_run(write_run(n, jobs, records=make_records(jobs))) for n in ("easy", "fcfs")]
+
+
+@pytest.fixture(scope="module")
+def both(runs):
+    """The page of two runs."""
+    return html.page(runs)
+
+
+def page_data(page: str):
+    return json.loads(re.search(r'id="page-data">(.*?)</script>', page, re.DOTALL).group(1))
+
+
+def own(page: str) -> str:
+    """The page without BokehJS, which names addresses in its comments and messages."""
+    longest = max(re.findall(r"<script>.*?</script>", page, re.DOTALL), key=len)
+    return page.replace(longest, "")
+
+
+def test_nothing_is_loaded_from_elsewhere(both):
+    page = own(both)
+    assert not re.findall(r"(?:src|href)\s*=\s*[\"'](?!#|data:)[^\"']*", page)
+    assert not re.findall(r"https?://(?!www\.w3\.org)", page)
+    assert "default-src 'none'" in page
+    assert "connect-src" not in page
+
+
+def test_one_run_has_a_section_and_several_are_compared(runs, both):
+    alone = html.page(runs[:1])
+    assert 'id="comparison"' not in alone
+    assert 'id="comparison"' in both
+    assert [c["title"] for c in page_data(both)["charts"]] == ["comparison", "easy", "fcfs"]
+
+
+def test_what_runs_share_is_there_once(both):
+    """Both runs have the same jobs, at the same times: one element for each kind of columns."""
+    islands = [chart["time"]["islands"] for chart in page_data(both)["charts"][1:]]
+    assert len(islands) == 2
+    assert islands[0] == islands[1]
+    assert sorted(islands[0].values()) == re.findall(
+        r'<script type="application/octet-stream" id="([\w-]+)"', both
+    )
+
+
+def test_jobs_that_run_at_other_times_are_still_shared(write_run, make_schedule, make_records):
+    jobs = make_schedule(4)
+    later = jobs.assign(start=jobs["start"] + 600, end=jobs["end"] + 600)
+    found = [load_run(write_run(n, j, records=make_records(j))) for n, j in (("a", jobs), ("b", later))]
+    first, second = (chart["time"]["islands"] for chart in page_data(html.page(found))["charts"][1:])
+    assert [name for name in first if first[name] == second[name]] == ["jobs", "results", "ids"]
+
+
+def test_every_chart_and_table_has_a_download_and_every_place_a_chart(both):
+    page = both
+    places = {p for c in page_data(page)["charts"] for p in c["places"]}
+    assert places == set(re.findall(r'data-save="([\w-]+)"', page))
+    assert places == set(re.findall(r'<div class="plot" id="([^"]+)"', page))
+    assert set(re.findall(r'<table id="([^"]+)"', page)) == set(
+        re.findall(r'data-save-table="([^"]+)"', page)
+    )
+
+
+def test_names_cannot_break_out(write_run, make_schedule, make_records):
+    jobs = make_schedule(4).assign(user=EVIL, queue=EVIL, result="FAILED", reason=EVIL)
+    jobs["id"] = [f"{EVIL}{i}" for i in range(len(jobs))]
+    folder = write_run(
+        "evil", jobs, records=make_records(jobs), cluster={"name": EVIL, "totals": {"core": 16}}
+    )
+    page = html.page([load_run(folder, name=EVIL), load_run(folder, name="b")])
+    assert 'alert("x")' not in re.sub(r'type="application/json".*?</script>', "", page, flags=re.DOTALL)
+    assert page.count("<script") == page.count("</script>")
+    assert EVIL in json.dumps(page_data(page)).encode().decode("unicode_escape")
+
+
+def test_a_run_without_allocations_says_so(write_run, story):
+    page = html.page([load_run(write_run("bare", story))])
+    assert "made without its allocations" in page
+    assert "jobs are packed from the bottom" in page
+    assert 'id="r0-gantt"' in page
+    assert "needs 5 nodes of 4" in page
+
+
+def test_a_run_in_which_nothing_ran_has_a_page(write_run, make_jobs, make_timeline):
+    jobs = make_jobs([{"result": "INFEASIBLE", "reason": "needs 9 nodes", "cores": 0}])
+    empty = make_timeline(make_jobs([{"start": 0, "end": 1}]), {"core": 16}).head(0)
+    run = load_run(write_run("never", jobs, empty))
+    page = html.page([run])
+    assert "No job of this run started and ended" in page
+    assert "needs 9 nodes" in page
+    assert html.page([run, run])
+
+
+def test_the_curve_of_a_distribution_keeps_its_ends(story):
+    from simsched.report.metrics.metrics import ran, wait
+
+    points = curve(wait(ran(story)), 1.0)
+    assert points["value"].tolist() == [1, 80, 90]
+    assert points["share"].tolist() == pytest.approx([1 / 3, 2 / 3, 1])
+    assert curve(wait(story).head(0), None).empty
+
+
+def test_the_same_runs_give_the_same_page_but_for_model_ids(runs, both):
+    def plain(page):
+        return re.sub(r'"?p\d{4,}"?|[0-9a-f-]{36}', "id", page)
+
+    assert plain(html.page(runs)) == plain(both)
+
+
+def test_long_tables_say_what_they_leave_out():
+    rows = [[i, i] for i in range(markup.MAX_ROWS + 5)]
+    made = markup.table("t", "T", (("n", ""), ("v", "s")), rows)
+    assert made.count("<tr>") == markup.MAX_ROWS + 1
+    assert "5 more rows" in made
+
+
+@pytest.fixture(scope="module")
+def racked(tmp_path_factory):
+    import simsched as ss
+
+    run = ss.simulate(ss.load_cluster("racked"), ss.load_workload("slurm-day"))
+    return run.save(tmp_path_factory.mktemp("runs") / "racked")
+
+
+def test_the_machine_has_a_map_and_tables_of_its_parts(racked):
+    page = html.page([load_run(racked)])
+    for part in ("r0-map", "r0-by-property", "r0-by-rack", "r0-by-chassis", "r0-locality"):
+        assert f'id="{part}"' in page
+    assert "Jain index of the nodes" in page
+    assert '<td class="text">bigmem</td><td data-v="32">32</td>' in page
+    assert "434,176 memory" in page
+
+
+def test_types_that_divide_the_machine_alike_are_told_of_once():
+    import pandas as pd
+
+    from simsched.report.html.machine_section import distinct
+
+    nodes = pd.DataFrame({"in_rack": ["a", "a", "b"], "in_pdu": ["x", "x", "y"], "in_row": ["x", "y", "y"]})
+    assert distinct(nodes) == ["rack", "row"]
+
+
+def test_more_rows_than_can_be_held_leave_the_machine_out(racked, monkeypatch):
+    from simsched.report.data import allocations
+
+    monkeypatch.setattr(allocations, "MAX_ROWS", 3)
+    page = html.page([load_run(racked)])
+    assert "No tables of the machine" in page

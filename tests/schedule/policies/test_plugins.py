@@ -1,0 +1,78 @@
+"""Queue policies and job orders of other packages, found through their entry points."""
+
+from __future__ import annotations
+
+import importlib.metadata
+
+import numpy as np
+import pytest
+
+import simsched.schedule.policies.registry as policies
+from simsched.errors import ConfigError
+from simsched.schedule.orders.order import job_order
+from simsched.schedule.orders.ranking import Order
+from simsched.schedule.policies.registry import queue_policy
+
+
+class Lazy:
+    """A policy that starts one job a pass."""
+
+    def __init__(self, limit: int = 1):
+        self.limit = limit
+
+    def run_pass(self, context):
+        for job in context.queue.listed()[: self.limit]:
+            selection = context.fit(job)
+            if selection is not None:
+                context.start(job, selection)
+
+
+LAST_FIRST = Order("last-first", lambda table, jobs, now: -table.submits[jobs])
+
+
+class Entry:
+    def __init__(self, target):
+        self.target = target
+
+    def load(self):
+        return self.target
+
+
+@pytest.fixture
+def installed(monkeypatch):
+    table = {("simsched.queue_policies", "lazy"): Lazy, ("simsched.job_orders", "last-first"): LAST_FIRST}
+
+    def entry_points(**asked):
+        found = table.get((asked.get("group"), asked.get("name")))
+        return [Entry(found)] if found is not None else real(**asked)
+
+    real = importlib.metadata.entry_points
+    monkeypatch.setattr(importlib.metadata, "entry_points", entry_points)
+
+
+def test_an_installed_policy_is_found_with_its_options(installed):
+    assert queue_policy("lazy", {"limit": 3}).limit == 3
+    with pytest.raises(ConfigError, match="speed"):
+        queue_policy("lazy", {"speed": 3})
+    with pytest.raises(ConfigError, match="unknown queue policy 'lazier'"):
+        queue_policy("lazier")
+    assert "lazy" not in policies.POLICIES
+
+
+def test_an_installed_order_is_found(installed):
+    assert job_order("last-first") is LAST_FIRST
+
+
+def test_an_installed_policy_and_order_run(installed):
+    from simsched.formats.cluster.rset import ResourceSet
+    from simsched.formats.jobspec.reader import Jobspec
+    from simsched.graph.cluster import Cluster
+    from simsched.simulation.simulate import simulate
+    from simsched.workload.job import Job, Workload
+
+    execution = {"R_lite": [{"rank": "0", "children": {"core": "0-1"}}], "nodelist": ["n0"]}
+    cluster = Cluster.from_rset(ResourceSet.from_dict({"version": 1, "execution": execution}))
+    spec = Jobspec.from_shape("slot=1/core")
+    jobs = tuple(Job(id=n, submit=n, jobspec=spec, runtime=5, duration=5) for n in range(4))
+    found = simulate(cluster, Workload(jobs=jobs), "lazy", order="last-first")
+    assert np.array_equal(found.jobs["start"], [0, 1, 6, 5])

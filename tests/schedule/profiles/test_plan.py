@@ -1,0 +1,186 @@
+"""The plan: sorted expected ends over the live state, and questions that change nothing."""
+
+from __future__ import annotations
+
+import itertools
+
+import hypothesis.strategies as st
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+from simsched.errors import ConfigError
+from simsched.formats.cluster.rset import ResourceSet
+from simsched.formats.jobspec.reader import Jobspec
+from simsched.graph.cluster import Cluster
+from simsched.match.requests.compile import compile_request
+from simsched.match.search.select import select
+from simsched.match.state.availability import Availability
+from simsched.schedule.profiles.plan import Plan, beside, first_fit, set_aside, units_in
+
+
+def cluster(*cores):
+    lite = [{"rank": str(r), "children": {"core": f"0-{n - 1}"}} for r, n in enumerate(cores)]
+    execution = {"R_lite": lite, "nodelist": [f"n[0-{len(cores) - 1}]"], "starttime": 0, "expiration": 0}
+    return Cluster.from_rset(ResourceSet.from_dict({"version": 1, "execution": execution}))
+
+
+CLUSTER = cluster(4, 2, 2)
+SHAPES = ("slot=1/core=2", "slot=2/core=1", "slot=1/core=4", "slot=3/core=2", "slot=1/node", "slot=2/node")
+REQUESTS = {shape: compile_request(Jobspec.from_shape(shape), CLUSTER.index) for shape in SHAPES}
+
+
+class Plans(RuleBasedStateMachine):
+    """Random claims and releases; `earliest` is checked against trying every release in turn."""
+
+    def __init__(self):
+        super().__init__()
+        self.plan = Plan(Availability(CLUSTER.index))
+        self.now = 0.0
+        self.names = itertools.count()
+        self.ends = {}
+
+    @rule(shape=st.sampled_from(SHAPES), duration=st.sampled_from([1, 3, 5, 8, float("inf")]))
+    def start(self, shape, duration):
+        selection = first_fit(REQUESTS[shape], self.plan.available)
+        if selection is not None:
+            name = next(self.names)
+            self.plan.claim(name, selection, self.now + duration)
+            self.ends[name] = (self.now + duration, selection)
+
+    @precondition(lambda self: self.ends)
+    @rule(data=st.data())
+    def end(self, data):
+        name = data.draw(st.sampled_from(sorted(self.ends)))
+        end, selection = self.ends.pop(name)
+        assert self.plan.expected_end(name) == end
+        assert self.plan.release(name) is selection
+
+    @rule(step=st.sampled_from([0, 1, 2, 7]))
+    def wait(self, step):
+        self.now += step  # what should have ended by now and has not is an overrun
+
+    @rule(shape=st.sampled_from(SHAPES))
+    def earliest(self, shape):
+        request = REQUESTS[shape]
+        before = self.plan.available.total.copy()
+        found = self.plan.shadow(request, self.now, first_fit)
+        expected = None
+        for time in sorted({self.now, *(max(end, self.now) for end, _ in self.ends.values())}):
+            state = self.plan.available.copy()
+            for end, selection in self.ends.values():
+                if end <= time:
+                    state.release(selection)
+            if first_fit(request, state) is not None:
+                expected = time
+                break
+        assert (found and found.start) == expected
+        assert self.plan.available.total == before
+
+    @invariant()
+    def sound(self):
+        self.plan._check()
+
+
+Plans.TestCase.settings = settings(max_examples=60, stateful_step_count=30)
+TestPlans = Plans.TestCase
+
+
+@given(
+    st.lists(st.tuples(st.integers(1, 4), st.integers(0, 20)), max_size=6),
+    st.integers(1, 8),
+    st.integers(0, 9),
+)
+def test_counting_is_the_same_as_matching_where_requests_are_plain_counts(running, need, now):
+    """Law: on one type of unit, the earliest start by counts is the earliest start by matching."""
+    flat = cluster(1, 1, 1, 1, 1, 1, 1, 1)
+    request = {n: compile_request(Jobspec.from_shape(f"slot={n}/core"), flat.index) for n in range(1, 9)}
+    plan = Plan(Availability(flat.index))
+    units = []
+    for n, end in running:
+        selection = select(request[n], plan.available, "first", None)
+        if selection is not None:
+            plan.claim(len(units), selection, end)
+            units.append(n)
+    start, left = plan.earliest_count(units, plan.free("core"), need, now)
+    shadow = plan.shadow(request[need], now, first_fit)
+    assert shadow is not None
+    assert start == shadow.start
+    assert left == shadow.available.total["core"] - need
+
+
+def test_what_is_left_beside_a_reservation_counts_units_not_ids():
+    """Four cores, three busy until then; the reservation takes three of the four: one is left now."""
+    index = cluster(4).index
+    one, three = (compile_request(Jobspec.from_shape(f"slot=1/core={n}"), index) for n in (1, 3))
+    now = Availability(index)
+    busy = first_fit(three, now)
+    now.claim(busy)
+    then = now.copy()
+    then.release(busy)
+    left = beside(now, then, first_fit(three, then))
+    assert left.total["core"] == 1
+    assert now.total["core"] == 1
+    left._check()
+    assert first_fit(one, left) is not None
+
+
+def test_setting_aside_leaves_the_lowest_ids():
+    index = cluster(4).index
+    one = compile_request(Jobspec.from_shape("slot=1/core=1"), index)
+    now = Availability(index)
+    left = set_aside(now, (first_fit(one, now),), {"core": now.free["core"] - 3})
+    left._check()
+    assert left.free_mask(index.pool_types["core"], 0) == 0b0001
+
+
+class Copies(RuleBasedStateMachine):
+    """Every job takes copies of one slot; what the plan keeps count of is what the matcher finds."""
+
+    def __init__(self):
+        super().__init__()
+        self.plan = Plan(Availability(CLUSTER.index))
+        self.plan.count_copies(REQUESTS["slot=3/core=2"].plain)
+        self.names = itertools.count()
+
+    @rule(copies=st.integers(1, 5))
+    def start(self, copies):
+        request = compile_request(Jobspec.from_shape(f"slot={copies}/core=2"), CLUSTER.index)
+        selection = first_fit(request, self.plan.available)
+        assert (selection is not None) == (copies <= self.plan.free("slot"))
+        if selection is not None:
+            self.plan.claim(next(self.names), selection, 1.0)
+
+    @precondition(lambda self: self.plan.held)
+    @rule(data=st.data())
+    def end(self, data):
+        self.plan.release(data.draw(st.sampled_from(sorted(self.plan.held))))
+
+    @rule(node=st.integers(0, 2), up=st.booleans())
+    def set_status(self, node, up):
+        self.plan.set_status(np.array([node]), up=up)
+
+    @invariant()
+    def sound(self):
+        self.plan._check()
+
+
+Copies.TestCase.settings = settings(max_examples=60, stateful_step_count=30)
+TestCopies = Copies.TestCase
+
+
+def test_free_units_are_those_of_a_type_that_is_counted():
+    plan = Plan(Availability(CLUSTER.index))
+    assert (plan.free("core"), plan.free("node")) == (8, 3)
+    assert (units_in(plan.available, "core"), units_in(plan.available, "node")) == (8, 3)
+    for unknown in ("nonsense", "cluster", ""):
+        with pytest.raises(
+            ConfigError, match=rf"type '{unknown}' are not counted \(expected one of core, node"
+        ):
+            units_in(plan.available, unknown)
+    for unknown in ("nonsense", "cluster", "", "slot"):
+        with pytest.raises(ConfigError, match="are not counted"):
+            plan.free(unknown)
+    plan.count_copies(compile_request(Jobspec.from_shape("slot/core=2"), CLUSTER.index).needs[0].content)
+    assert plan.free("slot") == 4

@@ -1,0 +1,81 @@
+"""R written straight as text has the very bytes of the encoded document."""
+
+from __future__ import annotations
+
+import random
+
+import msgspec
+import pytest
+
+import simsched as ss
+from simsched.match.emit import document
+from simsched.match.requests.compile import compile_request
+from simsched.match.search.select import select
+from simsched.simulation.record.r_text import PlainText
+
+SAID = {"queue": 'a "b" ü', "policy": "first"}
+
+
+def cluster(nodes=24, *, first=0, cores="0-7", hosts=None, **more):
+    lite = [{"rank": f"{first}-{first + nodes - 1}", "children": {"core": cores, "gpu": "0-1"}}]
+    hosts = hosts or f"n[{first}-{first + nodes - 1}]"
+    execution = {"R_lite": lite, "nodelist": [hosts], "starttime": 0, "expiration": 0, **more}
+    return ss.Cluster.from_rset(ss.ResourceSet.from_dict({"version": 1, "execution": execution}))
+
+
+PLAIN = {
+    "nodes": cluster(),
+    "ranks from five on": cluster(first=5),
+    "ids with gaps": cluster(cores="0-2,8-11"),
+    "64 cores": cluster(cores="0-63"),
+    "one node": cluster(1, hosts="a-0"),
+    "a host name to be quoted": cluster(2, hosts='"ü"[0-1]'),
+}
+OTHER = {
+    "hosts of other numbers": cluster(hosts="n[1-24]"),
+    "properties": cluster(properties={"fat": "3-4"}),
+    "hundreds of cores": cluster(cores="0-99"),
+}
+SHAPES = (
+    "slot=1/core",
+    "slot=5/core",
+    "slot=3/[core=2;gpu]",
+    "slot=2/node",
+    "node=2",
+    "node=2/slot=2/core=3",
+    "slot=1/gpu",
+    "slot=30/core",
+)
+
+
+def history(machine, seed, match_policy):
+    """Jobs come and go; every selection is written both ways."""
+    rng = random.Random(seed)
+    index, available, running = machine.index, ss.Matcher(machine).available, []
+    plain = PlainText(index)
+    for _ in range(60):
+        request = compile_request(ss.Jobspec.from_shape(rng.choice(SHAPES)), index)
+        found = select(request, available, match_policy)
+        if found is not None:
+            available.claim(found)
+            running.append(found)
+            expected = document(found, index, starttime=12.5, expiration=0, scheduler=SAID)
+            said = msgspec.json.encode(SAID).decode()
+            yield plain.of(found, "12.5", "0", said), msgspec.json.encode(expected)
+        if running and rng.random() < 0.4:
+            available.release(running.pop(rng.randrange(len(running))))
+
+
+@pytest.mark.parametrize("match_policy", ["first", "hinode", "worstfit"])
+@pytest.mark.parametrize("machine", PLAIN.values(), ids=PLAIN)
+def test_plain_text_is_the_encoded_document(machine, match_policy):
+    both = [pair for seed in range(6) for pair in history(machine, seed, match_policy)]
+    written = [pair for pair in both if pair[0] is not None]
+    assert all(text == expected for text, expected in written)
+    assert len(written) > len(both) * 2 / 3
+
+
+@pytest.mark.parametrize("machine", OTHER.values(), ids=OTHER)
+def test_other_clusters_are_left_to_the_document(machine):
+    for text, expected in history(machine, 1, "first"):
+        assert text is None or text == expected

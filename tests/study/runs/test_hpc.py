@@ -1,0 +1,44 @@
+"""executorlib: the same runs by its executor for this machine; its others say what they lack."""
+
+from __future__ import annotations
+
+from shutil import which
+
+import pytest
+
+from simsched.errors import ConfigError
+from simsched.study.runs.execute import Done, run_tasks
+from simsched.study.runs.executors import open_executor
+from simsched.study.runs.run_task import perform
+from tests.study.studyworld import small
+
+pytest.importorskip("executorlib")
+
+
+@pytest.mark.slow
+def test_runs_of_executorlib_are_the_same(tmp_path):
+    tasks = small().tasks[:3]
+    with open_executor(1, hpc="local") as workers:
+        found = list(run_tasks(tasks, workers, folder=tmp_path))
+    assert all(isinstance(outcome, Done) for outcome in found), found
+    assert {d.task.key: d.row.to_bytes() for d in found} == {t.key: perform(t).to_bytes() for t in tasks}
+    assert all((tmp_path / task.key / "row.json").is_file() for task in tasks)
+
+
+@pytest.mark.parametrize(
+    ("system", "program", "said"), [("slurm", "srun", "there is no srun"), ("flux", "flux", "flux")]
+)
+def test_outside_of_an_allocation(system, program, said):
+    if which(program):
+        pytest.skip(f"{program} is here")
+    with pytest.raises(ConfigError, match=said) as caught, open_executor(hpc=system):
+        pass
+    assert f"within an allocation of {system}" in str(caught.value)
+
+
+def test_an_unknown_system():
+    with (
+        pytest.raises(ConfigError, match=r"unknown system 'sge' \(expected flux, slurm, local\)"),
+        open_executor(hpc="sge"),
+    ):
+        pass

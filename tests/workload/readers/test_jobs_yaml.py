@@ -1,0 +1,256 @@
+"""jobs.yaml and JSON Lines: stories, faults with their places, and the way back."""
+
+from __future__ import annotations
+
+import json
+from math import inf
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from simsched.errors import FormatError, SimschedError, WorkloadError
+from simsched.formats.jobspec.reader import Jobspec
+from simsched.formats.rfc.dependency import Dependency
+from simsched.workload.job import Job, Skips, assemble
+from simsched.workload.load import detect, load_workload
+from simsched.workload.mapping import Reading
+from simsched.workload.readers.jobs_yaml import read_jobs_yaml, read_jsonl
+from simsched.workload.writers.entries import write_jobs_yaml, write_jsonl
+
+
+def table(text: str) -> list[str]:
+    """The jobs of a document as one line each: id name submit duration runtime shape."""
+    return [
+        f"{j.id} {j.name} {j.submit} {j.duration} {j.runtime} {j.jobspec.to_shape()}"
+        for j in read_jobs_yaml(text)
+    ]
+
+
+def test_a_list_of_jobs():
+    text = """
+    - {shape: slot=2/core, duration: 1h, runtime: 30m, submit: 1.5m, name: b}
+    - {shape: slot=2/core, runtime: 10}
+    - shape: node=2
+      duration: inf
+      count: 3
+      every: 5m
+      id: sweep
+      name: c
+    """
+    assert table(text) == [
+        "2 None 0 None 10 slot=2/core",
+        "sweep.1 c 0 None None node=2",
+        "1 b 90 3600 1800 slot=2/core",
+        "sweep.2 c 300 None None node=2",
+        "sweep.3 c 600 None None node=2",
+    ]
+
+
+def test_equal_requests_share_one_jobspec():
+    jobs = read_jobs_yaml("- {shape: slot=2/core, runtime: 1}\n- {shape: slot=2/core, runtime: 2, count: 5}")
+    assert len({id(job.jobspec) for job in jobs}) == 1
+
+
+def test_defaults_a_name_and_limits():
+    text = """
+    name: mine
+    defaults: {shape: slot=1/core, duration: 1h, user: ada, queue: debug, urgency: 20}
+    jobs:
+    - {}
+    - {user: bob, shape: slot=1/core=2}
+    - jobspec: {version: 1, resources: [{type: slot, count: 1, label: a, with: [{type: core, count: 1}]}],
+                tasks: [{command: [app], slot: a, count: {per_slot: 1}}],
+                attributes: {system: {duration: 60}}}
+    """
+    workload = read_jobs_yaml(text)
+    assert workload.name == "mine"
+    assert [(j.user, j.duration, j.queue, j.urgency) for j in workload] == [
+        ("ada", 3600, "debug", 20),
+        ("bob", 3600, "debug", 20),
+        ("ada", 60, "debug", 20),  # the jobspec's own limit counts before the default
+    ]
+
+
+def test_dependencies_by_name_id_and_number():
+    text = """
+    - {id: 10, name: prep, shape: slot=1/core, runtime: 1, count: 1}
+    - {name: part, shape: slot=1/core, runtime: 1, count: 2}
+    - {id: end, shape: slot=1/core, runtime: 1, depends: ['afterok:prep', 'afterany:part', 'begin-time:99']}
+    """
+    end = next(job for job in read_jobs_yaml(text) if job.id == "end")
+    assert list(map(str, end.dependencies)) == ["afterok:10", "afterany:2", "afterany:3", "begin-time:99"]
+
+
+def test_constraints_are_anded_to_the_jobspecs_own():
+    document = Jobspec.from_shape("slot=1/core", constraint="a").to_dict()
+    entry = {"jobspec": document, "runtime": 1, "constraint": "b or c"}
+    (job,) = read_jobs_yaml(json.dumps([entry]))
+    assert str(job.jobspec.constraint) == "a and (b or c)"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("jobs: 3", "jobs.yaml: not a list of jobs"),
+        ("hello", "jobs.yaml: not a list of jobs"),
+        ("- 5", r"jobs\[0\]: not a job"),
+        ("- {shape: slot=1/core}", r"jobs\[0\]: a job needs a runtime or a duration"),
+        ("- {runtime: 5}", r"found none of them \(expected one of shape, jobspec, file\)"),
+        ("- {shape: a, file: b, runtime: 5}", "found shape and file"),
+        ("- {shape: slot=1/core, runtme: 5}", r"unknown key 'runtme' \(expected runtime\)"),
+        ("- {shape: 'slot=1/core[', runtime: 5}", r"jobs\[0\].shape: "),
+        ("- {shape: 7, runtime: 5}", "7 is not a shape"),
+        ("- {shape: slot=1/core, runtime: 5 parsecs}", r"jobs\[0\].runtime"),
+        ("- {shape: slot=1/core, runtime: -5}", r"jobs\[0\].runtime"),
+        ("- {shape: slot=1/core, runtime: inf}", r"jobs\[0\].runtime: bad runtime 'inf'"),
+        ("- {shape: slot=1/core, runtime: [1]}", r"jobs\[0\].runtime: bad runtime \[1\]"),
+        ("- {shape: slot=1/core, runtime: 1, count: many}", "bad count 'many'"),
+        ("- {shape: slot=1/core, runtime: 1, count: -1}", "bad count -1"),
+        ("- {shape: slot=1/core, runtime: 1, count: 99999999999}", "more than 1,000,000 jobs of one entry"),
+        ("- {shape: slot=1/core, runtime: 1, urgency: 32}", r"bad urgency 32 \(expected 0 to 31\)"),
+        ("- {shape: slot=1/core, runtime: 1, hold: maybe}", "bad hold 'maybe'"),
+        ("- {shape: slot=1/core, runtime: 1, id: [1]}", r"bad id \[1\]"),
+        ("- {shape: slot=1/core, runtime: 1, name: [a]}", "bad name"),
+        ("- {shape: slot=1/core, runtime: 1, preceding: [a]}", "bad preceding"),
+        ("- {shape: slot=1/core, runtime: 1, command: 5}", "bad command 5"),
+        ("- {shape: slot=1/core, runtime: 1, depends: nobody}", r"depends\[0\]"),
+        ("- {shape: slot=1/core, runtime: 1, depends: 'afterok:x'}", "depends on 'x', which is no job"),
+        ("- {shape: slot=1/core, runtime: 1, depends: [7]}", "bad dependency 7"),
+        ("- {shape: slot=1/core, runtime: 1, name: x, depends: 'afterok:x'}", "job 1 depends on itself"),
+        ("- {shape: slot=1/core, runtime: 1, id: a}\n- {shape: slot=1/core, runtime: 1, id: a}",
+         r"jobs\[1\]: job id 'a' occurs twice, first at jobs.yaml: jobs\[0\]"),
+        ("{defaults: {shape: gpu, runtime: 1}, jobs: [{id: a, depends: after:b}, {id: b, depends: after:a}]}",
+         "jobs wait for each other: (a -> b -> a|b -> a -> b)"),
+        ("- {file: nothing.json, runtime: 1}", "cannot name files"),
+        ("- {jobspec: {version: 1}, runtime: 1}", r"jobs\[0\].jobspec"),
+        ("- {shape: slot=1/core, runtime: 1, constraint: 'a and'}", r"jobs\[0\].shape"),
+        ("{", "jobs.yaml"),
+        ("- &a [*a]", "jobs.yaml"),
+    ],
+)  # fmt: skip
+def test_faults_have_a_place(text, message):
+    with pytest.raises(SimschedError, match=message):
+        read_jobs_yaml(text)
+
+
+def test_json_lines_name_the_line():
+    with pytest.raises(WorkloadError, match=r"jobs.jsonl:3: unknown key"):
+        read_jsonl(['{"shape": "slot=1/core", "runtime": 1}', "", '{"nope": 1}'])
+    with pytest.raises(FormatError, match=r"jobs.jsonl:3:11: not JSON"):
+        read_jsonl(["", "", '{"shape": '])
+
+
+def test_files_beside_the_document(tmp_path):
+    (tmp_path / "one.json").write_text(json.dumps(Jobspec.from_shape("slot=3/core", duration=60).to_dict()))
+    (tmp_path / "jobs.yaml").write_text("- {file: one.json}\n")
+    (job,) = load_workload(tmp_path / "jobs.yaml").jobs
+    assert (job.jobspec.to_shape(), job.duration) == ("slot=3/core", 60)
+    (tmp_path / "jobs.yaml").write_text("- {file: two.json}\n")
+    with pytest.raises(SimschedError, match=r"jobs\[0\].file: .*two.json"):
+        load_workload(tmp_path / "jobs.yaml")
+
+
+def test_an_empty_document_is_an_empty_workload():
+    for text in ("", "[]", "jobs: []", "# nothing"):
+        assert read_jobs_yaml(text).jobs == ()
+
+
+@pytest.mark.parametrize(
+    ("head", "kind"),
+    [
+        ("- shape: x", "jobs"),
+        ("jobs: []", "jobs"),
+        ("", "jobs"),
+        ('[{"shape": "x"}]', "jobs"),
+        ('{"name": "x", "jobs": []}', "jobs"),
+        ('{"shape": "x", "runtime": 1}\n{"shape": "y"}', "jsonl"),
+        ('{"jobspec": {}, "runtime": 1}', "jsonl"),
+        ("; Version: 2.2\n", "swf"),
+        ("1 2 3 4 5 6 7 8 9 -1 11 12 13 14 15 16 17 18\n", "swf"),
+    ],
+)
+def test_detection(head, kind):
+    assert detect(head) == kind
+
+
+# ------------------------------------------------------------ the way back
+
+seconds = st.integers(0, 10**7) | st.floats(0, 1e7, allow_nan=False)
+texts = st.none() | st.text(st.characters(blacklist_categories=("Cs", "Cc")), min_size=1, max_size=8)
+requests = st.sampled_from(
+    [
+        Jobspec.from_shape("slot=2/core"),
+        Jobspec.from_shape("node=2{x}"),
+        Jobspec.from_shape("slot=1-8/[core=2;gpu]", constraint="fast and not old"),
+        Jobspec.from_shape("slot=1/core", command=["a", "b c"], name="n"),
+    ]
+)
+drafts = st.lists(
+    st.builds(
+        dict,
+        jobspec=requests,
+        submit=seconds,
+        runtime=seconds,
+        duration=st.none() | seconds,
+        user=texts,
+        group=texts,
+        queue=texts,
+        bank=texts,
+        name=st.text("abc", min_size=1, max_size=3),
+        partition=texts,
+        status=texts,
+        urgency=st.integers(0, 31),
+        hold=st.booleans(),
+        cancel_at=st.none() | seconds,
+        think_time=st.none() | seconds,
+        procs=st.none() | st.integers(1, 10**6),
+        nodes=st.none() | st.integers(1, 10**6),
+        memory=st.none() | st.integers(1, 10**6),
+        wait=st.none() | seconds,
+        begin=st.booleans(),
+    ),
+    max_size=6,
+)
+
+
+def workload_of(drafts):
+    jobs = []
+    for number, draft in enumerate(drafts, 1):
+        begin = draft.pop("begin")
+        known = {"id": number if number % 3 else f"job-{number}", **draft}
+        waits = [Dependency("begin-time", "77")] if begin else []
+        if jobs and begin:
+            waits.append(Dependency("afterok", str(jobs[-1].id)))
+        jobs.append(Job(dependencies=tuple(waits), **known))
+    return assemble(jobs, Skips(), source="s", name="w", kind="jobs")
+
+
+@settings(max_examples=40)
+@given(drafts)
+def test_both_forms_are_read_back_as_they_were(drafts):
+    """read(write(w)) = w: nothing of a job is lost in jobs.yaml or JSON Lines."""
+    workload = workload_of(drafts)
+    from_yaml = read_jobs_yaml("\n".join(write_jobs_yaml(workload)))
+    assert from_yaml.jobs == workload.jobs
+    assert from_yaml.name == "w"
+    from_lines = read_jsonl(write_jsonl(workload), Reading(source="x"))
+    assert from_lines.jobs == workload.jobs
+
+
+def test_first_steps_is_what_its_comments_say():
+    workload = load_workload("first-steps")
+    by_name = {job.name: job for job in workload}
+    assert len(workload) == 18
+    assert sum(job.name == "ensemble" for job in workload) == 10
+    assert str(by_name["evaluate"].dependencies[0]) == f"afterok:{by_name['train'].id}"
+    assert (by_name["late"].duration, by_name["late"].runtime) == (600, 3600)
+    assert str(by_name["train"].jobspec.constraint) == "batch"
+    assert by_name["elastic"].jobspec.to_shape() == "slot/core=2-4"
+    assert inf not in [job.duration for job in workload]
+
+
+@pytest.mark.parametrize("key", ["submit", "runtime", "duration"])
+def test_times_that_a_clock_cannot_tell_apart_are_refused(key):
+    with pytest.raises(WorkloadError, match=rf"jobs\[0\]\.{key}: bad {key} 1e\+300"):
+        read_jobs_yaml(json.dumps([{"shape": "core", "runtime": 1, key: 1e300}]))
