@@ -1,22 +1,25 @@
-"""What docs/clusters.md shows is what happens."""
+"""What docs/clusters.md and docs/graphs.md show is what happens."""
 
 import doctest
-from textwrap import dedent
+
+import pytest
 
 from simsched.graph.build.cluster_files import graph_from_bytes
 from simsched.graph.inspect.view import summary
 from simsched.graph.resource_graph import subsystems
 from tests import REPOSITORY
 
-PAGE = REPOSITORY / "docs" / "clusters.md"
+MANUAL = REPOSITORY / "docs"
 
 
-def test_the_python_examples():
-    assert doctest.testfile(str(PAGE), module_relative=False).failed == 0
+@pytest.mark.parametrize("page", ["clusters.md", "graphs.md"])
+def test_the_python_examples(page):
+    results = doctest.testfile(str(MANUAL / page), module_relative=False)
+    assert (results.failed, results.attempted > 3) == (0, True)
 
 
 def test_the_recipe_loads():
-    text = PAGE.read_text().split("## Recipes")[1].split("- `groups`")[0]
-    graph = graph_from_bytes(dedent(text).encode())
+    text = (MANUAL / "clusters.md").read_text().split("```yaml\n")[1].split("```")[0]
+    graph = graph_from_bytes(text.encode())
     assert summary(graph).targets == 992
     assert subsystems(graph) == ["containment", "network", "power"]
