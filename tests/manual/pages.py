@@ -3,8 +3,9 @@
 The fenced blocks of a page are played from top to bottom in one folder:
 
 ``console``
-    Each line after ``$`` is a command, the lines below it are its output on standard output.
-    ``simsched`` runs in this process, anything else in a shell.
+    Each line after ``$`` is a command, the lines below it are its output: standard output, or standard
+    error followed by standard output.  A command without output succeeds.  ``simsched`` runs in this
+    process, anything else in a shell.
 ``pycon``, ``python``
     Interactive examples are doctests; statements are executed, and functions ``test_…`` among them
     are called.  All of a page share their names.
@@ -83,7 +84,7 @@ class Player:
     page: str
     folder: Path
     capture: Any
-    names: dict[str, Any] = field(default_factory=lambda: {"__name__": "manual"})
+    names: dict[str, Any] = field(default_factory=dict)
     status: int = 0
 
     def play(self, block: Block) -> None:
@@ -101,15 +102,17 @@ class Player:
 
     def _console(self, block: Block) -> None:
         for command, expected in steps(block):
-            out = self._run(command)
+            out, err = self._run(command)
             where = f"{self.page}, block at line {block.line}"
-            assert re.fullmatch(as_pattern(expected), out), f"{where}\n$ {command}\n{out}"
+            found = any(re.fullmatch(as_pattern(expected), text) for text in (out, err + out))
+            assert found, f"{where}\n$ {command}\n{err}{out}"
+            assert expected or not self.status, f"{where}\n$ {command}\n{err}"
 
-    def _run(self, command: str) -> str:
-        """Return what a command prints on standard output; status 2 and above is a failure."""
+    def _run(self, command: str) -> tuple[str, str]:
+        """Return what a command prints on standard output and on standard error."""
         if command == "echo $?":
-            return f"{self.status}\n"
-        program, *arguments = shlex.split(command)
+            return f"{self.status}\n", ""
+        program, *arguments = shlex.split(command, comments=True)
         if program == "simsched" and not _SHELL.search(re.sub(r"'[^']*'", "", command)):
             self.status = main(arguments)
             out, err = self.capture.readouterr()
@@ -120,8 +123,7 @@ class Player:
                 ["bash", "-c", command], capture_output=True, text=True, check=False, **shell
             )
             self.status, out, err = done.returncode, done.stdout, done.stderr
-        assert self.status in {0, 1}, f"{self.page}\n$ {command}\n{out}{err}"
-        return str(out)
+        return out, err
 
     def _interactive(self, block: Block) -> None:
         test = doctest.DocTestParser().get_doctest(block.text, {}, self.page, self.page, block.line)

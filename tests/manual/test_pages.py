@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from typing import TYPE_CHECKING
 
 import pytest
@@ -15,21 +16,27 @@ if TYPE_CHECKING:
 
 DOCS = REPOSITORY / "docs"
 PAGES = [REPOSITORY / "README.md", *sorted(REPOSITORY.glob("CONTRIBUTING.md")), *sorted(DOCS.glob("*.md"))]
-PLAYED = [REPOSITORY / "README.md", DOCS / "concepts.md", *sorted(DOCS.glob("tutorial-*.md"))]
+PLAYED = [page for page in PAGES if any(block.language in {"console", "pycon"} for block in blocks(page))]
 
 
 def called(page: Path) -> str:
     return page.relative_to(REPOSITORY).as_posix()
 
 
-@pytest.mark.parametrize("page", PLAYED, ids=called)
+def marked(page: Path) -> object:
+    slow = page.stem in {"sizing", "studies"}
+    return pytest.param(page, marks=pytest.mark.slow) if slow else page
+
+
+@pytest.mark.parametrize("page", [marked(page) for page in PLAYED], ids=called)
 def test_the_examples_of_a_page(page, tmp_path, monkeypatch, capsys):
+    """Tutorials are played as a whole; the Python of how-to pages shows parts (see test_snippets)."""
     monkeypatch.chdir(tmp_path)
-    player = Player(called(page), tmp_path, capsys)
-    played = blocks(page)
-    assert any(block.language in {"console", "pycon"} for block in played)
-    for block in played:
-        player.play(block)
+    shutil.copytree(REPOSITORY / "workloads" / "jobspecs", tmp_path / "jobspecs")
+    player = Player(called(page), tmp_path, capsys, {"__name__": "manual", "folder": tmp_path})
+    for block in blocks(page):
+        if block.language != "python" or page.stem.startswith("tutorial"):
+            player.play(block)
 
 
 def anchors(page: Path) -> set[str]:

@@ -1,4 +1,4 @@
-"""Files, options, names and Python of the manual are accepted; test_manual_commands checks the output."""
+"""Files, options, names and Python of the how-to pages are accepted; test_pages checks the output."""
 
 from __future__ import annotations
 
@@ -20,14 +20,16 @@ from simsched.schedule.orders.ranking import Order
 from simsched.schedule.policies.registry import POLICIES as QUEUE_POLICIES
 from simsched.workload.transforms.steps import STEPS
 from tests import REPOSITORY
+from tests.manual import pages
 
 
 def page(name):
     return (REPOSITORY / "docs" / f"{name}.md").read_text(encoding="utf-8")
 
 
-def blocks(name, kind):
-    return re.findall(rf"```{kind}\n(.*?)```", page(name), re.DOTALL)
+def blocks(name, language):
+    found = pages.blocks(REPOSITORY / "docs" / f"{name}.md")
+    return [block.text for block in found if block.language == language]
 
 
 def section(name, title):
