@@ -3,7 +3,8 @@
 The fenced blocks of a page are played from top to bottom in one folder:
 
 ``console``
-    Each line after ``$`` is a command, the lines below it are its output on standard output.
+    Each line after ``$`` is a command, the lines below it are its output: standard output, or standard
+    error and standard output.  A page shows the errors of a command with status 2 and above.
     ``simsched`` runs in this process, anything else in a shell.
 ``pycon``, ``python``
     Interactive examples are doctests; statements are executed, and functions ``test_…`` among them
@@ -101,14 +102,17 @@ class Player:
 
     def _console(self, block: Block) -> None:
         for command, expected in steps(block):
-            out = self._run(command)
+            out, err = self._run(command)
             where = f"{self.page}, block at line {block.line}"
-            assert re.fullmatch(as_pattern(expected), out), f"{where}\n$ {command}\n{out}"
+            shown = [out, err + out] if self.status in {0, 1} else [err + out]
+            assert any(re.fullmatch(as_pattern(expected), text) for text in shown), (
+                f"{where}\n$ {command}\n{err}{out}"
+            )
 
-    def _run(self, command: str) -> str:
-        """Return what a command prints on standard output; status 2 and above is a failure."""
+    def _run(self, command: str) -> tuple[str, str]:
+        """Return what a command prints on standard output and on standard error."""
         if command == "echo $?":
-            return f"{self.status}\n"
+            return f"{self.status}\n", ""
         program, *arguments = shlex.split(command)
         if program == "simsched" and not _SHELL.search(re.sub(r"'[^']*'", "", command)):
             self.status = main(arguments)
@@ -120,8 +124,7 @@ class Player:
                 ["bash", "-c", command], capture_output=True, text=True, check=False, **shell
             )
             self.status, out, err = done.returncode, done.stdout, done.stderr
-        assert self.status in {0, 1}, f"{self.page}\n$ {command}\n{out}{err}"
-        return str(out)
+        return str(out), str(err)
 
     def _interactive(self, block: Block) -> None:
         test = doctest.DocTestParser().get_doctest(block.text, {}, self.page, self.page, block.line)

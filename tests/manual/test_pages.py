@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+import shutil
 from typing import TYPE_CHECKING
 
 import pytest
 
+from simsched.match.requests import dialect
 from tests import REPOSITORY
 from tests.manual.pages import Player, blocks
 
@@ -15,7 +17,16 @@ if TYPE_CHECKING:
 
 DOCS = REPOSITORY / "docs"
 PAGES = [REPOSITORY / "README.md", *sorted(REPOSITORY.glob("CONTRIBUTING.md")), *sorted(DOCS.glob("*.md"))]
-PLAYED = [REPOSITORY / "README.md", DOCS / "concepts.md", *sorted(DOCS.glob("tutorial-*.md"))]
+HOW_TO = (
+    *("requests", "clusters", "graphs", "matching", "workloads", "simulation", "queue_policies"),
+    *("forecasts", "audit", "reports", "sss"),
+)
+PLAYED = [
+    REPOSITORY / "README.md",
+    DOCS / "concepts.md",
+    *sorted(DOCS.glob("tutorial-*.md")),
+    *(DOCS / f"{name}.md" for name in HOW_TO),
+]
 
 
 def called(page: Path) -> str:
@@ -25,9 +36,11 @@ def called(page: Path) -> str:
 @pytest.mark.parametrize("page", PLAYED, ids=called)
 def test_the_examples_of_a_page(page, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(dialect, "DIALECTS", dict(dialect.DIALECTS))
+    shutil.copytree(REPOSITORY / "workloads" / "jobspecs", tmp_path / "jobspecs")
     player = Player(called(page), tmp_path, capsys)
     played = blocks(page)
-    assert any(block.language in {"console", "pycon"} for block in played)
+    assert any(block.language in {"console", "pycon", "python"} for block in played)
     for block in played:
         player.play(block)
 
