@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from simsched.match.requests import dialect
 from tests import REPOSITORY
 from tests.manual.pages import Player, blocks
 
@@ -16,7 +17,8 @@ if TYPE_CHECKING:
 
 DOCS = REPOSITORY / "docs"
 PAGES = [REPOSITORY / "README.md", *sorted(REPOSITORY.glob("CONTRIBUTING.md")), *sorted(DOCS.glob("*.md"))]
-PLAYED = [page for page in PAGES if any(block.language in {"console", "pycon"} for block in blocks(page))]
+EXAMPLES = {"console", "pycon", "python"}
+PLAYED = [page for page in PAGES if any(b.language in EXAMPLES and not b.file for b in blocks(page))]
 
 
 def called(page: Path) -> str:
@@ -30,13 +32,12 @@ def marked(page: Path) -> object:
 
 @pytest.mark.parametrize("page", [marked(page) for page in PLAYED], ids=called)
 def test_the_examples_of_a_page(page, tmp_path, monkeypatch, capsys):
-    """Tutorials are played as a whole; the Python of how-to pages shows parts (see test_snippets)."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(dialect, "DIALECTS", dict(dialect.DIALECTS))
     shutil.copytree(REPOSITORY / "workloads" / "jobspecs", tmp_path / "jobspecs")
     player = Player(called(page), tmp_path, capsys, {"__name__": "manual", "folder": tmp_path})
     for block in blocks(page):
-        if block.language != "python" or page.stem.startswith("tutorial"):
-            player.play(block)
+        player.play(block)
 
 
 def anchors(page: Path) -> set[str]:
