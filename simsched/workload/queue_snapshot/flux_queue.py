@@ -27,7 +27,7 @@ from simsched.workload.mapping import DEFAULT_TEMPLATE, Flat, MissingValueError
 from simsched.workload.queue_snapshot.snapshot import (
     NEVER,
     UNTOLD,
-    Picture,
+    QueueSnapshot,
     RunningJob,
     Spread,
     WaitingJob,
@@ -38,7 +38,7 @@ from simsched.workload.readers.flux_jobs import count_at, job_number, jobs_of, n
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from simsched.workload.mapping import JobMap, Reading
+    from simsched.workload.mapping import JobMap, ReadOptions
     from simsched.workload.queue_snapshot.snapshot import Details
 
 #: RFC 21's states, and the numbers that ``flux job list`` has for them.
@@ -58,7 +58,7 @@ _UNTOLD = "nothing says what it asks for (expected its jobspec, among the detail
 _TIMES = ("t_submit", "t_depend", "t_priority", "t_sched", "t_run", "t_cleanup")
 
 
-def read_flux_queue(text: str, where: str, reading: Reading, details: Details) -> Picture | None:
+def read_flux_queue(text: str, where: str, reading: ReadOptions, details: Details) -> QueueSnapshot | None:
     """Read the document, one job, or a job a line; None if no job in it is active.
 
     Raises
@@ -119,7 +119,7 @@ class _Draft:
 class _Reader:
     """Turns the records of one document into jobs."""
 
-    def __init__(self, time: float, reading: Reading, details: Details) -> None:
+    def __init__(self, time: float, reading: ReadOptions, details: Details) -> None:
         self.time = time
         self.details = details
         self.maps = {text: reading.job_map(text) for text in (_SHARED, _WHOLE, DEFAULT_TEMPLATE)}
@@ -151,7 +151,7 @@ class _Reader:
             job = self._job(record, number, spec, number_at(record, "t_submit") or 0)
             self.drafts.append(_Draft(place, job, state, waits, reason))
 
-    def picture(self, where: str) -> Picture:
+    def picture(self, where: str) -> QueueSnapshot:
         """Return the picture of what was read.
 
         Raises
@@ -161,7 +161,7 @@ class _Reader:
         """
         waiting = [self._waiting(draft) for draft in self.drafts]
         refuse_cycles([found.job for found in waiting])
-        return Picture(self.time, tuple(self.running), tuple(waiting), where, epoch=True)
+        return QueueSnapshot(self.time, tuple(self.running), tuple(waiting), where, epoch=True)
 
     # --- running -----------------------------------------------------------------------------
 

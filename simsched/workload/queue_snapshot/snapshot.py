@@ -66,7 +66,7 @@ class WaitingJob:
 
 
 @dataclass(frozen=True, slots=True)
-class Picture:
+class QueueSnapshot:
     """What runs and what waits at `time` (seconds; since the epoch if so said)."""
 
     time: float

@@ -28,7 +28,7 @@ from simsched.workload.queue_snapshot.snapshot import (
     NEVER,
     UNTOLD,
     Details,
-    Picture,
+    QueueSnapshot,
     RunningJob,
     WaitingJob,
     with_fields,
@@ -67,7 +67,7 @@ def looks_ours(head: str) -> bool:
 
 def read_queue(
     text: str, where: str, source: Source | None = None, details: Details | None = None
-) -> Picture:
+) -> QueueSnapshot:
     """Read a picture of our own layout; errors as `load_picture`."""
     from simsched.formats.text.documents import load_document
 
@@ -87,7 +87,7 @@ def read_queue(
     reader = _Reader(time, Maker(folder), details or Details())
     running = tuple(reader.running(place, entry) for place, entry in _entries(document, "running", where))
     waiting = [reader.waiting(place, entry) for place, entry in _entries(document, "waiting", where)]
-    return Picture(time, running, with_dependencies(running, waiting), where)
+    return QueueSnapshot(time, running, with_dependencies(running, waiting), where)
 
 
 def _entries(document: Mapping[str, Any], key: str, where: str) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -15,7 +15,7 @@ from simsched.formats.jobspec.reader import Jobspec
 from simsched.graph.cluster import load_cluster
 from simsched.simulation.forecast.live_cluster import forecast_live, live_at
 from simsched.simulation.forecast.start_times import NO_END, forecast_at
-from simsched.workload.mapping import Reading
+from simsched.workload.mapping import ReadOptions
 from simsched.workload.queue_snapshot.flux_queue import read_flux_queue
 from simsched.workload.queue_snapshot.snapshot import Details, read_details
 from simsched.workload.queue_snapshot.snapshot_document import read_queue
@@ -367,7 +367,7 @@ def flux(*records):
         if state in ("RUN", "CLEANUP"):
             job |= {"t_submit": 0.5, "t_run": 1.0, "runtime": 99.0}
         jobs.append({**job, **fields})
-    found = read_flux_queue(json.dumps({"jobs": jobs}), "f.json", Reading(), Details())
+    found = read_flux_queue(json.dumps({"jobs": jobs}), "f.json", ReadOptions(), Details())
     assert found is not None
     return found
 
