@@ -110,7 +110,7 @@ def _picture(args: argparse.Namespace) -> QueueSnapshot | None:
     """Return the picture that was given instead of a workload; what was opened is read once."""
     from simsched.workload.load import resolve_workload
     from simsched.workload.mapping import ReadOptions
-    from simsched.workload.queue_snapshot.load_snapshot import load_picture
+    from simsched.workload.queue_snapshot.load_snapshot import load_queue_snapshot
     from simsched.workload.source import Source
 
     path = resolve_workload(args.workload)
@@ -118,7 +118,7 @@ def _picture(args: argparse.Namespace) -> QueueSnapshot | None:
         return None
     source = Source.of(path)
     reading = ReadOptions(maps=args.map and tuple(args.map), procs_per_node=args.procs_per_node)
-    found = load_picture(source, reading, args.details)
+    found = load_queue_snapshot(source, reading, args.details)
     if found is None and source.content is not None:
         args.workload = source
     return found

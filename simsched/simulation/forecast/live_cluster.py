@@ -27,7 +27,7 @@ from simsched.simulation.forecast.start_times import forecast_of, forecast_queue
 from simsched.simulation.jobs.lifecycle import STARTED, State
 from simsched.simulation.simulate import engine_of, make_config, refuse_time
 from simsched.workload.job import Workload, in_submit_order
-from simsched.workload.queue_snapshot.load_snapshot import load_picture
+from simsched.workload.queue_snapshot.load_snapshot import load_queue_snapshot
 from simsched.workload.queue_snapshot.snapshot import QueueSnapshot, with_fields
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def picture_of(picture: QueueSnapshot | str | Path) -> QueueSnapshot:
     """Return a picture as it is, or the one in a file; errors as `forecast_live`."""
     if isinstance(picture, QueueSnapshot):
         return picture
-    found = load_picture(picture)
+    found = load_queue_snapshot(picture)
     if found is None:
         raise WorkloadError("this is no queue picture", where=str(picture))
     return found

@@ -1,4 +1,4 @@
-"""`load_picture`: a queue picture from any file that is one, told by what is in it."""
+"""`load_queue_snapshot`: a queue snapshot from any file that is one, told by what is in it."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ if TYPE_CHECKING:
     from simsched.workload.queue_snapshot.snapshot import QueueSnapshot
 
 
-def load_picture(
+def load_queue_snapshot(
     path: str | Path | Source, reading: ReadOptions | None = None, details: str | Path | None = None
 ) -> QueueSnapshot | None:
-    """Read a picture; None if the file is something else, such as a workload.
+    """Read a snapshot; None if the file is something else, such as a workload.
 
     `reading` says how flat counts become requests (its maps).
 
     Raises
     ------
     FormatError, WorkloadError
-        For what is no picture although it begins like one, with the place of what is wrong.
+        If the file begins like a queue snapshot and is not a valid one; the error has the place.
     """
     source = path if isinstance(path, Source) else Source.of(path)
     given = name_of(source.path)

@@ -160,7 +160,7 @@ class _Reader:
         return end - start
 
     def _request(self, key: tuple[str, ...]) -> tuple[Flat, Jobspec | str]:
-        """Return the counts and the request of the cells of `RequestedTres`, the features and the partition."""
+        """Return the counts and the request of a record's TRES, features and partition cells."""
         found = self.requests.get(key)
         if found is None:
             *asked, features, partition = key

@@ -11,7 +11,7 @@ from simsched.errors import SimschedError
 from simsched.formats.jobspec.reader import Jobspec
 from simsched.workload.mapping import ReadOptions
 from simsched.workload.queue_snapshot.flux_queue import read_flux_queue
-from simsched.workload.queue_snapshot.load_snapshot import load_picture
+from simsched.workload.queue_snapshot.load_snapshot import load_queue_snapshot
 from simsched.workload.queue_snapshot.snapshot import NEVER, Details, Spread
 from simsched.workload.readers.flux_jobs import job_number
 
@@ -173,7 +173,7 @@ def test_what_is_wrong_is_said_with_its_place(records, said):
 def test_a_file_is_a_picture_or_something_else(tmp_path):
     def kind(text):
         (tmp_path / "x").write_text(text)
-        found = load_picture(tmp_path / "x")
+        found = load_queue_snapshot(tmp_path / "x")
         return None if found is None else len(found.running) + len(found.waiting)
 
     assert kind(json.dumps({"jobs": [record("a", "RUN"), record("b", "INACTIVE")]})) == 1
