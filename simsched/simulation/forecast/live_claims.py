@@ -67,7 +67,7 @@ def _held(job: RunningJob, grants: Grants, index: Index, *, whole: bool) -> Sele
     """Claim what one job holds: as R says, whole nodes, or so many cores of some."""
     name = str(job.job.id)
     if isinstance(job.holds, ResourceSet):
-        request = compile_request(job.job.jobspec, index, alone=whole) if job.asked else None
+        request = compile_request(job.job.jobspec, index, alone=whole) if job.has_request else None
         return grants.exact(name, job.holds, request, rest=job.cleaning)
     targets = grants.targets_of(job.holds.ranks, job.holds.hosts)
     there, cores = grants.cores_on(targets), job.holds.cores
@@ -97,7 +97,7 @@ def common_request(jobspecs: Sequence[Jobspec], index: Index, *, whole: bool) ->
     return next(iter(kinds.values())) if len(kinds) == 1 and None not in kinds else None
 
 
-def untold_request(selection: Selection, index: Index, common: Jobspec | None) -> Jobspec:
+def guessed_request(selection: Selection, index: Index, common: Jobspec | None) -> Jobspec:
     """Return a request for what a job holds, whose own request nobody told.
 
     It is so much of the `common` request as comes back when the job ends, so that counts can
