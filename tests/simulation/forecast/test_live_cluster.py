@@ -277,7 +277,7 @@ def test_queues_priorities_and_hours():
          "running[1] (job B): core 0 of n0 (rank 0) is held by job A already"),
         ([running("A", "0", 5, 4)], [], "running[0]: ends at 4, before its start at 5"),
         ([running("A", "0", 8, 9)], [], "running[0]: starts at 8, after the snapshot's 7"),
-        ([{"id": "A", "start": 1}], [], "running[0]: the resources of the running job are missing (expected R"),
+        ([{"id": "A", "start": 1}], [], "the resources of the running job are missing (expected R"),
         ([{"id": "A", "R": granted("0", ONE)}], [], "running[0]: the start of the running job is missing"),
         ([{"id": "A", "start": 1, "R": {"version": 2}}], [], "p.json: running[0].R: version: R of version 2"),
         ([{"start": 1}], [], "running[0]: not a job"),
