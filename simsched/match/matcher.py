@@ -16,7 +16,8 @@ from simsched.formats.jobspec.reader import as_jobspec
 from simsched.formats.rfc.idset import Idset
 from simsched.graph.cluster import as_cluster
 from simsched.match.emit import to_rset
-from simsched.match.explain.explanation import State, explain_later
+from simsched.match.explain.explanation import explain_later
+from simsched.match.explain.occupancy import Occupancy
 from simsched.match.explain.reasons import Reasons
 from simsched.match.named_targets import targets_of
 from simsched.match.outcome import Busy, Infeasible, Matched, Outcome, Undecided
@@ -27,7 +28,7 @@ from simsched.match.search.exact import SearchLimitError
 from simsched.match.search.select import can_match, could_fit, select
 from simsched.match.state import saved as state
 from simsched.match.state.availability import Availability, idle_cluster
-from simsched.match.state.selection import Parts, Selection, split
+from simsched.match.state.selection import Selection, SplitSelection, split
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -66,11 +67,11 @@ class Matcher:
     >>> bool(got), got.R.to_dict()["execution"]["R_lite"]
     (True, [{'rank': '0', 'children': {'core': '0-3'}}])
     >>> print(matcher.satisfiable(ss.Jobspec.from_shape("slot=10/core=2")).reasons)
-    slot: 10 needed, 8 to be had
+    slot: 10 needed, 8 available
       node: 4 exist (hold 8) → 4 fit core=2 (hold 8)
       limited by core
-    would do: slot=8 instead of 10
-    would do: core=1 instead of 2 (slot/core)
+    would fit with: slot=8 instead of 10
+    would fit with: core=1 instead of 2 (slot/core)
     >>> matcher.release(got.id)
     """
 
@@ -118,7 +119,7 @@ class Matcher:
         except SearchLimitError as error:
             return _undecided(error)
         if not possible:
-            return Infeasible(reasons=explain_later(request, lambda: State(idle, {}, {})))
+            return Infeasible(reasons=explain_later(request, lambda: Occupancy(idle, {}, {})))
         return Matched(select=lambda: self._selected(request, idle), emit=self._emitter(jobspec, None))
 
     def feasible_now(self, jobspec: Jobspec) -> Outcome:
@@ -156,12 +157,11 @@ class Matcher:
     def match_or_reserve(
         self, jobspec: Jobspec, *, now: float, ends: Mapping[int | str, float] | None = None
     ) -> Outcome:
-        """Claim what the jobspec asks for, or say from when on it can be had, and what it would get then.
+        """Match the jobspec now, or find its earliest start by the expected ends of the allocations.
 
-        `ends` are the expected ends of the allocations by id, beside those that are known from
-        their start times and durations; what has none is taken to stay.  A `Busy` answer bears
-        the earliest `start` and the R of that time; nothing is kept for it.  (Keeping it against
-        other jobs is what queue policies do.)
+        `ends` are expected ends by id (seconds), beside those that follow from start times and
+        durations.  An allocation without one is expected to stay.  A `Busy` answer has the earliest
+        `start` and the R of that time; nothing is claimed for it.  (Queue policies keep reservations.)
         """
         jobspec = as_jobspec(jobspec)
         check_real("now", now)
@@ -171,16 +171,16 @@ class Matcher:
         if not isinstance(found, Busy):
             return found
         known = {**self._ends, **_ends_of(ends)}
-        order = sorted((id_ for id_ in self._claims if id_ in known), key=lambda id_: (known[id_], str(id_)))
         request = self._compile(jobspec)
-        start = self._earliest(request, order)
-        if start is None:
+        state = Occupancy(self.available, self._claims, known)
+        ended = state.to_wait_for(lambda later: bool(self._answer(request, later, jobspec)))
+        if not ended:
             return found
-        later = max(now, known[order[start]])
-        answer = self._answer(request, self._after(order[: start + 1]), jobspec, later)
-        if answer is None or not answer:
+        start = max(now, known[ended[-1]])
+        answer = self._answer(request, state.after(ended), jobspec, start)
+        if answer is None:
             return found
-        return Busy(start=later, reasons=found.reasons, select=answer.select, emit=answer.emit)
+        return Busy(start=start, reasons=found.reasons, select=answer.select, emit=answer.emit)
 
     def release(
         self, id_: int | str, part: ResourceSet | Idset | str | Iterable[int] | None = None
@@ -359,33 +359,17 @@ class Matcher:
         found.set_status(np.flatnonzero(~self.available.up), up=False)
         return found
 
-    def _after(self, ended: Iterable[int | str]) -> Availability:
-        found = self.available.copy()
-        for id_ in ended:
-            found.release(self._claims[id_])
-        return found
-
-    def _earliest(self, request: Request, order: list[int | str]) -> int | None:
-        """Return after how many ends (less one) the request matches; None: after none of them."""
-        low, high = 0, len(order)
-        while low < high:
-            middle = (low + high) // 2
-            try:
-                fits = select(request, self._after(order[: middle + 1]), self.policy, deepcopy(self._rng))
-            except SearchLimitError:
-                fits = None
-            low, high = (low, middle) if fits is not None else (middle + 1, high)
-        return low if low < len(order) else None
-
     def _look_up(self, id_: int | str) -> None:
         check("id_", id_, int | str, "the id of what is claimed")
         if id_ not in self._claims:
             raise ConfigError(f"nothing is allocated under id {id_}")
 
-    def _parts(self, id_: int | str, part: ResourceSet | Idset | str | Iterable[int] | None) -> Parts:
+    def _parts(
+        self, id_: int | str, part: ResourceSet | Idset | str | Iterable[int] | None
+    ) -> SplitSelection:
         selection = self._claims[id_]
         if part is None:
-            return Parts(selection, None)
+            return SplitSelection(selection, None)
         targets = targets_of(self.index, part.ranks if isinstance(part, ResourceSet) else part)
         missing = sorted(set(targets) - set(selection.targets.tolist()))
         if missing or not targets:
@@ -402,7 +386,7 @@ class Matcher:
             try:
                 selection = state.selection_from_dict(claim, self.index, self.dialect, where)
                 avail.claim(selection)
-                avail._check()
+                avail.check()
             except AssertionError:
                 raise FormatError("this claims what is not there, or taken already", where=where) from None
             self._claims[claim["id"]] = selection
@@ -417,7 +401,7 @@ class Matcher:
         """Return the present state for reasons that are made when they are looked at."""
         moment = self._moment() if self._moment is not None else None
         if moment is None:
-            moment = _Moment(State(self.available, self._claims, self._ends))
+            moment = _Moment(Occupancy(self.available, self._claims, self._ends))
             self._moment = weakref.ref(moment)
         return moment
 
@@ -425,13 +409,13 @@ class Matcher:
         """Before a change: give reasons that are not made yet a state of their own."""
         moment = self._moment() if self._moment is not None else None
         if moment is not None:
-            moment.state = State(self.available.copy(), self._claims.copy(), self._ends.copy())
+            moment.state = Occupancy(self.available.copy(), self._claims.copy(), self._ends.copy())
         self._moment = None
 
     def _check(self) -> None:
         """Assert that the state is what the claims and statuses add up to."""
         now = self.available
-        now._check()
+        now.check()
         fresh = Availability(self.index)
         fresh.set_status(np.flatnonzero(~fresh.up), up=True)
         for selection in self._claims.values():
@@ -456,7 +440,7 @@ class _Moment:
 
     __slots__ = ("__weakref__", "state")
 
-    def __init__(self, state: State) -> None:
+    def __init__(self, state: Occupancy) -> None:
         self.state = state
 
 

@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from simsched.formats.text.excerpts import clip
-from simsched.match.explain.reasons import Change, Funnel, Holder, Reasons, Step
+from simsched.match.explain.reasons import Funnel, Holder, Reasons, Step, Suggestion
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Busy",
-    "Change",
     "Funnel",
     "Holder",
     "Infeasible",
@@ -30,6 +29,7 @@ __all__ = [
     "Outcome",
     "Reasons",
     "Step",
+    "Suggestion",
     "Undecided",
 ]
 

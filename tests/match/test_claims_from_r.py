@@ -76,7 +76,7 @@ def test_what_a_match_emits_is_what_comes_back(name, policy):
         assert (left.use == theirs.use).all()
         for kind in index.pool_types:
             assert (left.free[kind] == theirs.free[kind]).all()
-    left._check()
+    left.check()
     assert matched > 2
 
 

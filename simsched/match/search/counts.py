@@ -1,9 +1,9 @@
-"""Counting, bottom-up: how many copies of what is asked each vertex can host.
+"""Counting, bottom-up: how many copies of a request's parts each vertex can host.
 
-Counts for execution targets are kept between matches: a claim or release touches few
+Counts of execution targets are kept between matches: a claim or release touches few
 targets, and only those are counted again.  Everything above the targets is a difference of
-prefix sums over them.  For requests whose siblings do not compete the counts are exact; for
-the others they are a necessary condition (`exact` settles those).
+prefix sums over them.  If the siblings of a request do not compete, the counts are exact; else they are
+a necessary condition, and the exact search decides (M10).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from simsched.graph.index.types import ABOVE, BELOW, TARGET, Bools, Ints
 from simsched.graph.resource_graph import pool_of
 from simsched.match.requests.request import ABSENT, POOL, SLOT
 from simsched.match.search.target_classes import is_alike_within_classes, target_classes
-from simsched.match.state.availability import idle_cluster
+from simsched.match.state.availability import KeptCount, idle_cluster
 
 if TYPE_CHECKING:
     from simsched.graph.index.index import Index
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from simsched.match.state.availability import Availability
 
 MAX_KEPT = 256
-"""How many contents a state keeps counts of; when they are more, all are counted anew."""
+"""Contents that a state keeps counts of; with one more, all are dropped and counted again on demand."""
 
 MANY = 1 << 40
-"""As many as anyone can ask for: copies of what takes nothing away."""
+"""Stands for any number of copies: those of a request that takes nothing from others."""
 
 EVERYWHERE = ""
 """The scope of a request's top level: above all vertices, the root included."""
@@ -40,79 +40,73 @@ Ordinals: TypeAlias = "Ints | None"
 _Array = TypeVar("_Array", Ints, Bools)
 
 
-class Capacity:
-    """How many copies of one `Content` each target can host in one `Availability`, kept up to date.
+class Capacity(NamedTuple):
+    """How many copies of one `Content` the targets can host.
 
     Attributes
     ----------
-    fits : copies, one entry a target.  Read-only, and valid until the next claim or release.
+    fits : copies, one entry per target.  Read-only, and valid until the next claim or release.
     total : their sum.
     some : how many targets can host at least one.
     """
-
-    __slots__ = ("content", "fits", "seen", "some", "total")
-
-    def __init__(self, content: Content, avail: Availability) -> None:
-        self.content = content
-        self._start(avail)
-
-    def _start(self, avail: Availability) -> None:
-        self.seen = avail.version
-        self.fits: Ints
-        known = _counted_by_kind(self.content, avail)
-        if known is not None:
-            self.fits, self.total, self.some = known
-            return
-        self.fits = copies_on_targets(self.content, None, avail)
-        self.total = int(self.fits.sum())
-        self.some = int(np.count_nonzero(self.fits))
-
-    def catch_up(self, avail: Availability) -> None:
-        """Count the targets again that were touched since the last time."""
-        dirty = avail.changed_since(self.seen)
-        if dirty is None or len(dirty) > len(self.fits) // 4 + 8:
-            self._start(avail)
-            return
-        self.seen = avail.version
-        stale = self.fits[dirty]
-        fresh = copies_on_targets(self.content, dirty, avail)
-        self.fits[dirty] = fresh
-        self.total += int(fresh.sum()) - int(stale.sum())
-        self.some += int(np.count_nonzero(fresh)) - int(np.count_nonzero(stale))
-
-
-class Supply(NamedTuple):
-    """What `capacity` answers: see `Capacity`."""
 
     fits: Ints
     total: int
     some: int
 
 
-def capacity(content: Content, avail: Availability) -> Supply:
-    """Return how many copies of `content` each target can host now.
-
-    One unit of one pool type, anywhere: its free units are the answer, and nothing is counted.
-    """
+def capacity(content: Content, avail: Availability) -> Capacity:
+    """Return how many copies of `content` each target can host now."""
     if content.unit is not None:
-        free = avail.free[content.unit]
-        return Supply(free, avail.total[content.unit], MANY)
-    counts = avail.counts.get(content)
-    if counts is None:
+        # One unit of an aligned pool per copy, so the free units are the counts.  Such a content belongs
+        # to a slot, and `some` is read of vertices alone: it need not be counted.
+        return Capacity(avail.free[content.unit], avail.total[content.unit], MANY)
+    kept = avail.counts.get(content)
+    if kept is None:
+        # Claims only take away: what no target of the idle cluster can host, none can host now.
         if not avail.is_idle and not (ever := capacity(content, idle_cluster(avail.index))).total:
-            return ever  # what no target could ever host
+            return ever
         if len(avail.counts) >= MAX_KEPT:
             avail.counts.clear()
-        counts = avail.counts[content] = Capacity(content, avail)
-    elif counts.seen != avail.base + len(avail.log):
-        counts.catch_up(avail)
-    return Supply(counts.fits, counts.total, counts.some)
+        kept = avail.counts[content] = KeptCount(*_count(content, avail), avail.version)
+    elif kept.seen != avail.base + len(avail.log):  # `avail.version`, without the call
+        _catch_up(kept, content, avail)
+    return Capacity(kept.fits, kept.total, kept.some)
 
 
-def _counted_by_kind(content: Content, avail: Availability) -> Supply | None:
-    """Return how many copies each target of the idle machine can host, one target counted for all its kind.
+def _count(content: Content, avail: Availability) -> Capacity:
+    """Count every target."""
+    known = _counted_by_class(content, avail)
+    if known is not None:
+        return known
+    fits = copies_on_targets(content, None, avail)
+    return Capacity(fits, int(fits.sum()), int(np.count_nonzero(fits)))
 
-    None where that does not do: targets in use, too many kinds, a request that names some.
+
+def _catch_up(kept: KeptCount, content: Content, avail: Availability) -> None:
+    """Count the targets again that were touched since the last time.
+
+    A target's count depends on the target alone: its own units, vertices, claims and status.  Every
+    change of these is a claim, a release or a change of status, and each of them logs the targets
+    that it touches (`Availability.log`).  So targets that are not in the log have kept their counts.
+    """
+    dirty = avail.changed_since(kept.seen)
+    if dirty is None or len(dirty) > len(kept.fits) // 4 + 8:  # one count of all is cheaper by then
+        kept.fits, kept.total, kept.some = _count(content, avail)
+        kept.seen = avail.version
+        return
+    kept.seen = avail.version
+    stale = kept.fits[dirty]
+    fresh = copies_on_targets(content, dirty, avail)
+    kept.fits[dirty] = fresh
+    kept.total += int(fresh.sum()) - int(stale.sum())
+    kept.some += int(np.count_nonzero(fresh)) - int(np.count_nonzero(stale))
+
+
+def _counted_by_class(content: Content, avail: Availability) -> Capacity | None:
+    """Return the counts of the idle cluster, of which one target is counted for each class of equal ones.
+
+    None where that does not hold: targets in use, too many classes, a request that names targets.
     """
     if not avail.is_idle or not is_alike_within_classes(content):
         return None
@@ -124,9 +118,9 @@ def _counted_by_kind(content: Content, avail: Availability) -> Supply | None:
         found = (found > 0).astype(np.int64)
     fits = classes.spread(found)
     if content.every:
-        return Supply(fits, int(found @ classes.sizes), int(classes.sizes[found > 0].sum()))
+        return Capacity(fits, int(found @ classes.sizes), int(classes.sizes[found > 0].sum()))
     fits = np.where(content.eligible, fits, 0)
-    return Supply(fits, int(fits.sum()), int(np.count_nonzero(fits)))
+    return Capacity(fits, int(fits.sum()), int(np.count_nonzero(fits)))
 
 
 def copies_on_targets(content: Content, targets: Ordinals, avail: Availability) -> Ints:

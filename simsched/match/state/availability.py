@@ -7,6 +7,7 @@ instances of it.  Costs are in the targets touched, never in the size of the mac
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from simsched.graph.index.index import Index
     from simsched.graph.index.types import Bools, Ints, PoolType
     from simsched.match.requests.request import Content, Need
-    from simsched.match.search.counts import Capacity
     from simsched.match.state.masks import Store
     from simsched.match.state.selection import Draw, Hold, Selection
 
@@ -28,6 +28,24 @@ _NOTHING: Ints = np.empty(0, np.int64)
 
 LOG_LIMIT = 4096
 """Changes remembered for counts that catch up; a count that fell further behind starts anew."""
+
+
+@dataclass(slots=True, eq=False)
+class KeptCount:
+    """The counts of one `Content` as of one version of a state; `search.counts` keeps them up to date.
+
+    Attributes
+    ----------
+    fits : copies that each target can host.
+    total : their sum.
+    some : how many targets can host at least one.
+    seen : the version of the state that they hold for.
+    """
+
+    fits: Ints
+    total: int
+    some: int
+    seen: int
 
 
 class Availability:
@@ -47,12 +65,12 @@ class Availability:
     """
 
     __slots__ = (
-        "_hidden",
-        "_idle",
         "base",
         "counts",
         "free",
         "held",
+        "hidden",
+        "idle",
         "ignores_status",
         "index",
         "log",
@@ -80,16 +98,16 @@ class Availability:
         self.shared: dict[str, Ints] = {n: np.zeros(len(v), np.int64) for n, v in index.vertex_types.items()}
         self.sharers: dict[tuple[str, int, int], int] = {}
         """(pool type, leaf pool, unit) → how many share it; a shared unit is not free."""
-        self._hidden: dict[str, Ints] = {}
+        self.hidden: dict[str, Ints] = {}
         """Pool type → units that are neither free nor taken, because their target is down."""
         if not ignore_status and not all(p.up.all() for p in pools.values()):
-            self._hidden = {name: np.where(p.up, 0, p.size) for name, p in pools.items()}
-        self._idle: Bools | None = None
+            self.hidden = {name: np.where(p.up, 0, p.size) for name, p in pools.items()}
+        self.idle: Bools | None = None
         self.log: list[Ints] = []
         self.base = 0
         """How many entries the log has lost at its front."""
-        self.counts: dict[Content, Capacity] = {}
-        """Incrementally kept counts, by what they count (see `capacity`)."""
+        self.counts: dict[Content, KeptCount] = {}
+        """Counts that are kept up to date, by the content that they count (see `search.counts`)."""
 
     def copy(self, *, counts_only: bool = False) -> Availability:
         """Return an independent copy; derived counts are made anew where they are asked for.
@@ -110,8 +128,8 @@ class Availability:
         twin.held = {name: row.copy() for name, row in self.held.items()}
         twin.shared = {name: row.copy() for name, row in self.shared.items()}
         twin.sharers = self.sharers.copy()
-        twin._hidden = {name: row.copy() for name, row in self._hidden.items()}
-        twin._idle = None
+        twin.hidden = {name: row.copy() for name, row in self.hidden.items()}
+        twin.idle = None
         twin.log = []
         twin.base = 0
         twin.counts = {}
@@ -140,7 +158,7 @@ class Availability:
         """Return how many units of each leaf pool (None: of all) are claimed, exclusively or shared."""
         some = slice(None) if pools is None else pools
         found: Ints = self.index.pool_types[name].size[some] - self.free[name][some]
-        hidden = self._hidden.get(name)
+        hidden = self.hidden.get(name)
         return found if hidden is None else found - hidden[some]
 
     def shareable(self, name: str) -> Ints:
@@ -180,10 +198,10 @@ class Availability:
 
     def idle_targets(self) -> Bools:
         """Return which targets are up and touched by no claim; read-only, and kept up to date from now on."""
-        idle = self._idle
+        idle = self.idle
         if idle is None:
             held = self.held[self.index.target_type]
-            idle = self._idle = (self.use == 0) & self.up & ~held
+            idle = self.idle = (self.use == 0) & self.up & ~held
         return idle
 
     @property
@@ -230,8 +248,8 @@ class Availability:
             before = self.use[targets]
             untouched -= len(before.nonzero()[0])
             self.use[targets] = before + 1
-        if self._idle is not None:
-            self._idle[targets] = False
+        if self.idle is not None:
+            self.idle[targets] = False
         self._note(targets)
         if len(selection.holds) > 1:
             beyond = self._held_beyond(selection)
@@ -263,9 +281,9 @@ class Availability:
             after = self.use[targets] - 1
             untouched -= len(after.nonzero()[0])
             self.use[targets] = after
-        if self._idle is not None:
+        if self.idle is not None:
             self._note_idle(selection, alone=alone)
-        if self._hidden:
+        if self.hidden:
             self._hide(selection)
         self._note(targets)
         if len(selection.holds) > 1:
@@ -279,7 +297,7 @@ class Availability:
         """Mark execution targets up or down; what runs on them is not touched."""
         changing = targets[self.up[targets] != up]
         self.up[changing] = up
-        self._idle = None
+        self.idle = None
         held = self.held[self.index.target_type]
         self._move_pools(changing[~held[changing] | (self.use[changing] > 0)] if up else changing, reveal=up)
         self._note(changing)
@@ -287,7 +305,7 @@ class Availability:
     def _move_pools(self, targets: Ints, *, reveal: bool) -> None:
         """Hide all free units of some targets, or show again what is hidden."""
         for name, pool in self.index.pool_types.items():
-            hidden = self._hidden.setdefault(name, np.zeros(len(pool), np.int64))
+            hidden = self.hidden.setdefault(name, np.zeros(len(pool), np.int64))
             pools = np.flatnonzero(np.isin(pool.target, targets))
             if reveal and not self.ignores_status:
                 pools = pools[pool.sound[pools]]
@@ -316,7 +334,7 @@ class Availability:
         for draw in (*selection.held, *selection.shared) if len(down) else ():
             pool = self.index.pool_types[draw.type]
             pools = draw.pools[np.isin(pool.target[draw.pools], down)]
-            self._move(draw.type, pools, -self.free[draw.type][pools], self._hidden[draw.type])
+            self._move(draw.type, pools, -self.free[draw.type][pools], self.hidden[draw.type])
 
     def _share_units(self, draw: Draw) -> None:
         """Claim units shared: the first to share a unit takes it from exclusive use.
@@ -359,14 +377,14 @@ class Availability:
 
     def _note_idle(self, selection: Selection, *, alone: bool) -> None:
         """Note which targets are idle once a selection is given back."""
-        assert self._idle is not None
+        assert self.idle is not None
         kind, targets = self.index.target_type, selection.targets
         if alone:
-            self._idle[targets] = self.up[targets]
+            self.idle[targets] = self.up[targets]
             return
-        self._idle[targets] = (self.use[targets] == 0) & self.up[targets] & ~self.held[kind][targets]
+        self.idle[targets] = (self.use[targets] == 0) & self.up[targets] & ~self.held[kind][targets]
         if any(hold.type == kind and hold.ordinals is not targets for hold in selection.holds):
-            self._idle = None  # targets that came up while a vertex above them was held
+            self.idle = None  # targets that came up while a vertex above them was held
 
     def _note(self, targets: Ints) -> None:
         """Remember that targets changed, for the counts that there are."""
@@ -380,23 +398,23 @@ class Availability:
 
     # --- invariants ----------------------------------------------------------------------
 
-    def _check(self) -> None:
+    def check(self) -> None:
         """Assert that counts, masks and totals tell one story."""
         for name, pool in self.index.pool_types.items():
             free = self.free[name]
             assert (free >= 0).all(), name
             assert (free <= pool.size).all(), name
             assert self.total[name] == int(free.sum()), name
-            hidden = self._hidden.get(name)
+            hidden = self.hidden.get(name)
             visible = free if hidden is None else free + hidden
             store = self.partial.get(name) if self.partial is not None else None
             if store is not None:
                 for leaf, units in enumerate(visible.tolist()):
                     assert not units or mask_at(store, pool, leaf).bit_count() == units, (name, leaf)
         assert (self.use >= 0).all()
-        if self._idle is not None:
+        if self.idle is not None:
             free = (self.use == 0) & self.up & ~self.held[self.index.target_type]
-            assert (self._idle == free).all()
+            assert (self.idle == free).all()
         assert all((row >= 0).all() for row in self.shared.values())
 
 

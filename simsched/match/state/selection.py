@@ -88,14 +88,14 @@ def changed(value: _Value, **changes: Any) -> _Value:
     return msgspec.structs.replace(value, **changes)
 
 
-class Parts(NamedTuple):
+class SplitSelection(NamedTuple):
     """A selection in two: what is given back, and what is kept (None: nothing)."""
 
     given: Selection
     kept: Selection | None
 
 
-def split(selection: Selection, targets: Ints, index: Index) -> Parts:
+def split(selection: Selection, targets: Ints, index: Index) -> SplitSelection:
     """Split a selection into what lies on some targets and the rest.
 
     What lies on no target (licences, a rack that is held with nodes that R does not name) stays
@@ -105,11 +105,11 @@ def split(selection: Selection, targets: Ints, index: Index) -> Parts:
     leaving[targets] = True
     listed = selection.listed
     if leaving[listed].all():
-        return Parts(selection, None)
+        return SplitSelection(selection, None)
     if selection.unlisted is not None and len(listed) < len(selection.targets):
         leaving[selection.unlisted] = False
     given = _restricted(selection, leaving, index, loose=False)
-    return Parts(given, _restricted(selection, ~leaving, index, loose=True))
+    return SplitSelection(given, _restricted(selection, ~leaving, index, loose=True))
 
 
 def _restricted(selection: Selection, stays: Bools, index: Index, *, loose: bool) -> Selection:

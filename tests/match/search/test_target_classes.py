@@ -75,4 +75,4 @@ def test_where_a_unit_lies_within_its_node_tells_nodes_apart(jgf):
     (need,) = compile_request(jobspec, cluster.index).needs
     assert target_classes(cluster.index, need.content).of.tolist() == [0, 1] * 4
     answer = ss.Matcher(cluster).satisfiable(jobspec)
-    assert answer.reasons.short().startswith("slot: 5 needed, 4 to be had")
+    assert answer.reasons.short().startswith("slot: 5 needed, 4 available")

@@ -208,7 +208,7 @@ def test_who_does_not_wait_for_resources_comes_last_and_says_why():
     assert [(x.id, x.start, x.place) for x in found] == [("L", 1, None)] + [(x, INF, None) for x in "HIJKM"]
     why = {x.id: x.reason for x in found}
     assert "urgency is 0" in why["H"]
-    assert "5 needed, 4 to be had" in why["J"]
+    assert "5 needed, 4 available" in why["J"]
     assert (why["K"], why["M"]) == ("waits for afterok:A", "waits for afterany:J")
     later = {x.id: x.start for x in forecast_live(machine(4), picture(1, A_AND_B, queue), 10)}
     assert later["K"] == 10  # A has ended
