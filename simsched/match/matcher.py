@@ -373,8 +373,10 @@ class Matcher:
         targets = targets_of(self.index, part.ranks if isinstance(part, ResourceSet) else part)
         missing = sorted(set(targets) - set(selection.targets.tolist()))
         if missing or not targets:
-            names = Idset.from_ids(self.index.ranks[missing].tolist()) if missing else "these"
-            raise ConfigError(f"id {id_} has nothing on rank {names}", expected="ranks of its R")
+            if not missing:
+                raise ConfigError(f"no ranks of id {id_} to release", expected="ranks of its R")
+            ranks = Idset.from_ids(self.index.ranks[missing].tolist())
+            raise ConfigError(f"id {id_} has nothing on rank {ranks}", expected="ranks of its R")
         return split(selection, np.array(targets, dtype=np.int64), self.index)
 
     def _fill(self, saved: Mapping[str, Any]) -> None:

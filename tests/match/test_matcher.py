@@ -295,15 +295,15 @@ def test_shared_units_are_free_for_those_who_share(four):
     [
         (lambda m: m.release(7), "nothing is allocated under id 7"),
         (lambda m: m.release(1, "3"), "id 1 has nothing on rank 3"),
-        (lambda m: m.release(1, ""), "id 1 has nothing on rank these"),
-        (lambda m: m.release(1, "9"), "this cluster has no rank 9"),
+        (lambda m: m.release(1, ""), "no ranks of id 1 to release"),
+        (lambda m: m.release(1, "9"), "the cluster has no rank 9 \\(expected ranks 0-3\\)"),
         (lambda m: m.allocation(7), "nothing is allocated under id 7"),
         (
             lambda m: m.set_status("broken", ranks="0"),
             "unknown status 'broken' \\(expected one of up, down, drained\\)",
         ),
-        (lambda m: m.set_status("down", ranks="0-99"), "this cluster has no rank 4"),
-        (lambda m: m.set_status("down", hosts="n[0-1],x9"), "this cluster has no host 'x9'"),
+        (lambda m: m.set_status("down", ranks="0-99"), "the cluster has no rank 4"),
+        (lambda m: m.set_status("down", hosts="n[0-1],x9"), "the cluster has no host 'x9'"),
         (
             lambda m: ss.Matcher(m.cluster, rules="flux"),
             "unknown dialect 'flux' \\(expected one of rfc14",

@@ -274,7 +274,7 @@ def test_queues_priorities_and_hours():
         ([running("A", "7", 0, 9)], [], "p.json: running[0] (job A): the cluster has no rank 7"),
         ([running("A", "0", 0, 9, {"gpu": "0"})], [], "running[0] (job A): rank 0 (n0) has no gpu"),
         ([running("A", "0", 0, 9), running("B", "0-1", 0, 9)], [],
-         "running[1] (job B): core 0 of n0 (rank 0) is held by job A already"),
+         "running[1] (job B): core 0 of n0 (rank 0) is already claimed by job A"),
         ([running("A", "0", 5, 4)], [], "running[0]: ends at 4, before its start at 5"),
         ([running("A", "0", 8, 9)], [], "running[0]: starts at 8, after the picture's 7"),
         ([{"id": "A", "start": 1}], [], "running[0]: runs, and nobody knows where (expected R (RFC 20))"),
