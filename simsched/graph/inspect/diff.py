@@ -1,4 +1,4 @@
-"""What is different between two clusters, target by target and in the whole."""
+"""Differences between two clusters, target by target and in their totals."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from simsched.formats.rfc.hostlist import encode_hosts
+from simsched.graph.cluster import as_cluster
 from simsched.graph.holdings import holdings
 from simsched.graph.inspect.view import summary
 from simsched.graph.resource_graph import CONTAINMENT, children_map, pool_of, subsystems
@@ -13,12 +14,13 @@ from simsched.graph.resource_graph import CONTAINMENT, children_map, pool_of, su
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from simsched.graph.cluster import ClusterLike
     from simsched.graph.resource_graph import ResourceGraph
 
 
 @dataclass(frozen=True, slots=True)
 class GraphDifference:
-    """One difference: `what` it is about, and the two sides of it as text (None: not there)."""
+    """One difference: its subject `what`, and its two sides as text (None: missing there)."""
 
     what: str
     left: str | None
@@ -28,13 +30,14 @@ class GraphDifference:
         return f"{self.what}: {self.left or 'none'} -> {self.right or 'none'}"
 
 
-def diff(left: ResourceGraph, right: ResourceGraph) -> list[GraphDifference]:
+def diff(left: ClusterLike, right: ClusterLike) -> list[GraphDifference]:
     """Return the differences of two clusters; none if a scheduler could not tell them apart.
 
     Targets are compared by host: rank, status, properties, ids of units, amounts, localities.
-    Like differences of several targets are told once.
+    A difference that several targets share is listed once.
     """
-    return [*_of_totals(left, right), *_of_targets(left, right)]
+    one, other = as_cluster(left).graph, as_cluster(right).graph
+    return [*_of_totals(one, other), *_of_targets(one, other)]
 
 
 def _of_totals(left: ResourceGraph, right: ResourceGraph) -> Iterator[GraphDifference]:
