@@ -69,13 +69,12 @@ def from_networkx(graph: object) -> ResourceGraph:
             f"the graph is a {type(graph).__name__}",
             expected="a networkx MultiDiGraph with subsystems as keys of edges, or a DiGraph",
         )
-    if not graph.is_multigraph():
-        graph = _with_keys(graph)
+    given: ResourceGraph = graph if isinstance(graph, nx.MultiDiGraph) else _with_keys(graph)
     with collector_paused():
-        found = new_graph(_name_of(graph))
-        found.graph.update(_facts(graph))
-        add_vertices(found, _vertices(graph))
-        add_edges(found, _edges(graph))
+        found = new_graph(_name_of(given))
+        found.graph.update(_facts(given))
+        add_vertices(found, _vertices(given))
+        add_edges(found, _edges(given))
         finished = finish(found)
         _check_hosts(finished)
         return finished
