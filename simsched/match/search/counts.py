@@ -16,7 +16,7 @@ from simsched.graph.index.reach import View
 from simsched.graph.index.types import ABOVE, BELOW, TARGET, Bools, Ints
 from simsched.graph.resource_graph import pool_of
 from simsched.match.requests.request import ABSENT, POOL, SLOT
-from simsched.match.search.target_classes import is_alike_within_classes, target_classes
+from simsched.match.search.target_classes import target_classes
 from simsched.match.state.availability import KeptCount, idle_cluster
 
 if TYPE_CHECKING:
@@ -108,9 +108,7 @@ def _counted_by_class(content: Content, avail: Availability) -> Capacity | None:
 
     None where that does not hold: targets in use, too many classes, a request that names targets.
     """
-    if not avail.is_idle or not is_alike_within_classes(content):
-        return None
-    classes = target_classes(avail.index, content)
+    classes = target_classes(avail.index, content) if avail.is_idle else None
     if classes is None:
         return None
     found = copies(content.needs, content.flat, avail.index.target_type, classes.first, avail)

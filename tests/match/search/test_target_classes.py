@@ -8,7 +8,7 @@ import pytest
 import simsched as ss
 from simsched.match.requests.compile import compile_request
 from simsched.match.search.counts import capacity, copies_on_targets
-from simsched.match.search.target_classes import is_alike_within_classes, target_classes
+from simsched.match.search.target_classes import target_classes
 from simsched.match.state.availability import idle_cluster
 
 SHAPES = [
@@ -49,10 +49,7 @@ def test_kinds_of_targets_host_what_each_of_them_hosts(name):
                     assert supply.total == each.sum()
                     if need.content.unit is None:
                         assert supply.some == np.count_nonzero(each)
-                    compared += (
-                        is_alike_within_classes(need.content)
-                        and target_classes(index, need.content) is not None
-                    )
+                    compared += target_classes(index, need.content) is not None
     assert compared
 
 
