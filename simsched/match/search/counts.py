@@ -89,6 +89,7 @@ def _catch_up(kept: KeptCount, content: Content, avail: Availability) -> None:
     A target's count depends on the target alone: its own units, vertices, claims and status.  Every
     change of these is a claim, a release or a change of status, and each of them logs the targets
     that it touches (`Availability.log`).  So targets that are not in the log have kept their counts.
+    (A claim of a rack does not log its targets that are down: they count 0 before and after.)
     """
     dirty = avail.changed_since(kept.seen)
     if dirty is None or len(dirty) > len(kept.fits) // 4 + 8:  # one count of all is cheaper by then
@@ -122,10 +123,7 @@ def _counted_by_class(content: Content, avail: Availability) -> Capacity | None:
 
 
 def copies_on_targets(content: Content, targets: Ordinals, avail: Availability) -> Ints:
-    """Return how many copies of `content` each of `targets` can host.
-
-    A target that is claimed exclusively hosts one at most.
-    """
+    """Return how many copies of `content` each of `targets` can host; at most one if it claims the target."""
     kind = avail.index.target_type
     may = avail.up if targets is None else avail.up[targets]
     if not content.every:
@@ -149,7 +147,10 @@ def copies(
     scope: Ordinals,
     avail: Availability,
 ) -> Ints:
-    """Return how many disjoint copies of all `needs` fit beneath each vertex of `scope` (type `above`)."""
+    """Return how many disjoint copies of all `needs` fit below each vertex of `scope` (type `above`).
+
+    Each need is counted by itself and the least count is taken: exact if the needs do not compete.
+    """
     parts = [] if flat is None else [_share(free_beneath(t, above, scope, avail), n) for t, n in flat]
     if flat is None:
         parts = [copies_of(need, above, scope, avail) for need in needs]
@@ -162,7 +163,7 @@ def copies(
 
 
 def copies_of(need: Need, above: str, scope: Ordinals, avail: Availability) -> Ints:
-    """Return how many disjoint copies of one need fit beneath each vertex of `scope`."""
+    """Return how many disjoint copies of one need fit below each vertex of `scope`."""
     if need.kind == ABSENT:
         return np.zeros(_length(above, scope, avail.index), dtype=np.int64)
     if need.kind == POOL:
@@ -170,7 +171,9 @@ def copies_of(need: Need, above: str, scope: Ordinals, avail: Availability) -> I
     if need.kind == SLOT:
         return _slot_copies(need, above, scope, avail)
     if above == EVERYWHERE and need.content is not None and (need.exclusive or need.amount == 1):
-        supply = capacity(need.content, avail)  # added up already
+        # The sums over all targets are kept with the counts.  (A shared target that must be one of
+        # several distinct ones is left to `spread`.)
+        supply = capacity(need.content, avail)
         return np.array([supply.some // need.amount if need.exclusive else min(supply.total, MANY)])
     view = beneath(above, need.type, scope, avail.index)
     if need.exclusive:
@@ -192,7 +195,7 @@ def _slot_copies(need: Need, above: str, scope: Ordinals, avail: Availability) -
 
 
 def hosts(need: Need, ordinals: Ordinals, avail: Availability) -> Ints:
-    """Return how many times each vertex of a vertex need's type can serve it: 0 or 1 if exclusive."""
+    """Return how many copies of a vertex need each vertex of its type can serve: 0 or 1 if exclusive (M4)."""
     if need.level == TARGET:
         assert need.content is not None
         return _at(capacity(need.content, avail).fits, ordinals)
@@ -205,7 +208,9 @@ def hosts(need: Need, ordinals: Ordinals, avail: Availability) -> Ints:
         may &= is_idle(need.type, ordinals, avail)
     if need.level == ABOVE and not need.every:
         may &= _reaches_eligible(need, ordinals, avail)
-    flat = need.flat if need.level != ABOVE else None  # above targets, the constraint filters units too
+    # `flat` counts free units.  Above the targets the constraint excludes the units of some of them
+    # (M7), so there the children are counted one by one.
+    flat = need.flat if need.level != ABOVE else None
     found = copies(need.children, flat, need.type, ordinals, avail)
     return (may & (found > 0)).astype(np.int64) if need.exclusive else np.where(may, found, 0)
 
@@ -232,7 +237,7 @@ def is_idle(kind: str, ordinals: Ordinals, avail: Availability) -> Bools:
 
 
 def _reaches_eligible(need: Need, ordinals: Ordinals, avail: Availability) -> Bools:
-    """Say which vertices above targets reach one that passes (M7); held whole, all must pass."""
+    """Say which vertices above targets reach one that passes (M7); if claimed whole, all must pass."""
     index = avail.index
     view = beneath(need.type, index.target_type, ordinals, index)
     eligible = need.eligible
@@ -256,7 +261,7 @@ def _identified(need: Need, index: Index) -> Bools:
 
 
 def free_beneath(type_: str, above: str, scope: Ordinals, avail: Availability) -> Ints:
-    """Return the free units of a pool type beneath each vertex of `scope`."""
+    """Return the free units of a pool type below each vertex of `scope`."""
     free = avail.free.get(type_)
     if free is None:
         return np.zeros(_length(above, scope, avail.index), dtype=np.int64)
@@ -267,7 +272,7 @@ def free_beneath(type_: str, above: str, scope: Ordinals, avail: Availability) -
 
 
 def _share_units(need: Need, above: str, scope: Ordinals, avail: Availability) -> Ints:
-    """Copies of a pool need: units drawn, or units claimed shared, or particular units."""
+    """Return the copies of a pool need that fit; a shared one takes nothing and fits any number of times."""
     units = usable_units(need, avail)
     view = beneath(above, need.type, scope, avail.index)
     have = view.sum(_at(units, view.ordinals))
@@ -283,7 +288,7 @@ def usable_units(need: Need, avail: Availability) -> Ints:
         found = avail.free[need.type] if need.exclusive else avail.shareable(need.type)
     elif pool.named:
         found = np.array([avail.usable_mask(need, leaf).bit_count() for leaf in range(len(pool))], np.int64)
-    else:  # units without ids: only a pool's own name can tell them apart
+    else:  # units without ids: only the name of their pool distinguishes them
         named = [need.names is not None and _is_named(need, pool, leaf, avail) for leaf in range(len(pool))]
         found = np.where(named, avail.free[need.type], 0)
     if need.every:
@@ -292,7 +297,7 @@ def usable_units(need: Need, avail: Availability) -> Ints:
 
 
 def _is_named(need: Need, pool: PoolType, leaf: int, avail: Availability) -> bool:
-    """Say whether a leaf pool's vertex has one of the names; a target without such a pool has no vertex."""
+    """Say whether a leaf pool's vertex has one of the names (an empty pool has no vertex)."""
     graph = avail.index.graph
     return any(pool_of(graph, key).name in (need.names or ()) for key in pool.keys[leaf][:1])
 
@@ -301,16 +306,17 @@ def _is_named(need: Need, pool: PoolType, leaf: int, avail: Availability) -> boo
 
 
 def beneath(above: str, below: str, scope: Ordinals, index: Index) -> View:
-    """Return the vertices or leaf pools of type `below` beneath each vertex of `scope` (type `above`)."""
+    """Return the vertices or leaf pools of type `below` under each vertex of `scope` (type `above`)."""
     if above == EVERYWHERE:
         return View(None, np.zeros(1, np.int64), np.array([len(index.positions(below)[0])]))
     return index.beneath(above, below, scope)
 
 
 def spread(values: Ints, view: View, distinct: int) -> Ints:
-    """Return the most copies N such that each takes `distinct` different vertices.
+    """Return the most copies N of which each takes `distinct` different vertices.
 
-    Vertex v serves up to ``values[v]`` of them: the largest N with sum(min(v, N)) >= distinct * N.
+    A vertex serves v copies at most, and one copy only once: N is the largest number with
+    sum(min(v, N)) >= distinct * N.  That sum grows ever more slowly with N, so bisection finds it.
     """
     if distinct == 1:
         return np.minimum(view.sum(values), MANY)
