@@ -208,7 +208,7 @@ def test_who_does_not_wait_for_resources_comes_last_and_says_why():
     assert [(x.id, x.start, x.place) for x in found] == [("L", 1, None)] + [(x, INF, None) for x in "HIJKM"]
     why = {x.id: x.reason for x in found}
     assert "urgency is 0" in why["H"]
-    assert "5 needed, 4 to be had" in why["J"]
+    assert "5 needed, 4 available" in why["J"]
     assert (why["K"], why["M"]) == ("waits for afterok:A", "waits for afterany:J")
     later = {x.id: x.start for x in forecast_live(machine(4), picture(1, A_AND_B, queue), 10)}
     assert later["K"] == 10  # A has ended
@@ -274,7 +274,7 @@ def test_queues_priorities_and_hours():
         ([running("A", "7", 0, 9)], [], "p.json: running[0] (job A): the cluster has no rank 7"),
         ([running("A", "0", 0, 9, {"gpu": "0"})], [], "running[0] (job A): rank 0 (n0) has no gpu"),
         ([running("A", "0", 0, 9), running("B", "0-1", 0, 9)], [],
-         "running[1] (job B): core 0 of n0 (rank 0) is held by job A already"),
+         "running[1] (job B): core 0 of n0 (rank 0) is already claimed by job A"),
         ([running("A", "0", 5, 4)], [], "running[0]: ends at 4, before its start at 5"),
         ([running("A", "0", 8, 9)], [], "running[0]: starts at 8, after the snapshot's 7"),
         ([{"id": "A", "start": 1}], [], "the resources of the running job are missing (expected R"),
