@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from simsched.graph.cluster import ClusterLike
     from simsched.match.policies.policy import MatchPolicy
     from simsched.schedule.pass_context import QueuePolicy
-    from simsched.simulation.record.result import Result
+    from simsched.simulation.record.run_directory import RunResult
     from simsched.workload.job import Workload
 
 __all__ = ["Run", "SimulatedRun", "load_run", "simulate"]
@@ -26,7 +26,7 @@ __all__ = ["Run", "SimulatedRun", "load_run", "simulate"]
 class SimulatedRun(Run):
     """A run in memory: the tables of `Run`, and `save`."""
 
-    def __init__(self, result: Result, meta: Mapping[str, Any], *, name: str) -> None:
+    def __init__(self, result: RunResult, meta: Mapping[str, Any], *, name: str) -> None:
         super().__init__(None, meta, name=name)
         self.result = result
 
