@@ -203,9 +203,9 @@ def _progress(jobs: int, *, quiet: bool) -> Iterator[Callable[[Engine], None] | 
 def _summary(result: RunResult) -> str:
     """Return ``summary.json`` of a run."""
     from simsched.report.data.tables import Run
-    from simsched.report.metrics.summary_file import summary_text
+    from simsched.report.metrics.summary import summary_text
 
-    return summary_text(Run.from_columns(result.jobs, result.timeline, result.meta).summary)
+    return summary_text(Run.from_result(result).summary)
 
 
 def _report(path: str) -> None:

@@ -95,7 +95,7 @@ def _simulated(task: Task, sink: Any = None) -> RunResult:
 def _row(task: Task, result: RunResult) -> Row:
     from simsched.report.data.tables import Run
 
-    run = Run.from_columns(result.jobs, result.timeline, result.meta)
+    run = Run.from_result(result)
     window = {"warm_up": task.measure.warm_up, "drain": task.measure.drain}
     figures = _summarised(run, run.jobs, window)
     queues: dict[str, Mapping[str, float]] = {}
@@ -124,11 +124,10 @@ def _summarised(run: Any, jobs: pd.DataFrame, window: Mapping[str, Any]) -> dict
 def _summary(task: Task, row: Row, result: RunResult) -> str:
     """Return ``summary.json``: the figures of the whole run, whatever the row was measured over."""
     from simsched.report.data.tables import Run
+    from simsched.report.metrics.summary import summary_text
 
-    if task.measure.warm_up or task.measure.drain:
-        run = Run.from_columns(result.jobs, result.timeline, result.meta)
-        row = replace(row, metrics=_summarised(run, run.jobs, {}))
-    return json.dumps(json.loads(row.to_bytes())["metrics"], indent=1) + "\n"
+    in_part = task.measure.warm_up or task.measure.drain
+    return summary_text(Run.from_result(result).summary if in_part else row.metrics)
 
 
 def same_task(task: Task, text: bytes) -> bool:
