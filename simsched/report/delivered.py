@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from simsched.errors import RunError
 from simsched.formats.rfc.hostlist import Hostlist
-from simsched.formats.sss import Result, with_results
+from simsched.formats.sss import DeliveredValues, with_results
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -59,9 +59,9 @@ def _hosts(run: Run) -> dict[str, Hostlist]:
     }
 
 
-def _result(row: Mapping[str, Any], hosts: Mapping[str, Hostlist], zero: int) -> Result:
+def _result(row: Mapping[str, Any], hosts: Mapping[str, Hostlist], zero: int) -> DeliveredValues:
     ran = row["start"] is not None and row["end"] is not None
-    return Result(
+    return DeliveredValues(
         str(row["result"]),
         start=row["start"] + zero if row["start"] is not None else None,
         end=row["end"] + zero if row["end"] is not None else None,
