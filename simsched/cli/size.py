@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from simsched.cli import Subparsers
     from simsched.study.sizing.answer import Answer
-    from simsched.study.sizing.evaluation import Trial
+    from simsched.study.sizing.evaluation import Evaluation
 
 EXIT_NONE = 1
 FORMATS = ("text", "json", "csv")
@@ -172,7 +172,7 @@ def _answered(args: argparse.Namespace, search: Callable[[dict[str, Any]], Answe
 
     if args.runs and not args.output:
         raise ConfigError("it is not said where the runs go", where="--runs", expected="-o DIR")
-    tried: list[Trial] = []
+    tried: list[Evaluation] = []
     with heartbeat(args.verb, lambda spent: _state(tried, spent), quiet=args.quiet):
         if not args.output:
             answer = search(_ask(args, tried, None))
@@ -181,7 +181,9 @@ def _answered(args: argparse.Namespace, search: Callable[[dict[str, Any]], Answe
         return _written(args, search, tried)
 
 
-def _written(args: argparse.Namespace, search: Callable[[dict[str, Any]], Answer], tried: list[Trial]) -> int:
+def _written(
+    args: argparse.Namespace, search: Callable[[dict[str, Any]], Answer], tried: list[Evaluation]
+) -> int:
     """Search, print, and write the directory of the answer."""
     from simsched.folders import StagedFolder
     from simsched.study.sizing.answer_folder import ANSWER, finish_answer
@@ -206,7 +208,7 @@ def _show_answer(answer: Answer, kind: str) -> None:
         write(answer.text())
 
 
-def _ask(args: argparse.Namespace, tried: list[Trial], runs: Path | None) -> dict[str, Any]:
+def _ask(args: argparse.Namespace, tried: list[Evaluation], runs: Path | None) -> dict[str, Any]:
     """Return the keywords of `size` and `headroom`; trials are added to `tried` as they are made."""
     from simsched.formats.rfc.duration import parse_duration
 
@@ -236,24 +238,24 @@ def _ask(args: argparse.Namespace, tried: list[Trial], runs: Path | None) -> dic
     }
 
 
-def _state(tried: list[Trial], spent: float) -> str:
+def _state(tried: list[Evaluation], spent: float) -> str:
     """Return how many trials there were, and about how long the further ones take at least."""
     left = tried[-1].left if tried else None
     done = "1 trial" if len(tried) == 1 else f"{len(tried)} trials"
     return f"{done} done{expected(spent, len(tried), left or 0, 'at least')}"
 
 
-def _shown(tried: list[Trial]) -> Callable[[Trial], None]:
+def _shown(tried: list[Evaluation]) -> Callable[[Evaluation], None]:
     """Return what says on a terminal what each trial came to."""
 
-    def show(trial: Trial) -> None:
+    def show(trial: Evaluation) -> None:
         tried.append(trial)
         _show(trial)
 
     return show
 
 
-def _show(trial: Trial) -> None:
+def _show(trial: Evaluation) -> None:
     """Say on a terminal what a trial came to."""
     said = "never fit" if trial.refused else "meets" if trial.met else "misses"
     sys.stderr.write(f"  tried {trial.value:,}: {said} ({trial.seconds:.1f} s)\n")

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from simsched.cli import Subparsers
+    from simsched.study.runs.sweep_plan import SweepPlan
     from simsched.study.spec.study import Study
-    from simsched.study.spec.sweep_plan import Plan
-    from simsched.study.sweep import Progress
+    from simsched.study.sweep import SweepProgress
 
 EXIT_FAILED = 1
 #: rows of the table of runs that `--dry-run` prints, unless all are asked for
@@ -54,8 +54,8 @@ def register(subparsers: Subparsers) -> None:
 def run_sweep(args: argparse.Namespace) -> int:
     """Plan, and perform unless only the plan was asked for."""
     from simsched.errors import ConfigError
+    from simsched.study.runs.sweep_plan import plan
     from simsched.study.spec.study_file import load_study
-    from simsched.study.spec.sweep_plan import plan
 
     if args.output is None and not args.dry_run:
         raise ConfigError("no directory to write", where="simsched sweep", expected="-o DIR, or --dry-run")
@@ -67,9 +67,9 @@ def run_sweep(args: argparse.Namespace) -> int:
 
 
 def _perform(study: Study, args: argparse.Namespace) -> int:
-    from simsched.study.runs.cache import INPUTS
+    from simsched.study.runs.input_cache import INPUTS
     from simsched.study.runs.study_folder import place_of
-    from simsched.study.spec.sweep_plan import plan
+    from simsched.study.runs.sweep_plan import plan
     from simsched.study.sweep import changed_inputs, sweep
 
     folder, earlier = place_of(args.output, resume=args.resume)
@@ -107,7 +107,7 @@ def _perform(study: Study, args: argparse.Namespace) -> int:
     return EXIT_FAILED if result.failures else 0
 
 
-def _show(study: Study, found: Plan, args: argparse.Namespace) -> None:
+def _show(study: Study, found: SweepPlan, args: argparse.Namespace) -> None:
     """Print the runs, their count, and about how long they take."""
     from simsched.study.runs.workers import cores
     from simsched.study.study_text import plan_table
@@ -128,7 +128,7 @@ def _show(study: Study, found: Plan, args: argparse.Namespace) -> None:
         print(f"about {human.seconds(seconds)} on {many} of this machine, {told}")
 
 
-def _state(last: list[Progress], spent: float) -> str:
+def _state(last: list[SweepProgress], spent: float) -> str:
     """Return how many runs are done, and about how long the others take."""
     if not last:
         return "the inputs are read"
@@ -140,13 +140,13 @@ def _state(last: list[Progress], spent: float) -> str:
 
 
 @contextmanager
-def _progress(*, quiet: bool) -> Iterator[Callable[[Progress], None] | None]:
+def _progress(*, quiet: bool) -> Iterator[Callable[[SweepProgress], None] | None]:
     """Show on standard error: done, running, failed, time left; without a terminal a line every 30 s."""
     if quiet:
         yield None
         return
     if not sys.stderr.isatty():
-        seen: list[Progress] = []
+        seen: list[SweepProgress] = []
         with heartbeat("sweep", lambda spent: _state(seen[-1:], spent)):
             yield seen.append
         return
@@ -159,7 +159,7 @@ def _progress(*, quiet: bool) -> Iterator[Callable[[Progress], None] | None]:
     with Bar(*columns, TimeRemainingColumn(), console=console, transient=True, redirect_stdout=False) as bar:
         line = bar.add_task("starting", total=None)
 
-        def show(state: Progress) -> None:
+        def show(state: SweepProgress) -> None:
             failed = f", {state.failed} failed" if state.failed else ""
             text = f"{state.done} done, {state.running} running{failed}"
             fresh = state.done - state.there + state.failed

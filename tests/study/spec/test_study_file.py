@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from simsched.errors import SimschedError
 from simsched.simulation.options.config_file import OTHERS, PLAIN
+from simsched.study.runs.sweep_plan import is_random, plan
 from simsched.study.spec.study_file import load_study, study_from_dict
-from simsched.study.spec.sweep_plan import is_random, plan
 from tests.study.studyworld import RECIPE, SMALL, small
 
 STORY = """\
@@ -234,12 +234,12 @@ def test_equal_runs_are_run_once():
     rules = [{"label": "a"}, {"label": "b", "config": {}}]
     found = plan(small(axes={"rules": rules}, seeds=None), measure=False)
     assert (len(found.tasks), found.distinct) == (2, 1)
-    assert found.notes == ("1 runs are the same as others and are run once",)
+    assert found.notes == ("1 runs are equal to others and are performed once",)
 
 
 def test_seeds_that_change_nothing_are_told():
     found = plan(small(workload="first-steps"), measure=False)
-    assert any("drawn at random" in note for note in found.notes)
+    assert any("is random" in note for note in found.notes)
 
 
 @pytest.mark.parametrize(
@@ -268,32 +268,44 @@ def test_a_cluster_that_cannot_be_read_names_the_run(tmp_path):
 
 
 def test_each_policy_is_sampled_on_its_own(monkeypatch):
-    """Of one of two policies time grows with the square of the jobs: no mean of both would tell."""
+    """One of two policies is a hundred times as slow: the mean of both holds for neither."""
     study = small(
         workload={"lublin": {"machine": 16, "jobs": 4000, "load": 0.9}},
         axes={"queue-policy": ["fcfs", "conservative"]},
         seeds=1,
     )
-    cost = {"fcfs": lambda jobs: 1e-5 * jobs, "conservative": lambda jobs: 1e-6 * jobs**2}
-    asked = []
+    seconds_per_job = {"fcfs": 1e-5, "conservative": 1e-3}
 
-    def timed(task, count):
-        asked.append(count)
-        return 0.001 + cost[task.options["queue-policy"]](count), count
+    def timed(task):
+        assert task.transforms[-1] in {"first(10)", "first(2000)"}
+        return 2000 * seconds_per_job[task.options["queue-policy"]], 2000
 
-    monkeypatch.setattr("simsched.study.spec.sweep_plan._timed", timed)
+    monkeypatch.setattr("simsched.study.runs.sweep_plan._timed", timed)
     found = plan(study)
-    assert found.seconds == pytest.approx(0.002 + 0.04 + 16, rel=0.2)
+    assert found.seconds == pytest.approx(4000 * (1e-5 + 1e-3))
     assert found.samples == 2
-    assert max(asked) <= 8000
 
 
 def test_a_plan_of_many_rules_samples_some(monkeypatch):
-    monkeypatch.setattr("simsched.study.spec.sweep_plan._timed", lambda task, count: (1e-3 * count, count))
+    monkeypatch.setattr("simsched.study.runs.sweep_plan._timed", lambda task: (1.0, 1000))
     depths = [{"label": str(n), "config": {"policy-options": {"queue_depth": n}}} for n in range(1, 101)]
     found = plan(small(axes={"rules": depths}, seeds=1))
     assert 12 <= found.samples <= 24
-    assert found.seconds == pytest.approx(100 * 60 * 1e-3, rel=0.2)
+    assert found.seconds == pytest.approx(100 * 60 * 1e-3)
+
+
+def test_equal_runs_are_estimated_once(monkeypatch):
+    monkeypatch.setattr("simsched.study.runs.sweep_plan._timed", lambda task: (1.0, 1000))
+    found = plan(small(axes={"rules": [{"label": "a"}, {"label": "b", "config": {}}]}, seeds=None))
+    assert found.seconds == pytest.approx(60 * 1e-3)
+
+
+def test_measuring_ends_when_its_time_is_spent(monkeypatch):
+    monkeypatch.setattr("simsched.study.runs.sweep_plan._timed", lambda task: (1.0, 1000))
+    monkeypatch.setattr("simsched.study.runs.sweep_plan.BUDGET", -1.0)
+    found = plan(small(axes={"queue-policy": ["fcfs", "easy"]}, seeds=1))
+    assert found.samples == 1
+    assert found.seconds == pytest.approx(2 * 60 * 1e-3)
 
 
 def test_a_folder_of_jobs_is_refused_with_what_to_do(tmp_path):
