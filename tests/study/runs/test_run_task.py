@@ -13,7 +13,7 @@ from simsched.errors import ConfigError, RunError, SimschedError
 from simsched.study.runs.input_cache import InputCache, LruCache
 from simsched.study.runs.run_row import RunRow
 from simsched.study.runs.single_run import options_of, perform, same_task
-from simsched.study.spec.edits import apply_edits, edit_recipe, taken_apart
+from simsched.study.spec.edits import apply_edits, edit_recipe, parsed_edit
 from simsched.study.spec.run_task import MODEL, Measure, RunTask, TaskInput, canonical_json
 from tests.study.studyworld import RECIPE, small
 
@@ -354,7 +354,7 @@ def test_only_recipes_have_values():
 @given(st.lists(st.text("ab[],() ", max_size=8), min_size=2, max_size=2))
 def test_taking_edits_apart_never_fails_otherwise(arguments):
     try:
-        name, found = taken_apart(f"resize({', '.join(arguments)})")
+        name, found = parsed_edit(f"resize({', '.join(arguments)})")
     except ConfigError:
         return
     assert (name, len(found)) == ("resize", 2)
