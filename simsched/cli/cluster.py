@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from simsched.cli.support.output import put, write
+from simsched.text_table import table_lines
 
 if TYPE_CHECKING:
     import argparse
@@ -213,11 +214,11 @@ def _text(cluster: Cluster, args: argparse.Namespace) -> list[str]:
     lines = [f"{cluster.name}: {found.targets:,} execution targets, {len(graph):,} vertices"]
     others = [name for name in found.subsystems if name != CONTAINMENT]
     lines += [f"subsystems: {', '.join(found.subsystems)}"] if others else []
-    lines += ["", *_table(("type", "vertices", "units"), _rows(found))]
-    lines += ["", *_table(("targets", "each holds", "properties", "status"), _groups(found), right=())]
+    lines += ["", *table_lines([("type", "vertices", "units"), *_rows(found)], right=[1, 2])]
+    lines += ["", *table_lines([("targets", "each holds", "properties", "status"), *_groups(found)])]
     if found.properties:
         having = [(name, f"{count:,}") for name, count in found.properties.items()]
-        lines += ["", *_table(("property", "targets"), having)]
+        lines += ["", *table_lines([("property", "targets"), *having], right=[1])]
     lines.append("")
     for subsystem in [args.subsystem] if args.subsystem else found.subsystems:
         if subsystem != CONTAINMENT:
@@ -238,19 +239,6 @@ def _groups(found: Any) -> list[tuple[str, str, str, str]]:
         holds = ", ".join(f"{amount} {kind}" for kind, amount in group.holds.items())
         rows.append((f"{group.count:,} × {hosts}", holds, " ".join(group.properties), group.status))
     return rows
-
-
-def _table(head: tuple[str, ...], rows: Any, *, right: tuple[int, ...] = (1, 2)) -> list[str]:
-    """Return a plain table; columns in `right` are set to the right."""
-    table = [head, *rows]
-    widths = [max(len(row[column]) for row in table) for column in range(len(head))]
-    return [
-        "  ".join(
-            cell.rjust(width) if column in right else cell.ljust(width)
-            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in table
-    ]
 
 
 # --- make, convert, diff, list -------------------------------------------------------

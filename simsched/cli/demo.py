@@ -59,10 +59,10 @@ def demo(args: argparse.Namespace) -> int:
 
 
 def _show(runs: list[Run], folder: Path) -> None:
-    from simsched.cli.report import terminal
+    from simsched.cli.report import terminal_width
     from simsched.report import text_report
 
-    print(text_report.comparison(runs, terminal()[0]))
+    print(text_report.comparison(runs, terminal_width()))
     seconds = sum(run.meta["wall_seconds"] for run in runs)
     print(f"Simulated in {seconds:.1f} s.  More of one run: simsched report {folder / POLICIES[-1]}")
     print(f"Results: {folder.resolve()}")

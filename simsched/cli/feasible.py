@@ -20,6 +20,7 @@ from simsched.cli.options.requests import (
 from simsched.cli.support.output import print_lines
 from simsched.errors import ConfigError
 from simsched.formats.text.garbage import seldom_collected
+from simsched.text_table import table_lines
 
 if TYPE_CHECKING:
     import argparse
@@ -129,13 +130,10 @@ def _feasible_text(answers: Mapping[str, Answers], yes: str) -> Iterator[str]:
 def _feasible_table(answers: Mapping[str, Answers], yes: str) -> Iterator[str]:
     """One line a request, one column a cluster, without reasons."""
     labels = [asked.label for asked, _ in next(iter(answers.values()))]
-    width = max(map(len, [*labels, "request"]))
-    yield "  ".join(["request".ljust(width), *answers])
+    rows = [["request", *answers]]
     for label, outcomes in zip(labels, _by_request(answers), strict=True):
-        words = [
-            (yes if o else WORDS[o.status]).ljust(len(c)) for c, o in zip(answers, outcomes, strict=True)
-        ]
-        yield "  ".join([label.ljust(width), *words]).rstrip()
+        rows.append([label, *(yes if outcome else WORDS[outcome.status] for outcome in outcomes)])
+    yield from table_lines(rows)
 
 
 def _feasible_json(answers: Mapping[str, Answers], yes: str) -> Iterator[str]:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
+from simsched import human
 from simsched.cli.options.run_options import NAMES, add_rules, checked_rules, time_of
 from simsched.cli.options.workloads import READING, add_reading, read_inputs
 from simsched.cli.support.heartbeat import expected, heartbeat
 from simsched.cli.support.output import write
+from simsched.text_table import table_lines
 
 if TYPE_CHECKING:
     import argparse
@@ -232,21 +234,16 @@ def _as_json(found: list[Forecast]) -> str:
 
 def _as_text(found: list[Forecast], at: float, *, dates: bool = False) -> str:
     """Return a table; times are seconds, or dates (UTC) where they count from the epoch."""
-    wide = 20 if dates else 12
-    told = any(job.reason for job in found)
-    shapes = max((len(job.shape) for job in found), default=0) if told else 0
-    head = f"{'JOB':>10} {'USER':>10} {'QUEUE':>10} {'PLACE':>5} {'SUBMIT':>{wide}} {'START':>{wide}} "
-    lines = [f"{head}{'IN':>12} {'SHAPE':<{shapes}}{' REASON' if told else ''}"]
+    head = ["JOB", "USER", "QUEUE", "PLACE", "SUBMIT", "START", "IN", "SHAPE"]
+    rows = [[*head, "REASON" if any(job.reason for job in found) else ""]]
     for job in found:
         start, wait = "unknown", ""
         if job.start != float("inf"):
             start, wait = _time(job.start, dates=dates), _wait(job.start - at, dates=dates)
-        line = (
-            f"{job.id:>10} {job.user or '-':>10} {job.queue or '-':>10} {job.place or '-':>5} "
-            f"{_time(job.submit, dates=dates):>{wide}} {start:>{wide}} {wait:>12} {job.shape:<{shapes}} "
-        )
-        lines.append(f"{line}{job.reason or ''}".rstrip())
-    return "\n".join(lines)
+        who = [job.id, job.user or "-", job.queue or "-", str(job.place or "-")]
+        rows.append([*who, _time(job.submit, dates=dates), start, wait, job.shape, job.reason or ""])
+    wide = 20 if dates else 12
+    return "\n".join(table_lines(rows, range(7), least=[10, 10, 10, 5, wide, wide, 12], gap=" "))
 
 
 def _time(seconds: float, *, dates: bool) -> str:
@@ -256,4 +253,4 @@ def _time(seconds: float, *, dates: bool) -> str:
 
 
 def _wait(seconds: float, *, dates: bool) -> str:
-    return f"{round(seconds) if dates else seconds:.12g}s"
+    return human.seconds(round(seconds) if dates else seconds)

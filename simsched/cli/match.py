@@ -17,6 +17,7 @@ from simsched.cli.options.requests import (
     split,
     tell_clusters,
 )
+from simsched.text_table import table_lines
 
 if TYPE_CHECKING:
     import argparse
@@ -117,10 +118,7 @@ def as_table(outcomes: Answers, _: Index) -> str:
     rows = [["request", "nodes", *kinds, "hosts"]]
     for asked, r in rsets:
         rows.append([asked.label, str(len(r.ranks)), *(str(r.count(kind)) for kind in kinds), str(r.hosts)])
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    return "\n".join(
-        "  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip() for row in rows
-    )
+    return "\n".join(table_lines(rows))
 
 
 def _rsets(outcomes: Answers) -> Iterator[tuple[Asked, ResourceSet]]:

@@ -129,8 +129,8 @@ def _rendered(runs: Sequence[Run], kind: str) -> str:
     if kind == "text":
         from simsched.report import text_report as text
 
-        width, height = terminal()
-        return text.page(runs[0], width, height) if len(runs) == 1 else text.comparison(runs, width)
+        width = terminal_width()
+        return text.page(runs[0], width) if len(runs) == 1 else text.comparison(runs, width)
     from simsched.report import export
 
     writers: dict[str, Callable[[Sequence[Run]], str]]
@@ -138,16 +138,13 @@ def _rendered(runs: Sequence[Run], kind: str) -> str:
     return writers[kind](runs)
 
 
-def terminal() -> tuple[int, int | None]:
-    """Return how many columns and lines a page may have: the terminal's, or any number of lines in a pipe."""
+def terminal_width() -> int:
+    """Return how many characters a line may have: those of the terminal, or a fixed number in a pipe."""
     import shutil
 
-    from simsched.report.text_report import WIDTH
+    from simsched.text_table import PAGE_WIDTH
 
-    if not sys.stdout.isatty():
-        return WIDTH, None
-    size = shutil.get_terminal_size()
-    return min(size.columns, 120), size.lines - 1
+    return min(shutil.get_terminal_size().columns, 120) if sys.stdout.isatty() else PAGE_WIDTH
 
 
 def load_runs(arguments: Sequence[str]) -> list[Run]:

@@ -210,11 +210,11 @@ def _summary(result: Result) -> str:
 
 
 def _report(path: str) -> None:
-    from simsched.cli.report import terminal
+    from simsched.cli.report import terminal_width
     from simsched.report import text_report as text
     from simsched.report.data.tables import load_run
 
-    print(text.page(load_run(path), *terminal()), end="")
+    print(text.page(load_run(path), terminal_width()), end="")
     sys.stderr.write(f"written: {path}\n")
 
 

@@ -120,7 +120,7 @@ def _show(study: Study, found: SweepPlan, args: argparse.Namespace) -> None:
     workers = args.workers or cores()
     seconds = found.wall(workers)
     if seconds is not None:
-        from simsched.report import human
+        from simsched import human
 
         many = f"{workers} workers" if workers > 1 else "1 worker"
         sampled = "1 run" if found.samples == 1 else f"{found.samples} runs"

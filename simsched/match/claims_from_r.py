@@ -36,17 +36,17 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class _Parts:
-    """A selection in the making: pool type → bank → units, as a mask, or a number where they bear no ids."""
+    """A selection in the making: pool type → leaf pool → a mask of its units, or a number without ids."""
 
     targets: list[int]
     units: dict[str, dict[int, int]] = field(default_factory=dict)
     holds: list[Hold] = field(default_factory=list)
     unlisted: list[int] = field(default_factory=list)
 
-    def add(self, pool: PoolType, bank: int, units: int) -> None:
-        banks = self.units.setdefault(pool.name, {})
-        before = banks.get(bank, 0)
-        banks[bank] = before | units if pool.named else max(before, units)
+    def add(self, pool: PoolType, leaf: int, units: int) -> None:
+        pools = self.units.setdefault(pool.name, {})
+        before = pools.get(leaf, 0)
+        pools[leaf] = before | units if pool.named else max(before, units)
 
 
 class Grants:
@@ -112,10 +112,10 @@ class Grants:
         left, waiting = cores, len(free)
         for target in sorted(free, key=lambda target: sum(map(int.bit_count, free[target].values()))):
             number = left // waiting
-            for bank, mask in free[target].items():
+            for leaf, mask in free[target].items():
                 taken = min(number, mask.bit_count())
                 if taken:
-                    parts.add(pool, bank, lowest_bits(mask, taken))
+                    parts.add(pool, leaf, lowest_bits(mask, taken))
                 number, left = number - taken, left - taken
             waiting -= 1
         if left and not rest:
@@ -131,7 +131,7 @@ class Grants:
         if pool is None:
             vertices = self._index.vertex_types.get("core")
             return 0 if vertices is None else int(np.isin(vertices.target, list(targets)).sum())
-        return sum(int(pool.size[bank]) for target in targets for bank in self._banks(pool, target))
+        return sum(int(pool.size[leaf]) for target in targets for leaf in self._pools(pool, target))
 
     def targets_of(self, ranks: Idset | None, hosts: Hostlist | None) -> list[int]:
         """Return the targets of ranks, of hosts, or of both, which must then be the same nodes.
@@ -175,14 +175,14 @@ class Grants:
             if mine != host:
                 raise ClusterError(f"rank {rank} is {host!r} in R and {mine!r} in the cluster")
 
-    def _banks(self, pool: PoolType, target: int) -> Sequence[int]:
+    def _pools(self, pool: PoolType, target: int) -> Sequence[int]:
         if pool.aligned:
             return (target,) if pool.size[target] else ()
         low, high = self._index.interval(self._index.target_type, pool.name)
         return range(int(low[target]), int(high[target]))
 
     def _free(self, pool: PoolType, target: int) -> dict[int, int]:
-        return {bank: self._left.free_mask(pool, bank) for bank in self._banks(pool, target)}
+        return {leaf: self._left.free_mask(pool, leaf) for leaf in self._pools(pool, target)}
 
     def _name_units(self, parts: _Parts, type_: str, ids: Idset, targets: list[int]) -> None:
         """Take the units of one type that R names on each of some targets."""
@@ -192,23 +192,23 @@ class Grants:
             return
         for target in targets:
             wanted = ids
-            banks = self._banks(pool, target)
+            pools = self._pools(pool, target)
             if (
-                pool.named and len(banks) > 1
+                pool.named and len(pools) > 1
             ):  # ids may repeat from socket to socket: those that are free first
-                for bank in banks:
-                    some = _of_mask(pool, bank, _mask(pool, bank, wanted) & self._left.free_mask(pool, bank))
-                    wanted = self._name_some(parts, pool, bank, some, wanted)
-            for bank in banks:
-                wanted = self._name_some(parts, pool, bank, wanted & pool.ids[bank], wanted)
-            if wanted and not pool.named and banks:  # counted, not named
-                parts.add(pool, banks[0], len(wanted))
+                for leaf in pools:
+                    some = _of_mask(pool, leaf, _mask(pool, leaf, wanted) & self._left.free_mask(pool, leaf))
+                    wanted = self._name_some(parts, pool, leaf, some, wanted)
+            for leaf in pools:
+                wanted = self._name_some(parts, pool, leaf, wanted & pool.ids[leaf], wanted)
+            if wanted and not pool.named and pools:  # counted, not named
+                parts.add(pool, pools[0], len(wanted))
             elif wanted:
                 raise self._lack(type_, wanted.first, target)
 
-    def _name_some(self, parts: _Parts, pool: PoolType, bank: int, some: Idset, wanted: Idset) -> Idset:
+    def _name_some(self, parts: _Parts, pool: PoolType, leaf: int, some: Idset, wanted: Idset) -> Idset:
         if some:
-            parts.add(pool, bank, _mask(pool, bank, some))
+            parts.add(pool, leaf, _mask(pool, leaf, some))
         return wanted - some
 
     def _name_vertices(self, parts: _Parts, type_: str, ids: Idset, targets: list[int]) -> None:
@@ -240,26 +240,26 @@ class Grants:
             place = self._loose_pools().get(path)
             if place is None:
                 raise ClusterError(f"the cluster has no pool {path!r}")
-            pool, bank = self._index.pool_types[place[0]], place[1]
+            pool, leaf = self._index.pool_types[place[0]], place[1]
             if pool.named and isinstance(said, str):
                 ids = Idset.parse(said)
-                if not ids <= pool.ids[bank]:
-                    raise ClusterError(f"{path} has no unit {(ids - pool.ids[bank]).first}")
-                parts.add(pool, bank, _mask(pool, bank, ids))
-            elif not pool.named and isinstance(said, int) and 0 < said <= pool.size[bank]:
-                parts.add(pool, bank, said)
+                if not ids <= pool.ids[leaf]:
+                    raise ClusterError(f"{path} has no unit {(ids - pool.ids[leaf]).first}")
+                parts.add(pool, leaf, _mask(pool, leaf, ids))
+            elif not pool.named and isinstance(said, int) and 0 < said <= pool.size[leaf]:
+                parts.add(pool, leaf, said)
             else:
-                raise ClusterError(f"{path} has {int(pool.size[bank])} units, not {said!r}")
+                raise ClusterError(f"{path} has {int(pool.size[leaf])} units, not {said!r}")
 
     def _loose_pools(self) -> dict[str, tuple[str, int]]:
-        """Return path → (pool type, bank) of what R_lite cannot name."""
+        """Return path → (pool type, leaf pool) of what R_lite cannot name."""
         found: dict[str, tuple[str, int]] | None = self._index.memo.get("loose pools")
         if found is None:
             found = self._index.memo["loose pools"] = {
-                path_of(self._index, keys[0]): (name, bank)
+                path_of(self._index, keys[0]): (name, leaf)
                 for name, pool in self._index.pool_types.items()
-                for bank, keys in enumerate(pool.keys)
-                if keys and (pool.target[bank] < 0 or not pool.named)
+                for leaf, keys in enumerate(pool.keys)
+                if keys and (pool.target[leaf] < 0 or not pool.named)
             }
         return found
 
@@ -276,9 +276,9 @@ class Grants:
                 if vertices.level == TARGET:
                     parts.unlisted += inside.tolist()
         for name, pool in index.pool_types.items():
-            for bank in _within(index, kind, name, ordinals).tolist():
-                if pool.size[bank]:
-                    parts.add(pool, bank, pool.full[bank] if pool.named else int(pool.size[bank]))
+            for leaf in _within(index, kind, name, ordinals).tolist():
+                if pool.size[leaf]:
+                    parts.add(pool, leaf, pool.full[leaf] if pool.named else int(pool.size[leaf]))
 
     def _hold_claimed(self, parts: _Parts, request: Request) -> None:
         """Hold the vertices that the request claims and that R touches."""
@@ -310,8 +310,8 @@ class Grants:
             for target in sorted(parts.targets)
             for vertex in range(int(low[target]), int(high[target]))
             if any(
-                not banks.keys().isdisjoint(index.members(kind, vertex, name).tolist())
-                for name, banks in parts.units.items()
+                not pools.keys().isdisjoint(index.members(kind, vertex, name).tolist())
+                for name, pools in parts.units.items()
             )
         ]
         return np.array(touched, dtype=np.int64)
@@ -325,9 +325,9 @@ class Grants:
             self._hold_claimed(parts, request)
         held: list[Draw] = []
         together: list[Draw] = []
-        for type_, banks in parts.units.items():
+        for type_, pools in parts.units.items():
             pool = self._index.pool_types[type_]
-            kept = self._kept(pool, banks, shared=type_ in shared, rest=rest)
+            kept = self._kept(pool, pools, shared=type_ in shared, rest=rest)
             if kept:
                 (together if type_ in shared else held).append(_draw(pool, kept))
         named = tuple(held)
@@ -347,36 +347,36 @@ class Grants:
         self._given.append((name, selection))
         return selection
 
-    def _kept(self, pool: PoolType, banks: dict[int, int], *, shared: bool, rest: bool) -> dict[int, int]:
-        """Return what of some units the job gets, bank by bank: all of it, or it is an error."""
+    def _kept(self, pool: PoolType, pools: dict[int, int], *, shared: bool, rest: bool) -> dict[int, int]:
+        """Return what of some units the job gets, pool by pool: all of it, or it is an error."""
         kept = {}
-        for bank, units in sorted(banks.items()):
+        for leaf, units in sorted(pools.items()):
             if pool.named:
-                free = self._left.free_mask(pool, bank)
-                free |= self._shared_mask(pool, bank) if shared else 0
+                free = self._left.free_mask(pool, leaf)
+                free |= self._shared_mask(pool, leaf) if shared else 0
                 taken, over = units & free, units & ~free
             else:
-                taken = min(units, int(self._left.free[pool.name][bank]))
+                taken = min(units, int(self._left.free[pool.name][leaf]))
                 over = units - taken
             if over and not rest:
-                raise self._held_twice(pool, bank, over)
+                raise self._held_twice(pool, leaf, over)
             if taken:
-                kept[bank] = taken
+                kept[leaf] = taken
         return kept
 
-    def _shared_mask(self, pool: PoolType, bank: int) -> int:
+    def _shared_mask(self, pool: PoolType, leaf: int) -> int:
         sharers = self._left.sharers
-        return sum(1 << unit for kind, at, unit in sharers if kind == pool.name and at == bank)
+        return sum(1 << unit for kind, at, unit in sharers if kind == pool.name and at == leaf)
 
-    def _held_twice(self, pool: PoolType, bank: int, over: int) -> WorkloadError:
-        target = int(pool.target[bank])
-        unit = f" {pool.ids[bank][(over & -over).bit_length() - 1]}" if pool.named else ""
+    def _held_twice(self, pool: PoolType, leaf: int, over: int) -> WorkloadError:
+        target = int(pool.target[leaf])
+        unit = f" {pool.ids[leaf][(over & -over).bit_length() - 1]}" if pool.named else ""
         where = f" of {self._index.hosts[target]} (rank {self._index.ranks[target]})" if target >= 0 else ""
         holders = (
             name
             for name, selection in self._given
             for draw in (*selection.held, *selection.shared)
-            if draw.type == pool.name and _covers(draw, bank, over & -over)
+            if draw.type == pool.name and _covers(draw, leaf, over & -over)
         )
         return WorkloadError(f"{pool.name}{unit}{where} is held by job {next(holders)} already")
 
@@ -410,23 +410,23 @@ def _within(index: Index, kind: str, name: str, ordinals: Ints) -> Ints:
     return np.unique(found)
 
 
-def _draw(pool: PoolType, banks: Mapping[int, int]) -> Draw:
-    ordinals = np.array(list(banks), dtype=np.int64)
-    masks = list(banks.values()) if pool.named else None
-    counts = [mask.bit_count() for mask in masks] if masks is not None else list(banks.values())
+def _draw(pool: PoolType, pools: Mapping[int, int]) -> Draw:
+    ordinals = np.array(list(pools), dtype=np.int64)
+    masks = list(pools.values()) if pool.named else None
+    counts = [mask.bit_count() for mask in masks] if masks is not None else list(pools.values())
     return Draw(pool.name, ordinals, np.array(counts, dtype=np.int64), sum(counts), masks)
 
 
-def _covers(draw: Draw, bank: int, unit: int) -> bool:
-    at = np.flatnonzero(draw.banks == bank)
+def _covers(draw: Draw, leaf: int, unit: int) -> bool:
+    at = np.flatnonzero(draw.pools == leaf)
     if not len(at):
         return False
     return draw.masks is None or bool(listed(draw.masks)[int(at[0])] & unit)
 
 
-def _mask(pool: PoolType, bank: int, ids: Idset) -> int:
-    """Return units of a bank as a mask over its unit ordinals; ids that it lacks do not count."""
-    mine = pool.ids[bank]
+def _mask(pool: PoolType, leaf: int, ids: Idset) -> int:
+    """Return units of a leaf pool as a mask over its unit ordinals; ids that it lacks do not count."""
+    mine = pool.ids[leaf]
     some = ids & mine
     if not some:
         return 0
@@ -435,5 +435,5 @@ def _mask(pool: PoolType, bank: int, ids: Idset) -> int:
     return sum(1 << mine.index(unit) for unit in some)
 
 
-def _of_mask(pool: PoolType, bank: int, mask: int) -> Idset:
-    return ids_of(pool, bank, mask) if mask else Idset()
+def _of_mask(pool: PoolType, leaf: int, mask: int) -> Idset:
+    return ids_of(pool, leaf, mask) if mask else Idset()

@@ -109,13 +109,13 @@ def _entries(selection: Selection, index: Index, targets: Ints, ranks: Ints) -> 
 
 
 def _one_entry(named: list[Draw], selection: Selection, index: Index) -> dict[str, str] | None:
-    """Return the children that all targets share, where that is plain to see: whole equal banks."""
+    """Return the children that all targets share, where that is plain to see: whole equal leaf pools."""
     children = {}
     for draw in named if len(named) == 1 else sorted(named, key=lambda d: d.type):
         pool = index.pool_types[draw.type]
         if not pool.aligned and not pool.on_targets:
             continue
-        whole = draw.masks is None and pool.aligned and draw.banks is selection.targets
+        whole = draw.masks is None and pool.aligned and draw.pools is selection.targets
         if not whole or pool.uniform_ids is None:
             return None
         children[draw.type] = pool.texts.get(-1) or pool.texts.setdefault(-1, str(pool.uniform_ids))
@@ -123,26 +123,26 @@ def _one_entry(named: list[Draw], selection: Selection, index: Index) -> dict[st
 
 
 def _ids_by_target(draw: Draw, pool: PoolType) -> dict[int, str]:
-    """Return target → ids of the units drawn there, for the banks that lie on targets."""
-    banks = draw.banks.tolist()
-    masks = [-1] * len(banks) if draw.masks is None else listed(draw.masks)
+    """Return target → ids of the units drawn there, for the leaf pools that lie on targets."""
+    pools = draw.pools.tolist()
+    masks = [-1] * len(pools) if draw.masks is None else listed(draw.masks)
     if pool.aligned and pool.uniform_ids is not None:
         texts = pool.texts
         return {
-            bank: texts.get(mask) or texts.setdefault(mask, str(ids_of(pool, bank, mask)))
-            for bank, mask in zip(banks, masks, strict=True)
+            leaf: texts.get(mask) or texts.setdefault(mask, str(ids_of(pool, leaf, mask)))
+            for leaf, mask in zip(pools, masks, strict=True)
         }
     found: dict[int, Idset] = {}
-    for bank, target, mask in zip(banks, pool.target[draw.banks].tolist(), masks, strict=True):
+    for leaf, target, mask in zip(pools, pool.target[draw.pools].tolist(), masks, strict=True):
         if target >= 0:
-            ids = ids_of(pool, bank, mask)
+            ids = ids_of(pool, leaf, mask)
             found[target] = found[target] | ids if target in found else ids
     return {target: str(ids) for target, ids in found.items()}
 
 
-def ids_of(pool: PoolType, bank: int, mask: int = -1) -> Idset:
-    """Return the ids of a bank's units that a mask over unit ordinals names (-1: all)."""
-    ids = pool.ids[bank]
+def ids_of(pool: PoolType, leaf: int, mask: int = -1) -> Idset:
+    """Return the ids of a leaf pool's units that a mask over unit ordinals names (-1: all)."""
+    ids = pool.ids[leaf]
     if mask < 0:
         return ids
     if ids.last == len(ids) - 1:
@@ -190,12 +190,12 @@ def _loose(selection: Selection, index: Index) -> dict[str, str | int]:
         pool = index.pool_types[draw.type]
         if pool.aligned and pool.named:
             continue
-        units = np.broadcast_to(draw.units, len(draw.banks)).tolist()
-        for i, bank in enumerate(draw.banks.tolist()):
-            if pool.target[bank] < 0 or not pool.named:
+        units = np.broadcast_to(draw.units, len(draw.pools)).tolist()
+        for i, leaf in enumerate(draw.pools.tolist()):
+            if pool.target[leaf] < 0 or not pool.named:
                 mask = int(draw.masks[i]) if draw.masks is not None else -1
-                path = path_of(index, pool.keys[bank][0])
-                found[path] = str(ids_of(pool, bank, mask)) if pool.named else units[i]
+                path = path_of(index, pool.keys[leaf][0])
+                found[path] = str(ids_of(pool, leaf, mask)) if pool.named else units[i]
     return found
 
 

@@ -65,22 +65,22 @@ def _held(pool: Pool, exclusive: bool) -> Pool:
 
 
 def _taken(selection: Selection, index: Index) -> dict[tuple[str, int], int]:
-    """Return (pool type, bank) → the units that are held exclusively, as a mask (see `_rows`)."""
-    return {(draw.type, bank): mask for draw in selection.held for bank, mask, _ in _rows(draw, index)}
+    """Return (pool type, leaf pool) → the units that are held exclusively, as a mask (see `_rows`)."""
+    return {(draw.type, leaf): mask for draw in selection.held for leaf, mask, _ in _rows(draw, index)}
 
 
 def _rows(draw: Draw, index: Index) -> Iterator[tuple[int, int, int]]:
-    """Yield bank, mask and number of the units of a draw; the mask is 0 where units have no ids."""
+    """Yield leaf pool, mask and number of the units of a draw; the mask is 0 where units have no ids."""
     pool = index.pool_types[draw.type]
-    units = np.broadcast_to(draw.units, len(draw.banks)).tolist()
-    for at, bank in enumerate(draw.banks.tolist()):
+    units = np.broadcast_to(draw.units, len(draw.pools)).tolist()
+    for at, leaf in enumerate(draw.pools.tolist()):
         if draw.masks is not None:
             mask = int(draw.masks[at])
         elif pool.named:
-            mask = pool.full[bank]
+            mask = pool.full[leaf]
         else:
-            mask = (1 << units[at]) - 1 if len(pool.keys[bank]) > 1 else 0
-        yield bank, mask, units[at]
+            mask = (1 << units[at]) - 1 if len(pool.keys[leaf]) > 1 else 0
+        yield leaf, mask, units[at]
 
 
 def _drawn(
@@ -88,11 +88,11 @@ def _drawn(
 ) -> Iterator[tuple[str, tuple[int, Pool]]]:
     """Yield the leaves that a draw takes units of: key, place, and the pool with these units."""
     pool = index.pool_types[draw.type]
-    for bank, mask, units in _rows(draw, index):
-        held = taken.get((draw.type, bank))
-        place, keys = int(pool.pos[bank]), pool.keys[bank]
+    for leaf, mask, units in _rows(draw, index):
+        held = taken.get((draw.type, leaf))
+        place, keys = int(pool.pos[leaf]), pool.keys[leaf]
         if len(keys) == 1:
-            vertex = _shrunk(pool_of(index.graph, keys[0]), pool, bank, mask, units)
+            vertex = _shrunk(pool_of(index.graph, keys[0]), pool, leaf, mask, units)
             yield keys[0], (place, _held(vertex, held is not None and not mask & ~held))
             continue
         for unit, key in enumerate(keys):
@@ -100,9 +100,9 @@ def _drawn(
                 yield key, (place, _held(pool_of(index.graph, key), bool(held and held >> unit & 1)))
 
 
-def _shrunk(vertex: Pool, pool: PoolType, bank: int, mask: int, units: int) -> Pool:
+def _shrunk(vertex: Pool, pool: PoolType, leaf: int, mask: int, units: int) -> Pool:
     """Return a pool of the units drawn from it."""
-    if units == pool.size[bank]:
+    if units == pool.size[leaf]:
         return vertex
-    ids = ids_of(pool, bank, mask) if vertex.ids is not None and mask else None
-    return vertex.replace(size=max(1, units * vertex.size // int(pool.size[bank])), ids=ids)
+    ids = ids_of(pool, leaf, mask) if vertex.ids is not None and mask else None
+    return vertex.replace(size=max(1, units * vertex.size // int(pool.size[leaf])), ids=ids)

@@ -22,7 +22,7 @@ from simsched.match.named_targets import targets_of
 from simsched.match.outcome import Busy, Infeasible, Matched, Outcome, Undecided
 from simsched.match.policies.policy import MatchPolicy, find_policy, is_found_by_name
 from simsched.match.requests.compile import compile_request
-from simsched.match.requests.dialect import find_rules
+from simsched.match.requests.dialect import find_dialect
 from simsched.match.search.exact import SearchLimitError
 from simsched.match.search.select import can_match, could_fit, select
 from simsched.match.state import saved as state
@@ -85,7 +85,7 @@ class Matcher:
         self.cluster = as_cluster(cluster)
         self.index = self.cluster.index
         self.policy = find_policy(policy)
-        self.rules = find_rules(rules)
+        self.dialect = find_dialect(rules)
         self.available = Availability(self.index)
         check_whole("seed", seed)
         self._rng = np.random.default_rng(seed)
@@ -272,7 +272,7 @@ class Matcher:
             "format": state.FORMAT,
             "cluster": state.cluster_facts(self.index),
             "policy": self.policy.name if is_found_by_name(self.policy) else None,
-            "rules": self.rules.name,
+            "rules": self.dialect.name,
             "next": self._next,
             "generator": state.generator_to_dict(self._rng),
             "down": str(Idset.from_ids(down.tolist())),
@@ -309,7 +309,7 @@ class Matcher:
     # --- within --------------------------------------------------------------------------
 
     def _compile(self, jobspec: Jobspec) -> Request:
-        return compile_request(jobspec, self.index, self.rules, alone=self.policy.whole_nodes)
+        return compile_request(jobspec, self.index, self.dialect, alone=self.policy.whole_nodes)
 
     def _answer(
         self, request: Request, avail: Availability, jobspec: Jobspec, start: float | None = None
@@ -400,7 +400,7 @@ class Matcher:
         for number, claim in enumerate(saved["allocations"]):
             where = f"allocations[{number}]"
             try:
-                selection = state.selection_from_dict(claim, self.index, self.rules, where)
+                selection = state.selection_from_dict(claim, self.index, self.dialect, where)
                 avail.claim(selection)
                 avail._check()
             except AssertionError:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from pandas.api.types import is_numeric_dtype
 
-from simsched.report import human
+from simsched import human
 from simsched.report.metrics.classes import day, run_time_class, size_class
 from simsched.report.metrics.compare import Interval, compare_runs, side_by_side
 from simsched.report.metrics.metrics import by, ran

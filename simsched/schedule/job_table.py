@@ -1,4 +1,4 @@
-"""`Book`: what a queue policy may know of the jobs, as columns indexed by job number.
+"""`JobTable`: what a queue policy may know of the jobs, as columns indexed by job number.
 
 A job's number is its place in the workload's submit order.  The engine writes the book
 once; policies only read it.
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Book:
+class JobTable:
     """Columns over all jobs of a workload; `durations` and the rest are seconds.
 
     Attributes

@@ -1,4 +1,4 @@
-"""`Desk`: what a queue policy sees and may do in one pass, and the table of policies."""
+"""`PassContext`: what a queue policy sees and may do in one pass, and the table of policies."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from simsched.match.requests.request import Request
     from simsched.match.state.availability import Availability
     from simsched.match.state.selection import Selection
-    from simsched.schedule.job_table import Book
+    from simsched.schedule.job_table import JobTable
     from simsched.schedule.policies.compression import Reservations
-    from simsched.schedule.profiles.kept_plan import Outlook
+    from simsched.schedule.profiles.kept_plan import KeptPlan
     from simsched.schedule.profiles.plan import Plan
-    from simsched.schedule.queue import Waiting
+    from simsched.schedule.queue import WaitingQueue
 
     Integers = npt.NDArray[np.int64]
 
@@ -35,11 +35,11 @@ Start: TypeAlias = "tuple[int, Selection, bool]"
 class QueuePolicy(Protocol):
     """Decides who starts at one instant; it may keep what it knows from pass to pass."""
 
-    def run_pass(self, desk: Desk) -> None:
+    def run_pass(self, context: PassContext) -> None:
         """Start what may start now."""
 
 
-class Desk:
+class PassContext:
     """The queue, the plan and the clock of one cluster, as queue policies use them.
 
     `released` says that something was given back since the last pass, so that what failed
@@ -49,27 +49,27 @@ class Desk:
 
     __slots__ = (
         *("_closes", "_failed", "_policy", "_rng", "_single"),
-        *("book", "calendar", "moved", "now", "outlook", "plan", "promised", "released", "reservations"),
-        *("started", "waiting", "wake"),
+        *("table", "calendar", "moved", "now", "kept_plan", "plan", "promised", "released", "reservations"),
+        *("started", "queue", "wake"),
     )
 
     def __init__(
         self,
-        book: Book,
+        table: JobTable,
         plan: Plan,
-        waiting: Waiting,
+        queue: WaitingQueue,
         match_policy: str | MatchPolicy = "first",
         rng: np.random.Generator | None = None,
         calendar: Calendar | None = None,
     ) -> None:
-        self.book = book
+        self.table = table
         self.plan = plan
-        self.waiting = waiting
+        self.queue = queue
         self.now: float = 0
         self.released = True
         self.moved = True
         self.started: list[Start] = []
-        self.outlook: Outlook | None = None
+        self.kept_plan: KeptPlan | None = None
         """What a policy that plans ahead knows from its last pass; it can always be made anew."""
         self.reservations: Reservations | None = None
         """What is free over time under a policy that keeps its reservations; it can always be rebuilt."""
@@ -78,14 +78,14 @@ class Desk:
         self.wake = float("inf")
         """When the next reservation begins: a pass is wanted then, whatever else happens."""
         self._failed: set[int] = set()
-        self._single = book.single or ""
+        self._single = table.single or ""
         self.calendar = calendar or Calendar()
         self._closes = bool(self.calendar)
         self._policy = find_policy(match_policy)
-        asked = {id(request): request for request in book.requests if request is not None}.values()
+        asked = {id(request): request for request in table.requests if request is not None}.values()
         plan.counts_only = not self._policy.each_copy and not any(r.names_units for r in asked)
-        if book.content is not None:
-            plan.count_copies(book.content)
+        if table.content is not None:
+            plan.count_copies(table.content)
         self._rng = rng
 
     def fit(self, job: int) -> Selection | None:
@@ -93,10 +93,10 @@ class Desk:
 
         A request that failed is not matched again until something is released.
         """
-        book = self.book
+        table = self.table
         if self._single:
-            return self.match(job) if book.units[job] <= self.free_units() else None
-        kind = book.kinds[job]
+            return self.match(job) if table.units[job] <= self.free_units() else None
+        kind = table.kinds[job]
         if kind in self._failed:
             return None
         selection = self.match(job)
@@ -124,14 +124,14 @@ class Desk:
 
     def request(self, job: int) -> Request:
         """Return the compiled request of a job that waits (so it has one)."""
-        request = self.book.requests[job]
+        request = self.table.requests[job]
         assert request is not None
         return request
 
     def free(self) -> Integers:
         """Return the free units of each type of the book, shape (types, 1)."""
         free = self.plan.free
-        return np.array([[free(type_)] for type_ in self.book.types], dtype=np.int64).reshape(-1, 1)
+        return np.array([[free(type_)] for type_ in self.table.types], dtype=np.int64).reshape(-1, 1)
 
     def free_units(self) -> int:
         """Return the free units of the single type of the book; the idle targets if there is none."""
@@ -140,21 +140,21 @@ class Desk:
     def could_start(self, job: int) -> bool:
         """Whether the sums of free units do not rule out that the job starts now."""
         if self._single:
-            return self.book.units[job] <= self.free_units()
+            return self.table.units[job] <= self.free_units()
         free = self.plan.free
-        demand = self.book.demand[:, job].tolist()
-        return all(need <= free(type_) for type_, need in zip(self.book.types, demand, strict=True))
+        demand = self.table.demand[:, job].tolist()
+        return all(need <= free(type_) for type_, need in zip(self.table.types, demand, strict=True))
 
     def fits_now(self, jobs: Integers) -> npt.NDArray[np.bool_]:
         """Return which jobs the sums of free units do not rule out."""
         if self._single:
-            few: npt.NDArray[np.bool_] = self.book.demand[0][jobs] <= self.free_units()
+            few: npt.NDArray[np.bool_] = self.table.demand[0][jobs] <= self.free_units()
             return few
-        fits: npt.NDArray[np.bool_] = np.logical_and.reduce(self.book.demand[:, jobs] <= self.free(), axis=0)
+        fits: npt.NDArray[np.bool_] = np.logical_and.reduce(self.table.demand[:, jobs] <= self.free(), axis=0)
         return fits
 
     def seek(self, request: Request, available: Availability) -> Selection | None:
-        """Match under this desk's match policy.
+        """Match under this run's match policy.
 
         Where the exact search ends without an answer, the job waits: it is asked again once
         something is released.
@@ -167,15 +167,15 @@ class Desk:
     def seek_at(self, job: int, available: Availability, time: float) -> Selection | None:
         """Match a job that would start at `time` on what is available then, closures considered."""
         if self._closes:
-            available = self.calendar.within(available, time, time + self.book.durations[job])
+            available = self.calendar.within(available, time, time + self.table.durations[job])
         return self.seek(self.request(job), available)
 
     def start(self, job: int, selection: Selection, *, backfilled: bool = False) -> None:
         """Start a waiting job now; its expected end is now + its requested duration."""
         if selection.counted:
             selection = with_units(selection, self.plan.available, highest=self._policy.highest)
-        self.waiting.remove(job)
-        self.plan.claim(job, selection, self.now + self.book.durations[job])
+        self.queue.remove(job)
+        self.plan.claim(job, selection, self.now + self.table.durations[job])
         self.started.append((job, selection, backfilled))
 
     def open(self, now: float) -> None:
@@ -183,8 +183,8 @@ class Desk:
         self.now = now
         if self.released and self._failed:
             self._failed.clear()
-        if not self.waiting.static:
-            self.waiting.sort(now)
+        if not self.queue.static:
+            self.queue.sort(now)
 
     def close(self) -> list[Start]:
         """End the pass and return what it started, in order.
@@ -194,9 +194,9 @@ class Desk:
         """
         started = self.started
         self.released = False
-        self.moved = bool(started) and self.book.judged is not self.book.durations
-        self.waiting.fresh.clear()
-        self.waiting.gone.clear()
+        self.moved = bool(started) and self.table.judged is not self.table.durations
+        self.queue.fresh.clear()
+        self.queue.gone.clear()
         if started:
             self.started = []
         return started

@@ -1,4 +1,4 @@
-"""`Waiting`: the queue, in the order in which a pass considers it."""
+"""`WaitingQueue`: the queue, in the order in which a pass considers it."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from simsched.schedule.job_table import Book
+    from simsched.schedule.job_table import JobTable
     from simsched.schedule.orders.ranking import JobOrder
 
     Integers = npt.NDArray[np.int64]
 
 
-def _ranked(order: JobOrder, book: Book, jobs: Integers, now: float) -> Integers:
+def _ranked(order: JobOrder, table: JobTable, jobs: Integers, now: float) -> Integers:
     """Return the jobs in order; what an order of another package returns is checked.
 
     Raises
@@ -31,24 +31,24 @@ def _ranked(order: JobOrder, book: Book, jobs: Integers, now: float) -> Integers
         If such an order fails, or does not return each job once.
     """
     if is_ours(order):
-        return order.ranked(book, jobs, now)
+        return order.ranked(table, jobs, now)
     with named_in_errors("job order", order):
-        found = np.asarray(_called(order, book, jobs, now))
+        found = np.asarray(_called(order, table, jobs, now))
     if found.shape != jobs.shape or found.dtype.kind not in "iu" or not np.array_equal(np.sort(found), jobs):
         raise failed("job order", order, f"did not return each of its {len(jobs)} jobs once")
     return found
 
 
-def _called(order: JobOrder, book: Book, jobs: Integers, now: float) -> Any:
+def _called(order: JobOrder, table: JobTable, jobs: Integers, now: float) -> Any:
     """Rank the jobs; of an `Order` the keys are checked, since NumPy's message would not name it."""
     if isinstance(order, Order):
-        keys = np.asarray(order.keys(book, jobs, now))
+        keys = np.asarray(order.keys(table, jobs, now))
         if keys.shape != jobs.shape or keys.dtype.kind not in "biuf":
             raise failed("job order", order, f"did not return one number for each of its {len(jobs)} jobs")
-    return order.ranked(book, jobs, now)
+    return order.ranked(table, jobs, now)
 
 
-class Waiting:
+class WaitingQueue:
     """Jobs that wait, always in order.
 
     Every job has a rank: its place in the order among all jobs of the workload.  A static
@@ -57,13 +57,13 @@ class Waiting:
     a short move of memory, and a whole pass can look at them as one vector.
     """
 
-    __slots__ = ("_at", "_book", "_plain", "_rank", "fresh", "gone", "order", "ranks", "static")
+    __slots__ = ("_at", "_plain", "_rank", "_table", "fresh", "gone", "order", "ranks", "static")
 
-    def __init__(self, book: Book, order: JobOrder) -> None:
-        self._book = book
+    def __init__(self, table: JobTable, order: JobOrder) -> None:
+        self._table = table
         self.order = order
-        everyone = np.arange(len(book), dtype=np.int64)
-        at = _ranked(order, book, everyone, 0.0) if order.static else everyone
+        everyone = np.arange(len(table), dtype=np.int64)
+        at = _ranked(order, table, everyone, 0.0) if order.static else everyone
         self._plain = bool((at == everyone).all())  # rank and job number are the same
         self.ranks = array("q")
         """The ranks that wait, sorted; false when nobody does.  To be read, not written."""
@@ -143,7 +143,7 @@ class Waiting:
         """Rank the waiting jobs again, as an order that looks at the clock must. O(n log n)."""
         if self.order.static or not self.ranks:
             return
-        jobs = _ranked(self.order, self._book, np.sort(self.jobs()), now)
+        jobs = _ranked(self.order, self._table, np.sort(self.jobs()), now)
         fresh = {int(self._at[rank]) for rank in self.fresh}
         at = self._at.copy()
         # The waiting jobs take the ranks that the waiting jobs had, in the new order.

@@ -279,7 +279,7 @@ def _log(
     names = [job.queue or "default" for job in workload.jobs]
     scheduler = {name: {"queue": name, **policies} for name in set(names)}
     ids = [job.id for job in workload.jobs]
-    return AllocationLog(ids, prepared.book.durations, index, [scheduler[name] for name in names], sink)
+    return AllocationLog(ids, prepared.table.durations, index, [scheduler[name] for name in names], sink)
 
 
 def make_config(**options: Any) -> RunConfig:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from simsched.report import human
+from simsched import human
 from simsched.report.metrics.summary import metric
 from simsched.study.spec.study import SEED, column
 from simsched.study.stats import interval
+from simsched.text_table import table_lines
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,17 +29,9 @@ def aligned(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     easy       7
     fcfs      12
     """
-    columns = list(zip(head, *rows, strict=True))
-    right = [all(_is_number(cell) for cell in cells[1:]) and len(cells) > 1 for cells in columns]
-    widths = [max(map(len, cells)) for cells in columns]
-    lines = [
-        "  ".join(
-            cell.rjust(width) if to_right else cell.ljust(width)
-            for cell, width, to_right in zip(row, widths, right, strict=True)
-        ).rstrip()
-        for row in (head, *rows)
-    ]
-    return "".join(f"{line}\n" for line in lines)
+    columns = zip(*rows, strict=True)
+    right = [at for at, cells in enumerate(columns) if all(map(_is_number, cells))]
+    return "".join(f"{line}\n" for line in table_lines([head, *rows], right))
 
 
 def _is_number(text: str) -> bool:

@@ -83,7 +83,7 @@ def test_several_clusters_as_a_table(run):
     both = ("--cluster", "tiny", "--cluster", "gpu1152", "--format", "table")
     assert run("feasible", *both, "slot=5/node", "slot=4/[core=4]") == (
         0,
-        "request          tiny  gpu1152\nslot=5/node      never  yes\nslot=4/[core=4]  yes   yes\n",
+        "request          tiny   gpu1152\nslot=5/node      never  yes\nslot=4/[core=4]  yes    yes\n",
         "",
     )
     assert run("feasible", *both, "slot=4/node", "slot=9999/node")[0] == 1

@@ -42,7 +42,7 @@ def test_show_tells_the_story_of_a_trace(trace, capsys):
         "left out:\n"
         "          1  cancelled before it started  small.swf:6\n"
         "\n"
-        "submitted over   10m\n"
+        "submitted over   10 min\n"
         "work             4 processor hours\n"
         "offered load     1.600 of 16 processors\n"
         "processors       min 4, median 10, mean 10, p95 15, max 16\n"

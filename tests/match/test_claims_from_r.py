@@ -40,15 +40,15 @@ SHAPES = {
 
 
 def units(selection, index):
-    """{type: {bank: mask}} of what is held; a number where units bear no ids."""
+    """{type: {leaf pool: mask}} of what is held; a number where units bear no ids."""
     found = {}
     for draw in selection.held:
         pool = index.pool_types[draw.type]
         masks = None if draw.masks is None else listed(draw.masks)
-        counts = np.broadcast_to(draw.units, len(draw.banks)).tolist()
+        counts = np.broadcast_to(draw.units, len(draw.pools)).tolist()
         found[draw.type] = {
-            bank: count if not pool.named else pool.full[bank] if masks is None else masks[at]
-            for at, (bank, count) in enumerate(zip(draw.banks.tolist(), counts, strict=True))
+            leaf: count if not pool.named else pool.full[leaf] if masks is None else masks[at]
+            for at, (leaf, count) in enumerate(zip(draw.pools.tolist(), counts, strict=True))
         }
     return found
 

@@ -306,7 +306,7 @@ def test_shared_units_are_free_for_those_who_share(four):
         (lambda m: m.set_status("down", hosts="n[0-1],x9"), "this cluster has no host 'x9'"),
         (
             lambda m: ss.Matcher(m.cluster, rules="flux"),
-            "unknown match rules 'flux' \\(expected one of rfc14",
+            "unknown dialect 'flux' \\(expected one of rfc14",
         ),
     ],
 )

@@ -55,6 +55,6 @@ def expected(spent: float, done: float, left: float, word: str = "about") -> str
 
 
 def _seconds(value: float) -> str:
-    from simsched.report import human
+    from simsched import human
 
     return human.seconds(round(value))

@@ -50,13 +50,13 @@ def types_of(
     if dominators:
         is_inner |= {pool.type for key, pool in zip(tree.keys, tree.pools, strict=True) if key in dominators}
     vertices: dict[str, VertexType] = {}
-    banks: dict[str, PoolType] = {}
+    pools: dict[str, PoolType] = {}
     for name, places in _places_by_type(tree):
         if name in is_inner:
             vertices[name] = _vertex_type(name, places, tree, target_type)
         else:
-            banks[name] = pool_type(name, places, tree)
-    return vertices, banks
+            pools[name] = pool_type(name, places, tree)
+    return vertices, pools
 
 
 def _places_by_type(tree: Tree) -> list[tuple[str, Ints]]:

@@ -7,10 +7,10 @@ difference of prefix sums.  Types come in two kinds:
 * a **vertex type** (cluster, rack, node, socket …) has vertices that contain or dominate
   others; they are claimed whole or shared, one by one;
 * a **pool type** (core, gpu, memory …) has only leaves; leaves of one type, unit and status
-  below one parent fold into one *bank*, whose units are claimed in numbers.
+  below one parent fold into one *leaf pool*, whose units are claimed in numbers.
 
 An *execution target* has an ordinal 0 … N-1 in containment order; a pool type with at most
-one bank on each target is *aligned*: its bank ordinals are the target ordinals.
+one leaf pool on each target is *aligned*: its leaf pool ordinals are the target ordinals.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class Index:
 
     @cached_property
     def flat(self) -> bool:
-        """Whether every bank lies directly aligned on targets and no vertex lies within one."""
+        """Whether every leaf pool lies directly aligned on targets and no vertex lies within one."""
         return all(p.aligned for p in self.pool_types.values()) and not any(
             v.level == BELOW for v in self.vertex_types.values()
         )
@@ -135,7 +135,7 @@ class Index:
         return found
 
     def positions(self, type_: str) -> tuple[Ints, Ints]:
-        """Return preorder place and end of each vertex or bank of a type."""
+        """Return preorder place and end of each vertex or leaf pool of a type."""
         vertices = self.vertex_types.get(type_)
         if vertices is not None:
             return vertices.pos, vertices.end
@@ -210,7 +210,7 @@ class Index:
         return rows
 
     def types_beneath(self, above: str) -> frozenset[str]:
-        """Return the types of which some vertex or bank lies beneath a vertex of type `above`."""
+        """Return the types of which some vertex or leaf pool lies beneath a vertex of type `above`."""
         found = self._beneath.get(above)
         if found is None:
             names = [*self.vertex_types, *self.pool_types]
@@ -219,11 +219,11 @@ class Index:
             self._beneath[above] = found
         return found
 
-    def unit_names(self, type_: str, bank: int) -> list[str]:
-        """Return the name of each unit of a bank: its vertex's, or that of the pool it is part of."""
+    def unit_names(self, type_: str, leaf: int) -> list[str]:
+        """Return the name of each unit of a leaf pool: its vertex's, or that of the pool it is part of."""
         pool = self.pool_types[type_]
-        names = [rg.pool_of(self.graph, key).name for key in pool.keys[bank]]
-        return names if len(names) == pool.size[bank] else names * int(pool.size[bank])
+        names = [rg.pool_of(self.graph, key).name for key in pool.keys[leaf]]
+        return names if len(names) == pool.size[leaf] else names * int(pool.size[leaf])
 
     # --- properties and constraints (RFC 31) -----------------------------------------
 

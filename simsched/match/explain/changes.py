@@ -63,7 +63,7 @@ class _Trial:
         state = self.avail if avail is None else avail
         try:
             whole = self.request.alone if alone is None else alone
-            request = compile_request(jobspec, state.index, self.request.rules, alone=whole, keep=False)
+            request = compile_request(jobspec, state.index, self.request.dialect, alone=whole, keep=False)
             return can_match(request, state, STEPS)
         except SimschedError:
             return False

@@ -98,7 +98,7 @@ class Case:
         """The needs of the request without constraint and ids, in preorder."""
         plain = _without_filters(self.request.jobspec)
         request = self.request
-        compiled = compile_request(plain, self.index, request.rules, alone=request.alone, keep=False)
+        compiled = compile_request(plain, self.index, request.dialect, alone=request.alone, keep=False)
         return list(compiled.walk())
 
     @cached_property
@@ -325,7 +325,7 @@ def _usable_on_targets(need: Need, avail: Availability) -> Ints:
 
 
 def units_step(name: str, sizes: Ints, note: str = "") -> Step:
-    """Return the step of a filter that leaves so many units of each bank."""
+    """Return the step of a filter that leaves so many units of each leaf pool."""
     total = int(sizes.sum())
     return Step(name=name, left=total, holds=total, note=note)
 

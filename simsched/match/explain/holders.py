@@ -27,12 +27,12 @@ class Claims:
     selections: Mapping[int | str, Selection]
     ends: Mapping[int | str, float]
 
-    def units(self, type_: str, banks: Bools) -> tuple[Holder, ...]:
-        """Return who holds units of a pool type in some banks."""
+    def units(self, type_: str, pools: Bools) -> tuple[Holder, ...]:
+        """Return who holds units of a pool type in some leaf pools."""
         found = []
         for id_, selection in self.selections.items():
             units = sum(
-                int(np.broadcast_to(draw.units, len(draw.banks))[banks[draw.banks]].sum())
+                int(np.broadcast_to(draw.units, len(draw.pools))[pools[draw.pools]].sum())
                 for draw in (*selection.held, *selection.shared)
                 if draw.type == type_
             )
@@ -67,9 +67,9 @@ class Claims:
         found = 0
         for draw in (*selection.held, *selection.shared):
             if draw.type == pool.name:
-                target = pool.target[draw.banks]
+                target = pool.target[draw.pools]
                 here = (target >= 0) & wanted[target]
-                found += int(np.broadcast_to(draw.units, len(draw.banks))[here].sum())
+                found += int(np.broadcast_to(draw.units, len(draw.pools))[here].sum())
         return found
 
     def _holder(self, id_: int | str, targets: int, units: int) -> Holder:

@@ -58,8 +58,8 @@ def _free_rows(pool: PoolType, targets: Ints, avail: Availability, *, highest: b
     lists: dict[tuple[int, ...], int] = {}
     which = []
     for target in some.tolist():
-        banks = (target,) if pool.aligned else range(int(low[target]), int(high[target]))
-        free = [unit for bank in banks for _, unit in set_units(pool.ids[bank], avail.free_mask(pool, bank))]
+        pools = (target,) if pool.aligned else range(int(low[target]), int(high[target]))
+        free = [unit for leaf in pools for _, unit in set_units(pool.ids[leaf], avail.free_mask(pool, leaf))]
         which.append(lists.setdefault(tuple(sorted(free, reverse=highest)), len(lists)))
     longest = max(map(len, lists), default=0) or 1
     return _Rows(list(lists), np.array(which, dtype=np.int64)[place]), longest
@@ -73,13 +73,13 @@ def _alike(pool: PoolType, targets: Ints, avail: Availability) -> tuple[Ints, In
     view = index.beneath(index.target_type, pool.name, targets)
     if isinstance(store, dict) or not (pool.aligned or view.fan):
         return targets, np.arange(len(targets))
-    banks = (
+    pools = (
         targets[:, None]
         if pool.aligned or view.ordinals is None
         else view.ordinals.reshape(-1, view.fan or 1)
     )
     number = np.zeros(len(targets), dtype=np.int64)
-    for column in banks.T:
+    for column in pools.T:
         free = np.where(avail.free[pool.name][column] > 0, store[column], np.uint64(0))
         state = np.unique(free, return_inverse=True)[1]
         kinds = _id_kinds(pool, index)
@@ -90,7 +90,7 @@ def _alike(pool: PoolType, targets: Ints, avail: Availability) -> tuple[Ints, In
 
 
 def _id_kinds(pool: PoolType, index: Index) -> Ints:
-    """Return a number for each bank, equal where the unit ids are."""
+    """Return a number for each leaf pool, equal where the unit ids are."""
     key = f"kinds of ids of {pool.name}"
     found: Ints | None = index.memo.get(key)
     if found is None:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from simsched.formats.rfc.constraint import Constraint
     from simsched.graph.index.index import Index
     from simsched.graph.index.types import Bools
-    from simsched.match.requests.dialect import MatchRules
+    from simsched.match.requests.dialect import Dialect
     from simsched.match.requests.request import Flat
 
 MAX_KEPT = 4096
@@ -39,7 +39,7 @@ MAX_UNITS = 10**15
 
 
 def compile_request(
-    jobspec: Jobspec, index: Index, rules: MatchRules = RFC14, *, alone: bool = False, keep: bool = True
+    jobspec: Jobspec, index: Index, dialect: Dialect = RFC14, *, alone: bool = False, keep: bool = True
 ) -> Request:
     """Compile a jobspec's resources and constraint against a cluster.
 
@@ -53,11 +53,11 @@ def compile_request(
         if it cannot mean anything here: units of another dimension, a slot in a slot,
         a slot without content, a slot or vertex beneath a pool.
     """
-    key = (jobspec.resources, jobspec.constraint, rules, alone)
+    key = (jobspec.resources, jobspec.constraint, dialect, alone)
     cache: dict[object, Request] = index.memo.setdefault("requests", {})
     request = cache.get(key)
     if request is None:
-        request = _Compiler(index, jobspec, rules, {}, alone=alone).request()
+        request = _Compiler(index, jobspec, dialect, {}, alone=alone).request()
         if keep:
             _remember(cache, key, request, MAX_REQUESTS)
     return request
@@ -68,7 +68,7 @@ def with_amount(request: Request, number: int, amount: int, index: Index) -> Req
     variant = request.variants.get((number, amount))
     if variant is None:
         chosen = {**request.chosen, number: amount}
-        variant = _Compiler(index, request.jobspec, request.rules, chosen, alone=request.alone).request()
+        variant = _Compiler(index, request.jobspec, request.dialect, chosen, alone=request.alone).request()
         request.variants[number, amount] = variant
     return variant
 
@@ -77,12 +77,12 @@ class _Compiler:
     """One compilation; short-lived."""
 
     def __init__(
-        self, index: Index, jobspec: Jobspec, rules: MatchRules, chosen: dict[int, int], *, alone: bool
+        self, index: Index, jobspec: Jobspec, dialect: Dialect, chosen: dict[int, int], *, alone: bool
     ) -> None:
         self.index = index
         self.alone = alone
         self.jobspec = jobspec
-        self.rules = rules
+        self.dialect = dialect
         self.chosen = chosen
         """Counts settled for ranged vertices: in the request's own unit, by preorder number."""
         self.number = 0
@@ -110,7 +110,7 @@ class _Compiler:
             separable=is_separable(needs, self.index, alone=self.alone),
             plain=self._plain(needs),
             whole=self._whole(needs),
-            rules=self.rules,
+            dialect=self.dialect,
             chosen=self.chosen,
             alone=self.alone,
         )
@@ -128,7 +128,7 @@ class _Compiler:
             )
         at_target = kind == VERTEX and level == TARGET
         children = tuple(self.need(child, in_slot=in_slot, path=path) for child in vertex.with_)
-        exclusive = self.rules.is_exclusive(vertex.exclusive, in_slot=in_slot)
+        exclusive = self.dialect.is_exclusive(vertex.exclusive, in_slot=in_slot)
         ids, names = self._identified(vertex, path)
         return Need(
             type=vertex.type,

@@ -13,7 +13,7 @@ from simsched.errors import ConfigError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MatchRules:
+class Dialect:
     """How a jobspec is read.
 
     Attributes
@@ -38,12 +38,12 @@ class MatchRules:
         return self.exclusive_in_slot if in_slot else self.exclusive_outside
 
 
-RFC14 = MatchRules(name="rfc14")
+RFC14 = Dialect(name="rfc14")
 
-RULES = {rules.name: rules for rules in (RFC14,)}
+DIALECTS = {dialect.name: dialect for dialect in (RFC14,)}
 
 
-def find_rules(name: str) -> MatchRules:
+def find_dialect(name: str) -> Dialect:
     """Return the dialect of that name.
 
     Raises
@@ -51,8 +51,8 @@ def find_rules(name: str) -> MatchRules:
     ConfigError
         if there is none; the message lists those that exist.
     """
-    check("rules", name, str, f"one of {', '.join(RULES)}")
+    check("rules", name, str, f"one of {', '.join(DIALECTS)}")
     try:
-        return RULES[name]
+        return DIALECTS[name]
     except KeyError:
-        raise ConfigError(f"unknown match rules {name!r}", expected=f"one of {', '.join(RULES)}") from None
+        raise ConfigError(f"unknown dialect {name!r}", expected=f"one of {', '.join(DIALECTS)}") from None

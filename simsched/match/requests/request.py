@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from simsched.formats.rfc.count import Count
     from simsched.formats.rfc.idset import Idset
     from simsched.graph.index.types import Bools
-    from simsched.match.requests.dialect import MatchRules
+    from simsched.match.requests.dialect import Dialect
 
 POOL, VERTEX, SLOT, ABSENT = "pool", "vertex", "slot", "absent"
 Flat: TypeAlias = tuple[tuple[str, int], ...]
@@ -141,7 +141,7 @@ class Request:
     separable: bool
     plain: Content | None
     whole: int
-    rules: MatchRules
+    dialect: Dialect
     chosen: dict[int, int]
     alone: bool
     variants: dict[tuple[int, int], Request] = field(default_factory=dict)

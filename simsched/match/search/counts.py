@@ -285,31 +285,31 @@ def _share_units(need: Need, above: str, scope: Ordinals, avail: Availability) -
 
 
 def usable_units(need: Need, avail: Availability) -> Ints:
-    """Return how many units of each bank may serve a pool need."""
+    """Return how many units of each leaf pool may serve a pool need."""
     pool = avail.index.pool_types[need.type]
     if need.ids is None and need.names is None:
         found = avail.free[need.type] if need.exclusive else avail.shareable(need.type)
     elif pool.named:
-        found = np.array([avail.usable_mask(need, bank).bit_count() for bank in range(len(pool))], np.int64)
+        found = np.array([avail.usable_mask(need, leaf).bit_count() for leaf in range(len(pool))], np.int64)
     else:  # units without ids: only a pool's own name can tell them apart
-        named = [need.names is not None and _is_named(need, pool, bank, avail) for bank in range(len(pool))]
+        named = [need.names is not None and _is_named(need, pool, leaf, avail) for leaf in range(len(pool))]
         found = np.where(named, avail.free[need.type], 0)
     if need.every:
         return found
     return np.where((pool.target < 0) | need.eligible[pool.target], found, 0)
 
 
-def _is_named(need: Need, pool: PoolType, bank: int, avail: Availability) -> bool:
-    """Say whether the vertex of a bank has one of the names; a target without such a pool has no vertex."""
+def _is_named(need: Need, pool: PoolType, leaf: int, avail: Availability) -> bool:
+    """Say whether a leaf pool's vertex has one of the names; a target without such a pool has no vertex."""
     graph = avail.index.graph
-    return any(pool_of(graph, key).name in (need.names or ()) for key in pool.keys[bank][:1])
+    return any(pool_of(graph, key).name in (need.names or ()) for key in pool.keys[leaf][:1])
 
 
 # --- intervals -----------------------------------------------------------------------------
 
 
 def beneath(above: str, below: str, scope: Ordinals, index: Index) -> View:
-    """Return the vertices or banks of type `below` beneath each vertex of `scope` (type `above`)."""
+    """Return the vertices or leaf pools of type `below` beneath each vertex of `scope` (type `above`)."""
     if above == EVERYWHERE:
         return View(None, np.zeros(1, np.int64), np.array([len(index.positions(below)[0])]))
     return index.beneath(above, below, scope)

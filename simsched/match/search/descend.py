@@ -257,7 +257,7 @@ class Descent:
         return _counted(chosen, fits[chosen], wanted, most)
 
     def _members(self, above: str, vertex: int, below: str) -> Ints:
-        """Return the vertices or banks of a type beneath one vertex, in graph order."""
+        """Return the vertices or leaf pools of a type beneath one vertex, in graph order."""
         if above == EVERYWHERE:
             return np.arange(len(self.index.positions(below)[0]))
         return self.index.members(above, vertex, below)
@@ -282,23 +282,23 @@ class Descent:
         self._note(_draw(type_, view.ordinals[some], taken[some]), covered=covered)
 
     def _goes_by_ids(self, type_: str) -> bool:
-        """Say whether units have to be looked at one by one: the policy goes by ids, and banks do not."""
+        """Say whether single units must be compared: the policy orders by id, the leaf pools do not."""
         ordered = self.policy.lowest or self.policy.highest
         return ordered and self.avail.partial is not None and not ids_ascend(type_, self.index)
 
     def _draw_units(self, type_: str, units: int, above: str, vertex: int, *, covered: bool) -> None:
-        """Draw units from the banks beneath a vertex, from the first on or, with `highest`, from the last."""
-        banks = self._members(above, vertex, type_)
+        """Draw units from the leaf pools below a vertex, from the first (with `highest`, the last) on."""
+        pools = self._members(above, vertex, type_)
         if self.policy.highest:
-            banks = banks[::-1]
-        free = self.avail.free[type_][banks]
+            pools = pools[::-1]
+        free = self.avail.free[type_][pools]
         sums = np.cumsum(free)
         last = int(np.searchsorted(sums, units))
         numbers = free[: last + 1]
         numbers[last] -= int(sums[last]) - units
         some = np.flatnonzero(numbers)
-        self._note(_draw(type_, banks[some], numbers[some]), covered=covered)
-        self._touch(type_, banks[some])
+        self._note(_draw(type_, pools[some], numbers[some]), covered=covered)
+        self._touch(type_, pools[some])
 
     def _draw_beneath(self, need: Need, units: int, above: str, vertex: int, *, covered: bool) -> None:
         """Draw what a pool need asks for: any units, units that `id` names, or units to share (M4)."""
@@ -306,7 +306,7 @@ class Descent:
             self._draw_units(need.type, units, above, vertex, covered=covered)
             return
         draw = self._particular(need, units if need.exclusive else need.amount, above, vertex)
-        self._touch(need.type, draw.banks)
+        self._touch(need.type, draw.pools)
         if need.exclusive:
             self._note(draw, covered=covered)
         elif covered:
@@ -315,7 +315,7 @@ class Descent:
             self.shared.append(draw)
 
     def _particular(self, need: Need, units: int, above: str, vertex: int) -> Draw:
-        """Choose units bank by bank, as masks."""
+        """Choose units pool by pool, as masks."""
         have = usable_units(need, self.avail)
         members = self._members(above, vertex, need.type)
         pick = lowest_bits
@@ -326,15 +326,15 @@ class Descent:
             taken = np.clip(units - before, 0, have[members])
             some = np.flatnonzero(taken)
             return _draw(need.type, members[some], taken[some])
-        banks, masks = [], []
-        for bank in members.tolist():
-            if units and have[bank]:
-                mask = pick(self.avail.usable_mask(need, bank), min(units, int(have[bank])))
-                banks.append(bank)
+        pools, masks = [], []
+        for leaf in members.tolist():
+            if units and have[leaf]:
+                mask = pick(self.avail.usable_mask(need, leaf), min(units, int(have[leaf])))
+                pools.append(leaf)
                 masks.append(mask)
                 units -= mask.bit_count()
         numbers = np.array([mask.bit_count() for mask in masks], dtype=np.int64)
-        return Draw(need.type, np.array(banks, dtype=np.int64), numbers, int(numbers.sum()), masks)
+        return Draw(need.type, np.array(pools, dtype=np.int64), numbers, int(numbers.sum()), masks)
 
     def _note(self, draw: Draw, *, covered: bool) -> None:
         """Write down a draw: named in R, and held unless an ancestor holds it already."""
@@ -344,9 +344,9 @@ class Descent:
         else:
             self.held.append(draw)
 
-    def _touch(self, type_: str, banks: Ints) -> None:
-        """Write down the targets that banks lie on."""
-        targets = self.index.pool_types[type_].target[banks]
+    def _touch(self, type_: str, pools: Ints) -> None:
+        """Write down the targets that leaf pools lie on."""
+        targets = self.index.pool_types[type_].target[pools]
         self.targets.append(np.unique(targets[targets >= 0]))
 
     # --- whole subtrees (M4, M5) ------------------------------------------------------------
@@ -377,23 +377,23 @@ class Descent:
         found = []
         for name, pool in self.index.pool_types.items():
             if pool.aligned and kind == self.index.target_type:
-                banks = chosen
+                pools = chosen
             else:
                 ordinals = beneath(kind, name, chosen, self.index).ordinals
                 assert ordinals is not None
-                banks = ordinals
-            units = self.avail.free[name][banks]
+                pools = ordinals
+            units = self.avail.free[name][pools]
             if not units.all():
                 some = np.flatnonzero(units)
-                banks, units = banks[some], units[some]
-            if len(banks):
-                found.append(_draw(name, banks, units))
+                pools, units = pools[some], units[some]
+            if len(pools):
+                found.append(_draw(name, pools, units))
         return found
 
 
-def _draw(type_: str, banks: Ints, units: Ints | int) -> Draw:
-    amount = units * len(banks) if isinstance(units, int) else int(units.sum())
-    return Draw(type_, banks, units, amount)
+def _draw(type_: str, pools: Ints, units: Ints | int) -> Draw:
+    amount = units * len(pools) if isinstance(units, int) else int(units.sum())
+    return Draw(type_, pools, units, amount)
 
 
 def first_copies(

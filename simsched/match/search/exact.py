@@ -236,8 +236,8 @@ class _Search:
         for type_, units in need.flat or ():
             if type_ not in self.index.pool_types:
                 return 0
-            banks = self._members(kind, ordinal, type_).tolist()
-            bound = min(bound, sum(ledger.free(type_, bank, cover) for bank in banks) // units)
+            pools = self._members(kind, ordinal, type_).tolist()
+            bound = min(bound, sum(ledger.free(type_, leaf, cover) for leaf in pools) // units)
         return bound
 
     def _signature(self, kind: str, ordinal: int) -> object:
@@ -267,24 +267,24 @@ class _Search:
 
     # --- units ---------------------------------------------------------------------------
 
-    def _banks(self, task: _Task) -> list[int]:
-        """Return the banks beneath a task's vertex in the order in which the policy takes units."""
-        banks: list[int] = self._members(task.above, task.vertex, task.need.type).tolist()
-        return banks[::-1] if self.policy.highest else banks
+    def _pools(self, task: _Task) -> list[int]:
+        """Return the leaf pools beneath a task's vertex in the order in which the policy takes units."""
+        pools: list[int] = self._members(task.above, task.vertex, task.need.type).tolist()
+        return pools[::-1] if self.policy.highest else pools
 
     def _draw(self, task: _Task, rest: Tasks) -> Iterator[Tasks]:
-        """Draw units from one bank, the rest of them from banks behind it."""
+        """Draw units from one leaf pool, the rest of them from leaf pools behind it."""
         need = task.need
-        banks = self._banks(task)
-        free = [self.ledger.drawable(need, bank, task.cover) for bank in banks]
+        pools = self._pools(task)
+        free = [self.ledger.drawable(need, leaf, task.cover) for leaf in pools]
         behind = sum(free[task.start :])
-        for position in range(task.start, len(banks)):
-            bank, units = banks[position], free[position]
+        for position in range(task.start, len(pools)):
+            leaf, units = pools[position], free[position]
             behind -= units
             for taken in range(min(units, task.left), 0, -1):
                 if task.left - taken > behind:
                     break
-                self.ledger.draw(need.type, bank, taken, task.cover)
+                self.ledger.draw(need.type, leaf, taken, task.cover)
                 left = task.left - taken
                 later = _Task(need, left, task.most, task.above, task.vertex, task.cover, position + 1)
                 yield (later, rest) if left else rest
@@ -294,15 +294,15 @@ class _Search:
     def _pick(self, task: _Task, rest: Tasks) -> Iterator[Tasks]:
         """Take particular units (`id`), or units to share, one by one."""
         need = task.need
-        banks = self._banks(task)
+        pools = self._pools(task)
         if not self.index.pool_types[need.type].named:
-            if sum(self.ledger.drawable(need, bank, task.cover) for bank in banks) >= task.left:
+            if sum(self.ledger.drawable(need, leaf, task.cover) for leaf in pools) >= task.left:
                 yield rest
             return
         places = [
-            bank * MAX_NAMED_UNITS + unit
-            for bank in banks
-            for unit in self.ledger.units(need, bank, task.cover)
+            leaf * MAX_NAMED_UNITS + unit
+            for leaf in pools
+            for unit in self.ledger.units(need, leaf, task.cover)
         ]
         end = len(self.index.pool_types[need.type]) * MAX_NAMED_UNITS
         if self.policy.highest:  # the same units, counted from the last one back
@@ -312,11 +312,11 @@ class _Search:
         for position, place in enumerate(places):
             if len(places) - position < task.left:
                 return
-            bank, unit = divmod(end - place if self.policy.highest else place, MAX_NAMED_UNITS)
-            state = place if self.particular else self.ledger.unit_state(need, bank, unit)
+            leaf, unit = divmod(end - place if self.policy.highest else place, MAX_NAMED_UNITS)
+            state = place if self.particular else self.ledger.unit_state(need, leaf, unit)
             if state in failed:
                 continue
             failed.add(state)
-            self.ledger.pick(need, bank, unit, task.cover)
+            self.ledger.pick(need, leaf, unit, task.cover)
             later = _Task(need, task.left - 1, task.most, task.above, task.vertex, task.cover, place + 1)
             yield (later, rest) if task.left > 1 else rest

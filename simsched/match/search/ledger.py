@@ -41,10 +41,10 @@ class Cover:
 
 @dataclass(frozen=True, slots=True)
 class _Piece:
-    """Units drawn from one bank: a number of any, or particular ones, or shared ones."""
+    """Units drawn from one leaf pool: a number of any, or particular ones, or shared ones."""
 
     type: str
-    bank: int
+    leaf: int
     units: int
     mask: int
     exclusive: bool
@@ -87,51 +87,51 @@ class Ledger:
         """Say whether a place lies in a vertex that the search holds for someone else."""
         return any(c.covers(place) and not _is_within(cover, c) for c in self._covers)
 
-    def free(self, type_: str, bank: int, cover: Cover | None) -> int:
-        """Return how many units of a bank may still be drawn beneath `cover`."""
-        if self.blocked(int(self.index.pool_types[type_].pos[bank]), cover):
+    def free(self, type_: str, leaf: int, cover: Cover | None) -> int:
+        """Return how many units of a leaf pool may still be drawn beneath `cover`."""
+        if self.blocked(int(self.index.pool_types[type_].pos[leaf]), cover):
             return 0
-        free = int(self.avail.free[type_][bank])
+        free = int(self.avail.free[type_][leaf])
         if not self._pieces:
             return free
         shared = 0
         for piece in self._pieces:
-            if piece.bank == bank and piece.type == type_:
+            if piece.leaf == leaf and piece.type == type_:
                 free -= piece.units if piece.exclusive else 0
                 shared |= 0 if piece.exclusive else piece.mask
         if shared:
-            free -= (shared & self.avail.free_mask(self.index.pool_types[type_], bank)).bit_count()
+            free -= (shared & self.avail.free_mask(self.index.pool_types[type_], leaf)).bit_count()
         return free
 
-    def drawable(self, need: Need, bank: int, cover: Cover | None) -> int:
-        """Return how many units of a bank may still be drawn for a need: none if the constraint fails."""
-        target = int(self.index.pool_types[need.type].target[bank])
-        return self.free(need.type, bank, cover) if target < 0 or need.eligible[target] else 0
+    def drawable(self, need: Need, leaf: int, cover: Cover | None) -> int:
+        """Return how many units of a leaf pool a need may still draw: none if the constraint fails."""
+        target = int(self.index.pool_types[need.type].target[leaf])
+        return self.free(need.type, leaf, cover) if target < 0 or need.eligible[target] else 0
 
-    def units(self, need: Need, bank: int, cover: Cover | None) -> list[int]:
-        """Return the unit ordinals of a bank that may serve a need for particular or shared units."""
+    def units(self, need: Need, leaf: int, cover: Cover | None) -> list[int]:
+        """Return the unit ordinals of a leaf pool that may serve a need for particular or shared units."""
         pool = self.index.pool_types[need.type]
-        target = int(pool.target[bank])
-        if self.blocked(int(pool.pos[bank]), cover) or (target >= 0 and not need.eligible[target]):
+        target = int(pool.target[leaf])
+        if self.blocked(int(pool.pos[leaf]), cover) or (target >= 0 and not need.eligible[target]):
             return []
-        mask = self.avail.usable_mask(need, bank)
+        mask = self.avail.usable_mask(need, leaf)
         drawn = shared = 0
         for piece in self._pieces:
-            if piece.bank == bank and piece.type == need.type:
+            if piece.leaf == leaf and piece.type == need.type:
                 if piece.mask and (piece.exclusive or need.exclusive):
                     mask &= ~piece.mask
                 drawn += 0 if piece.mask else piece.units
                 shared |= 0 if piece.exclusive else piece.mask
-        if drawn and self.free(need.type, bank, cover) < 1:
-            mask &= shared | ~self.avail.free_mask(pool, bank)
+        if drawn and self.free(need.type, leaf, cover) < 1:
+            mask &= shared | ~self.avail.free_mask(pool, leaf)
         return [unit for unit in range(mask.bit_length()) if mask >> unit & 1]
 
-    def unit_state(self, need: Need, bank: int, unit: int) -> object:
-        """Return what tells two units of a bank apart that may serve a need for any units."""
+    def unit_state(self, need: Need, leaf: int, unit: int) -> object:
+        """Return what tells two units of a leaf pool apart that may serve a need for any units."""
         bit = 1 << unit
-        free = bool(self.avail.free_mask(self.index.pool_types[need.type], bank) & bit)
-        mine = [p.cover for p in self._pieces if p.bank == bank and p.type == need.type and p.mask & bit]
-        return bank, free, tuple(map(id, mine))
+        free = bool(self.avail.free_mask(self.index.pool_types[need.type], leaf) & bit)
+        mine = [p.cover for p in self._pieces if p.leaf == leaf and p.type == need.type and p.mask & bit]
+        return leaf, free, tuple(map(id, mine))
 
     def total(self, type_: str) -> int:
         """Return the units of a pool that are free outside all covers."""
@@ -243,20 +243,20 @@ class Ledger:
         self._touched.append(target)
         self._places.append(int(self.index.vertex_types[self.index.target_type].pos[target]))
 
-    def draw(self, type_: str, bank: int, units: int, cover: Cover | None) -> None:
-        """Draw any units of a bank."""
-        self._add(_Piece(type_, bank, units, 0, exclusive=True, cover=cover))
+    def draw(self, type_: str, leaf: int, units: int, cover: Cover | None) -> None:
+        """Draw any units of a leaf pool."""
+        self._add(_Piece(type_, leaf, units, 0, exclusive=True, cover=cover))
 
-    def pick(self, need: Need, bank: int, unit: int, cover: Cover | None) -> None:
+    def pick(self, need: Need, leaf: int, unit: int, cover: Cover | None) -> None:
         """Take one particular unit, or one unit to share."""
-        self._add(_Piece(need.type, bank, 1, 1 << unit, exclusive=need.exclusive, cover=cover))
+        self._add(_Piece(need.type, leaf, 1, 1 << unit, exclusive=need.exclusive, cover=cover))
 
     def _add(self, piece: _Piece) -> None:
         pool = self.index.pool_types[piece.type]
         self._pieces.append(piece)
-        self._places.append(int(pool.pos[piece.bank]))
-        if pool.target[piece.bank] >= 0:
-            self._touched.append(int(pool.target[piece.bank]))
+        self._places.append(int(pool.pos[piece.leaf]))
+        if pool.target[piece.leaf] >= 0:
+            self._touched.append(int(pool.target[piece.leaf]))
 
     # --- the result ----------------------------------------------------------------------
 
@@ -297,7 +297,7 @@ class Ledger:
 
     def _taken_whole(self, draw: Draw) -> bool:
         """Say whether a draw lies on a target that the job takes whole anyway."""
-        return self.alone and bool((self.index.pool_types[draw.type].target[draw.banks] >= 0).all())
+        return self.alone and bool((self.index.pool_types[draw.type].target[draw.pools] >= 0).all())
 
     def _drawn(self) -> list[tuple[Draw, Cover | None, bool]]:
         """Return the pieces as draws with their units chosen: particular ones first, then any free ones."""
@@ -306,15 +306,15 @@ class Ledger:
         found = []
         for piece in sorted(self._pieces, key=lambda p: not p.mask):
             pool = self.index.pool_types[piece.type]
-            key = (piece.type, piece.bank)
+            key = (piece.type, piece.leaf)
             mask = piece.mask
             if not mask and self._knows_units(pool):
-                left = self.avail.free_mask(pool, piece.bank) & ~used.get(key, 0)
+                left = self.avail.free_mask(pool, piece.leaf) & ~used.get(key, 0)
                 mask = pick(left, piece.units)
             used[key] = used.get(key, 0) | mask
             units = np.array([piece.units])
             masks = [mask] if self._knows_units(pool) else None
-            draw = Draw(piece.type, np.array([piece.bank]), units, piece.units, masks)
+            draw = Draw(piece.type, np.array([piece.leaf]), units, piece.units, masks)
             found.append((draw, piece.cover, piece.exclusive))
         return found
 
@@ -322,20 +322,20 @@ class Ledger:
         """Return all free units beneath some vertices."""
         found = []
         for name in self.index.pool_types:
-            banks = beneath(kind, name, np.array(ordinals, dtype=np.int64), self.index).ordinals
-            assert banks is not None
-            units = self.avail.free[name][banks]
+            pools = beneath(kind, name, np.array(ordinals, dtype=np.int64), self.index).ordinals
+            assert pools is not None
+            units = self.avail.free[name][pools]
             some = np.flatnonzero(units)
-            banks, units = banks[some], units[some]
-            if len(banks):
-                masks = self._all_free(name, banks)
-                found.append(Draw(name, banks, units, int(units.sum()), masks))
+            pools, units = pools[some], units[some]
+            if len(pools):
+                masks = self._all_free(name, pools)
+                found.append(Draw(name, pools, units, int(units.sum()), masks))
         return found
 
-    def _all_free(self, name: str, banks: Ints) -> list[int] | None:
+    def _all_free(self, name: str, pools: Ints) -> list[int] | None:
         pool = self.index.pool_types[name]
         return (
-            [self.avail.free_mask(pool, bank) for bank in banks.tolist()] if self._knows_units(pool) else None
+            [self.avail.free_mask(pool, leaf) for leaf in pools.tolist()] if self._knows_units(pool) else None
         )
 
     def _knows_units(self, pool: PoolType) -> bool:

@@ -1,7 +1,7 @@
 """Matching: request + availability → selection, top-down over the counts of `capacity`.
 
 `could_fit` answers from counts alone; `select` takes candidates in the policy's order until
-the count is met, descends into each, and ends with the lowest free units of the banks.
+the count is met, descends into each, and ends with the lowest free units of the leaf pools.
 Both are pure questions: only `Availability.claim` changes anything.
 """
 
@@ -69,7 +69,7 @@ def select(
     if request.whole and policy.static and not policy.whole_nodes:
         return _select_whole(request, avail, policy)
     if policy.whole_nodes and not request.alone:
-        request = compile_request(request.jobspec, avail.index, request.rules, alone=True)
+        request = compile_request(request.jobspec, avail.index, request.dialect, alone=True)
     if not could_fit(request, avail):
         return None
     if request.ranged:
@@ -93,7 +93,7 @@ def _select_plain(
     among = fixed_order(policy, avail.index.target_type, avail)
     if unit is not None and avail.index.pool_types[unit].uniform == 1:
         targets, _ = first_copies(fits, wanted, among, most=1, total=total)
-        whole = (Draw(unit, targets, 1, wanted),)  # banks of one unit leave no choice of units
+        whole = (Draw(unit, targets, 1, wanted),)  # leaf pools of one unit leave no choice of units
         return Selection(request, targets, whole, whole, (), (), request.slots)
     targets, copies = first_copies(fits, wanted, among, total=total)
     assert content.flat is not None

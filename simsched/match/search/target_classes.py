@@ -90,7 +90,7 @@ def _columns(index: Index, types: list[str]) -> Iterator[Ints | None]:
 
 
 def _in_columns(index: Index, name: str, facts: list[Ints]) -> Iterator[Ints | None]:
-    """Yield how many vertices or banks of a type each target has, and where each is and its facts."""
+    """Yield how many vertices or leaf pools of a type each target has, and where each is and its facts."""
     view = index.beneath(index.target_type, name)
     counts = view.high - view.low
     width = int(counts.max(initial=0))

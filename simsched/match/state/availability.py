@@ -31,7 +31,7 @@ LOG_LIMIT = 4096
 
 
 class Availability:
-    """Free units a bank, claims a vertex, and the counts derived from them.
+    """Free units a leaf pool, claims a vertex, and the counts derived from them.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ class Availability:
 
     Attributes
     ----------
-    free : pool type → free units a bank.
+    free : pool type → free units a leaf pool.
     total : pool type → free units in all.
     use : claims that touch each target.
     up : which targets are up.
@@ -73,13 +73,13 @@ class Availability:
         }
         self.total: dict[str, int] = {name: int(free.sum()) for name, free in self.free.items()}
         self.partial: dict[str, Store] | None = {n: everything(p) for n, p in pools.items() if p.named}
-        """Which units are free of the banks that are not taken whole; None: units are only counted."""
+        """Which units are free of the leaf pools that are not taken whole; None: units are only counted."""
         self.use: Ints = np.zeros(len(index), dtype=np.int64)
         self.up: Bools = np.ones(len(index), dtype=np.bool_) if ignore_status else index.up.copy()
         self.held: dict[str, Bools] = {n: np.zeros(len(v), np.bool_) for n, v in index.vertex_types.items()}
         self.shared: dict[str, Ints] = {n: np.zeros(len(v), np.int64) for n, v in index.vertex_types.items()}
         self.sharers: dict[tuple[str, int, int], int] = {}
-        """(pool type, bank, unit) → how many share it; a shared unit is not free."""
+        """(pool type, leaf pool, unit) → how many share it; a shared unit is not free."""
         self._hidden: dict[str, Ints] = {}
         """Pool type → units that are neither free nor taken, because their target is down."""
         if not ignore_status and not all(p.up.all() for p in pools.values()):
@@ -94,7 +94,7 @@ class Availability:
     def copy(self, *, counts_only: bool = False) -> Availability:
         """Return an independent copy; derived counts are made anew where they are asked for.
 
-        With `counts_only` the copy does not know which units of a bank are free, only how many:
+        With `counts_only` the copy does not know which units of a leaf pool are free, only how many:
         all that a what-if needs unless a request names units by `id` or shares them.
         """
         twin: Availability = object.__new__(Availability)
@@ -119,10 +119,10 @@ class Availability:
 
     # --- questions -----------------------------------------------------------------------
 
-    def free_mask(self, pool: PoolType, bank: int) -> int:
-        """Return which units of a bank are free, as a bit mask over its unit ordinals."""
+    def free_mask(self, pool: PoolType, leaf: int) -> int:
+        """Return which units of a leaf pool are free, as a bit mask over its unit ordinals."""
         assert self.partial is not None, "this state only counts units"
-        return mask_at(self.partial[pool.name], pool, bank) if self.free[pool.name][bank] else 0
+        return mask_at(self.partial[pool.name], pool, leaf) if self.free[pool.name][leaf] else 0
 
     def is_up(self, kind: str, ordinals: Ints | None = None) -> Bools:
         """Return which vertices of a type (None: all) are up, each with the target it is or lies in."""
@@ -136,40 +136,40 @@ class Availability:
         up = self.up[vertices.target[some]]
         return up if vertices.level == TARGET else row & up
 
-    def taken(self, name: str, banks: Ints | None = None) -> Ints:
-        """Return how many units of each bank (None: of all) are claimed, exclusively or shared."""
-        some = slice(None) if banks is None else banks
+    def taken(self, name: str, pools: Ints | None = None) -> Ints:
+        """Return how many units of each leaf pool (None: of all) are claimed, exclusively or shared."""
+        some = slice(None) if pools is None else pools
         found: Ints = self.index.pool_types[name].size[some] - self.free[name][some]
         hidden = self._hidden.get(name)
         return found if hidden is None else found - hidden[some]
 
     def shareable(self, name: str) -> Ints:
-        """Return how many units of each bank are free or claimed shared only."""
+        """Return how many units of each leaf pool are free or claimed shared only."""
         free = self.free[name]
         if self.sharers:
             free = free.copy()
-            for bank, _ in self._sharers_up(name):
-                free[bank] += 1
+            for leaf, _ in self._sharers_up(name):
+                free[leaf] += 1
         return free
 
     def _sharers_up(self, name: str) -> Iterator[tuple[int, int]]:
-        """Yield bank and unit of what is claimed shared of a pool type, except on targets that are down."""
+        """Yield leaf pool and unit of each shared claim on a pool type, except on targets that are down."""
         target = self.index.pool_types[name].target
-        for kind, bank, unit in self.sharers:
-            if kind == name and (target[bank] < 0 or self.up[target[bank]]):
-                yield bank, unit
+        for kind, leaf, unit in self.sharers:
+            if kind == name and (target[leaf] < 0 or self.up[target[leaf]]):
+                yield leaf, unit
 
-    def usable_mask(self, need: Need, bank: int) -> int:
-        """Return the units of a bank that may serve a pool need, as a mask over unit ordinals."""
+    def usable_mask(self, need: Need, leaf: int) -> int:
+        """Return the units of a leaf pool that may serve a pool need, as a mask over unit ordinals."""
         pool = self.index.pool_types[need.type]
-        mask = self.free_mask(pool, bank)
+        mask = self.free_mask(pool, leaf)
         if not need.exclusive:
-            for shared_bank, unit in self._sharers_up(need.type):
-                mask |= 1 << unit if shared_bank == bank else 0
+            for shared_leaf, unit in self._sharers_up(need.type):
+                mask |= 1 << unit if shared_leaf == leaf else 0
         if need.ids is not None:
-            mask &= sum(1 << i for i, unit in enumerate(pool.ids[bank]) if unit in need.ids)
+            mask &= sum(1 << i for i, unit in enumerate(pool.ids[leaf]) if unit in need.ids)
         if need.names is not None:
-            names = self.index.unit_names(need.type, bank)
+            names = self.index.unit_names(need.type, leaf)
             mask &= sum(1 << i for i, name in enumerate(names) if name in need.names)
         return mask
 
@@ -211,13 +211,13 @@ class Availability:
         pools = self.index.pool_types
         for draw in selection.held:
             units, free = draw.units, self.free[draw.type]
-            if isinstance(units, int) and units == pools[draw.type].uniform:  # whole banks
-                free[draw.banks] = 0
+            if isinstance(units, int) and units == pools[draw.type].uniform:  # whole leaf pools
+                free[draw.pools] = 0
             else:
-                free[draw.banks] -= units
+                free[draw.pools] -= units
             self.total[draw.type] -= draw.amount
             if draw.masks is not None and self.partial is not None:
-                take(self.partial[draw.type], pools[draw.type], draw.banks, draw.masks)
+                take(self.partial[draw.type], pools[draw.type], draw.pools, draw.masks)
         for draw in selection.shared:
             self._share_units(draw)
         for hold in selection.holds:
@@ -236,7 +236,7 @@ class Availability:
         if len(selection.holds) > 1:
             beyond = self._held_beyond(selection)
             if len(beyond):
-                self._move_banks(beyond, reveal=False)
+                self._move_pools(beyond, reveal=False)
         return untouched
 
     def release(self, selection: Selection, *, alone: bool = False) -> int:
@@ -244,13 +244,13 @@ class Availability:
         pools = self.index.pool_types
         for draw in selection.held:
             units, free = draw.units, self.free[draw.type]
-            if isinstance(units, int) and units == pools[draw.type].uniform:  # whole banks
-                free[draw.banks] = units
+            if isinstance(units, int) and units == pools[draw.type].uniform:  # whole leaf pools
+                free[draw.pools] = units
             else:
-                free[draw.banks] += units
+                free[draw.pools] += units
             self.total[draw.type] += draw.amount
             if draw.masks is not None and self.partial is not None:
-                give(self.partial[draw.type], pools[draw.type], draw.banks, draw.masks)
+                give(self.partial[draw.type], pools[draw.type], draw.pools, draw.masks)
         for draw in selection.shared:
             self._unshare_units(draw)
         for hold in selection.holds:
@@ -271,7 +271,7 @@ class Availability:
         if len(selection.holds) > 1:
             beyond = self._held_beyond(selection)
             if len(beyond):
-                self._move_banks(beyond[self.up[beyond]], reveal=True)
+                self._move_pools(beyond[self.up[beyond]], reveal=True)
                 self._note(beyond)
         return untouched
 
@@ -281,17 +281,17 @@ class Availability:
         self.up[changing] = up
         self._idle = None
         held = self.held[self.index.target_type]
-        self._move_banks(changing[~held[changing] | (self.use[changing] > 0)] if up else changing, reveal=up)
+        self._move_pools(changing[~held[changing] | (self.use[changing] > 0)] if up else changing, reveal=up)
         self._note(changing)
 
-    def _move_banks(self, targets: Ints, *, reveal: bool) -> None:
+    def _move_pools(self, targets: Ints, *, reveal: bool) -> None:
         """Hide all free units of some targets, or show again what is hidden."""
         for name, pool in self.index.pool_types.items():
             hidden = self._hidden.setdefault(name, np.zeros(len(pool), np.int64))
-            banks = np.flatnonzero(np.isin(pool.target, targets))
+            pools = np.flatnonzero(np.isin(pool.target, targets))
             if reveal and not self.ignores_status:
-                banks = banks[pool.sound[banks]]
-            self._move(name, banks, hidden[banks].copy() if reveal else -self.free[name][banks], hidden)
+                pools = pools[pool.sound[pools]]
+            self._move(name, pools, hidden[pools].copy() if reveal else -self.free[name][pools], hidden)
 
     def _held_beyond(self, selection: Selection) -> Ints:
         """Return the targets that are held with a vertex above them and that the selection does not touch.
@@ -305,18 +305,18 @@ class Availability:
         held = [hold.ordinals for hold in holds if hold.type == kind and hold.exclusive]
         return np.setdiff1d(np.concatenate([_NOTHING, *held]), selection.targets)
 
-    def _move(self, name: str, banks: Ints, units: Ints, hidden: Ints) -> None:
-        self.free[name][banks] += units
+    def _move(self, name: str, pools: Ints, units: Ints, hidden: Ints) -> None:
+        self.free[name][pools] += units
         self.total[name] += int(units.sum())
-        hidden[banks] -= units
+        hidden[pools] -= units
 
     def _hide(self, selection: Selection) -> None:
         """Keep units that come back on targets that are down from being free."""
         down = selection.targets[~self.up[selection.targets]]
         for draw in (*selection.held, *selection.shared) if len(down) else ():
             pool = self.index.pool_types[draw.type]
-            banks = draw.banks[np.isin(pool.target[draw.banks], down)]
-            self._move(draw.type, banks, -self.free[draw.type][banks], self._hidden[draw.type])
+            pools = draw.pools[np.isin(pool.target[draw.pools], down)]
+            self._move(draw.type, pools, -self.free[draw.type][pools], self._hidden[draw.type])
 
     def _share_units(self, draw: Draw) -> None:
         """Claim units shared: the first to share a unit takes it from exclusive use.
@@ -325,30 +325,30 @@ class Availability:
         """
         if draw.masks is None:
             return
-        for bank, mask in zip(draw.banks.tolist(), listed(draw.masks), strict=True):
+        for leaf, mask in zip(draw.pools.tolist(), listed(draw.masks), strict=True):
             for unit in _bits(mask):
-                key = (draw.type, bank, unit)
+                key = (draw.type, leaf, unit)
                 self.sharers[key] = self.sharers.get(key, 0) + 1
                 if self.sharers[key] == 1:
-                    self._shift(draw.type, bank, 1 << unit, -1)
+                    self._shift(draw.type, leaf, 1 << unit, -1)
 
     def _unshare_units(self, draw: Draw) -> None:
         if draw.masks is None:
             return
-        for bank, mask in zip(draw.banks.tolist(), listed(draw.masks), strict=True):
+        for leaf, mask in zip(draw.pools.tolist(), listed(draw.masks), strict=True):
             for unit in _bits(mask):
-                key = (draw.type, bank, unit)
+                key = (draw.type, leaf, unit)
                 self.sharers[key] -= 1
                 if not self.sharers[key]:
                     del self.sharers[key]
-                    self._shift(draw.type, bank, 1 << unit, 1)
+                    self._shift(draw.type, leaf, 1 << unit, 1)
 
-    def _shift(self, name: str, bank: int, mask: int, sign: int) -> None:
+    def _shift(self, name: str, leaf: int, mask: int, sign: int) -> None:
         """Move one unit in or out of exclusive use."""
         pool = self.index.pool_types[name]
         assert self.partial is not None, "this state only counts units"
-        (give if sign > 0 else take)(self.partial[name], pool, np.array([bank]), [mask])
-        self.free[name][bank] += sign
+        (give if sign > 0 else take)(self.partial[name], pool, np.array([leaf]), [mask])
+        self.free[name][leaf] += sign
         self.total[name] += sign
 
     def _hold(self, hold: Hold, sign: int) -> None:
@@ -391,8 +391,8 @@ class Availability:
             visible = free if hidden is None else free + hidden
             store = self.partial.get(name) if self.partial is not None else None
             if store is not None:
-                for bank, units in enumerate(visible.tolist()):
-                    assert not units or mask_at(store, pool, bank).bit_count() == units, (name, bank)
+                for leaf, units in enumerate(visible.tolist()):
+                    assert not units or mask_at(store, pool, leaf).bit_count() == units, (name, leaf)
         assert (self.use >= 0).all()
         if self._idle is not None:
             free = (self.use == 0) & self.up & ~self.held[self.index.target_type]

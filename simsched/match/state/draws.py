@@ -1,4 +1,4 @@
-"""Draws: units merged bank by bank, and the lowest free ones of a bank picked by number."""
+"""Draws: units merged pool by pool, and the lowest free ones of a leaf pool picked by number."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def finished(draws: list[Draw], avail: Availability, *, highest: bool = False) -> tuple[Draw, ...]:
-    """Return one draw a pool type, each bank once, with the units chosen: the lowest (or highest) free."""
+    """Return one draw per pool type, each leaf pool once, with the lowest (or highest) free units chosen."""
     pick = highest_bits if highest else lowest_bits
     if len(draws) > 1:
         draws = _merged(draws, avail, pick)
@@ -46,9 +46,9 @@ def _merge(parts: list[Draw], avail: Availability, pick: Pick) -> Draw:
     """Add up draws of one type; a unit that is named twice counts once."""
     if any(part.masks is not None for part in parts):
         return _merge_masks(parts, avail, pick)
-    banks = np.concatenate([part.banks for part in parts])
-    units = np.concatenate([np.broadcast_to(part.units, len(part.banks)) for part in parts])
-    once, where = np.unique(banks, return_inverse=True)
+    pools = np.concatenate([part.pools for part in parts])
+    units = np.concatenate([np.broadcast_to(part.units, len(part.pools)) for part in parts])
+    once, where = np.unique(pools, return_inverse=True)
     numbers = np.zeros(len(once), dtype=np.int64)
     np.add.at(numbers, where, units)
     numbers = np.minimum(numbers, avail.free[parts[0].type][once])
@@ -61,35 +61,35 @@ def _merge_masks(parts: list[Draw], avail: Availability, pick: Pick) -> Draw:
         if part.masks is None:
             part = _chosen(part, avail, pick, always=True)  # noqa: PLW2901 - the same draw, its units chosen
         assert part.masks is not None
-        for bank, mask in zip(part.banks.tolist(), listed(part.masks), strict=True):
-            masks[bank] = masks.get(bank, 0) | mask
-    banks = sorted(masks)
-    units = [masks[bank] for bank in banks]
+        for leaf, mask in zip(part.pools.tolist(), listed(part.masks), strict=True):
+            masks[leaf] = masks.get(leaf, 0) | mask
+    pools = sorted(masks)
+    units = [masks[leaf] for leaf in pools]
     numbers = np.array([mask.bit_count() for mask in units], dtype=np.int64)
-    return Draw(parts[0].type, np.array(banks, dtype=np.int64), numbers, int(numbers.sum()), units)
+    return Draw(parts[0].type, np.array(pools, dtype=np.int64), numbers, int(numbers.sum()), units)
 
 
 def _chosen(draw: Draw, avail: Availability, pick: Pick, *, always: bool = False) -> Draw:
-    """Return the draw with free units chosen of each bank; whole banks need no masks unless `always`."""
+    """Return the draw with units chosen from each leaf pool; whole pools need masks only if `always`."""
     pool = avail.index.pool_types[draw.type]
-    if not pool.named or (not always and _takes_whole_banks(draw, pool)):
+    if not pool.named or (not always and _takes_whole_pools(draw, pool)):
         return draw
     assert avail.partial is not None, "this state only counts units"
-    masks = chosen(avail.partial[draw.type], pool, (draw.banks, draw.units), avail.free[draw.type], pick)
-    return Draw(draw.type, draw.banks, draw.units, draw.amount, masks)
+    masks = chosen(avail.partial[draw.type], pool, (draw.pools, draw.units), avail.free[draw.type], pick)
+    return Draw(draw.type, draw.pools, draw.units, draw.amount, masks)
 
 
-def _takes_whole_banks(draw: Draw, pool: PoolType) -> bool:
+def _takes_whole_pools(draw: Draw, pool: PoolType) -> bool:
     if pool.uniform is not None:
-        return draw.amount == pool.uniform * len(draw.banks)
-    return bool((pool.size[draw.banks] == draw.units).all())
+        return draw.amount == pool.uniform * len(draw.pools)
+    return bool((pool.size[draw.pools] == draw.units).all())
 
 
 def ids_ascend(type_: str, index: Index) -> bool:
-    """Say whether unit ids ascend from bank to bank on every target, as they mostly do.
+    """Say whether unit ids ascend from pool to pool on every target, as they mostly do.
 
-    The order of the banks is then that of the ids.  Ids of pools that lie on no target are told
-    apart by their pools, so that there the order of the banks is all there is.
+    The order of the leaf pools is then that of the ids.  Ids of pools that lie on no target are told
+    apart by their pools, so that there the order of the leaf pools is all there is.
     """
     known: dict[str, bool] = index.memo.setdefault("ids ascend", {})
     if type_ not in known:
@@ -110,17 +110,17 @@ def drawn_by_ids(type_: str, view: View, units: Ints, avail: Availability, *, hi
     masks: dict[int, int] = {}
     for low, high, number in zip(view.low.tolist(), view.high.tolist(), units.tolist(), strict=True):
         free = [
-            (unit, bank, bit)
-            for bank in view.ordinals[low:high].tolist()
-            for bit, unit in set_units(pool.ids[bank], avail.free_mask(pool, bank))
+            (unit, leaf, bit)
+            for leaf in view.ordinals[low:high].tolist()
+            for bit, unit in set_units(pool.ids[leaf], avail.free_mask(pool, leaf))
         ]
         free.sort(reverse=highest)
-        for _, bank, bit in free[:number]:
-            masks[bank] = masks.get(bank, 0) | 1 << bit
-    banks = sorted(masks)
-    numbers = np.array([masks[bank].bit_count() for bank in banks], dtype=np.int64)
+        for _, leaf, bit in free[:number]:
+            masks[leaf] = masks.get(leaf, 0) | 1 << bit
+    pools = sorted(masks)
+    numbers = np.array([masks[leaf].bit_count() for leaf in pools], dtype=np.int64)
     return Draw(
-        type_, np.array(banks, dtype=np.int64), numbers, int(numbers.sum()), [masks[b] for b in banks]
+        type_, np.array(pools, dtype=np.int64), numbers, int(numbers.sum()), [masks[b] for b in pools]
     )
 
 

@@ -1,7 +1,7 @@
-"""Which units of each bank are free: bit masks over unit ordinals, one store a pool type.
+"""Which units of each leaf pool are free: bit masks over unit ordinals, one store a pool type.
 
-Where no bank holds more than 64 units, the masks are machine words in one array (`Words`).
-Larger banks have Python integers, kept for those that are neither full nor empty.  Banks that
+Where no leaf pool holds more than 64 units, the masks are machine words in one array (`Words`).
+Larger leaf pools have Python integers, kept for those that are neither full nor empty.  Leaf pools that
 are taken whole without a mask keep theirs: only where units are free does the mask count.
 """
 
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
     Words: TypeAlias = npt.NDArray[np.uint64]
     Masks: TypeAlias = list[int] | Words
-    """Units taken of some banks, one mask a bank."""
+    """Units taken of some leaf pools, one mask a leaf pool."""
     Store: TypeAlias = dict[int, int] | Words
-    """The free units of all banks of a pool type."""
+    """The free units of all leaf pools of a pool type."""
 
 WORD = 64
 """Units that a machine word tells apart."""
@@ -41,48 +41,48 @@ def everything(pool: PoolType) -> Store:
     return np.where(pool.size > 0, ones >> (WORD - np.maximum(pool.size, 1)).astype(np.uint64), np.uint64(0))
 
 
-def mask_at(store: Store, pool: PoolType, bank: int) -> int:
-    """Return the mask of a bank that has free units."""
-    return store.get(bank, pool.full[bank]) if isinstance(store, dict) else int(store[bank])
+def mask_at(store: Store, pool: PoolType, leaf: int) -> int:
+    """Return the mask of a leaf pool that has free units."""
+    return store.get(leaf, pool.full[leaf]) if isinstance(store, dict) else int(store[leaf])
 
 
-def take(store: Store, pool: PoolType, banks: Ints, masks: Masks) -> None:
-    """Take units of some banks."""
+def take(store: Store, pool: PoolType, pools: Ints, masks: Masks) -> None:
+    """Take units of some leaf pools."""
     if not isinstance(store, dict):
-        store[banks] &= ~(np.array(masks, dtype=np.uint64) if isinstance(masks, list) else masks)
+        store[pools] &= ~(np.array(masks, dtype=np.uint64) if isinstance(masks, list) else masks)
         return
     full = pool.full
-    for bank, mask in zip(banks.tolist(), masks, strict=True):
-        rest = store.pop(bank, full[bank]) & ~mask
+    for leaf, mask in zip(pools.tolist(), masks, strict=True):
+        rest = store.pop(leaf, full[leaf]) & ~mask
         if rest:
-            store[bank] = rest
+            store[leaf] = rest
 
 
-def give(store: Store, pool: PoolType, banks: Ints, masks: Masks) -> None:
-    """Give units of some banks back."""
+def give(store: Store, pool: PoolType, pools: Ints, masks: Masks) -> None:
+    """Give units of some leaf pools back."""
     if not isinstance(store, dict):
-        store[banks] |= np.array(masks, dtype=np.uint64) if isinstance(masks, list) else masks
+        store[pools] |= np.array(masks, dtype=np.uint64) if isinstance(masks, list) else masks
         return
     full = pool.full
-    for bank, mask in zip(banks.tolist(), masks, strict=True):
-        now = store.pop(bank, 0) | mask
-        if now != full[bank]:
-            store[bank] = now
+    for leaf, mask in zip(pools.tolist(), masks, strict=True):
+        now = store.pop(leaf, 0) | mask
+        if now != full[leaf]:
+            store[leaf] = now
 
 
 def chosen(store: Store, pool: PoolType, draw: tuple[Ints, Ints | int], free: Ints, pick: Pick) -> Masks:
-    """Return which units are taken of some banks, as `pick` has it.
+    """Return which units are taken of some leaf pools, as `pick` has it.
 
-    `draw` are the banks and how many units of each (or of all); `free` what each bank of the
-    pool type has.  Of most banks all that is free is taken, and nothing need be picked.
+    `draw` are the leaf pools and how many units of each (or of all); `free` what each leaf pool of the
+    pool type has.  Of most leaf pools all that is free is taken, and nothing need be picked.
     """
-    banks, units = draw
+    pools, units = draw
     if isinstance(store, dict):
-        full, numbers = pool.full, np.broadcast_to(units, len(banks)).tolist()
-        have = [store.get(bank) or full[bank] for bank in banks.tolist()]
+        full, numbers = pool.full, np.broadcast_to(units, len(pools)).tolist()
+        have = [store.get(leaf) or full[leaf] for leaf in pools.tolist()]
         return [pick(mask, number) for mask, number in zip(have, numbers, strict=True)]
-    words = store[banks]
-    some = (free[banks] != units).nonzero()[0]
+    words = store[pools]
+    some = (free[pools] != units).nonzero()[0]
     if len(some) == 1:
         at = some.item()
         words[at] = pick(words.item(at), units if isinstance(units, int) else units.item(at))
@@ -123,7 +123,7 @@ def highest_bits(mask: int, count: int) -> int:
 
 
 def set_units(ids: Idset, mask: int) -> Iterator[tuple[int, int]]:
-    """Yield ordinal and id of the units of a bank that a mask over unit ordinals names."""
+    """Yield ordinal and id of the units of a leaf pool that a mask over unit ordinals names."""
     return ((at, unit) for at, unit in enumerate(ids) if mask >> at & 1)
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from simsched.graph.index.index import Index
     from simsched.graph.index.types import Ints
-    from simsched.match.requests.dialect import MatchRules
+    from simsched.match.requests.dialect import Dialect
 
 FORMAT = 1
 
@@ -66,9 +66,7 @@ def selection_to_dict(selection: Selection) -> dict[str, Any]:
     return found
 
 
-def selection_from_dict(
-    document: Mapping[str, Any], index: Index, rules: MatchRules, where: str
-) -> Selection:
+def selection_from_dict(document: Mapping[str, Any], index: Index, dialect: Dialect, where: str) -> Selection:
     """Read a selection that `selection_to_dict` wrote.
 
     Raises
@@ -80,7 +78,7 @@ def selection_from_dict(
         held = _draws(document["held"], index)
         jobspec = Jobspec.from_shape(document["shape"], constraint=document["constraint"])
         return Selection(
-            request=compile_request(jobspec, index, rules, alone=bool(document["alone"])),
+            request=compile_request(jobspec, index, dialect, alone=bool(document["alone"])),
             targets=_ordinals(document["targets"], len(index)),
             held=held,
             named=_draws(document["named"], index) if "named" in document else held,
@@ -95,7 +93,7 @@ def selection_from_dict(
 def _draw_to_dict(draw: Draw) -> dict[str, Any]:
     found: dict[str, Any] = {
         "type": draw.type,
-        "banks": draw.banks.tolist() if (np.diff(draw.banks) <= 0).any() else encode_ids(draw.banks.tolist()),
+        "banks": draw.pools.tolist() if (np.diff(draw.pools) <= 0).any() else encode_ids(draw.pools.tolist()),
         "units": draw.units if isinstance(draw.units, int) else draw.units.tolist(),
     }
     if draw.masks is not None:
@@ -110,16 +108,16 @@ def _draws(documents: Any, index: Index) -> tuple[Draw, ...]:
 def _draw(document: Mapping[str, Any], index: Index) -> Draw:
     type_ = document["type"]
     pool = index.pool_types[type_]
-    banks = _ordinals(document["banks"], len(pool))
+    pools = _ordinals(document["banks"], len(pool))
     given = document["units"]
     units = given if isinstance(given, int) else np.array(given, dtype=np.int64)
-    each = np.broadcast_to(units, len(banks))
-    if (each < 1).any() or (each > pool.size[banks]).any():
+    each = np.broadcast_to(units, len(pools))
+    if (each < 1).any() or (each > pool.size[pools]).any():
         raise ValueError(f"units of {type_} beyond its pools")
     masks = [int(text, 16) for text in document["masks"]] if "masks" in document else None
     if masks is not None and [mask.bit_count() for mask in masks] != each.tolist():
         raise ValueError(f"units of {type_} that do not add up")
-    return Draw(type_, banks, units, int(each.sum()), masks)
+    return Draw(type_, pools, units, int(each.sum()), masks)
 
 
 def _hold_to_dict(hold: Hold) -> dict[str, Any]:

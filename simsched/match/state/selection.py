@@ -15,20 +15,20 @@ if TYPE_CHECKING:
 
 
 class Draw(msgspec.Struct, frozen=True, eq=False, gc=False):
-    """Units of one pool type, bank by bank.
+    """Units of one pool type, pool by pool.
 
     Attributes
     ----------
     type : the pool type.
-    banks : bank ordinals, each once.
-    units : units of each, an array like `banks` or one number for all.
+    pools : leaf pool ordinals, each once.
+    units : units of each, an array like `pools` or one number for all.
     amount : their sum.
-    masks : which units of each bank, as a bit mask over its unit ordinals (see `masks`); None:
-        whole banks, or a pool whose units bear no ids.
+    masks : which units of each leaf pool, as a bit mask over its unit ordinals (see `masks`); None:
+        whole leaf pools, or a pool whose units bear no ids.
     """
 
     type: str
-    banks: Ints
+    pools: Ints
     units: Ints | int
     amount: int
     masks: Masks | None = None
@@ -129,7 +129,7 @@ def _restricted(selection: Selection, stays: Bools, index: Index, *, loose: bool
 def _draws_on(draws: tuple[Draw, ...], stays: Bools, index: Index, *, loose: bool) -> tuple[Draw, ...]:
     found = []
     for draw in draws:
-        target = index.pool_types[draw.type].target[draw.banks]
+        target = index.pool_types[draw.type].target[draw.pools]
         row = np.where(target >= 0, stays[target], loose)
         if row.any():
             units = draw.units if isinstance(draw.units, int) else draw.units[row]
@@ -137,7 +137,7 @@ def _draws_on(draws: tuple[Draw, ...], stays: Bools, index: Index, *, loose: boo
             masks = draw.masks
             if masks is not None:
                 masks = [masks[at] for at in row.nonzero()[0]] if isinstance(masks, list) else masks[row]
-            found.append(Draw(draw.type, draw.banks[row], units, amount, masks))
+            found.append(Draw(draw.type, draw.pools[row], units, amount, masks))
     return tuple(found)
 
 

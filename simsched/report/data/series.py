@@ -8,11 +8,12 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from simsched.report import human
 from simsched.report.data.columns import HELD
 from simsched.report.metrics.metrics import types
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from simsched.report.data.tables import Run
 
 #: points of a curve of a distribution
@@ -62,7 +63,17 @@ def busiest(timeline: pd.DataFrame, column: str, edges: Floats) -> Floats:
 def types_in_use(run: Run) -> list[str]:
     """Return the types that have a curve: cores, gpus and nodes, and others that were used at all."""
     known = [kind for kind in types(run.timeline) if run.totals.get(kind)]
-    return human.order(k for k in known if k in HELD or (run.timeline[f"used_{k}"] > 0).any())
+    return in_order(k for k in known if k in HELD or (run.timeline[f"used_{k}"] > 0).any())
+
+
+def in_order(kinds: Iterable[str]) -> list[str]:
+    """Return resource types in the order in which reports tell of them: cores, gpus, nodes, the others.
+
+    >>> in_order(["node", "storage", "gpu", "core", "memory"])
+    ['core', 'gpu', 'node', 'storage', 'memory']
+    """
+    first = ("core", "gpu", "node")
+    return sorted(kinds, key=lambda k: first.index(k) if k in first else len(first))
 
 
 def curve(values: pd.Series[float], least: float | None) -> pd.DataFrame:

@@ -18,8 +18,9 @@ from matplotlib.ticker import (
     StrMethodFormatter,
 )
 
+from simsched import human
 from simsched.errors import RunError
-from simsched.report import human, palette
+from simsched.report import palette
 from simsched.report.metrics import metrics as m
 from simsched.report.metrics.classes import run_time_class, size_class
 from simsched.report.metrics.summary import metric

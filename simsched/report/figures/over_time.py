@@ -9,8 +9,9 @@ from matplotlib.collections import PolyCollection
 from matplotlib.colors import to_rgba_array
 from matplotlib.ticker import MaxNLocator
 
+from simsched import human
 from simsched.errors import RunError
-from simsched.report import human, palette
+from simsched.report import palette
 from simsched.report.data.gantt import chart
 from simsched.report.data.series import binned, busiest, types_in_use
 from simsched.report.metrics import metrics as m

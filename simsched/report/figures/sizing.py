@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from simsched.report import human, palette
+from simsched import human
+from simsched.report import palette
 from simsched.report.figures.figures import _matplotlib, save_figure, stamp_of
 
 if TYPE_CHECKING:
@@ -117,8 +118,8 @@ def _scale(panel: Panel) -> tuple[float, str]:
         return 100.0, "%"
     if panel.unit != "s":
         return 1.0, panel.unit if panel.unit != "ratio" else ""
-    units = ((86400.0, 2 * 86400.0, "days"), (3600.0, 3600.0, "hours"), (60.0, 60.0, "min"))
-    return next(((1 / seconds, name) for seconds, least, name in units if panel.bound >= least), (1.0, "s"))
+    seconds, name = human.time_unit(panel.bound)
+    return 1 / seconds, name
 
 
 def _value_axis(axes: Any, panel: Panel, points: Sequence[Point], scale: float) -> float:

@@ -33,7 +33,8 @@ from bokeh.models.annotations.legends import Legend
 from bokeh.plotting import figure
 from bokeh.resources import Resources
 
-from simsched.report import human, palette
+from simsched import human
+from simsched.report import palette
 
 if TYPE_CHECKING:
     from simsched.report.data.gantt import Chart

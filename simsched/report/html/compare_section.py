@@ -6,7 +6,8 @@ import math
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from simsched.report import human, palette
+from simsched import human
+from simsched.report import palette
 from simsched.report.data.series import curve
 from simsched.report.html import charts as plot_bokeh
 from simsched.report.html import markup

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from simsched import human
 from simsched.errors import RunError
-from simsched.report import human
 from simsched.report.data.columns import HELD
 from simsched.report.html import charts, markup
 from simsched.report.metrics import machine_use

@@ -6,7 +6,7 @@ from html import escape
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
-from simsched.report import human
+from simsched import human
 from simsched.report.metrics.summary import metric
 
 if TYPE_CHECKING:

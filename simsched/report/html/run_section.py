@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from simsched.report import human, palette
+from simsched import human
+from simsched.report import palette
 from simsched.report.data.series import curve
 from simsched.report.html import charts as plot_bokeh
 from simsched.report.html import machine_section, markup

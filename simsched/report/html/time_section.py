@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from simsched.report import human, palette
+from simsched import human
+from simsched.report import palette
 from simsched.report.data.columns import RESULTS
 from simsched.report.data.gantt import Chart, chart
 from simsched.report.data.series import types_in_use

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from simsched.report import human
+from simsched import human
 from simsched.report.metrics.intervals import Interval, block_of, bootstrap, mean_interval, periods_of
 from simsched.report.metrics.metrics import bounded_slowdown, ran, turnaround, wait
 

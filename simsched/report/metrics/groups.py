@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from simsched import human
 from simsched.errors import RunError
-from simsched.report import human
 from simsched.report.export import csv_text, markdown_table
 from simsched.report.metrics import machine_use
 from simsched.report.metrics.classes import day, run_time_class, size_class
 from simsched.report.metrics.metrics import by, ran
-from simsched.report.text_report import table
+from simsched.text_table import PAGE_WIDTH, fitted_table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -120,7 +120,7 @@ def _machine(run: Run) -> tuple[pd.DataFrame, pd.DataFrame, machine_use.Window]:
 
 def as_text(runs: Sequence[Run], key: str) -> str:
     """Return the groups as a table for a terminal; a run's name only where there are several."""
-    return table(*_cells(runs, key)) + "\n"
+    return fitted_table(*_cells(runs, key), PAGE_WIDTH) + "\n"
 
 
 def as_markdown(runs: Sequence[Run], key: str) -> str:

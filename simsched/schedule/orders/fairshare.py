@@ -18,7 +18,7 @@ from simsched.schedule.orders.ranking import Order
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from simsched.schedule.job_table import Book
+    from simsched.schedule.job_table import JobTable
 
     Floats = npt.NDArray[np.float64]
     Integers = npt.NDArray[np.int64]
@@ -43,36 +43,36 @@ class FairShare:
         self._banks = np.zeros(0)
         self._order = Order(self.name, self._keys, static=False)
 
-    def ranked(self, book: Book, jobs: Integers, now: float) -> Integers:
+    def ranked(self, table: JobTable, jobs: Integers, now: float) -> Integers:
         """Return the jobs by (share used, priority, submit time, workload order)."""
-        return self._order.ranked(book, jobs, now)
+        return self._order.ranked(table, jobs, now)
 
-    def charge(self, book: Book, job: int, seconds: float, now: float) -> None:
+    def charge(self, table: JobTable, job: int, seconds: float, now: float) -> None:
         """Charge a job that ended at `now` after so many seconds."""
-        if book.users is None or book.banks is None:
+        if table.users is None or table.banks is None:
             return
-        self._grow(book)
+        self._grow(table)
         halvings = (now - self._origin) / self.half_life
         if halvings > MOST:
             self._users *= 0.5**halvings
             self._banks *= 0.5**halvings
             self._origin, halvings = now, 0.0
-        amount = float(book.sizes[job]) * seconds * 2.0**halvings
-        self._users[book.users[job]] += amount
-        self._banks[book.banks[job]] += amount
+        amount = float(table.sizes[job]) * seconds * 2.0**halvings
+        self._users[table.users[job]] += amount
+        self._banks[table.banks[job]] += amount
 
-    def _keys(self, book: Book, jobs: Integers, _now: float) -> Floats:
-        if book.users is None or book.banks is None:
+    def _keys(self, table: JobTable, jobs: Integers, _now: float) -> Floats:
+        if table.users is None or table.banks is None:
             return np.zeros(len(jobs))
-        self._grow(book)
-        keys: Floats = _shares(self._banks)[book.banks[jobs]] + _shares(self._users)[book.users[jobs]]
+        self._grow(table)
+        keys: Floats = _shares(self._banks)[table.banks[jobs]] + _shares(self._users)[table.users[jobs]]
         return keys
 
-    def _grow(self, book: Book) -> None:
+    def _grow(self, table: JobTable) -> None:
         """Make room for every user and bank of the book, the first time."""
-        if not len(self._users) and book.users is not None and book.banks is not None and len(book):
-            self._users = np.zeros(int(book.users.max()) + 1)
-            self._banks = np.zeros(int(book.banks.max()) + 1)
+        if not len(self._users) and table.users is not None and table.banks is not None and len(table):
+            self._users = np.zeros(int(table.users.max()) + 1)
+            self._banks = np.zeros(int(table.banks.max()) + 1)
 
 
 def _shares(used: Floats) -> Floats:

@@ -16,16 +16,16 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from simsched.schedule.job_table import Book
+    from simsched.schedule.job_table import JobTable
 
     Floats = npt.NDArray[np.float64]
     Integers = npt.NDArray[np.int64]
-    Key = Callable[["Book", "Integers", float], "Floats"]
+    Key = Callable[["JobTable", "Integers", float], "Floats"]
 
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """A named job order; `keys(book, jobs, now)` gives one key a job, the smallest first.
+    """A named job order; `keys(table, jobs, now)` gives one key a job, the smallest first.
 
     A static order never looks at `now`, so its keys are computed once.
     """
@@ -34,16 +34,16 @@ class Order:
     keys: Key
     static: bool = True
 
-    def ranked(self, book: Book, jobs: Integers, now: float) -> Integers:
+    def ranked(self, table: JobTable, jobs: Integers, now: float) -> Integers:
         """Return the jobs by (key, priority, submit time, workload order)."""
         columns: tuple[npt.NDArray[Any], ...] = (
             jobs,
-            book.submits[jobs],
-            -book.priorities[jobs],
-            self.keys(book, jobs, now),
+            table.submits[jobs],
+            -table.priorities[jobs],
+            self.keys(table, jobs, now),
         )
-        if book.tiers is not None:
-            columns = (*columns, -book.tiers[jobs])
+        if table.tiers is not None:
+            columns = (*columns, -table.tiers[jobs])
         return jobs[np.lexsort(columns)]
 
 
@@ -54,5 +54,5 @@ class JobOrder(Protocol):
     def static(self) -> bool:
         """Whether jobs keep their places while they wait."""
 
-    def ranked(self, book: Book, jobs: Integers, now: float) -> Integers:
+    def ranked(self, table: JobTable, jobs: Integers, now: float) -> Integers:
         """Return the jobs in order."""

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from simsched.match.state.availability import Availability
     from simsched.match.state.selection import Selection
-    from simsched.schedule.pass_context import Desk
+    from simsched.schedule.pass_context import PassContext
     from simsched.schedule.profiles.plan import Shadow
 
     Integers = npt.NDArray[np.int64]
@@ -61,81 +61,81 @@ class Easy:
         self.options = options or EasyOptions()
         self._kept: Reservation | None = None
 
-    def run_pass(self, desk: Desk) -> None:
+    def run_pass(self, context: PassContext) -> None:
         """Start in order, reserve for the first that cannot start, then backfill."""
-        waiting = desk.waiting
-        if not waiting.ranks:
+        queue = context.queue
+        if not queue.ranks:
             return
         kept = self._kept
-        if kept is not None and self._still_blocked(desk, kept):
-            kept.backfill(desk, waiting.new_jobs())
-        elif start_in_order(desk):
-            reservation = self._kept = self._reserve(desk, waiting.first)
-            reservation.backfill(desk, reservation.candidates(desk))
+        if kept is not None and self._still_blocked(context, kept):
+            kept.backfill(context, queue.new_jobs())
+        elif start_in_order(context):
+            reservation = self._kept = self._reserve(context, queue.first)
+            reservation.backfill(context, reservation.candidates(context))
         else:
             self._kept = None
 
-    def _still_blocked(self, desk: Desk, kept: Reservation) -> bool:
+    def _still_blocked(self, context: PassContext, kept: Reservation) -> bool:
         """Whether the first job is the one of the last pass, and only new jobs need a look.
 
         Nothing was given back, so that what failed then fails now; and a candidate that
         ended too late then ends too late now.  Only a start may give a candidate that was in
         the way another choice of vertices.
         """
-        waiting = desk.waiting
-        if desk.released or desk.moved or kept.unsettled:
+        queue = context.queue
+        if context.released or context.moved or kept.unsettled:
             return False
-        if not waiting.static or waiting.first != kept.job:
+        if not queue.static or queue.first != kept.job:
             return False
-        return self.options.refresh != "always" or not kept.is_past(desk.now)
+        return self.options.refresh != "always" or not kept.is_past(context.now)
 
-    def _reserve(self, desk: Desk, job: int) -> Reservation:
+    def _reserve(self, context: PassContext, job: int) -> Reservation:
         """Return the reservation of the first job, computed only if it could have moved."""
         kept = self._kept
         if kept is not None and kept.job == job:
             if self.options.refresh == "when-blocked":
                 return kept
-            passed = bool(desk.started)  # by others that came later and stand before it
-            if not (desk.moved or passed or kept.is_past(desk.now)):
+            passed = bool(context.started)  # by others that came later and stand before it
+            if not (context.moved or passed or kept.is_past(context.now)):
                 return kept
         if self.options.reservation == "none":
             return NoReservation(job)
-        if desk.book.single is not None:
+        if context.table.single is not None:
             counted = CountReservation(job, extra=self.options.extra)
             if self.options.refresh != "always":
-                counted.settle(desk)
+                counted.settle(context)
             return counted
-        shadow = _shadow(desk, job)
+        shadow = _shadow(context, job)
         if shadow is None:
             return NoReservation(job)
         stays = self.options.refresh != "always"
         return GraphReservation(job, shadow, extra=self.options.extra, stays=stays)
 
 
-def start_in_order(desk: Desk) -> bool:
+def start_in_order(context: PassContext) -> bool:
     """Start jobs in order until one does not fit; return whether one is left."""
-    if desk.book.single is not None:
-        return _start_counted(desk)
-    waiting = desk.waiting
-    while waiting.ranks:
-        job = waiting.first
-        selection = desk.fit(job)
+    if context.table.single is not None:
+        return _start_counted(context)
+    queue = context.queue
+    while queue.ranks:
+        job = queue.first
+        selection = context.fit(job)
         if selection is None:
             return True
-        desk.start(job, selection)
+        context.start(job, selection)
     return False
 
 
-def _start_counted(desk: Desk) -> bool:
+def _start_counted(context: PassContext) -> bool:
     """Do the same where counts decide."""
-    waiting, units = desk.waiting, desk.book.units
-    free = desk.free_units()
-    while waiting.ranks:
-        job = waiting.first
+    queue, units = context.queue, context.table.units
+    free = context.free_units()
+    while queue.ranks:
+        job = queue.first
         if units[job] > free:
             return True
         free -= units[job]
-        desk.start(job, desk.matched(job))
+        context.start(job, context.matched(job))
     return False
 
 
@@ -145,16 +145,16 @@ def listed(jobs: Integers, chosen: npt.NDArray[np.bool_]) -> list[int]:
     return found
 
 
-def _shadow(desk: Desk, job: int) -> Shadow | None:
+def _shadow(context: PassContext, job: int) -> Shadow | None:
     """Return the earliest start of a job if nothing else starts before it."""
-    plan, calendar = desk.plan, desk.calendar
+    plan, calendar = context.plan, context.calendar
     if not calendar:
-        return plan.shadow(desk.request(job), desk.now, desk.seek)
+        return plan.shadow(context.request(job), context.now, context.seek)
 
     def seek(state: Availability, time: float) -> Selection | None:
-        return desk.seek_at(job, state, time)
+        return context.seek_at(job, state, time)
 
-    return plan.shadow_in_turn(desk.now, calendar.reopenings(desk.now), seek)
+    return plan.shadow_in_turn(context.now, calendar.reopenings(context.now), seek)
 
 
 class Reservation(Protocol):
@@ -167,10 +167,10 @@ class Reservation(Protocol):
     def is_past(self, now: float) -> bool:
         """Whether the reserved start has passed, because something overruns."""
 
-    def candidates(self, desk: Desk) -> Sequence[int]:
+    def candidates(self, context: PassContext) -> Sequence[int]:
         """Return the jobs behind the first that the sums of free units do not rule out, in order."""
 
-    def backfill(self, desk: Desk, jobs: Sequence[int]) -> None:
+    def backfill(self, context: PassContext, jobs: Sequence[int]) -> None:
         """Start each of the candidates, in order, that fits and does not delay the first job."""
 
 
@@ -186,17 +186,17 @@ class NoReservation:
         """Never."""
         return False
 
-    def candidates(self, desk: Desk) -> Sequence[int]:
+    def candidates(self, context: PassContext) -> Sequence[int]:
         """Return what the free units of now allow."""
-        jobs = desk.waiting.jobs(1)
-        return listed(jobs, desk.fits_now(jobs))
+        jobs = context.queue.jobs(1)
+        return listed(jobs, context.fits_now(jobs))
 
-    def backfill(self, desk: Desk, jobs: Sequence[int]) -> None:
+    def backfill(self, context: PassContext, jobs: Sequence[int]) -> None:
         """Start whatever fits."""
         for job in jobs:
-            selection = desk.fit(job)
+            selection = context.fit(job)
             if selection is not None:
-                desk.start(job, selection, backfilled=True)
+                context.start(job, selection, backfilled=True)
 
 
 class CountReservation:
@@ -220,44 +220,44 @@ class CountReservation:
         """Whether the shadow time has passed."""
         return self._start is not None and self._start < now
 
-    def candidates(self, desk: Desk) -> Sequence[int]:
+    def candidates(self, context: PassContext) -> Sequence[int]:
         """Return those that fit now: in a long queue by one vector operation, in a short one later."""
-        free = desk.free_units()
-        waiting = desk.waiting
+        free = context.free_units()
+        queue = context.queue
         if not free:
             return ()
-        if len(waiting.ranks) < LONG:
-            return waiting.listed(1)
-        jobs = waiting.jobs(1)
-        jobs = jobs[desk.book.demand[0][jobs] <= free]
+        if len(queue.ranks) < LONG:
+            return queue.listed(1)
+        jobs = queue.jobs(1)
+        jobs = jobs[context.table.demand[0][jobs] <= free]
         if not len(jobs):
             return ()
-        start = self.settle(desk) if self._start is None else self._start
-        small = desk.book.demand[0][jobs] <= self.left
-        return listed(jobs, small | (desk.book.judged_array[jobs] <= start - desk.now))
+        start = self.settle(context) if self._start is None else self._start
+        small = context.table.demand[0][jobs] <= self.left
+        return listed(jobs, small | (context.table.judged_array[jobs] <= start - context.now))
 
-    def backfill(self, desk: Desk, jobs: Sequence[int]) -> None:
+    def backfill(self, context: PassContext, jobs: Sequence[int]) -> None:
         """Start those that end by the shadow time, or are among what is left over then."""
-        free = desk.free_units()
-        now, units, judged = desk.now, desk.book.units, desk.book.judged
+        free = context.free_units()
+        now, units, judged = context.now, context.table.units, context.table.judged
         for job in jobs:
             need = units[job]
             if need > free:
                 continue
             start = self._start
             if start is None:
-                start = self.settle(desk)
+                start = self.settle(context)
             if now + judged[job] > start:
                 if need > self.left:
                     continue
                 self.left -= need
             free -= need
-            desk.start(job, desk.matched(job), backfilled=True)
+            context.start(job, context.matched(job), backfilled=True)
 
-    def settle(self, desk: Desk) -> float:
+    def settle(self, context: PassContext) -> float:
         """Work out the shadow time and what is left over then."""
-        units = desk.book.units
-        found = desk.plan.earliest_count(units, desk.free_units(), units[self.job], desk.now)
+        units = context.table.units
+        found = context.plan.earliest_count(units, context.free_units(), units[self.job], context.now)
         self._start, left = found
         self.left = left if self._extra else 0
         return self._start
@@ -289,55 +289,57 @@ class GraphReservation:
         self._left = None
         self._refused.clear()
 
-    def candidates(self, desk: Desk) -> Sequence[int]:
+    def candidates(self, context: PassContext) -> Sequence[int]:
         """Free now, and ended by the shadow time or, by the sums, small enough to stand beside."""
-        book = desk.book
-        jobs = desk.waiting.jobs(1)
+        table = context.table
+        jobs = context.queue.jobs(1)
         self.unsettled = False
         self._look_again()
-        allowed = book.judged_array[jobs] <= self.start - desk.now
+        allowed = table.judged_array[jobs] <= self.start - context.now
         if self._extra:
-            spare = np.array([units_in(self._then, type_) for type_ in book.types]) - book.demand[:, self.job]
-            allowed |= np.logical_and.reduce(book.demand[:, jobs] <= spare[:, None], axis=0)
-        return listed(jobs, desk.fits_now(jobs) & allowed)
+            spare = (
+                np.array([units_in(self._then, type_) for type_ in table.types]) - table.demand[:, self.job]
+            )
+            allowed |= np.logical_and.reduce(table.demand[:, jobs] <= spare[:, None], axis=0)
+        return listed(jobs, context.fits_now(jobs) & allowed)
 
-    def backfill(self, desk: Desk, jobs: Sequence[int]) -> None:
+    def backfill(self, context: PassContext, jobs: Sequence[int]) -> None:
         """Start each on what its policy chooses, or else on what the reservation leaves."""
         for job in jobs:
-            selection = self._placed(desk, job)
+            selection = self._placed(context, job)
             if selection is not None:
                 self.unsettled = True
-                desk.start(job, selection, backfilled=True)
+                context.start(job, selection, backfilled=True)
                 self._look_again()
 
-    def _placed(self, desk: Desk, job: int) -> Selection | None:
+    def _placed(self, context: PassContext, job: int) -> Selection | None:
         """Return what a candidate may start on, or None.
 
         Requests of one kind that would all run beyond the shadow time share one answer.
         """
-        if desk.now + desk.book.judged[job] <= self.start:
-            return desk.fit(job)
-        kind = desk.book.kinds[job]
+        if context.now + context.table.judged[job] <= self.start:
+            return context.fit(job)
+        kind = context.table.kinds[job]
         if not self._extra or kind in self._refused:
             return None
-        selection = desk.fit(job)
-        if selection is None or self._stands_beside(desk, selection):
+        selection = context.fit(job)
+        if selection is None or self._stands_beside(context, selection):
             return selection
-        if self._left is None or desk.calendar:
-            self._left = beside(desk.plan.available, self._then, self._chosen)
-        second = desk.seek_at(job, self._left, desk.now)
-        if second is not None and self._stands_beside(desk, second):
+        if self._left is None or context.calendar:
+            self._left = beside(context.plan.available, self._then, self._chosen)
+        second = context.seek_at(job, self._left, context.now)
+        if second is not None and self._stands_beside(context, second):
             return second
-        if desk.is_steady:
+        if context.is_steady:
             self._refused.add(kind)
         return None
 
-    def _stands_beside(self, desk: Desk, selection: Selection) -> bool:
+    def _stands_beside(self, context: PassContext, selection: Selection) -> bool:
         """Note the candidate's claim at the shadow time if the first job still fits then."""
         if self._stays and not _is_free(self._then, selection):
             return False
         self._then.claim(selection)
-        chosen = desk.seek_at(self.job, self._then, self.start)
+        chosen = context.seek_at(self.job, self._then, self.start)
         if chosen is None:
             self._then.release(selection)
             return False
@@ -347,4 +349,4 @@ class GraphReservation:
 
 def _is_free(state: Availability, selection: Selection) -> bool:
     """Whether a state has free what a selection takes; it may have been selected on another."""
-    return all((state.free[draw.type][draw.banks] >= draw.units).all() for draw in selection.held)
+    return all((state.free[draw.type][draw.pools] >= draw.units).all() for draw in selection.held)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from simsched.schedule.policies.easy import start_in_order
 
 if TYPE_CHECKING:
-    from simsched.schedule.pass_context import Desk
+    from simsched.schedule.pass_context import PassContext
 
 
 class Fcfs:
@@ -16,10 +16,10 @@ class Fcfs:
     def __init__(self) -> None:
         self._blocked: int | None = None
 
-    def run_pass(self, desk: Desk) -> None:
+    def run_pass(self, context: PassContext) -> None:
         """Start in order until one does not fit."""
-        if not desk.waiting.ranks:
+        if not context.queue.ranks:
             return
-        if desk.waiting.first == self._blocked and not desk.released:
+        if context.queue.first == self._blocked and not context.released:
             return
-        self._blocked = desk.waiting.first if start_in_order(desk) else None
+        self._blocked = context.queue.first if start_in_order(context) else None

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from simsched.schedule.policies.compression import Compressing
 
 if TYPE_CHECKING:
-    from simsched.schedule.pass_context import Desk, QueuePolicy
+    from simsched.schedule.pass_context import PassContext, QueuePolicy
 
 
 class Limited:
@@ -25,34 +25,34 @@ class Limited:
         self.depth = depth
         self._seen: set[int] = set()  # ranks that the last cycle looked at
 
-    def run_pass(self, desk: Desk) -> None:
+    def run_pass(self, context: PassContext) -> None:
         """Run cycles until one starts nothing, or nobody is left out."""
         while True:
-            hidden = self._hidden(desk)
-            started = len(desk.started)
-            self._cycle(desk, hidden)
-            if not hidden or len(desk.started) == started:
+            hidden = self._hidden(context)
+            started = len(context.started)
+            self._cycle(context, hidden)
+            if not hidden or len(context.started) == started:
                 return
 
-    def _hidden(self, desk: Desk) -> list[int]:
+    def _hidden(self, context: PassContext) -> list[int]:
         """Return the ranks beyond the first `depth`, but for those of jobs that hold a reservation."""
-        behind = desk.waiting.ranks[self.depth :].tolist()
+        behind = context.queue.ranks[self.depth :].tolist()
         reserved = self.inner.starts if isinstance(self.inner, Compressing) else {}
         if not reserved or not behind:
             return behind
-        jobs = desk.waiting.listed(self.depth)
+        jobs = context.queue.listed(self.depth)
         return [rank for rank, job in zip(behind, jobs, strict=True) if job not in reserved]
 
-    def _cycle(self, desk: Desk, hidden: list[int]) -> None:
+    def _cycle(self, context: PassContext, hidden: list[int]) -> None:
         """Run the policy on the window; what is in it for the first time is new to the policy."""
-        waiting = desk.waiting
+        queue = context.queue
         if hidden:
-            waiting.ranks = array("q", sorted(set(waiting.ranks).difference(hidden)))
-        fresh = set(waiting.fresh)
-        waiting.fresh = [rank for rank in waiting.ranks if rank in fresh or rank not in self._seen]
-        self._seen = set(waiting.ranks)
-        self.inner.run_pass(desk)
-        self._seen.intersection_update(waiting.ranks)
-        waiting.fresh = []
+            queue.ranks = array("q", sorted(set(queue.ranks).difference(hidden)))
+        fresh = set(queue.fresh)
+        queue.fresh = [rank for rank in queue.ranks if rank in fresh or rank not in self._seen]
+        self._seen = set(queue.ranks)
+        self.inner.run_pass(context)
+        self._seen.intersection_update(queue.ranks)
+        queue.fresh = []
         if hidden:
-            waiting.ranks = array("q", sorted([*waiting.ranks, *hidden]))
+            queue.ranks = array("q", sorted([*queue.ranks, *hidden]))

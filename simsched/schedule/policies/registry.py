@@ -99,7 +99,7 @@ def queue_policy(given: str | QueuePolicy, options: Mapping[str, Any] | None = N
         raise ConfigError(f"queue policy {name_of(given)!r}: {error}") from error
     if not callable(getattr(policy, "run_pass", None)):
         raise failed(
-            KIND, maker, f"is a {type(policy).__name__} without a method run_pass(desk)", name_of(given)
+            KIND, maker, f"is a {type(policy).__name__} without a method run_pass(context)", name_of(given)
         )
     return policy if depth is None else _limited(policy, depth)
 
@@ -123,7 +123,7 @@ def _maker(given: str | QueuePolicy) -> Callable[..., QueuePolicy]:
     if isinstance(given, str):
         return POLICIES.get(given) or _installed(given)
     if not callable(getattr(given, "run_pass", None)) or isinstance(given, type):
-        raise wrong("queue_policy", given, "the name of a queue policy, or an object with run_pass(desk)")
+        raise wrong("queue_policy", given, "the name of a queue policy, or an object with run_pass(context)")
     return _Copies(given)
 
 

@@ -9,11 +9,11 @@ from bisect import bisect_left, bisect_right
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
-from simsched.schedule.profiles.gap import NEVER, Bounds, Hole, end_of
+from simsched.schedule.profiles.gap import NEVER, Bounds, Gap, end_of
 
 if TYPE_CHECKING:
     from simsched.match.state.selection import Selection
-    from simsched.schedule.pass_context import Desk
+    from simsched.schedule.pass_context import PassContext
     from simsched.schedule.profiles.kept_plan import Known
 
 
@@ -30,13 +30,13 @@ class CountProfile:
 
     __slots__ = ("_bounds", "_durations", "_fit", "_units", "free", "times")
 
-    def __init__(self, desk: Desk) -> None:
-        plan, book = desk.plan, desk.book
-        self._units, self._durations, self._fit = book.units, book.durations, desk.fit
+    def __init__(self, context: PassContext) -> None:
+        plan, table = context.plan, context.table
+        self._units, self._durations, self._fit = table.units, table.durations, context.fit
         ends, jobs = plan.ends()
-        sums = list(accumulate(map(self._units.__getitem__, jobs), initial=desk.free_units()))
-        past = bisect_right(ends, desk.now)  # an expected end that has passed counts as now
-        steps = {desk.now: sums[past], **dict(zip(ends[past:], sums[past + 1 :], strict=True))}
+        sums = list(accumulate(map(self._units.__getitem__, jobs), initial=context.free_units()))
+        past = bisect_right(ends, context.now)  # an expected end that has passed counts as now
+        steps = {context.now: sums[past], **dict(zip(ends[past:], sums[past + 1 :], strict=True))}
         self.times: list[float] = list(steps)
         self.free: list[int] = list(steps.values())
         self._bounds = Bounds()
@@ -70,7 +70,7 @@ class CountProfile:
             self._bounds.note(self._units[job], self._durations[job], start)
         return stand
 
-    def earliest(self, job: int) -> Hole:
+    def earliest(self, job: int) -> Gap:
         """Return the first time from which the job's units are free for its requested time.
 
         It is no sooner than that of a job before it that needs as many for no longer.
@@ -80,22 +80,22 @@ class CountProfile:
         at = self.find(units, duration, begin)
         start = NEVER if at is None else self.times[at]
         self._bounds.note(units, duration, start)
-        return Hole(start, None)
+        return Gap(start, None)
 
-    def now(self, job: int) -> Hole:
+    def now(self, job: int) -> Gap:
         """Return now if the job's units are free from now for its requested time."""
         at = self.find(self._units[job], self._durations[job], last=0)
-        return Hole(NEVER if at is None else self.times[0], None)
+        return Gap(NEVER if at is None else self.times[0], None)
 
     def real(self, job: int) -> Selection | None:
         """Return what is free now, wherever it is."""
         return self._fit(job)
 
-    def book(self, job: int, hole: Hole) -> None:
+    def book(self, job: int, gap: Gap) -> None:
         """Reserve the job's units from the hole's start to its requested end."""
-        if hole.start == NEVER:
+        if gap.start == NEVER:
             return
-        at = bisect_left(self.times, hole.start)
+        at = bisect_left(self.times, gap.start)
         self.reserve(at, self._units[job], self._durations[job])
 
     def find(self, units: int, duration: float, begin: int = 0, last: int | None = None) -> int | None:

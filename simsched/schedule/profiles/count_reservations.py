@@ -6,13 +6,13 @@ from bisect import bisect_left, bisect_right
 from typing import TYPE_CHECKING
 
 from simsched.schedule.profiles.count_profile import CountProfile
-from simsched.schedule.profiles.gap import NEVER, Bounds, Hole, end_of
+from simsched.schedule.profiles.gap import NEVER, Bounds, Gap, end_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from simsched.match.state.selection import Selection
-    from simsched.schedule.pass_context import Desk
+    from simsched.schedule.pass_context import PassContext
 
 
 class CountReservations(CountProfile):
@@ -26,8 +26,8 @@ class CountReservations(CountProfile):
         job can move only to a start before then.
     """
 
-    def __init__(self, desk: Desk) -> None:
-        super().__init__(desk)
+    def __init__(self, context: PassContext) -> None:
+        super().__init__(context)
         self.gained = NEVER
         self._later = 0.0  # the same, but for what came free while this round of compression went on
         self._most: int | None = None  # the most units that are free at any time before `gained`
@@ -35,26 +35,26 @@ class CountReservations(CountProfile):
 
     # -- from pass to pass --------------------------------------------------------------------
 
-    def follow(self, desk: Desk, due: Iterable[int]) -> bool:
+    def follow(self, context: PassContext, due: Iterable[int]) -> bool:
         """Come to the present; return False if something happened that no early end explains.
 
         The reservations of the jobs that are `due` begin now.
         """
-        if desk.plan.overrun(desk.now):
+        if context.plan.overrun(context.now):
             return False
-        self.advance(desk.now)
-        if desk.moved:
-            running = desk.plan.expected_ends()
+        self.advance(context.now)
+        if context.moved:
+            running = context.plan.expected_ends()
             for job in self._ends.keys() - running:
-                if self._ends[job] > desk.now:
-                    self._give(desk.now, self._ends[job], self._units[job])
+                if self._ends[job] > context.now:
+                    self._give(context.now, self._ends[job], self._units[job])
         self._later = 0.0
-        return self.free[0] + sum(map(self._units.__getitem__, due)) == desk.free_units()
+        return self.free[0] + sum(map(self._units.__getitem__, due)) == context.free_units()
 
-    def close(self, desk: Desk) -> None:
+    def close(self, context: PassContext) -> None:
         """Note which jobs run at the end of a pass."""
-        if desk.started or desk.moved:
-            self._ends = desk.plan.expected_ends().copy()
+        if context.started or context.moved:
+            self._ends = context.plan.expected_ends().copy()
 
     def compressed(self) -> None:
         """Note that each waiting job was tried; the first of them did not see what the last gave back."""
@@ -62,7 +62,7 @@ class CountReservations(CountProfile):
 
     # -- one job --------------------------------------------------------------------------------
 
-    def earlier(self, job: int, hole: Hole) -> Hole | None:
+    def earlier(self, job: int, gap: Gap) -> Gap | None:
         """Take a job's reservation away if it can start earlier, and return where; else None.
 
         Its own units are free for it from its present start on.  O(steps before that).
@@ -72,11 +72,11 @@ class CountReservations(CountProfile):
             self._most = max(self.free[:stop], default=0)
         if self._units[job] > self._most:
             return None
-        found = self._find_before(self._units[job], self._durations[job], hole.start)
+        found = self._find_before(self._units[job], self._durations[job], gap.start)
         if found is None:
             return None
-        self.withdraw(job, hole)
-        return Hole(found, None)
+        self.withdraw(job, gap)
+        return Gap(found, None)
 
     def _find_before(self, units: int, duration: float, start: float) -> float | None:
         """Return the first time before `start` from which `units` are free up to there, or for `duration`."""
@@ -97,29 +97,29 @@ class CountReservations(CountProfile):
             begin = at + 1
         return None
 
-    def due(self, job: int, hole: Hole, *, fresh: bool) -> Selection | None:  # noqa: ARG002
+    def due(self, job: int, gap: Gap, *, fresh: bool) -> Selection | None:  # noqa: ARG002
         """Return what a job whose reservation begins now starts on, or None if it is not free in fact."""
         return self._fit(job)
 
-    def fits(self, job: int, hole: Hole) -> bool:
+    def fits(self, job: int, gap: Gap) -> bool:
         """Whether a reservation still holds."""
         units, times = self._units[job], self.times
-        at = bisect_right(times, hole.start) - 1
-        end = end_of(hole.start, self._durations[job])
+        at = bisect_right(times, gap.start) - 1
+        end = end_of(gap.start, self._durations[job])
         return min(self.free[at : bisect_left(times, end)]) >= units
 
-    def lay(self, job: int, hole: Hole) -> None:
+    def lay(self, job: int, gap: Gap) -> None:
         """Book a reservation that begins at any time."""
-        self._step(hole.start)
-        self.book(job, hole)
+        self._step(gap.start)
+        self.book(job, gap)
 
-    def withdraw(self, job: int, hole: Hole) -> None:
+    def withdraw(self, job: int, gap: Gap) -> None:
         """Take back a reservation."""
-        self._give(hole.start, end_of(hole.start, self._durations[job]), self._units[job])
+        self._give(gap.start, end_of(gap.start, self._durations[job]), self._units[job])
 
-    def book(self, job: int, hole: Hole) -> None:
+    def book(self, job: int, gap: Gap) -> None:
         """Reserve the job's units from the hole's start to its requested end."""
-        super().book(job, hole)
+        super().book(job, gap)
         self._most = None
 
     # -- steps ------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 NEVER = float("inf")
 
 
-class Hole(NamedTuple):
+class Gap(NamedTuple):
     """The earliest start of a job: when, and on what (None where counts decide or there is none)."""
 
     start: float

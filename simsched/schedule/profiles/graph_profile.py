@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from simsched.schedule.profiles.count_profile import CountProfile
-from simsched.schedule.profiles.gap import NEVER, Bounds, Hole, end_of
+from simsched.schedule.profiles.gap import NEVER, Bounds, Gap, end_of
 from simsched.schedule.profiles.plan import set_aside
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from simsched.graph.index.types import Ints
     from simsched.match.state.availability import Availability
     from simsched.match.state.selection import Selection
-    from simsched.schedule.pass_context import Desk
+    from simsched.schedule.pass_context import PassContext
     from simsched.schedule.profiles.kept_plan import Known
 
 
@@ -40,11 +40,11 @@ class GraphProfile:
     at the start with the reservations of the window set aside.
     """
 
-    def __init__(self, desk: Desk) -> None:
-        plan = desk.plan
-        self._desk = desk
-        self._now = desk.now
-        self._moments = [moment for moment in plan.moments(desk.now) if moment[0] != NEVER]
+    def __init__(self, context: PassContext) -> None:
+        plan = context.plan
+        self._context = context
+        self._now = context.now
+        self._moments = [moment for moment in plan.moments(context.now) if moment[0] != NEVER]
         base = plan.available.copy(counts_only=plan.counts_only)  # before this pass starts anything
         self._states = {0: base}
         self._bookings: list[Booking] = []
@@ -55,25 +55,27 @@ class GraphProfile:
             self._banks[name] = slice(begin, begin + len(free))
         self.times: list[float] = []
         self._rows: list[Ints] = []
-        self._sums = [CountProfile.of([], []) for _ in desk.book.types]
+        self._sums = [CountProfile.of([], []) for _ in context.table.types]
         self._foresee(base.copy(counts_only=plan.counts_only))
 
     def _foresee(self, state: Availability) -> None:
         """Make a step of every moment at which something ends or opens again."""
-        desk = self._desk
+        context = self._context
         most = max((int(pool.size.max(initial=0)) for pool in state.index.pool_types.values()), default=0)
         small = np.int16 if most < 1 << 15 else np.int64  # rows are read many times
-        openings: list[tuple[float, list[int]]] = [(time, []) for time in desk.calendar.reopenings(self._now)]
+        openings: list[tuple[float, list[int]]] = [
+            (time, []) for time in context.calendar.reopenings(self._now)
+        ]
         moments = sorted([(self._now, []), *self._moments, *openings], key=itemgetter(0))
         for (end, jobs), (following, _) in pairwise([*moments, (NEVER, [])]):
             for job in jobs:
-                state.release(desk.plan.held[job])
+                state.release(context.plan.held[job])
             if end == following:
                 continue
             self._open(state, end)
             self.times.append(end)
             self._rows.append(np.concatenate([*state.free.values()], dtype=small, casting="same_kind"))
-            for type_, sums in zip(desk.book.types, self._sums, strict=True):
+            for type_, sums in zip(context.table.types, self._sums, strict=True):
                 sums.times.append(end)
                 sums.free.append(state.total.get(type_, 0))
 
@@ -89,61 +91,63 @@ class GraphProfile:
 
     # -- questions --------------------------------------------------------------------------
 
-    def earliest(self, job: int) -> Hole:
+    def earliest(self, job: int) -> Gap:
         """Return the first time from which the job could run to its requested end."""
-        book = self._desk.book
-        kind, duration = book.kinds[job], book.durations[job]
+        table = self._context.table
+        kind, duration = table.kinds[job], table.durations[job]
         at = self._fitting(job, bisect_left(self.times, self._soonest.of(kind, duration)))
-        hole = Hole(NEVER, None)
+        gap = Gap(NEVER, None)
         while at is not None and self.times[at] != NEVER:
             found = self._at(job, self.times[at])
             if found is not None:
-                hole = found
+                gap = found
                 break
             at = self._fitting(job, at + 1)
-        self._soonest.note(kind, duration, hole.start)
-        return hole
+        self._soonest.note(kind, duration, gap.start)
+        return gap
 
-    def now(self, job: int) -> Hole:
+    def now(self, job: int) -> Gap:
         """Return a hole that begins now, or one that never begins."""
-        book = self._desk.book
-        if self._soonest.of(book.kinds[job], book.durations[job]) > self._now or self._fitting(job, 0) != 0:
-            return Hole(NEVER, None)
-        return self._at(job, self._now) or Hole(NEVER, None)
+        table = self._context.table
+        if self._soonest.of(table.kinds[job], table.durations[job]) > self._now or self._fitting(job, 0) != 0:
+            return Gap(NEVER, None)
+        return self._at(job, self._now) or Gap(NEVER, None)
 
     def real(self, job: int) -> Selection | None:
         """Return what the job may start on now: free in fact, and in nobody's way until its requested end."""
-        desk, now = self._desk, self._now
-        end = now + desk.book.durations[job]
-        window = self._beside(desk.plan.available, now, end, self._least(now, desk.book.durations[job]))
-        return desk.seek_at(job, window, now)
+        context, now = self._context, self._now
+        end = now + context.table.durations[job]
+        window = self._beside(
+            context.plan.available, now, end, self._least(now, context.table.durations[job])
+        )
+        return context.seek_at(job, window, now)
 
     def _fitting(self, job: int, begin: int) -> int | None:
         """Return the first step, `begin` at the soonest, from which the sums suffice for the job's time."""
-        book = self._desk.book
-        needs = book.demand[:, job].tolist()
+        table = self._context.table
+        needs = table.demand[:, job].tolist()
         at = -1
         while at != begin:
             at = begin
             for sums, need in zip(self._sums, needs, strict=True):
-                found = sums.find(need, book.durations[job], begin)
+                found = sums.find(need, table.durations[job], begin)
                 if found is None:
                     return None
                 begin = found
         return at
 
-    def _at(self, job: int, time: float) -> Hole | None:
+    def _at(self, job: int, time: float) -> Gap | None:
         """Return the hole at one of the times, or None if the job could not run from then to its end."""
-        desk = self._desk
-        end = time + desk.book.durations[job]
-        least = self._least(time, desk.book.durations[job])
+        context = self._context
+        end = time + context.table.durations[job]
+        least = self._least(time, context.table.durations[job])
         if not self._has_room(job, least):
             return None
         # What this pass has given away is known by id; an overrunning job may hold what is expected back.
-        as_it_is = time == self._now and not desk.plan.overrun(time)
-        state = desk.plan.available if as_it_is else self._released(time)
-        selection = desk.seek_at(job, self._beside(state, time, end, least), time)
-        return None if selection is None else Hole(time, selection)
+        as_it_is = time == self._now and not context.plan.overrun(time)
+        state = context.plan.available if as_it_is else self._released(time)
+        selection = context.seek_at(job, self._beside(state, time, end, least), time)
+        return None if selection is None else Gap(time, selection)
 
     def _least(self, begin: float, duration: float) -> Ints:
         """Return the least that is free of each bank for some time from `begin` on."""
@@ -157,8 +161,8 @@ class GraphProfile:
 
     def _has_room(self, job: int, least: Ints) -> bool:
         """Whether what is free on each target does not rule out copies of plain units, or whole targets."""
-        request = self._desk.request(job)
-        each = self._desk.plan.available.index.on_each_target
+        request = self._context.request(job)
+        each = self._context.plan.available.index.on_each_target
         if request.plain is not None and request.plain.flat:
             flat, wanted = request.plain.flat, request.slots
         elif request.whole and each:
@@ -174,7 +178,7 @@ class GraphProfile:
         if not within:
             return state
         keep = {name: least[banks] for name, banks in self._banks.items()}
-        counts_only = self._desk.plan.counts_only
+        counts_only = self._context.plan.counts_only
         return set_aside(state, [booking.selection for booking in within], keep, counts_only=counts_only)
 
     def _within(self, begin: float, end: float) -> list[Booking]:
@@ -186,27 +190,27 @@ class GraphProfile:
         number = bisect_right(self._moments, time, key=itemgetter(0))
         if number not in self._states:
             nearest = max(known for known in self._states if known < number)
-            state = self._states[nearest].copy(counts_only=self._desk.plan.counts_only)
+            state = self._states[nearest].copy(counts_only=self._context.plan.counts_only)
             for _, jobs in self._moments[nearest:number]:
                 for job in jobs:
-                    state.release(self._desk.plan.held[job])
+                    state.release(self._context.plan.held[job])
             self._states[number] = state
         return self._states[number]
 
     # -- reservations -----------------------------------------------------------------------
 
-    def book(self, job: int, hole: Hole) -> None:
+    def book(self, job: int, gap: Gap) -> None:
         """Reserve the hole for the job."""
-        if hole.selection is None:
+        if gap.selection is None:
             return
-        end = end_of(hole.start, self._desk.book.durations[job])
-        self._bookings.append(Booking(hole.start, end, hole.selection))
-        self._shift(hole.selection, hole.start, end, -1)
+        end = end_of(gap.start, self._context.table.durations[job])
+        self._bookings.append(Booking(gap.start, end, gap.selection))
+        self._shift(gap.selection, gap.start, end, -1)
 
     def _shift(self, selection: Selection, begin: float, end: float, sign: int) -> None:
         """Take (-1) or give back (1) what a selection holds from `begin`, which is a step, until `end`."""
         at, stop = bisect_left(self.times, begin), self._step(end)
-        totals = dict.fromkeys(self._desk.book.types, 0)
+        totals = dict.fromkeys(self._context.table.types, 0)
         for type_, found, units in self._taken(selection):
             banks, change = found + self._banks[type_].start, sign * units
             for row in self._rows[at:stop]:
@@ -220,7 +224,7 @@ class GraphProfile:
     def _taken(self, selection: Selection) -> Iterator[tuple[str, Ints, Ints | int]]:
         """Yield type, banks and units of what a selection takes from others."""
         for draw in selection.held:
-            yield draw.type, draw.banks, draw.units
+            yield draw.type, draw.pools, draw.units
 
     def _step(self, time: float) -> int:
         """Return the step that begins at a time, made if there is none."""
@@ -235,7 +239,7 @@ class GraphProfile:
 
     def _check(self) -> None:
         assert self.times == sorted(set(self.times))
-        for type_, sums in zip(self._desk.book.types, self._sums, strict=True):
+        for type_, sums in zip(self._context.table.types, self._sums, strict=True):
             assert sums.times == self.times
             banks = self._banks.get(type_, slice(0, 0))
             assert sums.free == [int(row[banks].sum()) for row in self._rows]

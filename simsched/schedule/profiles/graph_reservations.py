@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from simsched.match.state.masks import listed
-from simsched.schedule.profiles.gap import Bounds, Hole, end_of
+from simsched.schedule.profiles.gap import Bounds, Gap, end_of
 from simsched.schedule.profiles.graph_profile import Booking, GraphProfile
 from simsched.schedule.profiles.plan import set_aside
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from simsched.graph.index.types import Ints
     from simsched.match.state.availability import Availability
     from simsched.match.state.selection import Draw, Selection
-    from simsched.schedule.pass_context import Desk
+    from simsched.schedule.pass_context import PassContext
 
 
 class GraphReservations(GraphProfile):
@@ -31,11 +31,11 @@ class GraphReservations(GraphProfile):
 
     # -- from pass to pass --------------------------------------------------------------------
 
-    def follow(self, desk: Desk, due: Iterable[int]) -> bool:  # noqa: ARG002
+    def follow(self, context: PassContext, due: Iterable[int]) -> bool:  # noqa: ARG002
         """Return False: it is of one pass."""
         return False
 
-    def close(self, desk: Desk) -> None:
+    def close(self, context: PassContext) -> None:
         """Do nothing at the end of a pass."""
 
     def compressed(self) -> None:
@@ -43,75 +43,75 @@ class GraphReservations(GraphProfile):
 
     # -- one job --------------------------------------------------------------------------------
 
-    def earlier(self, job: int, hole: Hole) -> Hole | None:
+    def earlier(self, job: int, gap: Gap) -> Gap | None:
         """Take a job's reservation away if it can start earlier, and return where; else None.
 
         Where the matcher finds no earlier start, the reservation stays as it was, units and all.
         """
-        if not self._may_be_earlier(job, hole.start):
+        if not self._may_be_earlier(job, gap.start):
             return None
-        self.withdraw(job, hole)
+        self.withdraw(job, gap)
         at = self._fitting(job, 0)
-        while at is not None and self.times[at] < hole.start:
+        while at is not None and self.times[at] < gap.start:
             found = self._at(job, self.times[at])
             if found is not None:
                 return found
             at = self._fitting(job, at + 1)
-        self.book(job, hole)
+        self.book(job, gap)
         return None
 
     def _may_be_earlier(self, job: int, start: float) -> bool:
         """Whether the sums of free units allow it to begin before its present start."""
-        demand = self._desk.book.demand[:, job].tolist()
+        demand = self._context.table.demand[:, job].tolist()
         stop = bisect_left(self.times, start)
         return all(
             max(sums.free[:stop], default=0) >= need for sums, need in zip(self._sums, demand, strict=True)
         )
 
-    def due(self, job: int, hole: Hole, *, fresh: bool) -> Selection | None:
+    def due(self, job: int, gap: Gap, *, fresh: bool) -> Selection | None:
         """Return what a job whose reservation begins now starts on, or None if it is not free in fact.
 
         The matcher is asked again, since more may be free than was foreseen; what was reserved does
         if it finds nothing.
         """
-        desk, reserved = self._desk, hole.selection
+        context, reserved = self._context, gap.selection
         assert reserved is not None
-        if fresh and not desk.plan.overrun(desk.now):
+        if fresh and not context.plan.overrun(context.now):
             return reserved
-        self.withdraw(job, hole)
+        self.withdraw(job, gap)
         found = self.real(job)
-        if found is None and is_free(reserved, desk.plan.available):
+        if found is None and is_free(reserved, context.plan.available):
             found = reserved
-        self.book(job, hole if found is None else Hole(desk.now, found))
+        self.book(job, gap if found is None else Gap(context.now, found))
         return found
 
-    def fits(self, job: int, hole: Hole) -> bool:
+    def fits(self, job: int, gap: Gap) -> bool:
         """Whether a reservation still holds: its units are free, and nothing is closed in between."""
-        selection = hole.selection
+        selection = gap.selection
         assert selection is not None
-        duration = self._desk.book.durations[job]
-        closed = self._desk.calendar.closed(hole.start, hole.start + duration)
+        duration = self._context.table.durations[job]
+        closed = self._context.calendar.closed(gap.start, gap.start + duration)
         if closed is not None and np.isin(selection.targets, closed).any():
             return False
-        at = bisect_right(self.times, hole.start) - 1
-        stop = bisect_left(self.times, end_of(hole.start, duration))
+        at = bisect_right(self.times, gap.start) - 1
+        stop = bisect_left(self.times, end_of(gap.start, duration))
         least = np.minimum.reduce(self._rows[at:stop])
         return all(
             bool((least[banks + self._banks[type_].start] >= units).all())
             for type_, banks, units in self._taken(selection)
         )
 
-    def lay(self, job: int, hole: Hole) -> None:
+    def lay(self, job: int, gap: Gap) -> None:
         """Book a reservation that begins at any time."""
-        self._step(hole.start)
-        self.book(job, hole)
+        self._step(gap.start)
+        self.book(job, gap)
 
-    def withdraw(self, job: int, hole: Hole) -> None:
+    def withdraw(self, job: int, gap: Gap) -> None:
         """Take back a reservation."""
-        assert hole.selection is not None
-        end = end_of(hole.start, self._desk.book.durations[job])
-        self._bookings.remove(Booking(hole.start, end, hole.selection))
-        self._shift(hole.selection, hole.start, end, 1)
+        assert gap.selection is not None
+        end = end_of(gap.start, self._context.table.durations[job])
+        self._bookings.remove(Booking(gap.start, end, gap.selection))
+        self._shift(gap.selection, gap.start, end, 1)
         self._soonest = Bounds()
 
     # -- what is free ---------------------------------------------------------------------------
@@ -158,9 +158,9 @@ class GraphReservations(GraphProfile):
 
     def _masks(self, draw: Draw) -> Iterator[tuple[int, int]]:
         """Yield bank and units of a draw, where its pool's units have ids; all of a bank taken whole."""
-        pool = self._desk.plan.available.index.pool_types[draw.type]
+        pool = self._context.plan.available.index.pool_types[draw.type]
         if pool.named:
-            banks = draw.banks.tolist()
+            banks = draw.pools.tolist()
             masks = [pool.full[bank] for bank in banks] if draw.masks is None else listed(draw.masks)
             yield from zip(banks, masks, strict=True)
 
@@ -169,12 +169,12 @@ class GraphReservations(GraphProfile):
         yield from super()._taken(selection)
         for draw in selection.shared:
             if draw.masks is not None:
-                yield draw.type, draw.banks, np.array([mask.bit_count() for mask in listed(draw.masks)])
+                yield draw.type, draw.pools, np.array([mask.bit_count() for mask in listed(draw.masks)])
 
     def _open(self, state: Availability, time: float) -> None:
         """Open the targets of maintenance that is going on and ends by a time."""
-        desk = self._desk
-        for targets in desk.calendar.ending(self._now, time):
+        context = self._context
+        for targets in context.calendar.ending(self._now, time):
             state.set_status(targets[state.index.up[targets]], up=True)
 
     def _released(self, time: float) -> Availability:
@@ -184,9 +184,9 @@ class GraphReservations(GraphProfile):
         them is not known from the numbers of free units, by which reservations are kept.
         """
         state = super()._released(time)
-        opens = any(True for _ in self._desk.calendar.ending(self._now, time))
+        opens = any(True for _ in self._context.calendar.ending(self._now, time))
         if opens or state.sharers:
-            state = state.copy(counts_only=self._desk.plan.counts_only)
+            state = state.copy(counts_only=self._context.plan.counts_only)
             state.sharers.clear()
             self._open(state, time)
         return state
@@ -197,7 +197,7 @@ def is_free(selection: Selection, available: Availability) -> bool:
     if not available.up[selection.targets].all():
         return False
     for draw in selection.held:
-        if not (available.free[draw.type][draw.banks] >= draw.units).all():
+        if not (available.free[draw.type][draw.pools] >= draw.units).all():
             return False
     for hold in selection.holds:
         busy = available.held[hold.type][hold.ordinals].any()
@@ -211,5 +211,5 @@ def _has_units(draw: Draw, available: Availability) -> bool:
     pool = available.index.pool_types[draw.type]
     if draw.masks is None or available.partial is None:
         return True
-    masks = zip(draw.banks.tolist(), listed(draw.masks), strict=True)
+    masks = zip(draw.pools.tolist(), listed(draw.masks), strict=True)
     return all(mask & ~available.free_mask(pool, bank) == 0 for bank, mask in masks)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from simsched.schedule.profiles.profile import profile_of
 
 if TYPE_CHECKING:
-    from simsched.schedule.pass_context import Desk
+    from simsched.schedule.pass_context import PassContext
     from simsched.schedule.profiles.profile import Profile
 
 
@@ -26,7 +26,7 @@ class Known(NamedTuple):
     until: float
 
 
-class Outlook:
+class KeptPlan:
     """The plan of one pass: who ran until when at its end, and what it reserved, in order of the queue.
 
     `jobs` and `starts` are the reservations, which all lie in `profile`.
@@ -39,26 +39,26 @@ class Outlook:
         self._ends: dict[int, float] = {}
         self._free = 0
 
-    def close(self, desk: Desk) -> None:
+    def close(self, context: PassContext) -> None:
         """Note the state in which the pass leaves the machine."""
-        self._ends = desk.plan.expected_ends().copy()
-        self._free = desk.free_units()
+        self._ends = context.plan.expected_ends().copy()
+        self._free = context.free_units()
 
-    def more_until(self, desk: Desk) -> float | None:
+    def more_until(self, context: PassContext) -> float | None:
         """Return until when more is free than was foreseen; None if all may be different.
 
         It may be once a job overruns, somebody else started one, or the machine changed; or one of
         zero seconds is done, behind whose moment others were planned for this very instant.
         """
-        ends, units, durations = desk.plan.expected_ends(), desk.book.units, desk.book.durations
-        if desk.plan.overrun(desk.now) or ends.items() - self._ends.items():
+        ends, units, durations = context.plan.expected_ends(), context.table.units, context.table.durations
+        if context.plan.overrun(context.now) or ends.items() - self._ends.items():
             return None
         gone = self._ends.items() - ends.items()
         if not all(durations[job] for job, _ in gone):
             return None
-        if desk.free_units() != self._free + sum(units[job] for job, _ in gone):
+        if context.free_units() != self._free + sum(units[job] for job, _ in gone):
             return None
-        return max([desk.now, *(end for _, end in gone)])
+        return max([context.now, *(end for _, end in gone)])
 
     def known(self, jobs: list[int], until: float) -> Known:
         """Return the reservations of these jobs, as far as they stand in the same order."""
@@ -70,15 +70,15 @@ class Outlook:
         return Known(jobs[:same], self.starts[:same], until)
 
 
-def outlook_on(desk: Desk, jobs: list[int]) -> Outlook:
+def kept_plan_on(context: PassContext, jobs: list[int]) -> KeptPlan:
     """Return the plan of this pass for the first of these jobs, as far as the last plan has it."""
-    last: Outlook | None = desk.outlook
-    until = None if last is None or desk.book.single is None else last.more_until(desk)
+    last: KeptPlan | None = context.kept_plan
+    until = None if last is None or context.table.single is None else last.more_until(context)
     known = Known([], [], 0)
     if last is not None and until is not None:
         known = last.known(jobs, until)
-        if until == desk.now < min(last.starts, default=0) and len(known.jobs) == len(last.jobs):
-            last.profile.advance(desk.now)
+        if until == context.now < min(last.starts, default=0) and len(known.jobs) == len(last.jobs):
+            last.profile.advance(context.now)
             return last
-    desk.outlook = Outlook(profile_of(desk), known)
-    return desk.outlook
+    context.kept_plan = KeptPlan(profile_of(context), known)
+    return context.kept_plan

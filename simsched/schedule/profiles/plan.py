@@ -300,8 +300,8 @@ def beside(available: Availability, then: Availability, selection: Selection) ->
     """
     keep = {type_: np.minimum(free, then.free[type_]) for type_, free in available.free.items()}
     for draw in selection.held:
-        left = then.free[draw.type][draw.banks] - draw.units
-        keep[draw.type][draw.banks] = np.minimum(keep[draw.type][draw.banks], left)
+        left = then.free[draw.type][draw.pools] - draw.units
+        keep[draw.type][draw.pools] = np.minimum(keep[draw.type][draw.pools], left)
     return set_aside(available, (selection,), keep, counts_only=then.partial is None)
 
 
@@ -343,7 +343,7 @@ def set_aside(
 def _touched(available: Availability, draws: Iterable[Draw]) -> Ints:
     """Return the targets on which some units are set aside: nobody has them whole."""
     pools = available.index.pool_types
-    targets = np.unique(np.concatenate([pools[draw.type].target[draw.banks] for draw in draws] or [_NONE]))
+    targets = np.unique(np.concatenate([pools[draw.type].target[draw.pools] for draw in draws] or [_NONE]))
     return targets[targets >= 0]
 
 

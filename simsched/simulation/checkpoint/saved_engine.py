@@ -43,9 +43,9 @@ CONDITIONS = ("_started", "_ended", "_open", "timers")
 
 def codec_of(engine: Engine) -> Codec:
     """Return what writes and reads the values of this run."""
-    book = engine.prepared.book
-    requests: list[Any] = [None] * (max(book.kinds, default=-1) + 1)
-    for kind, request in zip(book.kinds, book.requests, strict=True):
+    table = engine.prepared.table
+    requests: list[Any] = [None] * (max(table.kinds, default=-1) + 1)
+    for kind, request in zip(table.kinds, table.requests, strict=True):
         requests[kind] = request
     return Codec(engine.plan.available.index, requests)
 
@@ -130,7 +130,7 @@ def _lane_state(engine: Engine, lane: Lane, plain: Callable[[Any], Any]) -> dict
     ranked = () if waiting.static else RANKED
     return {
         "waiting": {name: plain(getattr(waiting, name)) for name in (*WAITING, *ranked)},
-        "desk": {name: plain(getattr(lane.desk, name)) for name in DESK},
+        "desk": {name: plain(getattr(lane.context, name)) for name in DESK},
         "policy": _memory(lane.policy, fresh, plain),
         "inner": _memory(_inner(lane.policy), _inner(fresh), plain),
         "order": {} if waiting.static else _memory(waiting.order, job_order(config.order), plain),
@@ -194,7 +194,7 @@ def restore(engine: Engine, state: dict[str, Any], time: float) -> None:
     codec = codec_of(engine)
     value = codec.value
     for name in ENGINE:
-        if name in ("_rng", "_epilogs"):  # shared with the desks: the state goes into the generator
+        if name in ("_rng", "_epilogs"):  # shared with the contexts: the state goes into the generator
             getattr(engine, name).bit_generator.state = value(state["engine"][name]).bit_generator.state
         else:
             setattr(engine, name, value(state["engine"][name]))
@@ -232,7 +232,7 @@ def _hold(engine: Engine, state: dict[str, Any], codec: Codec) -> None:
 
 def _restore_lane(lane: Lane, saved: dict[str, Any], value: Callable[[Any], Any]) -> None:
     waiting, policy = lane.waiting, lane.policy
-    places = {"waiting": waiting, "desk": lane.desk, "policy": policy, "order": waiting.order}
+    places = {"waiting": waiting, "desk": lane.context, "policy": policy, "order": waiting.order}
     places["inner"] = _inner(policy)
     for place, target in places.items():
         for name, item in saved[place].items():

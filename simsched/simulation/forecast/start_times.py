@@ -116,7 +116,7 @@ def forecast_of(
         job.queue,
         place,
         job.submit,
-        engine.prepared.book.durations[number],
+        engine.prepared.table.durations[number],
         job.jobspec.to_shape(),
         start,
         reason,
@@ -124,17 +124,17 @@ def forecast_of(
 
 
 def _lane(engine: Engine, lane: Lane, workload: Workload, at: float) -> Iterator[Forecast]:
-    desk = lane.desk
-    desk.open(at)
+    context = lane.context
+    context.open(at)
     keeps = lane.policy.inner if isinstance(lane.policy, Limited) else lane.policy
     starts = keeps.starts if isinstance(keeps, Compressing) else {}
-    profile = keeps.profile(desk) if isinstance(keeps, Compressing) else profile_of(desk)
+    profile = keeps.profile(context) if isinstance(keeps, Compressing) else profile_of(context)
     for place, number in enumerate(lane.waiting, start=1):
         start = starts.get(number)
         if start is None:
-            hole = profile.earliest(number)
-            start = hole.start
+            gap = profile.earliest(number)
+            start = gap.start
             if start != NEVER:
-                profile.book(number, hole)
+                profile.book(number, gap)
         reason = None if start != NEVER else NO_END
         yield forecast_of(engine, workload, number, start, place=place, reason=reason)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from simsched.report import human
-from simsched.report.text_report import table as as_table
+from simsched import human
 from simsched.study.sizing.evaluation import CRITERIA, EVERY
 from simsched.study.sizing.search_axis import listed
 from simsched.study.sizing.search_result import SIZE
 from simsched.study.stats import prediction
+from simsched.text_table import PAGE_WIDTH, fitted_table
 
 if TYPE_CHECKING:
     from simsched.report.figures.sizing import Picture
@@ -321,7 +321,7 @@ def table(answer: SearchResult) -> str:
             row.append(f"{_met_seeds(trial)} of {answer.seeds.count}" if trial.figures else human.MISSING)
         met = "jobs that never fit" if trial.refused else "yes" if trial.met else "no"
         rows.append([*row, met, why(answer, trial.value)])
-    return as_table(head, rows)
+    return fitted_table(head, rows, PAGE_WIDTH)
 
 
 def _cell(answer: SearchResult, target: SizingTarget, trial: Evaluation) -> str:

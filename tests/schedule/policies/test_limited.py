@@ -65,9 +65,9 @@ def test_what_the_policy_remembers_changes_nothing(policy, shapes, monkeypatch):
         def __init__(self, queue_depth=3):
             self.depth = queue_depth
 
-        def run_pass(self, desk):
-            desk.released = desk.moved = True
-            Limited(queue_policy(policy, rule), self.depth).run_pass(desk)
+        def run_pass(self, context):
+            context.released = context.moved = True
+            Limited(queue_policy(policy, rule), self.depth).run_pass(context)
 
     for seed in range(8):
         rng = random.Random(f"{policy} {shapes} {seed}")

@@ -10,7 +10,7 @@ import pytest
 import simsched as ss
 from simsched.formats.rfc.idset import Idset
 from simsched.schedule.profiles import kept_plan
-from simsched.schedule.profiles.gap import NEVER, Hole
+from simsched.schedule.profiles.gap import NEVER, Gap
 from simsched.schedule.profiles.graph_profile import GraphProfile
 from simsched.simulation.outages.outages import DRAIN, MAINTENANCE, Outage
 
@@ -54,19 +54,19 @@ class Patient(GraphProfile):
 
     def earliest(self, job):
         for time in self.times:
-            hole = self._at(job, time) if time != NEVER else None
-            if hole is not None:
-                return hole
-        return Hole(NEVER, None)
+            gap = self._at(job, time) if time != NEVER else None
+            if gap is not None:
+                return gap
+        return Gap(NEVER, None)
 
     def now(self, job):
-        return self._at(job, self.times[0]) or Hole(NEVER, None)
+        return self._at(job, self.times[0]) or Gap(NEVER, None)
 
     def _has_room(self, job, least):
         return True
 
-    def book(self, job, hole):
-        super().book(job, hole)
+    def book(self, job, gap):
+        super().book(job, gap)
         Patient.booked += 1
         self._check()
         for time, row in zip(self.times, self._rows, strict=True):
@@ -76,7 +76,7 @@ class Patient(GraphProfile):
                     if booking.start <= time < booking.end:
                         for draw in booking.selection.held:
                             if draw.type == name:
-                                left[draw.banks] -= draw.units
+                                left[draw.pools] -= draw.units
                 assert np.array_equal(row[self._banks[name]], left)
 
 

@@ -268,9 +268,9 @@ def test_what_is_free_over_time_can_be_worked_out_again_at_any_pass(shapes, comp
     """Law: reservations are all the state there is; what is kept of the last pass changes no start."""
     keeps = compression.Compressing.profile
 
-    def forgetful(self, desk):
-        desk.reservations = None
-        return keeps(self, desk)
+    def forgetful(self, context):
+        context.reservations = None
+        return keeps(self, context)
 
     for seed in range(12):
         rng = random.Random(seed)

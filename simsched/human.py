@@ -5,14 +5,10 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-import numpy as np
-import numpy.typing as npt
-
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping
 
 _STEPS = ((86400.0, "d"), (3600.0, "h"), (60.0, "min"))
-_BARS = "▁▂▃▄▅▆▇█"
 MISSING = "-"
 #: resource types that are counted; of others (memory, power …) there is an amount
 COUNTED = frozenset({"node", "core", "gpu", "socket", "license", "slot"})
@@ -96,16 +92,6 @@ def quantity(value: float, unit: str) -> str:
     return text if unit in ("", "ratio") or text == MISSING else f"{text} {unit}"
 
 
-def order(kinds: Iterable[str]) -> list[str]:
-    """Return resource types in the order in which reports tell of them: cores, gpus, nodes, the others.
-
-    >>> order(["node", "storage", "gpu", "core", "memory"])
-    ['core', 'gpu', 'node', 'storage', 'memory']
-    """
-    first = ("core", "gpu", "node")
-    return sorted(kinds, key=lambda k: first.index(k) if k in first else len(first))
-
-
 def units(totals: Mapping[str, int]) -> list[str]:
     """Write how many units of each type there are; types that have none are left out.
 
@@ -122,17 +108,3 @@ def plural(kind: str) -> str:
     ('cores', 'memory')
     """
     return f"{kind}s" if kind in COUNTED else kind
-
-
-def sparkline(values: Sequence[float] | npt.NDArray[np.float64], top: float | None = None) -> str:
-    """Draw values as one line of bars from 0 to `top` (their maximum by default); NaN is a blank.
-
-    >>> sparkline([0, 1, 2, 3, 4])
-    '▁▂▄▆█'
-    """
-    x = np.asarray(values, dtype=np.float64)
-    high = top if top is not None else float(np.nanmax(x)) if np.isfinite(x).any() else 0.0
-    if high <= 0:
-        return "".join(" " if not np.isfinite(v) else _BARS[0] for v in x)
-    steps = np.clip(np.nan_to_num(x) / high * (len(_BARS) - 1), 0, len(_BARS) - 1)
-    return "".join(_BARS[int(s)] if np.isfinite(v) else " " for s, v in zip(steps, x, strict=True))
