@@ -67,7 +67,7 @@ def test_a_sweep_prints_means_and_is_silent_in_a_pipe(study, capsys):
     (study / "out" / "study.json").write_text(json.dumps({**record, "complete": False}))
     assert main(["sweep", "study.yaml", "-o", "out", "--workers", "0"]) == 2
     assert capsys.readouterr().err == (
-        "simsched: error: out: there is a study here already, and it is not finished "
+        "simsched: error: out: the directory holds an unfinished study "
         "(expected --resume, or another directory)\n"
     )
     assert main(["sweep", "study.yaml", "-o", "out", "--workers", "0", "--resume", "--quiet"]) == 0

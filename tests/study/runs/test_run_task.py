@@ -87,12 +87,12 @@ def test_the_key_of_a_known_task():
 
 
 def test_a_task_of_another_format_is_refused():
-    with pytest.raises(ConfigError, match="a task of format 7"):
+    with pytest.raises(ConfigError, match="task format 7 is unknown"):
         RunTask.from_dict({**RunTask(source(), source()).to_dict(), "format": 7})
 
 
 def test_what_is_no_json_is_refused():
-    with pytest.raises(ConfigError, match="not plain data"):
+    with pytest.raises(ConfigError, match="not plain JSON data"):
         RunTask(source(), source(), options={"order": float("nan")}).key  # noqa: B018 - the key is made
 
 
@@ -326,8 +326,8 @@ def test_edits_of_state_and_properties():
     [
         ("grow(all, 2)", "unknown edit 'grow\\(all, 2\\)'"),
         ("resize all", "unknown edit"),
-        ("resize(all)", "resize with 1 arguments \\(expected 2\\)"),
-        ("resize(all, x)", "'x' is no number of targets"),
+        ("resize(all)", "resize has 1 arguments \\(expected 2\\)"),
+        ("resize(all, x)", "'x' is not a number of targets"),
         ("resize(m7, 2)", "no execution target is called 'm7'"),
         ("status(all, broken)", "unknown status 'broken'"),
         ("remove(all)", "the cluster is empty"),
