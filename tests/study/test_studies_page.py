@@ -11,8 +11,8 @@ import pytest
 import yaml
 
 from simsched.cli import main
+from simsched.study.runs.sweep_plan import plan
 from simsched.study.spec.study_file import load_study, study_from_dict
-from simsched.study.spec.sweep_plan import plan
 from tests import REPOSITORY
 
 MANUAL = (REPOSITORY / "docs" / "studies.md").read_text(encoding="utf-8")
