@@ -22,7 +22,7 @@ help:
 	@echo "make test-lowest, make test-newest"
 	@echo "               the quick tests with the lowest versions that pyproject.toml allows, on Python 3.11,"
 	@echo "               and with the newest that there are, on the newest Python at hand"
-	@echo "make bench     the benchmark table of the README"
+	@echo "make bench     the table of docs/benchmarks.md"
 	@echo "make studies   every study under analysis/studies again, pages and figures"
 	@echo "make docs      the manual, into docs/_build"
 	@echo "make lint      ruff and mypy only;  make format applies ruff's fixes"

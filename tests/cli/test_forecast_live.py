@@ -5,14 +5,11 @@ from __future__ import annotations
 import gzip
 import io
 import json
-import re
-import shlex
 import sys
 
 import pytest
 
 from simsched.cli import main
-from tests import REPOSITORY
 
 PICTURE = """\
 kind: simsched queue
@@ -165,18 +162,3 @@ def test_a_picture_of_another_cluster_is_one_message(place, capsys):
     status, _, err = typed(capsys, "flat240", "p.yaml")
     assert status == 2
     assert err == "simsched: error: p.yaml: running[0] (job 41): rank 0 (node0) has no core 1\n"
-
-
-def test_the_manual(tmp_path, monkeypatch, capsys):
-    """docs/simulation.md: its picture is one, and its commands print what it says."""
-    manual = (REPOSITORY / "docs" / "simulation.md").read_text(encoding="utf-8")
-    section = manual.partition("\n## Forecasts\n")[2].partition("\n## ")[0]
-    monkeypatch.chdir(tmp_path)
-    (drawn,) = re.findall(r"```yaml\n(.*?)```", section, re.DOTALL)
-    (tmp_path / "queue.yaml").write_text(drawn)
-    (console,) = re.findall(r"```console\n(.*?)```", section, re.DOTALL)
-    steps = [step.partition("\n") for step in re.split(r"^\$ ", console, flags=re.MULTILINE)[1:]]
-    assert len(steps) == 2
-    for command, _, expected in steps:
-        assert main(shlex.split(command)[1:]) == 0
-        assert capsys.readouterr().out == expected
