@@ -110,7 +110,7 @@ def workload_lines(args: argparse.Namespace, text: str, where: str, kind: str) -
     from simsched.bundled import plain_name
     from simsched.cli.options.workloads import tell_warnings
     from simsched.formats.text.request_forms import is_xml
-    from simsched.workload.mapping import Reading
+    from simsched.workload.mapping import ReadOptions
     from simsched.workload.readers.sss_jobs import read_sss
     from simsched.workload.writers.save import lines_of
 
@@ -120,7 +120,7 @@ def workload_lines(args: argparse.Namespace, text: str, where: str, kind: str) -
         )
     _refuse_options(args)
     name = "" if args.file == "-" else plain_name(Path(args.file))
-    workload = read_sss(text, Reading(source=where, name=name, names=_names(args.cluster)))
+    workload = read_sss(text, ReadOptions(source=where, name=name, names=_names(args.cluster)))
     tell_warnings(workload)
     for reason, count, places in workload.skip_table():
         sys.stderr.write(f"left out: {count} records, {reason} ({places})\n")

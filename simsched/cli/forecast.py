@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from simsched.cli import Subparsers
     from simsched.formats.run_origin import Origin
     from simsched.simulation.forecast.start_times import Forecast
-    from simsched.workload.queue_snapshot.snapshot import Picture
+    from simsched.workload.queue_snapshot.snapshot import QueueSnapshot
 
 _OF_WORKLOADS = ("transform", "limit", "constrain", "strict")
 """Arguments that have no meaning for a picture."""
@@ -106,25 +106,25 @@ def _state(seen: list[float], ends: tuple[float, float | None], spent: float) ->
     return f"the workload is played up to {seen[0]:,.0f} of {end:,.0f} s{more}"
 
 
-def _picture(args: argparse.Namespace) -> Picture | None:
+def _picture(args: argparse.Namespace) -> QueueSnapshot | None:
     """Return the picture that was given instead of a workload; what was opened is read once."""
     from simsched.workload.load import resolve_workload
-    from simsched.workload.mapping import Reading
-    from simsched.workload.queue_snapshot.load_snapshot import load_picture
+    from simsched.workload.mapping import ReadOptions
+    from simsched.workload.queue_snapshot.load_snapshot import load_queue_snapshot
     from simsched.workload.source import Source
 
     path = resolve_workload(args.workload)
     if args.as_ is not None or args.resume is not None or path.is_dir():
         return None
     source = Source.of(path)
-    reading = Reading(maps=args.map and tuple(args.map), procs_per_node=args.procs_per_node)
-    found = load_picture(source, reading, args.details)
+    reading = ReadOptions(maps=args.map and tuple(args.map), procs_per_node=args.procs_per_node)
+    found = load_queue_snapshot(source, reading, args.details)
     if found is None and source.content is not None:
         args.workload = source
     return found
 
 
-def _run_live(args: argparse.Namespace, picture: Picture, options: dict[str, Any]) -> int:
+def _run_live(args: argparse.Namespace, picture: QueueSnapshot, options: dict[str, Any]) -> int:
     """Print the forecasts of a picture."""
     from simsched.errors import ConfigError
     from simsched.graph.cluster import load_cluster

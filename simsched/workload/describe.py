@@ -1,4 +1,4 @@
-"""What a workload holds, as plain data: the numbers behind ``workload show`` and its picture."""
+"""What a workload holds, as plain data: the numbers behind ``workload show`` and its figure."""
 
 from __future__ import annotations
 

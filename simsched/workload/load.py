@@ -13,7 +13,7 @@ from simsched.arguments import check, check_callable, check_whole, texts
 from simsched.errors import ConfigError, LimitError, SimschedError
 from simsched.formats.text.input_files import name_of
 from simsched.workload.job import Workload
-from simsched.workload.mapping import JobMap, Reading
+from simsched.workload.mapping import JobMap, ReadOptions
 from simsched.workload.readers.sacct_lines import delimiter_of
 from simsched.workload.source import Source
 
@@ -32,14 +32,14 @@ class Format:
     reads: str
     summary: str
 
-    def read(self, source: Source, reading: Reading) -> Workload:
+    def read(self, source: Source, reading: ReadOptions) -> Workload:
         """Read the source in this format."""
         if self.reads == "text":
             return self.parse(source.text(), reading)
         with closing(source.lines()) as lines:  # a reader may stop before the end
             return self.parse(lines, reading)
 
-    def parse(self, content: str | Iterator[str], reading: Reading) -> Workload:
+    def parse(self, content: str | Iterator[str], reading: ReadOptions) -> Workload:
         """Read the text, or the lines, in this format."""
         from importlib import import_module
 
@@ -109,7 +109,7 @@ def load_workload(
     source, given = _opened(path_or_bundled)
     chosen = map if map is None or isinstance(map, str | JobMap) else texts("map", map)
     _check_arguments(procs_per_node, limit, names)
-    reading = Reading(
+    reading = ReadOptions(
         source=source.name,
         name=source.stem,
         folder=None if source.content is not None else source.path.parent,
@@ -129,7 +129,7 @@ def load_workload(
         raise _as_given(error, source.name, given) from error.__cause__
 
 
-def _read(source: Source, reading: Reading, insisted: str | None) -> Workload:
+def _read(source: Source, reading: ReadOptions, insisted: str | None) -> Workload:
     """Read a source in the format that its beginning shows, unless another is insisted on."""
     if source.path.is_dir():
         from simsched.workload.readers.flux_jobs import read_flux_folder

@@ -280,7 +280,7 @@ def _split_rule(text: str) -> tuple[str, str]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reading:
+class ReadOptions:
     """What every reader is told: how to call the source, how to map, and how strict to be.
 
     `folder` is where file names in the source are looked up (None: nowhere), `limit` the

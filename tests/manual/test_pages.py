@@ -17,31 +17,26 @@ if TYPE_CHECKING:
 
 DOCS = REPOSITORY / "docs"
 PAGES = [REPOSITORY / "README.md", *sorted(REPOSITORY.glob("CONTRIBUTING.md")), *sorted(DOCS.glob("*.md"))]
-HOW_TO = (
-    *("requests", "clusters", "graphs", "matching", "workloads", "simulation", "queue_policies"),
-    *("forecasts", "audit", "reports", "sss"),
-)
-PLAYED = [
-    REPOSITORY / "README.md",
-    DOCS / "concepts.md",
-    *sorted(DOCS.glob("tutorial-*.md")),
-    *(DOCS / f"{name}.md" for name in HOW_TO),
-]
+EXAMPLES = {"console", "pycon", "python"}
+PLAYED = [page for page in PAGES if any(b.language in EXAMPLES and not b.file for b in blocks(page))]
 
 
 def called(page: Path) -> str:
     return page.relative_to(REPOSITORY).as_posix()
 
 
-@pytest.mark.parametrize("page", PLAYED, ids=called)
+def marked(page: Path) -> object:
+    slow = page.stem in {"sizing", "studies"}
+    return pytest.param(page, marks=pytest.mark.slow) if slow else page
+
+
+@pytest.mark.parametrize("page", [marked(page) for page in PLAYED], ids=called)
 def test_the_examples_of_a_page(page, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(dialect, "DIALECTS", dict(dialect.DIALECTS))
     shutil.copytree(REPOSITORY / "workloads" / "jobspecs", tmp_path / "jobspecs")
-    player = Player(called(page), tmp_path, capsys)
-    played = blocks(page)
-    assert any(block.language in {"console", "pycon", "python"} for block in played)
-    for block in played:
+    player = Player(called(page), tmp_path, capsys, {"__name__": "manual", "folder": tmp_path})
+    for block in blocks(page):
         player.play(block)
 
 

@@ -43,7 +43,7 @@ def draw_workload(data: Mapping[str, Any], *, dark: bool = False) -> Any:
     return figure
 
 
-def save_workload_picture(data: Mapping[str, Any], target: str | Path, *, dark: bool = False) -> None:
+def save_workload_queue_snapshot(data: Mapping[str, Any], target: str | Path, *, dark: bool = False) -> None:
     """Draw a description into a .png, .svg or .pdf file; the same data give the same bytes."""
     path = Path(target)
     ending = path.suffix.lower()

@@ -27,8 +27,8 @@ from simsched.simulation.forecast.start_times import forecast_of, forecast_queue
 from simsched.simulation.jobs.lifecycle import STARTED, State
 from simsched.simulation.simulate import engine_of, make_config, refuse_time
 from simsched.workload.job import Workload, in_submit_order
-from simsched.workload.queue_snapshot.load_snapshot import load_picture
-from simsched.workload.queue_snapshot.snapshot import Picture, with_fields
+from simsched.workload.queue_snapshot.load_snapshot import load_queue_snapshot
+from simsched.workload.queue_snapshot.snapshot import QueueSnapshot, with_fields
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -49,7 +49,7 @@ FOR_EVER = 2.0**53
 
 
 def forecast_live(
-    cluster: Cluster, picture: Picture | str | Path, at: float | None = None, **options: Any
+    cluster: Cluster, picture: QueueSnapshot | str | Path, at: float | None = None, **options: Any
 ) -> list[Forecast]:
     """Return the predicted start of every job that waits at time `at`, by default that of the picture.
 
@@ -70,18 +70,18 @@ def forecast_live(
     return live_at(cluster, picture_of(picture), at, **options)[1]
 
 
-def picture_of(picture: Picture | str | Path) -> Picture:
+def picture_of(picture: QueueSnapshot | str | Path) -> QueueSnapshot:
     """Return a picture as it is, or the one in a file; errors as `forecast_live`."""
-    if isinstance(picture, Picture):
+    if isinstance(picture, QueueSnapshot):
         return picture
-    found = load_picture(picture)
+    found = load_queue_snapshot(picture)
     if found is None:
         raise WorkloadError("this is no queue picture", where=str(picture))
     return found
 
 
 def live_at(
-    cluster: Cluster, picture: Picture, at: float | None, **options: Any
+    cluster: Cluster, picture: QueueSnapshot, at: float | None, **options: Any
 ) -> tuple[float, list[Forecast]]:
     """Return the time and the forecasts then; arguments and errors as `forecast_live`."""
     if picture.epoch:
@@ -101,7 +101,7 @@ def live_at(
 class _Stage:
     """An engine that is put into the state of a picture."""
 
-    def __init__(self, cluster: Cluster, picture: Picture, config: RunConfig) -> None:
+    def __init__(self, cluster: Cluster, picture: QueueSnapshot, config: RunConfig) -> None:
         self._picture = picture
         index = cluster.index
         whole = find_policy(config.match_policy).whole_nodes

@@ -40,7 +40,7 @@ _USER_SKEW = 1.1  # exponent of the Zipf law by which jobs fall to users
 BOTH = ("batch", "interactive")
 
 
-class Draft(NamedTuple):
+class DrawnJobs(NamedTuple):
     """What a model draws: submit times, sizes in processors, run times, and the class where there are two."""
 
     submit: Floats
@@ -48,13 +48,13 @@ class Draft(NamedTuple):
     run: Integers
     which: Integers | None = None
 
-    def sorted(self) -> Draft:
+    def sorted(self) -> DrawnJobs:
         """Return the jobs in order of submission."""
         import numpy as np
 
         order = np.argsort(self.submit, kind="stable")
         which = None if self.which is None else self.which[order]
-        return Draft(self.submit[order], self.size[order], self.run[order], which)
+        return DrawnJobs(self.submit[order], self.size[order], self.run[order], which)
 
     def queues(self) -> list[str | None]:
         """Return the class of each job as the name of its queue."""
@@ -143,7 +143,7 @@ class LublinWorkload:
             return self.span
         return float((size * run).sum()) / ((self.capacity or self.machine) * self.load)
 
-    def _one(self, rng: np.random.Generator) -> Draft:
+    def _one(self, rng: np.random.Generator) -> DrawnJobs:
         """Draw the jobs of one class."""
         model = MODELS[self.model].for_machine(self.machine)
         work = self._work_to_do()
@@ -155,10 +155,10 @@ class LublinWorkload:
             span = self.span or 0.0
             submit = _grown(lambda n: model.arrivals(n, rng), lambda made: made[-1] / span, rng)
             submit = submit[submit <= span]
-            return Draft(submit, *self._work(model, len(submit), rng))
-        return Draft(model.arrivals(len(size), rng, until=self._until(size, run)), size, run)
+            return DrawnJobs(submit, *self._work(model, len(submit), rng))
+        return DrawnJobs(model.arrivals(len(size), rng, until=self._until(size, run)), size, run)
 
-    def _both(self, rng: np.random.Generator) -> Draft:
+    def _both(self, rng: np.random.Generator) -> DrawnJobs:
         """Draw batch and interactive jobs in the shares in which the two processes bring them."""
         import numpy as np
 
@@ -180,7 +180,7 @@ class LublinWorkload:
             flow, size, run = _grown(draw, lambda made: float(made[0].times()[-1]) / span, rng)
             kept = int((flow.times() <= span).sum())
         flow, size, run = flow.head(kept), size[:kept], run[:kept]
-        return Draft(flow.times(self._until(size, run)), size, run, flow.which).sorted()
+        return DrawnJobs(flow.times(self._until(size, run)), size, run, flow.which).sorted()
 
     def _work_of_each(
         self, models: tuple[Lublin, ...], which: Integers, rng: np.random.Generator
@@ -243,7 +243,7 @@ def _grown(draw: Callable[[int], _T], reached: Callable[[_T], float], rng: np.ra
     raise ConfigError(f"this span or load needs more than {MAX_JOBS:,} jobs", expected="less of either")
 
 
-def _jobs(draft: Draft, limits: list[Any], names: list[str | None], job_map: JobMap) -> list[Job]:
+def _jobs(draft: DrawnJobs, limits: list[Any], names: list[str | None], job_map: JobMap) -> list[Job]:
     """Number the drafts; submit times are whole seconds."""
     import numpy as np
 

@@ -1,12 +1,12 @@
-"""What ``flux jobs -A --json`` prints of a live instance, as a queue picture.
+"""What ``flux jobs -A --json`` prints of a live instance, as a queue snapshot.
 
 Jobs in RUN and CLEANUP run, those in DEPEND, PRIORITY and SCHED wait, and those that are
-INACTIVE are passed over; a document without active jobs is a log and no picture.
+INACTIVE are passed over; a document without active jobs is a log, not a queue snapshot.
 
 The document has neither R nor requests.  A running job comes with its ranks, hosts and number of
 cores; a waiting job with the numbers of nodes and cores that flux-core read from its jobspec: both
 together ask for shared nodes (``node=2/slot=4/core``), nodes alone for whole ones, cores
-alone for cores anywhere.  The picture's details tell both exactly.
+alone for cores anywhere.  The snapshot's details tell both exactly.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from simsched.workload.mapping import DEFAULT_TEMPLATE, Flat, MissingValueError
 from simsched.workload.queue_snapshot.snapshot import (
     NEVER,
     UNTOLD,
-    Picture,
+    QueueSnapshot,
     RunningJob,
     Spread,
     WaitingJob,
@@ -38,7 +38,7 @@ from simsched.workload.readers.flux_jobs import count_at, job_number, jobs_of, n
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from simsched.workload.mapping import JobMap, Reading
+    from simsched.workload.mapping import JobMap, ReadOptions
     from simsched.workload.queue_snapshot.snapshot import Details
 
 #: RFC 21's states, and the numbers that ``flux job list`` has for them.
@@ -58,7 +58,7 @@ _UNTOLD = "nothing says what it asks for (expected its jobspec, among the detail
 _TIMES = ("t_submit", "t_depend", "t_priority", "t_sched", "t_run", "t_cleanup")
 
 
-def read_flux_queue(text: str, where: str, reading: Reading, details: Details) -> Picture | None:
+def read_flux_queue(text: str, where: str, reading: ReadOptions, details: Details) -> QueueSnapshot | None:
     """Read the document, one job, or a job a line; None if no job in it is active.
 
     Raises
@@ -83,7 +83,7 @@ def read_flux_queue(text: str, where: str, reading: Reading, details: Details) -
             reader.read(place, record, state)
         except SimschedError as error:
             raise error.at(place) if place not in (error.where or "") else error from None
-    return reader.picture(where)
+    return reader.snapshot(where)
 
 
 def _state(record: Mapping[str, Any]) -> str:
@@ -92,9 +92,9 @@ def _state(record: Mapping[str, Any]) -> str:
 
 
 def _time(active: list[tuple[dict[str, Any], str]], where: str) -> float:
-    """Return when the picture was taken: what runs has run for so long by then.
+    """Return when the snapshot was taken: what runs has run for so long by then.
 
-    Without a job that runs it is the last time that the picture names.
+    Without a job that runs it is the last time that the snapshot names.
     """
     try:
         runs = [(number_at(r, "t_run"), number_at(r, "runtime")) for r, state in active if state == "RUN"]
@@ -119,7 +119,7 @@ class _Draft:
 class _Reader:
     """Turns the records of one document into jobs."""
 
-    def __init__(self, time: float, reading: Reading, details: Details) -> None:
+    def __init__(self, time: float, reading: ReadOptions, details: Details) -> None:
         self.time = time
         self.details = details
         self.maps = {text: reading.job_map(text) for text in (_SHARED, _WHOLE, DEFAULT_TEMPLATE)}
@@ -131,7 +131,7 @@ class _Reader:
         self.drafts: list[_Draft] = []
 
     def read(self, place: str, record: dict[str, Any], state: str) -> None:
-        """Take one active job into the picture."""
+        """Take one active job into the snapshot."""
         id_ = record.get("id", record.get("jobid"))
         if not isinstance(id_, int | str) or id_ == "":
             raise WorkloadError("not a job", expected="an object with an id")
@@ -151,8 +151,8 @@ class _Reader:
             job = self._job(record, number, spec, number_at(record, "t_submit") or 0)
             self.drafts.append(_Draft(place, job, state, waits, reason))
 
-    def picture(self, where: str) -> Picture:
-        """Return the picture of what was read.
+    def snapshot(self, where: str) -> QueueSnapshot:
+        """Return the snapshot of what was read.
 
         Raises
         ------
@@ -161,7 +161,7 @@ class _Reader:
         """
         waiting = [self._waiting(draft) for draft in self.drafts]
         refuse_cycles([found.job for found in waiting])
-        return Picture(self.time, tuple(self.running), tuple(waiting), where, epoch=True)
+        return QueueSnapshot(self.time, tuple(self.running), tuple(waiting), where, epoch=True)
 
     # --- running -----------------------------------------------------------------------------
 
@@ -193,7 +193,7 @@ class _Reader:
     # --- waiting -----------------------------------------------------------------------------
 
     def _waiting(self, draft: _Draft) -> WaitingJob:
-        """Return a waiting job with the dependencies that the picture can meet, or why it waits."""
+        """Return a waiting job with the dependencies that the snapshot can meet, or why it waits."""
         found, reason = [], draft.reason
         for text in draft.waits:
             scheme, _, value = text.partition("=")

@@ -1,4 +1,4 @@
-"""A queue picture as a value: what runs on a cluster at one time, where, and what waits.
+"""A queue snapshot as a value: what runs on a cluster at one time, where, and what waits.
 
 It is read from a document of our own (`queue_document`) or from what Flux prints (`flux_queue`);
 beside either may stand the *details* of its jobs, JSON Lines of ``{id, R, jobspec}``.
@@ -66,13 +66,13 @@ class WaitingJob:
 
 
 @dataclass(frozen=True, slots=True)
-class Picture:
+class QueueSnapshot:
     """What runs and what waits at `time` (seconds; since the epoch if so said)."""
 
     time: float
     running: tuple[RunningJob, ...] = ()
     waiting: tuple[WaitingJob, ...] = ()
-    source: str = "picture"
+    source: str = "snapshot"
     epoch: bool = False
 
 

@@ -1,4 +1,4 @@
-"""A queue picture of our own layout, JSON or YAML.
+"""A queue snapshot of our own layout, JSON or YAML.
 
 It has the names of `jobs.yaml` and of the public parts of a snapshot::
 
@@ -28,7 +28,7 @@ from simsched.workload.queue_snapshot.snapshot import (
     NEVER,
     UNTOLD,
     Details,
-    Picture,
+    QueueSnapshot,
     RunningJob,
     WaitingJob,
     with_fields,
@@ -53,11 +53,11 @@ _OURS = re.compile(
     r'\s*\{(?:\s*"?(?:kind|time|running|waiting)"?\s*:|[^\0]*"kind"\s*:\s*"simsched queue")'
     r"|(?:[^\n{[]*\n)*?(?:kind|time|running|waiting):"
 )
-"""How a picture begins, in JSON and in YAML."""
+"""How a snapshot begins, in JSON and in YAML."""
 
 
 def looks_ours(head: str) -> bool:
-    r"""Whether a text that begins like this is a picture of our own layout.
+    r"""Whether a text that begins like this is a snapshot of our own layout.
 
     >>> looks_ours("kind: simsched queue\ntime: 0"), looks_ours("- shape: slot=1/core")
     (True, False)
@@ -67,8 +67,8 @@ def looks_ours(head: str) -> bool:
 
 def read_queue(
     text: str, where: str, source: Source | None = None, details: Details | None = None
-) -> Picture:
-    """Read a picture of our own layout; errors as `load_picture`."""
+) -> QueueSnapshot:
+    """Read a snapshot of our own layout; errors as `load_queue_snapshot`."""
     from simsched.formats.text.documents import load_document
 
     document = load_document(text, where)
@@ -76,18 +76,20 @@ def read_queue(
         kind = document.get("kind") if isinstance(document, dict) else None
         if kind == "simsched snapshot":
             raise WorkloadError(
-                "a snapshot is no picture", where=where, expected="CLUSTER WORKLOAD --resume SNAPSHOT"
+                "a checkpoint is not a queue snapshot",
+                where=where,
+                expected="CLUSTER WORKLOAD --resume SNAPSHOT",
             )
         raise WorkloadError(f"a document of kind {kind!r}", where=where, expected=f"kind: {KIND}")
     refuse_unknown(document, _TOP, where)
     time = seconds_of(document, "time", where)
     if time is None:
-        raise WorkloadError("the time of the picture is missing", where=where, expected="time: seconds")
+        raise WorkloadError("the time of the snapshot is missing", where=where, expected="time: seconds")
     folder = None if source is None or source.content is not None else source.path.parent
     reader = _Reader(time, Maker(folder), details or Details())
     running = tuple(reader.running(place, entry) for place, entry in _entries(document, "running", where))
     waiting = [reader.waiting(place, entry) for place, entry in _entries(document, "waiting", where)]
-    return Picture(time, running, with_dependencies(running, waiting), where)
+    return QueueSnapshot(time, running, with_dependencies(running, waiting), where)
 
 
 def _entries(document: Mapping[str, Any], key: str, where: str) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -103,7 +105,7 @@ def _entries(document: Mapping[str, Any], key: str, where: str) -> Iterator[tupl
 
 @dataclass(slots=True)
 class _Reader:
-    """Reads the entries of one picture; equal requests share one jobspec."""
+    """Reads the entries of one snapshot; equal requests share one jobspec."""
 
     time: float
     maker: Maker
@@ -115,7 +117,7 @@ class _Reader:
         if start is None:
             raise WorkloadError("nobody knows when it started", where=place, expected="start: seconds")
         if start > self.time:
-            raise WorkloadError(f"starts at {start:.12g}, after the picture's {self.time:.12g}", where=place)
+            raise WorkloadError(f"starts at {start:.12g}, after the snapshot's {self.time:.12g}", where=place)
         where, granted = (f"{place}.R", entry["R"]) if "R" in entry else self.details.of(entry["id"], "R")
         if granted is None:
             raise WorkloadError("runs, and nobody knows where", where=place, expected="R (RFC 20)")
@@ -138,7 +140,7 @@ class _Reader:
         job = self._job(entry, place)
         if job.submit > self.time:
             raise WorkloadError(
-                f"submitted at {job.submit:.12g}, after the picture's {self.time:.12g}", where=place
+                f"submitted at {job.submit:.12g}, after the snapshot's {self.time:.12g}", where=place
             )
         return place, job, entry.get("depends")
 
@@ -183,9 +185,9 @@ def _end(entry: dict[str, Any], place: str, start: float, otherwise: float | Non
 def with_dependencies(
     running: tuple[RunningJob, ...], waiting: list[tuple[str, Job, Any]]
 ) -> tuple[WaitingJob, ...]:
-    """Resolve what waiting jobs wait for: jobs of the picture, by id or name.
+    """Resolve what waiting jobs wait for: jobs of the snapshot, by id or name.
 
-    What a jobspec itself says of jobs that are not in the picture was met, and is dropped.
+    What a jobspec itself says of jobs that are not in the snapshot was met, and is dropped.
     """
     ids = {str(job.id) for job in (*(run.job for run in running), *(job for _, job, _ in waiting))}
     drafts: list[tuple[str, Job, Any]] = [

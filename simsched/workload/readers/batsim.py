@@ -18,7 +18,7 @@ from simsched.errors import WorkloadError
 from simsched.formats.text.excerpts import clip
 from simsched.workload.flat_counts import procs_of
 from simsched.workload.job import Job, Skip, Skips, assemble
-from simsched.workload.mapping import DEFAULT_TEMPLATE, Flat, MissingValueError, Reading
+from simsched.workload.mapping import DEFAULT_TEMPLATE, Flat, MissingValueError, ReadOptions
 from simsched.workload.readers import gather as why
 from simsched.workload.readers.gather import whole
 from simsched.workload.transforms.transforms import seconds_of
@@ -41,7 +41,7 @@ SHORTEST = 1e-9
 MOST_ID = 2**31 - 1
 
 
-def read_batsim(text: str, reading: Reading | None = None) -> Workload:
+def read_batsim(text: str, reading: ReadOptions | None = None) -> Workload:
     """Read a Batsim workload; times are seconds as they stand.
 
     Raises
@@ -51,7 +51,7 @@ def read_batsim(text: str, reading: Reading | None = None) -> Workload:
     """
     from simsched.formats.text.documents import decode_json_bulk
 
-    reading = reading or Reading(source="batsim.json")
+    reading = reading or ReadOptions(source="batsim.json")
     document = decode_json_bulk(text, reading.source)
     if not isinstance(document, dict) or not isinstance(document.get("jobs"), list):
         raise WorkloadError("no list of jobs", where=reading.source, expected="a Batsim workload")

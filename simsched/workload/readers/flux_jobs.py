@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from simsched.errors import SimschedError, WorkloadError
 from simsched.workload.dependencies import JOB_SCHEMES, refuse_cycles
 from simsched.workload.flat_counts import bare
-from simsched.workload.mapping import Flat, Reading
+from simsched.workload.mapping import Flat, ReadOptions
 from simsched.workload.readers import gather as why
-from simsched.workload.readers.gather import Gather, Row, whole
+from simsched.workload.readers.gather import Gather, LogRecord, whole
 from simsched.workload.source import Source
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ _COUNTS = ("ncores", "nnodes", "ntasks", "urgency")
 _TEXTS = ("name", "username", "queue", "result", "state", "bank", "project")
 
 
-def read_flux_jobs(source: Source | str, reading: Reading | None = None) -> Workload:
+def read_flux_jobs(source: Source | str, reading: ReadOptions | None = None) -> Workload:
     """Read ``flux jobs -a --json``: the whole document, one job, or a job a line.
 
     Raises
@@ -43,7 +43,7 @@ def read_flux_jobs(source: Source | str, reading: Reading | None = None) -> Work
         When it is not JSON, has no jobs, or a value has a wrong type; at the first record
         left out under `strict`.
     """
-    reading = reading or Reading(source="flux.json")
+    reading = reading or ReadOptions(source="flux.json")
     gather = Gather(reading, "flux")
     text = source if isinstance(source, str) else source.text()
     for where, job in jobs_of(text, reading.source):
@@ -90,7 +90,7 @@ def _add(gather: Gather, where: str, job: Any) -> None:
         return
     flat = Flat(procs=counts["ncores"] or counts["ntasks"], nodes=counts["nnodes"])
     start = numbers["t_run"] or 0
-    row = Row(
+    row = LogRecord(
         job["id"],
         numbers["t_submit"],
         gather.request(flat, queue=texts["queue"], partition=None),
@@ -152,7 +152,7 @@ def text_at(job: dict[str, Any], key: str) -> str | None:
 UNREADABLE = "a document that cannot be read"
 
 
-def read_flux_folder(path: Path, reading: Reading | None = None) -> Workload:
+def read_flux_folder(path: Path, reading: ReadOptions | None = None) -> Workload:
     """Read a folder that holds one folder per job, each with a jobspec and an eventlog.
 
     The folders of jobs may be nested as in a dump of Flux's KVS, ``job/0000/0001/ab00/0000``: the
@@ -165,7 +165,7 @@ def read_flux_folder(path: Path, reading: Reading | None = None) -> Workload:
         Or, under `strict`, a job is left out: it has not run, or one of its documents cannot be
         read; the error (the text of the skip) names the file.
     """
-    reading = reading or Reading(source=path.name)
+    reading = reading or ReadOptions(source=path.name)
     gather = Gather(reading, "flux-folder")
     requests = _Requests()
     found = 0
@@ -188,7 +188,7 @@ def read_flux_folder(path: Path, reading: Reading | None = None) -> Workload:
     return workload
 
 
-def _with_dependencies(rows: list[Row]) -> list[Row]:
+def _with_dependencies(rows: list[LogRecord]) -> list[LogRecord]:
     """Name the jobs that rows depend on by their ids, and drop dependencies on jobs that are not there.
 
     What was waited for in a log was met there.  A simulated job ends well unless its limit ends
@@ -311,7 +311,7 @@ def _add_folder(gather: Gather, number: str, found: _Documents | SimschedError) 
         return
     gather.add(
         number,
-        Row(
+        LogRecord(
             id_,
             life.submit,
             request,

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from simsched.formats.jobspec.reader import Jobspec
     from simsched.formats.rfc.constraint import Constraint
     from simsched.formats.rfc.dependency import Dependency
-    from simsched.workload.mapping import JobMap, Reading
+    from simsched.workload.mapping import JobMap, ReadOptions
 
 NO_SUBMIT = "no submit time"
 CANCELLED = "cancelled before it started"
@@ -40,7 +40,7 @@ _UNUSED = {
 LATEST = 253_402_300_800
 
 
-class Row(NamedTuple):
+class LogRecord(NamedTuple):
     """One record on its way to a job; `submit`, `start` and times in `dependencies` are absolute seconds.
 
     A `jobspec` that is a text is the reason why there is none.
@@ -86,11 +86,11 @@ def eligible_at(eligible: float | None, submit: float | None, start: float | Non
 class Gather:
     """Collects the jobs of one log; `finish` moves its first submission to second 0."""
 
-    reading: Reading
+    reading: ReadOptions
     kind: str
     default: str = DEFAULT_TEMPLATE
     skips: Skips = field(init=False)
-    rows: list[Row] = field(default_factory=list)
+    rows: list[LogRecord] = field(default_factory=list)
     job_map: JobMap = field(init=False)
     jobspec_of: Callable[..., Jobspec] = field(init=False)
     seen: set[str] = field(default_factory=set)
@@ -112,7 +112,7 @@ class Gather:
         """Leave one record out."""
         self.skips.add(Skip(f"{self.reading.source}:{where}", reason, text[:200], id_))
 
-    def add(self, where: str, row: Row) -> None:
+    def add(self, where: str, row: LogRecord) -> None:
         """Add one record.  What no job can be is left out with its reason."""
         reason = _fault(row)
         if reason is None:
@@ -215,7 +215,7 @@ def _on_our_clock(item: Dependency, base: float) -> Dependency:
     return Dependency(item.scheme, f"{max(0.0, moved(float(item.value), base)):.15g}", item.params)
 
 
-def _fault(row: Row) -> str | None:
+def _fault(row: LogRecord) -> str | None:
     """Return why a record is no job, or None."""
     if row.submit is None or not 0 <= row.submit < LATEST:
         return NO_SUBMIT

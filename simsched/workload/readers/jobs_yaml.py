@@ -25,7 +25,7 @@ from simsched.errors import LimitError, SimschedError, WorkloadError
 from simsched.spelling import nearest
 from simsched.workload.dependencies import resolve
 from simsched.workload.job import MAX_JOBS, Job, Skips, Workload, assemble
-from simsched.workload.mapping import Reading
+from simsched.workload.mapping import ReadOptions
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -49,7 +49,7 @@ _OTHERS = ("id", "constraint", "depends", "hold", "preceding", "command")
 KEYS = frozenset((*_REQUESTS, *_TEXTS, *_SECONDS, *_COUNTS, *_OTHERS))
 
 
-def read_jobs_yaml(text: str, reading: Reading | None = None) -> Workload:
+def read_jobs_yaml(text: str, reading: ReadOptions | None = None) -> Workload:
     """Read a ``jobs.yaml`` (or the same in JSON).
 
     Raises
@@ -61,14 +61,14 @@ def read_jobs_yaml(text: str, reading: Reading | None = None) -> Workload:
     """
     from simsched.formats.text.documents import load_yaml
 
-    reading = reading or Reading(source="jobs.yaml")
+    reading = reading or ReadOptions(source="jobs.yaml")
     document = None if _EMPTY.fullmatch(text) else load_yaml(text, reading.source)
     entries, defaults, title = _parts(document, reading.source)
     numbered = ((f"{reading.source}: jobs[{index}]", entry) for index, entry in enumerate(entries))
     return _workload(numbered, defaults, replace(reading, name=title or reading.name), "jobs")
 
 
-def read_jsonl(lines: Iterable[str], reading: Reading | None = None) -> Workload:
+def read_jsonl(lines: Iterable[str], reading: ReadOptions | None = None) -> Workload:
     """Read JSON Lines, one entry a line; blank lines are passed over.
 
     Raises
@@ -76,7 +76,7 @@ def read_jsonl(lines: Iterable[str], reading: Reading | None = None) -> Workload
     FormatError, WorkloadError
         As `read_jobs_yaml`, with the number of the line.
     """
-    reading = reading or Reading(source="jobs.jsonl")
+    reading = reading or ReadOptions(source="jobs.jsonl")
     return _workload(_json_entries(lines, reading.source), {}, reading, "jsonl")
 
 
@@ -114,7 +114,7 @@ def refuse_unknown(entry: Mapping[str, Any], known: frozenset[str], place: str) 
 
 
 def _workload(
-    entries: Iterable[tuple[str, Any]], defaults: dict[str, Any], reading: Reading, kind: str
+    entries: Iterable[tuple[str, Any]], defaults: dict[str, Any], reading: ReadOptions, kind: str
 ) -> Workload:
     maker = Maker(reading.folder)
     drafts: list[tuple[str, Job, Any]] = []

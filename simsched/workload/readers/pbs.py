@@ -11,9 +11,9 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from simsched.workload.mapping import Flat, Reading
+from simsched.workload.mapping import Flat, ReadOptions
 from simsched.workload.readers import gather as why
-from simsched.workload.readers.gather import Gather, Row, eligible_at
+from simsched.workload.readers.gather import Gather, LogRecord, eligible_at
 from simsched.workload.readers.slurm_values import clock
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ _DELETED = frozenset("DA")
 _KILLED_AT_LIMIT = frozenset(("-29", "-11"))
 
 
-def read_pbs(lines: Iterable[str], reading: Reading | None = None) -> Workload:
+def read_pbs(lines: Iterable[str], reading: ReadOptions | None = None) -> Workload:
     """Read an accounting log.
 
     Raises
@@ -39,7 +39,7 @@ def read_pbs(lines: Iterable[str], reading: Reading | None = None) -> Workload:
     WorkloadError
         At the first record left out under `strict`.
     """
-    log = _Log(Gather(reading or Reading(source="pbs"), "pbs"))
+    log = _Log(Gather(reading or ReadOptions(source="pbs"), "pbs"))
     for number, line in enumerate(lines, 1):
         if log.gather.full:
             break
@@ -86,7 +86,7 @@ class _Log:
         flat, queue = flat_of(said), said.get("queue") or None
         limit = clock(said.get("Resource_List.walltime", ""))
         submit = _time(said.get("qtime")) or _time(said.get("ctime"))
-        row = Row(
+        row = LogRecord(
             id_,
             submit,
             self.gather.request(flat, queue=queue, partition=None),

@@ -21,11 +21,11 @@ from sys import intern
 from typing import TYPE_CHECKING
 
 from simsched.errors import WorkloadError
-from simsched.workload.mapping import Flat, Reading
+from simsched.workload.mapping import Flat, ReadOptions
 from simsched.workload.readers import gather as why
-from simsched.workload.readers.gather import Gather, Row, eligible_at, whole
-from simsched.workload.readers.sacct_lines import NO_TIME, QUOTING, Layout, Odd
-from simsched.workload.readers.slurm_values import RESULTS, UNFINISHED, Asked, clock, whole_number
+from simsched.workload.readers.gather import Gather, LogRecord, eligible_at, whole
+from simsched.workload.readers.sacct_lines import NO_TIME, QUOTING, LineLayout, Odd
+from simsched.workload.readers.slurm_values import RESULTS, UNFINISHED, RequestedTres, clock, whole_number
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -37,7 +37,7 @@ STEP = "a step, not a job"
 BAD_COLUMNS = "not as many columns as the header"
 
 
-def read_sacct(lines: Iterable[str], reading: Reading | None = None) -> Workload:
+def read_sacct(lines: Iterable[str], reading: ReadOptions | None = None) -> Workload:
     """Read the text of ``sacct -P``.
 
     Raises
@@ -46,11 +46,11 @@ def read_sacct(lines: Iterable[str], reading: Reading | None = None) -> Workload
         When needed columns are missing (it names them), when zones are mixed, or at the
         first record left out under `strict`.
     """
-    reading = reading or Reading(source="sacct")
+    reading = reading or ReadOptions(source="sacct")
     numbered = ((number, line) for number, line in enumerate(lines, 1) if line.strip())
     first, head = next(numbered, (0, ""))
     layout = _layout(head, reading)
-    reader = _Reader(Gather(reading, "sacct"), layout, Odd(layout), Clock(reading.source))
+    reader = _Reader(Gather(reading, "sacct"), layout, Odd(layout), TimeReader(reading.source))
     if reading.columns and head and not layout.is_header(head):
         reader.line(first, head)
     for number, line in numbered:
@@ -60,11 +60,11 @@ def read_sacct(lines: Iterable[str], reading: Reading | None = None) -> Workload
     return reader.finish()
 
 
-def _layout(head: str, reading: Reading) -> Layout:
+def _layout(head: str, reading: ReadOptions) -> LineLayout:
     """Return the layout of a dump whose first line is `head`."""
     if reading.columns:
-        return Layout.of_columns(reading.columns, head, reading.source, reading.delimiter)
-    return Layout.of_header(head, reading.source, reading.delimiter)
+        return LineLayout.of_columns(reading.columns, head, reading.source, reading.delimiter)
+    return LineLayout.of_header(head, reading.source, reading.delimiter)
 
 
 @dataclass(slots=True)
@@ -72,9 +72,9 @@ class _Reader:
     """One pass over the lines; requests and dates that occur again are looked up."""
 
     gather: Gather
-    layout: Layout
+    layout: LineLayout
     odd: Odd
-    clock: Clock
+    clock: TimeReader
     requests: dict[tuple[str, ...], tuple[Flat, Jobspec | str]] = field(default_factory=dict)
     limits: dict[str, int | None] = field(default_factory=dict)
     steps: int = 0
@@ -146,7 +146,7 @@ class _Reader:
         later = at(eligible, number) if eligible != submit_text else None
         self.gather.add(
             number,
-            Row(
+            LogRecord(
                 id_, submit, jobspec, start, run, self._limit(limit_raw, limit), _text(user), _text(group),
                 _text(partition), _text(account), _text(name), _text(partition), flat.procs, flat.nodes,
                 flat.memory, RESULTS.get(base), 16, eligible_at(later, submit, start),
@@ -160,11 +160,11 @@ class _Reader:
         return end - start
 
     def _request(self, key: tuple[str, ...]) -> tuple[Flat, Jobspec | str]:
-        """Return the counts and the request of the cells of `Asked`, the features and the partition."""
+        """Return the counts and the request of a record's TRES, features and partition cells."""
         found = self.requests.get(key)
         if found is None:
             *asked, features, partition = key
-            flat = Asked(*asked).flat()
+            flat = RequestedTres(*asked).flat()
             named = partition or None
             spec = self.gather.request(flat, queue=named, partition=named, features=_plain(features))
             found = self.requests[key] = (flat, spec)
@@ -232,7 +232,7 @@ def _plain(text: str) -> str:
 
 
 @dataclass(slots=True)
-class Clock:
+class TimeReader:
     """Reads times as seconds after 1970; remembers whether they carry offsets, and refuses both."""
 
     source: str

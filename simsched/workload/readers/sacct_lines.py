@@ -99,7 +99,7 @@ def delimiter_of(head: str) -> str | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class LineLayout:
     """What is where in a line: the delimiter, the number of columns, and the place of each of ours.
 
     A column that is not there is looked up behind the last one, where the reader puts an empty cell.
@@ -113,7 +113,7 @@ class Layout:
     free: tuple[int, ...]
 
     @classmethod
-    def of_header(cls, head: str, source: str, delimiter: str | None = None) -> Layout:
+    def of_header(cls, head: str, source: str, delimiter: str | None = None) -> LineLayout:
         """Read the header line; WorkloadError names every needed column that it lacks."""
         found = delimiter or delimiter_of(head) or "|"
         if not found.strip(" "):
@@ -127,7 +127,7 @@ class Layout:
         return cls._of(names, found, f"{source}:1", "the header of sacct -P", is_closed=line.endswith(found))
 
     @classmethod
-    def of_columns(cls, columns: str, first: str, source: str, delimiter: str | None = None) -> Layout:
+    def of_columns(cls, columns: str, first: str, source: str, delimiter: str | None = None) -> LineLayout:
         """Return the layout of a dump without a header: its columns are named as ``sacct -o`` names them."""
         names = [name.partition("%")[0].strip() for name in re.split(r"[,|]", columns)]
         counts = {mark: len(first.split(mark)) for mark in "|,;\t^@~#"}
@@ -137,7 +137,9 @@ class Layout:
         return cls._of(names, found, source, "columns as sacct -o names them", is_closed=closed)
 
     @classmethod
-    def _of(cls, names: list[str], delimiter: str, where: str, expected: str, *, is_closed: bool) -> Layout:
+    def _of(
+        cls, names: list[str], delimiter: str, where: str, expected: str, *, is_closed: bool
+    ) -> LineLayout:
         lower = [name.lower() for name in names]
         places: dict[str, int] = {}
         for field_, wanted in COLUMNS.items():
@@ -215,7 +217,7 @@ Found: TypeAlias = "tuple[int, list[str] | None, str]"
 class Odd:
     """Lines that do not have as many cells as the header; `mended` counts those that became records."""
 
-    layout: Layout
+    layout: LineLayout
     pick: Callable[[Sequence[str]], tuple[str, ...]] = field(init=False)
     held: list[tuple[int, str]] = field(default_factory=list)
     unsure: list[tuple[int, str]] = field(default_factory=list)

@@ -104,7 +104,7 @@ def whole_number(text: str) -> int | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class RequestedTres:
     """What a record asks for, as Slurm writes it."""
 
     req_cpus: str = ""

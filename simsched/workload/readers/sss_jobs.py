@@ -17,7 +17,7 @@ from simsched.formats.rfc.dependency import Dependency
 from simsched.workload.dependencies import refuse_cycles
 from simsched.workload.flat_counts import bare
 from simsched.workload.job import Job, Skip, Skips, assemble
-from simsched.workload.mapping import Reading
+from simsched.workload.mapping import ReadOptions
 from simsched.workload.readers.gather import EARLY
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 _BEFORE_RUNNING = frozenset(("Deferred", "Hold", "Staged", "Idle", "Queued", ""))
 
 
-def read_sss(text: str, reading: Reading | None = None) -> Workload:
+def read_sss(text: str, reading: ReadOptions | None = None) -> Workload:
     """Read a document of Job Objects: Job, JobGroup or Data.
 
     What was understood with a warning (awareness policy Warn) is in the header under ``Note``.
@@ -46,7 +46,7 @@ def read_sss(text: str, reading: Reading | None = None) -> Workload:
     """
     from simsched.formats.sss import has_patterns, job_records, read_document
 
-    reading = reading or Reading(source="jobs.xml")
+    reading = reading or ReadOptions(source="jobs.xml")
     names = reading.names() if reading.names is not None and has_patterns(text) else None
     document = read_document(text, reading.source)
     records, warnings = job_records(document, reading.source, cluster=names)

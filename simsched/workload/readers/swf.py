@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any
 
 from simsched.errors import WorkloadError
 from simsched.workload.job import Job, Skip, Skips, Workload, assemble
-from simsched.workload.mapping import DEFAULT_TEMPLATE, Flat, JobMap, MissingValueError, Reading
+from simsched.workload.mapping import DEFAULT_TEMPLATE, Flat, JobMap, MissingValueError, ReadOptions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -54,7 +54,7 @@ _RESULTS = {0: "FAILED", 1: "COMPLETED", 5: "CANCELED"}
 _BLOCK = 4096
 
 
-def read_swf(text: str, reading: Reading | None = None) -> Workload:
+def read_swf(text: str, reading: ReadOptions | None = None) -> Workload:
     """Read an SWF text into a workload; times are seconds after the trace's start.
 
     Raises
@@ -62,7 +62,7 @@ def read_swf(text: str, reading: Reading | None = None) -> Workload:
     WorkloadError
         When no line holds 18 numbers, or at the first record left out under `strict`.
     """
-    reading = reading or Reading(source="swf")
+    reading = reading or ReadOptions(source="swf")
     lines = text.splitlines()
     header, numbers = _split(lines)
     skips = Skips(strict=reading.strict)

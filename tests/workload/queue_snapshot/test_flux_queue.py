@@ -9,9 +9,9 @@ import pytest
 
 from simsched.errors import SimschedError
 from simsched.formats.jobspec.reader import Jobspec
-from simsched.workload.mapping import Reading
+from simsched.workload.mapping import ReadOptions
 from simsched.workload.queue_snapshot.flux_queue import read_flux_queue
-from simsched.workload.queue_snapshot.load_snapshot import load_picture
+from simsched.workload.queue_snapshot.load_snapshot import load_queue_snapshot
 from simsched.workload.queue_snapshot.snapshot import NEVER, Details, Spread
 from simsched.workload.readers.flux_jobs import job_number
 
@@ -43,7 +43,9 @@ def record(name, state, **more):
 
 
 def read(*records, details=None, **reading):
-    return read_flux_queue(json.dumps({"jobs": records}), "f.json", Reading(**reading), details or Details())
+    return read_flux_queue(
+        json.dumps({"jobs": records}), "f.json", ReadOptions(**reading), details or Details()
+    )
 
 
 def test_the_fields_of_flux_core():
@@ -118,7 +120,7 @@ def test_who_waits_for_something_else_says_what():
 
 def test_states_as_numbers_one_a_line_and_when_nothing_runs():
     lines = [record("c", 8, ncores=1, t_submit=T + 7), record("a", 64, t_submit=T + 99)]
-    found = read_flux_queue("\n".join(map(json.dumps, lines)), "f.jsonl", Reading(), Details())
+    found = read_flux_queue("\n".join(map(json.dumps, lines)), "f.jsonl", ReadOptions(), Details())
     assert (found.time, [waits.job.id for waits in found.waiting]) == (T + 7, [IDS["c"]])
     assert read(record("a", "INACTIVE")) is None  # a log, to be played
 
@@ -171,7 +173,7 @@ def test_what_is_wrong_is_said_with_its_place(records, said):
 def test_a_file_is_a_picture_or_something_else(tmp_path):
     def kind(text):
         (tmp_path / "x").write_text(text)
-        found = load_picture(tmp_path / "x")
+        found = load_queue_snapshot(tmp_path / "x")
         return None if found is None else len(found.running) + len(found.waiting)
 
     assert kind(json.dumps({"jobs": [record("a", "RUN"), record("b", "INACTIVE")]})) == 1

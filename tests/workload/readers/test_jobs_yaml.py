@@ -14,7 +14,7 @@ from simsched.formats.jobspec.reader import Jobspec
 from simsched.formats.rfc.dependency import Dependency
 from simsched.workload.job import Job, Skips, assemble
 from simsched.workload.load import detect, load_workload
-from simsched.workload.mapping import Reading
+from simsched.workload.mapping import ReadOptions
 from simsched.workload.readers.jobs_yaml import read_jobs_yaml, read_jsonl
 from simsched.workload.writers.entries import write_jobs_yaml, write_jsonl
 
@@ -234,7 +234,7 @@ def test_both_forms_are_read_back_as_they_were(drafts):
     from_yaml = read_jobs_yaml("\n".join(write_jobs_yaml(workload)))
     assert from_yaml.jobs == workload.jobs
     assert from_yaml.name == "w"
-    from_lines = read_jsonl(write_jsonl(workload), Reading(source="x"))
+    from_lines = read_jsonl(write_jsonl(workload), ReadOptions(source="x"))
     assert from_lines.jobs == workload.jobs
 
 

@@ -15,7 +15,7 @@ from simsched.simulation.simulate import simulate
 from simsched.workload.flat_counts import demand
 from simsched.workload.job import Job, Skips, assemble
 from simsched.workload.load import detect, load_workload
-from simsched.workload.mapping import Reading
+from simsched.workload.mapping import ReadOptions
 from simsched.workload.readers.batsim import read_batsim, write_batsim, write_batsim4
 from simsched.workload.readers.flux_jobs import read_flux_folder, read_flux_jobs
 from simsched.workload.readers.pbs import flat_of, read_pbs
@@ -55,7 +55,7 @@ FLUX = {
 
 def flux(*jobs, **options):
     text = json.dumps({"jobs": [{k: v for k, v in {**FLUX, **job}.items() if v is not None} for job in jobs]})
-    return read_flux_jobs(text, Reading(source="f.json", **options))
+    return read_flux_jobs(text, ReadOptions(source="f.json", **options))
 
 
 def test_a_flux_job():
@@ -238,7 +238,7 @@ BATSIM = {
 def batsim(*jobs, **options):
     return read_batsim(
         json.dumps({**BATSIM, "jobs": [{**BATSIM["jobs"][0], **job} for job in jobs]}),
-        Reading(source="b", **options),
+        ReadOptions(source="b", **options),
     )
 
 
@@ -395,7 +395,7 @@ PBS_END = (
 
 
 def pbs(*lines, **options):
-    return read_pbs(lines, Reading(source="p", **options))
+    return read_pbs(lines, ReadOptions(source="p", **options))
 
 
 def test_a_pbs_job():

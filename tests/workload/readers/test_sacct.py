@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from simsched.errors import FormatError, WorkloadError
 from simsched.workload.load import detect, load_workload
-from simsched.workload.mapping import Reading
+from simsched.workload.mapping import ReadOptions
 from simsched.workload.readers import slurm_values as sv
 from simsched.workload.readers.sacct import read_sacct
 from simsched.workload.readers.slurm_json import read_sacct_json, read_squeue_json
@@ -53,7 +53,7 @@ def line(**changes):
 
 
 def read(*lines, head=HEAD, **options):
-    return read_sacct([head, *lines], Reading(source="a.txt", **options))
+    return read_sacct([head, *lines], ReadOptions(source="a.txt", **options))
 
 
 def one(**changes):
@@ -248,7 +248,7 @@ def test_a_table_with_quotes():
     writer = csv.writer(text, quoting=csv.QUOTE_ALL)
     writer.writerows([list(cells), list(cells.values())])
     lines = text.getvalue().splitlines()
-    (job,) = read_sacct(lines, Reading(source="a.csv")).jobs
+    (job,) = read_sacct(lines, ReadOptions(source="a.csv")).jobs
     assert (job.name, job.procs, job.nodes) == ('a,"b"', 32, 2)
 
 
@@ -554,7 +554,7 @@ def test_json_records_that_are_left_out(changes, reason):
 )
 def test_what_is_no_sacct_document(text, message):
     with pytest.raises((FormatError, WorkloadError), match=message):
-        read_sacct_json(text, Reading(source="a.json"))
+        read_sacct_json(text, ReadOptions(source="a.json"))
 
 
 def test_detection_of_json():
@@ -579,7 +579,7 @@ def test_a_job_does_not_start_before_it_is_eligible(eligible, found):
     assert list(map(str, job.dependencies)) == found
     assert job.wait == 300
     workload = read(f"{line()}|{eligible}", head=f"{HEAD}|Eligible")
-    again = read_sacct(write_sacct(workload), Reading(source="again"))
+    again = read_sacct(write_sacct(workload), ReadOptions(source="again"))
     assert again.jobs[0].dependencies == job.dependencies
     assert "dependencies" not in losses(workload, "sacct")
 
@@ -641,4 +641,4 @@ def test_a_queue_of_slurm_is_no_accounting(tmp_path):
 @pytest.mark.parametrize("text", ['{"jobs": [{"job_state": 5}]}', '{"jobs": [5]}', '{"job_state": 1}'])
 def test_what_is_no_queue_of_slurm(text):
     with pytest.raises(FormatError):
-        read_squeue_json(text, Reading(source="q.json"))
+        read_squeue_json(text, ReadOptions(source="q.json"))
