@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from simsched.cli import Subparsers
-    from simsched.formats.run_origin import Origin
     from simsched.simulation.forecast.start_times import Forecast
+    from simsched.simulation.record.run_origin import Origin
     from simsched.workload.queue_snapshot.snapshot import QueueSnapshot
 
 _OF_WORKLOADS = ("transform", "limit", "constrain", "strict")
@@ -173,8 +173,8 @@ def _rules_of_run(args: argparse.Namespace) -> dict[str, Any]:
     from pathlib import Path
 
     from simsched.errors import ConfigError, RunError
-    from simsched.formats.run_origin import read_origin
     from simsched.simulation.options.config_file import from_document
+    from simsched.simulation.record.run_origin import read_origin
 
     folder = Path(args.cluster)
     if not (folder / "run.json").is_file():
@@ -190,7 +190,7 @@ def _rules_of_run(args: argparse.Namespace) -> dict[str, Any]:
     if command is None:
         raise RunError("does not say how it was made", where=str(folder), expected="a run of `simsched run`")
     args.cluster, args.workload = command.cluster, command.workload
-    for name, value in command.reading.said().items():
+    for name, value in command.reading.specified().items():
         setattr(args, name, value)
     _refuse_changed(args, origin, folder)
     options = from_document(command.rules, str(folder))

@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     from simsched.cli import Subparsers
     from simsched.graph.cluster import Cluster
     from simsched.simulation.engine import Engine
-    from simsched.simulation.record.result import Result
-    from simsched.simulation.record.run_directory import RunDirectory
+    from simsched.simulation.record.run_directory import RunDirectory, RunResult
     from simsched.workload.job import Workload
 
 EXIT_FAULTS = 1
@@ -109,7 +108,7 @@ def run_run(args: argparse.Namespace) -> int:
     return faults or (EXIT_LEFT_OUT if args.strict and left_out else 0)
 
 
-def _tell_left_out(result: Result) -> bool:
+def _tell_left_out(result: RunResult) -> bool:
     """Write one line about the jobs that can never run, and one if no job ran; return whether any."""
     from simsched.report.metrics.causes import left_out
 
@@ -143,7 +142,7 @@ def _simulate(
     sink: Any,
     stop: threading.Event,
     options: dict[str, Any],
-) -> Result:
+) -> RunResult:
     from simsched.bundled import resolve
     from simsched.simulation.simulate import simulate
     from simsched.workload.load import resolve_workload
@@ -172,7 +171,7 @@ def _rules(args: argparse.Namespace) -> dict[str, Any]:
     return rules_document(args)
 
 
-def _tell_end(result: Result, directory: RunDirectory, path: Path) -> None:
+def _tell_end(result: RunResult, directory: RunDirectory, path: Path) -> None:
     if directory.replaced:
         sys.stderr.write(f"note: replaced the earlier run in {path}\n")
     if not result.meta["complete"]:
@@ -201,12 +200,12 @@ def _progress(jobs: int, *, quiet: bool) -> Iterator[Callable[[Engine], None] | 
         yield show
 
 
-def _summary(result: Result) -> str:
+def _summary(result: RunResult) -> str:
     """Return ``summary.json`` of a run."""
     from simsched.report.data.tables import Run
-    from simsched.report.metrics.summary_file import summary_text
+    from simsched.report.metrics.summary import summary_text
 
-    return summary_text(Run.from_columns(result.jobs, result.timeline, result.meta).summary)
+    return summary_text(Run.from_result(result).summary)
 
 
 def _report(path: str) -> None:

@@ -143,9 +143,9 @@ def show(args: argparse.Namespace) -> int:
 
     data = describe(_read(args, [args.workload]), capacity=args.capacity)
     if args.plot:
-        from simsched.report.figures.workload_figure import save_workload_queue_snapshot
+        from simsched.report.figures.workload_figure import save_workload_figure
 
-        save_workload_queue_snapshot(data, args.plot)
+        save_workload_figure(data, args.plot)
         sys.stderr.write(f"drawn: {args.plot}\n")
     if args.format == "json":
         import json

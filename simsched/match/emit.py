@@ -1,9 +1,9 @@
-"""Selection → R (RFC 20): what the job was counted to get, in the words of the execution system.
+"""Selection → R (RFC 20).
 
-R names units on execution targets rank by rank (M5).  Units of pools that lie on no target
+R names units on execution targets rank by rank (M5).  Units of pools outside the targets
 (a licence pool, storage of a rack) have no place in R_lite; they are listed under
 ``scheduling.pools`` as {path: units}.  On a cluster that was read with a TreePool topology,
-``scheduling`` carries the topology of the ranks of R (RFC 49).
+``scheduling`` has the topology of the ranks of R (RFC 49).
 """
 
 from __future__ import annotations
@@ -91,9 +91,11 @@ def _hosts(index: Index, targets: Ints, entries: list[dict[str, Any]]) -> str:
 
 
 def _entries(selection: Selection, index: Index, targets: Ints, ranks: Ints) -> list[dict[str, Any]]:
-    """Return R_lite: targets with equal children share one entry; empty where no target is touched."""
+    """Return R_lite: targets with equal children share one entry; empty if no target is touched."""
     if not len(targets):
         return []
+    # The fast path writes the same entry as the general one: if every target has the same ids of each
+    # type, the general path would put all of them into one group.
     named = [d for d in selection.named if index.pool_types[d.type].named]
     uniform = _one_entry(named, selection, index)
     if uniform is not None:
@@ -109,7 +111,7 @@ def _entries(selection: Selection, index: Index, targets: Ints, ranks: Ints) -> 
 
 
 def _one_entry(named: list[Draw], selection: Selection, index: Index) -> dict[str, str] | None:
-    """Return the children that all targets share, where that is plain to see: whole equal leaf pools."""
+    """Return the children that all targets share if each draw takes whole equal leaf pools; else None."""
     children = {}
     for draw in named if len(named) == 1 else sorted(named, key=lambda d: d.type):
         pool = index.pool_types[draw.type]
@@ -123,7 +125,7 @@ def _one_entry(named: list[Draw], selection: Selection, index: Index) -> dict[st
 
 
 def _ids_by_target(draw: Draw, pool: PoolType) -> dict[int, str]:
-    """Return target → ids of the units drawn there, for the leaf pools that lie on targets."""
+    """Return target → ids of the units drawn there, for the leaf pools on targets."""
     pools = draw.pools.tolist()
     masks = [-1] * len(pools) if draw.masks is None else listed(draw.masks)
     if pool.aligned and pool.uniform_ids is not None:
@@ -141,7 +143,7 @@ def _ids_by_target(draw: Draw, pool: PoolType) -> dict[int, str]:
 
 
 def ids_of(pool: PoolType, leaf: int, mask: int = -1) -> Idset:
-    """Return the ids of a leaf pool's units that a mask over unit ordinals names (-1: all)."""
+    """Return the ids of the units in a mask over the unit ordinals of a leaf pool (-1: all)."""
     ids = pool.ids[leaf]
     if mask < 0:
         return ids
@@ -152,7 +154,7 @@ def ids_of(pool: PoolType, leaf: int, mask: int = -1) -> Idset:
 
 
 def _properties(index: Index, targets: Ints, ranks: Ints) -> dict[str, str]:
-    """Return the properties of the targets; those that begin with ``+`` are the instance's own."""
+    """Return the properties of the targets that R lists, each with its ranks."""
     found = {}
     for name, row in index.written_properties.items():
         has = row[targets]
@@ -172,7 +174,7 @@ def _scheduling(selection: Selection, index: Index, ranks: Ints) -> dict[str, An
 
 
 def carried_topology(index: Index) -> TreePool | None:
-    """Return the topology that R of every allocation carries; None if the cluster was read without one."""
+    """Return the topology for the R of every allocation; None if the cluster was read without one."""
     if index.graph.graph.get("source") != "TreePool":
         return None
     found: TreePool | None = index.memo.get("topology")
@@ -184,7 +186,7 @@ def carried_topology(index: Index) -> TreePool | None:
 
 
 def _loose(selection: Selection, index: Index) -> dict[str, str | int]:
-    """Return what lies on no target: path of the pool → ids of its units, or their number."""
+    """Return the units outside targets: path of the pool → ids of its units, or their number."""
     found: dict[str, str | int] = {}
     for draw in selection.named:
         pool = index.pool_types[draw.type]
@@ -200,7 +202,7 @@ def _loose(selection: Selection, index: Index) -> dict[str, str | int]:
 
 
 def path_of(index: Index, key: str) -> str:
-    """Return the containment path of a vertex; its key where nothing contains it."""
+    """Return the containment path of a vertex; its key if nothing contains it."""
     names, here = [pool_of(index.graph, key).name], parents(index.graph, key)
     if not here:
         return key

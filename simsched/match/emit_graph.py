@@ -1,4 +1,4 @@
-"""Selection → resource graph: what the job gets, with all that contains it; as JGF or as a tree."""
+"""Selection → resource graph: the allocated vertices and their containers; as JGF or as a tree."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def graph_of(selection: Selection, index: Index) -> ResourceGraph:
     """Return the containment graph of a selection.
 
     A pool has the size and the ids of the units that were drawn from it.  Every vertex that is
-    held exclusively is marked (``exclusive`` in JGF), as in Fluxion's allocations.
+    claimed exclusively is marked (``exclusive`` in JGF), as in Fluxion's allocations.
     """
     found: dict[str, tuple[int, Pool]] = {}
     targets = index.vertex_types[index.target_type]
@@ -56,7 +56,7 @@ def jgf_of(selection: Selection, index: Index) -> dict[str, Any]:
 
 
 def tree_of(selection: Selection, index: Index) -> Iterator[str]:
-    """Yield the lines of a tree of what was selected, like subtrees folded into one."""
+    """Yield the lines of a tree of the selected vertices; equal subtrees are folded into one."""
     return tree_lines(graph_of(selection, index))
 
 
@@ -65,12 +65,12 @@ def _held(pool: Pool, exclusive: bool) -> Pool:
 
 
 def _taken(selection: Selection, index: Index) -> dict[tuple[str, int], int]:
-    """Return (pool type, leaf pool) → the units that are held exclusively, as a mask (see `_rows`)."""
+    """Return (pool type, leaf pool) → the units that are claimed exclusively, as a mask (see `_rows`)."""
     return {(draw.type, leaf): mask for draw in selection.held for leaf, mask, _ in _rows(draw, index)}
 
 
 def _rows(draw: Draw, index: Index) -> Iterator[tuple[int, int, int]]:
-    """Yield leaf pool, mask and number of the units of a draw; the mask is 0 where units have no ids."""
+    """Yield leaf pool, mask and number of the units of a draw; the mask is 0 if units have no ids."""
     pool = index.pool_types[draw.type]
     units = np.broadcast_to(draw.units, len(draw.pools)).tolist()
     for at, leaf in enumerate(draw.pools.tolist()):
@@ -86,7 +86,7 @@ def _rows(draw: Draw, index: Index) -> Iterator[tuple[int, int, int]]:
 def _drawn(
     draw: Draw, index: Index, taken: dict[tuple[str, int], int]
 ) -> Iterator[tuple[str, tuple[int, Pool]]]:
-    """Yield the leaves that a draw takes units of: key, place, and the pool with these units."""
+    """Yield the leaf vertices of a draw: key, place, and the pool with the drawn units."""
     pool = index.pool_types[draw.type]
     for leaf, mask, units in _rows(draw, index):
         held = taken.get((draw.type, leaf))

@@ -493,7 +493,7 @@ class Engine:
             raise StopSimulation(None)
 
     def _check(self) -> None:
-        self.plan._check()
+        self.plan.check()
         for lane in self.lanes:
-            lane.waiting._check()
+            lane.waiting.check()
         assert self.done + len(self.plan) + self.queued <= len(self.prepared.submits)

@@ -20,7 +20,7 @@ def as_text(data: Mapping[str, Any]) -> str:
 
 
 def skip_text(table: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return the table of records left out, one reason a line, with the first places."""
+    """Return the table of records left out, one reason per line, with the first places."""
     rows = [[f"{row['count']:,}", row["reason"], str(row["first"])] for row in table]
     return table_lines(rows, right=[0], least=[9], indent="  ")
 
@@ -78,7 +78,7 @@ def _estimates(data: Mapping[str, Any]) -> Iterator[str]:
     found = data["estimates"]
     yield ""
     if found is None:
-        yield "no job says how long it may run"
+        yield "no job has a limit"
         return
     yield (
         f"limits: {found['distinct']:,} different, the 20 most popular hold {found['top20_share']:.0%}; "
@@ -100,7 +100,7 @@ def _users(data: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _section(title: str, rows: Sequence[tuple[str, float]]) -> Iterator[str]:
-    """A title and one bar a row; leading and trailing empty rows are left out."""
+    """A title and one bar per row; leading and trailing empty rows are left out."""
     filled = [index for index, (_, value) in enumerate(rows) if value]
     if not filled:
         return

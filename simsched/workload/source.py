@@ -1,4 +1,4 @@
-"""Where a workload's text comes from: a file, plain or compressed, read whole or by the line.
+"""The source of a workload's text: a file, plain or compressed, read whole or by the line.
 
 Compression, limits and faults are those of `formats.unpack`.
 """
@@ -56,7 +56,7 @@ class Source:
         return name or self.name
 
     def head(self) -> str:
-        """Return the first 64 KB as text, to tell what it is."""
+        """Return the first 64 KB as text, from which the format is recognised."""
         with self._open() as stream:
             head = stream.read(HEAD_BYTES)
         encoding = ENCODINGS.get(encoding_of(head) or "", "utf-8-sig")

@@ -27,7 +27,7 @@ def test_feasible_never_with_its_funnel(run):
     assert (status, err) == (1, "")
     first, *funnel = out.splitlines()
     assert first == "slot=1/gpu=9: never"
-    assert "1 needed, 0 to be had" in funnel[0]
+    assert "1 needed, 0 available" in funnel[0]
     assert any("gpu=2" in line for line in funnel), "the nearest change that would match"
 
 
@@ -37,7 +37,7 @@ def test_feasible_now_and_later(run):
     status, out, _ = run("feasible", "tiny", "slot=4/node", "slot=5/node", "--running", "slot=1/core")
     assert status == 1
     assert out.startswith("slot=4/node: later\n")
-    assert "4 needed, 3 to be had" in out
+    assert "4 needed, 3 available" in out
     assert "slot=5/node: never\n" in out
 
 

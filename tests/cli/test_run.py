@@ -268,7 +268,7 @@ def test_forecast(inputs, capsys):
     assert main(line) == 0
     out = capsys.readouterr().out.splitlines()
     assert out[0].split() == ["JOB", "USER", "QUEUE", "PLACE", "SUBMIT", "START", "IN", "SHAPE"]
-    assert out[1].split() == ["2", "2", "1", "1", "1", "20", "18s", "slot=8/core"]
+    assert out[1].split() == ["2", "2", "1", "1", "1", "20", "18", "s", "slot=8/core"]
     assert main([*line, "--format", "json"]) == 0
     assert json.loads(capsys.readouterr().out)[0]["start"] == 20
     assert main([*line[:-1], "inf"]) == 2
@@ -330,7 +330,7 @@ def test_jobs_that_can_never_run_are_one_line_even_of_a_quiet_run(inputs, capsys
     (inputs / "large.swf").write_text(TOO_LARGE)
     assert run(inputs, "--quiet", workload="large.swf") == 0
     (line,) = capsys.readouterr().err.splitlines()
-    assert line.startswith("left out: 2 of 3 jobs can never run: slot: 9-99 needed, 8 to be had")
+    assert line.startswith("left out: 2 of 3 jobs can never run: slot: 9-99 needed, 8 available")
     assert line.endswith("(2)")
     assert run(inputs, "--quiet", "--strict", workload="large.swf") == 1
     assert (inputs / "out" / "run.json").is_file()

@@ -123,7 +123,7 @@ def test_make_mix(tmp_path, capsys):
         (["show", "first-steps", "-t", "sort"], "unknown transform 'sort'"),
         (["show", "first-steps", "--as", "xls"], "unknown workload format 'xls'"),
         (["show", "month", "--map", "slot={proc}/core"], "unknown placeholder {proc}"),
-        (["convert", "first-steps", "-o", "out.xls"], "the ending tells no format"),
+        (["convert", "first-steps", "-o", "out.xls"], "no format belongs to the ending"),
         (["convert", "first-steps", "--to", "xls"], "cannot write 'xls'"),
         (["make", "lublin", "--machine", "8"], "neither a number of jobs nor a span"),
         (["make", "lublin", "--machine", "8", "--jobs", "5", "--estimates", "1s"], "a longest limit of 1 s"),

@@ -54,7 +54,7 @@ def test_the_queue_is_always_in_order(jobs, actions, name):
             waiting.add(job)
             inside.add(job)
         waiting.sort(now)
-        waiting._check()
+        waiting.check()
         expected = order.ranked(columns, np.array(sorted(inside), dtype=np.int64), now).tolist()
         assert list(waiting) == expected
         assert len(waiting) == len(inside)

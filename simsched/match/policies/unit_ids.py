@@ -1,4 +1,4 @@
-"""Ids that policies order by: of free units, and the performance classes of nodes."""
+"""Numbers that policies order by: ids of free units, and performance classes of nodes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from simsched.match.state.availability import Availability
 
 PERF_CLASS = "perf_class"
-"""The property that tells a node's performance class: an integer, the lowest is the best."""
+"""The property with a node's performance class: an integer, the lowest is the best."""
 
 NO_CLASS = (1 << 15) - 1
 
@@ -27,13 +27,12 @@ def free_unit_ids(
 ) -> Ints:
     """Return the id of the first unit that copy number `copy[i]` of `content` gets on ``targets[i]``.
 
-    Judged by the first type (by name) of units that the content asks for; without units, the
-    target's ordinal counts.
+    The first type of units (by name) in the content counts; without units, the target's ordinal.
     """
-    asked = _first_units(content, avail.index)
-    if asked is None:
+    first = _first_units(content, avail.index)
+    if first is None:
         return targets
-    type_, units = asked
+    type_, units = first
     once, where = np.unique(targets, return_inverse=True)
     rows, longest = _free_rows(avail.index.pool_types[type_], once, avail, highest=highest)
     table = np.full((len(rows.lists), longest), NO_CLASS, dtype=np.int64)
@@ -45,7 +44,7 @@ def free_unit_ids(
 
 
 class _Rows(NamedTuple):
-    """Lists of free unit ids, each once, and which of them each target has."""
+    """Distinct lists of free unit ids, and the number of each target's list."""
 
     lists: list[tuple[int, ...]]
     which: Ints
@@ -66,7 +65,7 @@ def _free_rows(pool: PoolType, targets: Ints, avail: Availability, *, highest: b
 
 
 def _alike(pool: PoolType, targets: Ints, avail: Availability) -> tuple[Ints, Ints]:
-    """Return targets that stand for all of equal free units, and which of them stands for each target."""
+    """Return one target for each set of free units, and the position of each target's representative."""
     index = avail.index
     assert avail.partial is not None
     store = avail.partial[pool.name]
@@ -90,7 +89,7 @@ def _alike(pool: PoolType, targets: Ints, avail: Availability) -> tuple[Ints, In
 
 
 def _id_kinds(pool: PoolType, index: Index) -> Ints:
-    """Return a number for each leaf pool, equal where the unit ids are."""
+    """Return a number for each leaf pool, equal if the unit ids are equal."""
     key = f"kinds of ids of {pool.name}"
     found: Ints | None = index.memo.get(key)
     if found is None:
@@ -101,7 +100,7 @@ def _id_kinds(pool: PoolType, index: Index) -> Ints:
 
 
 def _first_units(content: Content, index: Index) -> tuple[str, int] | None:
-    """Return the first pool type by name that a content draws units of, and how many a copy."""
+    """Return the first pool type by name that a content draws units of, and the units per copy."""
     found = content.flat or sorted(
         (need.type, need.amount) for top in content.needs for need in top.walk() if need.kind == POOL
     )
@@ -112,7 +111,7 @@ def performance_classes(kind: str, index: Index) -> Ints:
     """Return the performance class of each vertex of a type; a vertex without one comes last.
 
     A target's class is its property ``perf_class`` (``perf_class=2`` in an R); a vertex above
-    the targets has the best class beneath it.
+    the targets has the best class below it.
     """
     found: Ints | None = index.memo.get(f"classes of {kind}")
     if found is None:

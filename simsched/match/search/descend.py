@@ -1,7 +1,8 @@
 """Selection, top-down: take candidates in the policy's order and descend into each.
 
-Counts (`capacity`) have settled that the request fits, and that its siblings do not
-compete; what is left is to choose, and choosing one never spoils another.
+Nothing here can fail.  The request is separable and its counts suffice (`select` has checked both):
+no choice for one need takes a resource that another need could be short of (M10), and a candidate is
+only given copies that the counts say it can host.  So no choice has to be undone.
 """
 
 from __future__ import annotations
@@ -32,11 +33,11 @@ if TYPE_CHECKING:
     from simsched.match.state.availability import Availability
 
 BLOCK = 512
-"""Targets looked at first when candidates are taken in graph order; the block doubles from there."""
+"""Candidates in the first block that is read in a fixed order; each further block is twice as long."""
 
 
 class Descent:
-    """One selection in the making; short-lived."""
+    """One selection under construction; short-lived."""
 
     def __init__(
         self, request: Request, avail: Availability, policy: MatchPolicy, rng: np.random.Generator | None
@@ -53,7 +54,7 @@ class Descent:
         self.shared: list[Draw] = []
         self.holds: list[Hold] = []
         self.covered = False
-        """Whether anything was named that an ancestor holds, or held that is not named."""
+        """Whether the units that R names and the units that are claimed may differ (M4, M5)."""
 
     def build(self) -> Selection:
         """Return the selection."""
@@ -84,9 +85,9 @@ class Descent:
     # --- above the targets ---------------------------------------------------------------
 
     def _place(self, need: Need, times: int, above: str, vertex: int, *, covered: bool) -> None:
-        """Take `times` copies of a need beneath a vertex above the targets, or anywhere.
+        """Take `times` copies of a need below a vertex above the targets, or anywhere.
 
-        `covered` says that an ancestor is held whole already.
+        `covered` means that an ancestor has been claimed exclusively, with everything below it.
         """
         if need.kind == POOL:
             self._draw_beneath(need, need.amount * times, above, vertex, covered=covered)
@@ -129,7 +130,7 @@ class Descent:
             self._fill(need.children, need.flat, need.type, chosen, numbers, covered=covered)
 
     def _claim(self, need: Need, chosen: Ints, *, covered: bool) -> None:
-        """Write down the claim of some vertices, and of all beneath them if it is exclusive."""
+        """Record the claim of some vertices, and of everything below them if it is exclusive."""
         self.holds.append(Hold(need.type, chosen, need.exclusive))
         if need.exclusive and not covered:
             self._hold_beneath(need.type, chosen)
@@ -163,7 +164,7 @@ class Descent:
         *,
         covered: bool,
     ) -> None:
-        """Take ``times[i]`` copies of all `needs` beneath each of `parents` (of type `kind`)."""
+        """Take ``times[i]`` copies of all `needs` below each of `parents` (of type `kind`)."""
         if flat is not None:
             for type_, units in flat:
                 self._draw_each(type_, kind, parents, times if units == 1 else times * units, covered=covered)
@@ -182,14 +183,16 @@ class Descent:
     def _fill_vertices(
         self, need: Need, kind: str, parents: Ints, times: Ints | int, *, covered: bool
     ) -> None:
-        """Take ``times[i]`` copies of a vertex need beneath each parent, within its target."""
+        """Take ``times[i]`` copies of a vertex need below each parent, within its target."""
         view = self.index.beneath(kind, need.type, parents)
         assert view.ordinals is not None
         each = _each(times, len(parents))
         most = 1 if need.exclusive else np.repeat(each, view.high - view.low)
         fits = np.minimum(hosts(need, view.ordinals, self.avail), most)
         wanted = each * need.amount
-        if self._in_graph_order(need.type) or (view.sum(fits) == wanted).all():  # or there is no choice
+        # If the policy keeps graph order within a target, or every copy that fits is taken anyway, all
+        # parents are served at once; else each needs its own sorted candidates.
+        if self._in_graph_order(need.type) or (view.sum(fits) == wanted).all():
             taken = portions(fits, view, wanted)
             some = np.flatnonzero(taken)
             chosen, numbers = view.ordinals[some], taken[some]
@@ -215,13 +218,13 @@ class Descent:
     # --- choosing ------------------------------------------------------------------------
 
     def _candidates(self, above: str, vertex: int, kind: str) -> Ints | None:
-        """Return the vertices beneath one, in the policy's order if fixed; None: all, in graph order."""
+        """Return the vertices below one, in the policy's order if it is static; None: all, in graph order."""
         if above == EVERYWHERE:
             return fixed_order(self.policy, kind, self.avail) if self.policy.static else None
         return self._sorted(kind, self.index.members(above, vertex, kind))
 
     def _sorted(self, kind: str, ordinals: Ints) -> Ints:
-        """Return vertices in the policy's order, if that is a fixed one."""
+        """Return vertices in the policy's order if it is static, else as they are."""
         order = fixed_order(self.policy, kind, self.avail) if self.policy.static else None
         if order is None:
             return ordinals
@@ -257,7 +260,7 @@ class Descent:
         return _counted(chosen, fits[chosen], wanted, most)
 
     def _members(self, above: str, vertex: int, below: str) -> Ints:
-        """Return the vertices or leaf pools of a type beneath one vertex, in graph order."""
+        """Return the vertices or leaf pools of a type below one vertex, in graph order."""
         if above == EVERYWHERE:
             return np.arange(len(self.index.positions(below)[0]))
         return self.index.members(above, vertex, below)
@@ -265,7 +268,7 @@ class Descent:
     # --- units ---------------------------------------------------------------------------
 
     def _draw_each(self, type_: str, kind: str, parents: Ints, units: Ints | int, *, covered: bool) -> None:
-        """Draw ``units[i]`` units of one pool type beneath each parent, in the policy's order."""
+        """Draw ``units[i]`` units of one pool type below each parent, in the policy's order."""
         if kind == self.index.target_type and self.index.pool_types[type_].aligned:
             self._note(_draw(type_, parents, units), covered=covered)
             return
@@ -301,7 +304,7 @@ class Descent:
         self._touch(type_, pools[some])
 
     def _draw_beneath(self, need: Need, units: int, above: str, vertex: int, *, covered: bool) -> None:
-        """Draw what a pool need asks for: any units, units that `id` names, or units to share (M4)."""
+        """Draw for a pool need: any units, units that `id` names, or units to share (M4)."""
         if need.takes_any_units and (need.every or need.level == ABOVE):
             self._draw_units(need.type, units, above, vertex, covered=covered)
             return
@@ -337,7 +340,7 @@ class Descent:
         return Draw(need.type, np.array(pools, dtype=np.int64), numbers, int(numbers.sum()), masks)
 
     def _note(self, draw: Draw, *, covered: bool) -> None:
-        """Write down a draw: named in R, and held unless an ancestor holds it already."""
+        """Record a draw: R names it, and it is claimed unless an ancestor has been claimed exclusively."""
         self.named.append(draw)
         if covered:
             self.covered = True
@@ -345,14 +348,14 @@ class Descent:
             self.held.append(draw)
 
     def _touch(self, type_: str, pools: Ints) -> None:
-        """Write down the targets that leaf pools lie on."""
+        """Record the targets of some leaf pools."""
         targets = self.index.pool_types[type_].target[pools]
         self.targets.append(np.unique(targets[targets >= 0]))
 
     # --- whole subtrees (M4, M5) ------------------------------------------------------------
 
     def _hold_beneath(self, kind: str, chosen: Ints) -> None:
-        """Hold everything beneath some vertices: units, vertices, and the targets they are or contain."""
+        """Claim everything below some vertices: units, vertices, and the targets that they contain."""
         self.covered = True
         self.held.extend(self._units_beneath(kind, chosen))
         for name, vertices in self.index.vertex_types.items():
@@ -365,7 +368,7 @@ class Descent:
                 self.unlisted.append(ordinals[self.avail.up[ordinals]])
 
     def _name_beneath(self, kind: str, chosen: Ints) -> None:
-        """Let R name everything beneath some vertices."""
+        """Let R name everything below some vertices."""
         self.named.extend(self._units_beneath(kind, chosen))
         if self.index.target_type in self.index.types_beneath(kind):
             targets = self.index.beneath(kind, self.index.target_type, chosen).ordinals
@@ -373,7 +376,7 @@ class Descent:
             self.targets.append(targets[self.avail.up[targets]])
 
     def _units_beneath(self, kind: str, chosen: Ints) -> list[Draw]:
-        """Return all free units beneath some vertices (all that are up: the subtrees are idle)."""
+        """Return all free units below some vertices (every unit that is up, as the subtrees are idle)."""
         found = []
         for name, pool in self.index.pool_types.items():
             if pool.aligned and kind == self.index.target_type:
@@ -401,9 +404,9 @@ def first_copies(
 ) -> tuple[Ints, Ints | int]:
     """Take `wanted` copies from candidates in a fixed order (None: all, in graph order).
 
-    Returns the candidates and how many copies of each (one number: the same of all).  Looks
-    at a block of candidates at a time, so that a mostly idle machine is not read to its end;
-    the first is as large as would do if the `total` of all copies lay evenly.
+    Returns the candidates and how many copies of each (one number: the same of all).  Reads one
+    block of candidates at a time, so that a mostly idle cluster is not read to its end.  The first
+    block would suffice if the `total` of all copies were spread evenly.
     """
     size = len(fits) if among is None else len(among)
     low, block, left = 0, max(BLOCK, wanted * size // total), wanted
@@ -418,7 +421,9 @@ def first_copies(
         else:
             found = among[low:high]
             found = found[fits[found] > 0]
-        if len(found) > left:  # each hosts one at least; a copy, or what is kept would keep the block
+        if (
+            len(found) > left
+        ):  # each hosts at least one; a copy, so that the selection does not keep the block
             found = found[:left].copy()
         parts.append(found)
         if most != 1:
@@ -434,14 +439,14 @@ def first_copies(
 
 
 def _counted(found: Ints, numbers: Ints, wanted: int, most: int) -> tuple[Ints, Ints | int]:
-    """Return the first of at most `wanted` candidates that make up so many copies, and how many of each."""
+    """Return the first candidates that make up `wanted` copies, at most `most` each, and how many of each."""
     if most == 1:
         return found, 1
     return _cut(found, numbers if most == MANY else np.minimum(numbers, most), wanted)
 
 
 def _cut(found: Ints, numbers: Ints, wanted: int) -> tuple[Ints, Ints | int]:
-    """Return the first candidates that make up so many copies, the last of them in part."""
+    """Return the first candidates that make up `wanted` copies, the last of them in part."""
     if wanted == 1:
         return found, 1
     sums = numbers.cumsum()
@@ -458,7 +463,7 @@ def _joined(parts: list[Ints]) -> Ints:
 
 
 def _each(numbers: Ints | int, length: int) -> Ints:
-    """Return one number a place, whether they were given one by one or all at once."""
+    """Return one number per place from an array, or from one number for all places."""
     return np.full(length, numbers) if isinstance(numbers, int) else numbers
 
 

@@ -1,8 +1,8 @@
-"""What a search has claimed so far on top of an availability, and how to take it back.
+"""The claims of a search on top of an availability, which it can undo.
 
 The availability itself is never changed.  Claims are appended to lists; a mark is their
-lengths, and `undo` cuts them back to a mark.  A *cover* is a vertex that the search holds exclusively:
-only what is placed beneath it by its own need may use its subtree.
+lengths, and `undo` cuts them back to a mark.  A *cover* is a vertex that the search claims exclusively:
+only the children of its own need may use its subtree.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Cover:
-    """A vertex held exclusively by the search, with all that it reaches (`spans` of preorder)."""
+    """A vertex that the search claims exclusively, with everything that it reaches (`spans` of preorder)."""
 
     need: Need
     ordinal: int
@@ -70,7 +70,7 @@ class Ledger:
     # --- marks ---------------------------------------------------------------------------
 
     def mark(self) -> tuple[int, ...]:
-        """Return the present state, to come back to."""
+        """Return a mark of the present state for `undo`."""
         return tuple(len(entries) for entries in self._lists())
 
     def undo(self, mark: tuple[int, ...]) -> None:
@@ -84,11 +84,11 @@ class Ledger:
     # --- questions -----------------------------------------------------------------------
 
     def blocked(self, place: int, cover: Cover | None) -> bool:
-        """Say whether a place lies in a vertex that the search holds for someone else."""
+        """Say whether a place lies in a vertex that is claimed for another need than `cover`'s."""
         return any(c.covers(place) and not _is_within(cover, c) for c in self._covers)
 
     def free(self, type_: str, leaf: int, cover: Cover | None) -> int:
-        """Return how many units of a leaf pool may still be drawn beneath `cover`."""
+        """Return how many units of a leaf pool may still be drawn under `cover`."""
         if self.blocked(int(self.index.pool_types[type_].pos[leaf]), cover):
             return 0
         free = int(self.avail.free[type_][leaf])
@@ -127,7 +127,7 @@ class Ledger:
         return [unit for unit in range(mask.bit_length()) if mask >> unit & 1]
 
     def unit_state(self, need: Need, leaf: int, unit: int) -> object:
-        """Return what tells two units of a leaf pool apart that may serve a need for any units."""
+        """Return the facts in which two units of a leaf pool must agree to be exchangeable."""
         bit = 1 << unit
         free = bool(self.avail.free_mask(self.index.pool_types[need.type], leaf) & bit)
         mine = [p.cover for p in self._pieces if p.leaf == leaf and p.type == need.type and p.mask & bit]
@@ -147,7 +147,7 @@ class Ledger:
         return free
 
     def may_claim(self, need: Need, ordinal: int, cover: Cover | None) -> bool:
-        """Say whether a vertex need may claim this vertex now, whatever it needs beneath."""
+        """Say whether a vertex need may claim this vertex now, its children aside."""
         vertices = self.index.vertex_types[need.type]
         target = int(vertices.target[ordinal])
         place = int(vertices.pos[ordinal])
@@ -172,14 +172,14 @@ class Ledger:
         return any(_lies_in(spans, place) for place in self._places)
 
     def _reaches(self, need: Need, ordinal: int) -> bool:
-        """Say whether the targets beneath a vertex let it pass (M7)."""
+        """Say whether the constraint lets a vertex above the targets pass (M7)."""
         if need.every:
             return True
         eligible = need.eligible[self.index.members(need.type, ordinal, self.index.target_type)]
         return bool(eligible.all() if need.whole else eligible.any() or not len(eligible))
 
     def may_serve(self, need: Need, target: int, cover: Cover | None) -> bool:
-        """Say whether copies of a slot may lie on this target, whatever they need there."""
+        """Say whether copies of a slot may lie on this target, their content aside."""
         content = need.content
         if content is None or not content.eligible[target] or not self.avail.up[target]:
             return False
@@ -194,7 +194,7 @@ class Ledger:
         return row
 
     def state(self, kind: str, ordinal: int) -> object:
-        """Return what tells two vertices of one type apart; one that the search touched is like no other."""
+        """Return the state of a vertex's subtree; a vertex that the search has touched equals no other."""
         if self._is_touched(kind, ordinal):
             return ordinal
         found = self._states.get((kind, ordinal))
@@ -225,7 +225,7 @@ class Ledger:
     # --- claims --------------------------------------------------------------------------
 
     def hold(self, need: Need, ordinal: int, cover: Cover | None) -> Cover | None:
-        """Claim a vertex; return the cover under which its content is placed."""
+        """Claim a vertex; return the cover for its children."""
         vertices = self.index.vertex_types[need.type]
         place = int(vertices.pos[ordinal])
         self._places.append(place)
@@ -239,7 +239,7 @@ class Ledger:
         return found
 
     def touch(self, target: int) -> None:
-        """Note that something lies on an execution target."""
+        """Note that an execution target is used."""
         self._touched.append(target)
         self._places.append(int(self.index.vertex_types[self.index.target_type].pos[target]))
 
@@ -261,7 +261,7 @@ class Ledger:
     # --- the result ----------------------------------------------------------------------
 
     def selection(self, request: Request) -> Selection:
-        """Return what was claimed, as a selection."""
+        """Return the claims as a selection."""
         named = self._drawn()
         whole = [c for c in self._covers if c.outer is None]
         alone = sorted(set(self._touched)) if self.alone else []
@@ -319,7 +319,7 @@ class Ledger:
         return found
 
     def _everything(self, kind: str, ordinals: list[int]) -> list[Draw]:
-        """Return all free units beneath some vertices."""
+        """Return all free units below some vertices."""
         found = []
         for name in self.index.pool_types:
             pools = beneath(kind, name, np.array(ordinals, dtype=np.int64), self.index).ordinals

@@ -1,8 +1,8 @@
 """Matching: request + availability → selection, top-down over the counts of `capacity`.
 
-`could_fit` answers from counts alone; `select` takes candidates in the policy's order until
+`could_fit` answers from counts alone.  `select` takes candidates in the policy's order until
 the count is met, descends into each, and ends with the lowest free units of the leaf pools.
-Both are pure questions: only `Availability.claim` changes anything.
+Neither changes a state: only `Availability.claim` does.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ if TYPE_CHECKING:
 def could_fit(request: Request, avail: Availability) -> bool:
     """Say whether the counts allow a match.
 
-    Exact where siblings do not compete (`request.separable`), else a necessary condition.
-    Ranges count with their least acceptable value.
+    Exact if siblings do not compete (`request.separable`, M10), else a necessary condition.
+    A range counts with its least acceptable value (M6).
     """
     return all(_has(need, avail) for need in request.needs)
 
 
 def _has(need: Need, avail: Availability) -> bool:
-    """Say whether one top-level need can be had, counted by itself."""
+    """Say whether one top-level need is available, counted by itself."""
     content = need.content
     if content is not None and need.level == TARGET:
         if need.kind == SLOT and not need.loose:
@@ -54,16 +54,19 @@ def select(
     policy: str | MatchPolicy = "first",
     rng: np.random.Generator | None = None,
 ) -> Selection | None:
-    """Return what the request gets in this state, or None if it cannot be had now.
+    """Return the selection of a request in this state, or None if it does not fit.
 
     Raises
     ------
     ConfigError
         for an unknown policy, or one that returns no permutation.
     SearchLimitError
-        if siblings compete and the exact search did not settle it within its limit.
+        if siblings compete and the exact search reached its limit.
     """
     policy = find_policy(policy)
+    # Two fast paths for the requests of most jobs.  A static policy's order depends on the cluster
+    # alone, so that the candidates need not be collected and sorted.  The selection equals that of
+    # `Descent`: there, too, `first_copies` takes the candidates in that order.
     if request.plain is not None and policy.static and not policy.whole_nodes:
         return _select_plain(request, request.plain, avail, policy)
     if request.whole and policy.static and not policy.whole_nodes:
@@ -85,7 +88,7 @@ def select(
 def _select_plain(
     request: Request, content: Content, avail: Availability, policy: MatchPolicy
 ) -> Selection | None:
-    """Return copies of one slot of plain units in a fixed order: what most jobs ask for, without detours."""
+    """Return copies of one slot that draws units of aligned pools, in a fixed order of targets."""
     unit, wanted = content.unit, request.needs[0].amount
     fits, total, _ = capacity(content, avail) if unit is None else (avail.free[unit], avail.total[unit], 0)
     if total < wanted:
@@ -106,7 +109,11 @@ def _select_plain(
 
 
 def _select_whole(request: Request, avail: Availability, policy: MatchPolicy) -> Selection | None:
-    """Return whole idle targets in a fixed order; there is nothing to look at beneath them."""
+    """Return whole idle targets in a fixed order.
+
+    Every target has the same units (`Index.on_each_target`) and an idle one has all of them free, so
+    nothing below the targets needs to be counted.
+    """
     index, wanted = avail.index, request.whole
     idle = avail.idle_targets()
     if not request.every:
@@ -123,12 +130,12 @@ def _select_whole(request: Request, avail: Availability, policy: MatchPolicy) ->
 
 
 def can_match(request: Request, avail: Availability, steps: int = exact.LIMIT) -> bool:
-    """Say whether a request can be had: exact, with least counts, and the same in every policy (M8).
+    """Say whether a request fits, exactly, with its least counts; the policy makes no difference (M8).
 
     Raises
     ------
     SearchLimitError
-        if siblings compete and that many steps of the exact search did not settle it.
+        if siblings compete and the exact search takes more than `steps` steps.
     """
     if not could_fit(request, avail):
         return False
@@ -136,9 +143,9 @@ def can_match(request: Request, avail: Availability, steps: int = exact.LIMIT) -
 
 
 def _settle(request: Request, number: int, avail: Availability) -> Request:
-    """Fix one ranged need at the largest acceptable value that can be had (M6).
+    """Fix one ranged need at the largest acceptable count that fits (M6).
 
-    What fits with n fits with less, so the largest acceptable value is found by bisection.
+    A request that fits with n copies fits with fewer, so bisection finds the largest count.
     """
     need = next(n for n in request.walk() if n.number == number)
     best = low = need.count.min

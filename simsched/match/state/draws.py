@@ -1,4 +1,4 @@
-"""Draws: units merged pool by pool, and the lowest free ones of a leaf pool picked by number."""
+"""Draws of units: merging them by leaf pool, and choosing the lowest or highest free units."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def finished(draws: list[Draw], avail: Availability, *, highest: bool = False) -
 
 
 def with_units(selection: Selection, avail: Availability, *, highest: bool = False) -> Selection:
-    """Return a selection that was made on counts alone with its units chosen from those free now."""
+    """Return a selection that was made on counts alone, with its units chosen among the free ones."""
     pick = highest_bits if highest else lowest_bits
     held = tuple(_chosen(draw, avail, pick) for draw in selection.held)
     same = selection.named is selection.held
@@ -88,8 +88,8 @@ def _takes_whole_pools(draw: Draw, pool: PoolType) -> bool:
 def ids_ascend(type_: str, index: Index) -> bool:
     """Say whether unit ids ascend from pool to pool on every target, as they mostly do.
 
-    The order of the leaf pools is then that of the ids.  Ids of pools that lie on no target are told
-    apart by their pools, so that there the order of the leaf pools is all there is.
+    The order of the leaf pools is then that of the ids.  Outside the targets each pool has its own ids,
+    so there the order of the leaf pools decides anyway.
     """
     known: dict[str, bool] = index.memo.setdefault("ids ascend", {})
     if type_ not in known:
@@ -104,7 +104,7 @@ def ids_ascend(type_: str, index: Index) -> bool:
 
 
 def drawn_by_ids(type_: str, view: View, units: Ints, avail: Availability, *, highest: bool) -> Draw:
-    """Draw ``units[i]`` free units beneath each vertex of a view, the lowest (highest) ids first."""
+    """Draw ``units[i]`` free units below each vertex of a view, the lowest (highest) ids first."""
     pool = avail.index.pool_types[type_]
     assert view.ordinals is not None
     masks: dict[int, int] = {}
@@ -125,5 +125,5 @@ def drawn_by_ids(type_: str, view: View, units: Ints, avail: Availability, *, hi
 
 
 def spelled(numbers: Ints | int, length: int) -> list[int]:
-    """Return one number a place, whether they were given one by one or all at once."""
+    """Return one number per place from an array, or from one number for all places."""
     return [numbers] * length if isinstance(numbers, int) else numbers.tolist()

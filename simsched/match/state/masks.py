@@ -1,8 +1,8 @@
-"""Which units of each leaf pool are free: bit masks over unit ordinals, one store a pool type.
+"""The free units of each leaf pool: bit masks over unit ordinals, one store per pool type.
 
-Where no leaf pool holds more than 64 units, the masks are machine words in one array (`Words`).
-Larger leaf pools have Python integers, kept for those that are neither full nor empty.  Leaf pools that
-are taken whole without a mask keep theirs: only where units are free does the mask count.
+If no leaf pool has more than 64 units, the masks are machine words in one array (`Words`).
+Larger leaf pools have Python integers, kept for pools that are neither full nor empty.  A leaf pool that
+is taken whole without a mask keeps its old mask: a mask counts only while the pool has free units.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ if TYPE_CHECKING:
 
     Words: TypeAlias = npt.NDArray[np.uint64]
     Masks: TypeAlias = list[int] | Words
-    """Units taken of some leaf pools, one mask a leaf pool."""
+    """Units of some leaf pools, one mask per leaf pool."""
     Store: TypeAlias = dict[int, int] | Words
     """The free units of all leaf pools of a pool type."""
 
 WORD = 64
-"""Units that a machine word tells apart."""
+"""Bits of a machine word."""
 
 Pick: TypeAlias = Callable[[int, int], int]
-"""Free units as a mask, how many → those that are taken."""
+"""(free units as a mask, number) → the units that are taken."""
 
 
 def everything(pool: PoolType) -> Store:
-    """Return the masks of a pool type of which nothing is taken."""
+    """Return the masks of a pool type with all units free."""
     if not len(pool) or int(pool.size.max()) > WORD:
         return {}
     ones = np.full(len(pool), ~np.uint64(0))
@@ -59,7 +59,7 @@ def take(store: Store, pool: PoolType, pools: Ints, masks: Masks) -> None:
 
 
 def give(store: Store, pool: PoolType, pools: Ints, masks: Masks) -> None:
-    """Give units of some leaf pools back."""
+    """Return units of some leaf pools to the store."""
     if not isinstance(store, dict):
         store[pools] |= np.array(masks, dtype=np.uint64) if isinstance(masks, list) else masks
         return
@@ -71,10 +71,11 @@ def give(store: Store, pool: PoolType, pools: Ints, masks: Masks) -> None:
 
 
 def chosen(store: Store, pool: PoolType, draw: tuple[Ints, Ints | int], free: Ints, pick: Pick) -> Masks:
-    """Return which units are taken of some leaf pools, as `pick` has it.
+    """Return the units that `pick` takes from some leaf pools, as masks.
 
-    `draw` are the leaf pools and how many units of each (or of all); `free` what each leaf pool of the
-    pool type has.  Of most leaf pools all that is free is taken, and nothing need be picked.
+    `draw` are the leaf pools and the number of units from each (or from all alike); `free` the free
+    units of each leaf pool of the type.  Mostly all free units of a pool are taken, and its mask as it is
+    is the answer.
     """
     pools, units = draw
     if isinstance(store, dict):
@@ -94,7 +95,7 @@ def chosen(store: Store, pool: PoolType, draw: tuple[Ints, Ints | int], free: In
 
 
 def lowest_bits(mask: int, count: int) -> int:
-    """Return the `count` lowest set bits of a mask that has at least as many.
+    """Return the `count` lowest set bits of a mask that has at least that number.
 
     >>> bin(lowest_bits(0b1011010, 3))
     '0b11010'
@@ -113,7 +114,7 @@ def lowest_bits(mask: int, count: int) -> int:
 
 
 def highest_bits(mask: int, count: int) -> int:
-    """Return the `count` highest set bits of a mask that has at least as many.
+    """Return the `count` highest set bits of a mask that has at least that number.
 
     >>> bin(highest_bits(0b1011010, 3))
     '0b1011000'
@@ -123,7 +124,7 @@ def highest_bits(mask: int, count: int) -> int:
 
 
 def set_units(ids: Idset, mask: int) -> Iterator[tuple[int, int]]:
-    """Yield ordinal and id of the units of a leaf pool that a mask over unit ordinals names."""
+    """Yield ordinal and id of the units in a mask over the unit ordinals of a leaf pool."""
     return ((at, unit) for at, unit in enumerate(ids) if mask >> at & 1)
 
 

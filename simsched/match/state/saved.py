@@ -1,7 +1,7 @@
-"""A matcher's state as JSON data, and back: what is claimed, by whom, and what is down.
+"""A matcher's state as JSON data, and back: its allocations by id, and the targets that are down.
 
-Units are written as the ordinals that the index gives them, so a state belongs to the
-cluster that it was saved on; the cluster's sizes are written along and checked.
+Units are written as ordinals of the index, so a state belongs to the cluster that it was saved on.  The
+cluster's sizes are written with it and checked.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ FORMAT = 1
 
 
 def cluster_facts(index: Index) -> dict[str, Any]:
-    """Return what must agree between the cluster of a state and the one it is restored on."""
+    """Return the sizes in which the cluster of a state and the one that it is restored on must agree."""
     return {"targets": len(index), "totals": dict(sorted(index.totals.items()))}
 
 
@@ -72,7 +72,7 @@ def selection_from_dict(document: Mapping[str, Any], index: Index, dialect: Dial
     Raises
     ------
     FormatError
-        if it is not one, or names what this cluster does not have.
+        if it is not one, or names resources that this cluster does not have.
     """
     try:
         held = _draws(document["held"], index)
@@ -87,7 +87,7 @@ def selection_from_dict(document: Mapping[str, Any], index: Index, dialect: Dial
             slots=int(document["slots"]),
         )
     except (KeyError, TypeError, ValueError, AttributeError, IndexError, SimschedError) as error:
-        raise FormatError(f"this is no saved allocation: {error!r}", where=where) from None
+        raise FormatError(f"this is not a saved allocation: {error!r}", where=where) from None
 
 
 def _draw_to_dict(draw: Draw) -> dict[str, Any]:

@@ -52,11 +52,11 @@ def _hybrid(depth: int = 8, compress: str = "queue") -> QueuePolicy:
 
 def _reserving(compress: str, depth: int | None) -> QueuePolicy:
     """Return the policy that keeps reservations, or the one that plans anew at each pass."""
-    from simsched.schedule.policies.compression import COMPRESS, Compressing
-    from simsched.schedule.policies.conservative import Reserving
+    from simsched.schedule.policies.conservative import COMPRESS, Conservative
+    from simsched.schedule.policies.replanning import Replanning
 
     _among("compress", compress, (*COMPRESS, "replan"))
-    return Reserving(depth) if compress == "replan" else Compressing(compress, depth)
+    return Replanning(depth) if compress == "replan" else Conservative(compress, depth)
 
 
 #: Name → maker; the keyword arguments are the policy's options.

@@ -34,10 +34,6 @@ if TYPE_CHECKING:
 ENGINE = ("done", "requeues", "_parked", "_next", "_passes", "_timers", "_queued_cores", "_rng", "_epilogs")
 #: Attributes of the recorder that are given or written apart.
 GIVEN = frozenset({"ids", "log", "events", "_pools", "_width"})
-WAITING = ("ranks", "fresh", "gone")
-#: What a queue that is ranked anew at each pass remembers besides.
-RANKED = ("_at", "_rank", "_plain")
-DESK = ("_failed", "released", "moved", "wake")
 CONDITIONS = ("_started", "_ended", "_open", "timers")
 
 
@@ -127,10 +123,9 @@ def _events(engine: Engine, plain: Callable[[Any], Any]) -> Iterator[dict[str, A
 def _lane_state(engine: Engine, lane: Lane, plain: Callable[[Any], Any]) -> dict[str, Any]:
     config, waiting = engine.config, lane.waiting
     fresh = queue_policy(config.queue_policy, config.queue_options)
-    ranked = () if waiting.static else RANKED
     return {
-        "waiting": {name: plain(getattr(waiting, name)) for name in (*WAITING, *ranked)},
-        "desk": {name: plain(getattr(lane.context, name)) for name in DESK},
+        "waiting": {name: plain(item) for name, item in waiting.state().items()},
+        "desk": {name: plain(item) for name, item in lane.context.state().items()},
         "policy": _memory(lane.policy, fresh, plain),
         "inner": _memory(_inner(lane.policy), _inner(fresh), plain),
         "order": {} if waiting.static else _memory(waiting.order, job_order(config.order), plain),
@@ -232,8 +227,9 @@ def _hold(engine: Engine, state: dict[str, Any], codec: Codec) -> None:
 
 def _restore_lane(lane: Lane, saved: dict[str, Any], value: Callable[[Any], Any]) -> None:
     waiting, policy = lane.waiting, lane.policy
-    places = {"waiting": waiting, "desk": lane.context, "policy": policy, "order": waiting.order}
-    places["inner"] = _inner(policy)
+    waiting.restore({name: value(item) for name, item in saved["waiting"].items()})
+    lane.context.restore({name: value(item) for name, item in saved["desk"].items()})
+    places = {"policy": policy, "order": waiting.order, "inner": _inner(policy)}
     for place, target in places.items():
         for name, item in saved[place].items():
             setattr(target, name, value(item))

@@ -13,7 +13,7 @@ from simsched.errors import SimschedError, WorkloadError
 from simsched.formats.cluster.rset import ResourceSet
 from simsched.formats.jobspec.reader import Jobspec
 from simsched.formats.rfc.count import Count
-from simsched.match.claims_from_r import Grants
+from simsched.match.claims_from_r import ClaimsFromR
 from simsched.match.requests.compile import compile_request
 from simsched.match.state.selection import changed
 from simsched.simulation.jobs.prepare import plain_units
@@ -36,7 +36,7 @@ def held_by(running: Sequence[RunningJob], index: Index, *, whole: bool = False)
     clean up come last and get what is left.  `whole` says that jobs get whole targets.  Errors as
     `forecast_live`, with the job's place.
     """
-    grants = Grants(index)
+    grants = ClaimsFromR(index)
     found: dict[int, Selection] = {}
     for at in sorted(range(len(running)), key=lambda at: _rank(running[at], grants)):
         with _at_place_of(running[at]):
@@ -53,7 +53,7 @@ def _at_place_of(job: RunningJob) -> Iterator[None]:
         raise error.at(f"{job.where} (job {job.job.id})") from None
 
 
-def _rank(job: RunningJob, grants: Grants) -> tuple[bool, bool, int]:
+def _rank(job: RunningJob, grants: ClaimsFromR) -> tuple[bool, bool, int]:
     """Return what `held_by` goes by: whether it cleans up, whether R is unknown, the doubtful nodes."""
     if isinstance(job.holds, ResourceSet):
         return job.cleaning, False, 0
@@ -63,11 +63,11 @@ def _rank(job: RunningJob, grants: Grants) -> tuple[bool, bool, int]:
     return job.cleaning, True, 0 if whole else len(targets)
 
 
-def _held(job: RunningJob, grants: Grants, index: Index, *, whole: bool) -> Selection:
+def _held(job: RunningJob, grants: ClaimsFromR, index: Index, *, whole: bool) -> Selection:
     """Claim what one job holds: as R says, whole nodes, or so many cores of some."""
     name = str(job.job.id)
     if isinstance(job.holds, ResourceSet):
-        request = compile_request(job.job.jobspec, index, alone=whole) if job.asked else None
+        request = compile_request(job.job.jobspec, index, alone=whole) if job.has_request else None
         return grants.exact(name, job.holds, request, rest=job.cleaning)
     targets = grants.targets_of(job.holds.ranks, job.holds.hosts)
     there, cores = grants.cores_on(targets), job.holds.cores
@@ -97,7 +97,7 @@ def common_request(jobspecs: Sequence[Jobspec], index: Index, *, whole: bool) ->
     return next(iter(kinds.values())) if len(kinds) == 1 and None not in kinds else None
 
 
-def untold_request(selection: Selection, index: Index, common: Jobspec | None) -> Jobspec:
+def guessed_request(selection: Selection, index: Index, common: Jobspec | None) -> Jobspec:
     """Return a request for what a job holds, whose own request nobody told.
 
     It is so much of the `common` request as comes back when the job ends, so that counts can

@@ -18,9 +18,9 @@ from simsched.simulation.environment import EARLY_END, END
 from simsched.simulation.forecast.live_claims import (
     as_counted,
     common_request,
+    guessed_request,
     held_by,
     units_of,
-    untold_request,
     usable,
 )
 from simsched.simulation.forecast.start_times import forecast_of, forecast_queue
@@ -109,8 +109,8 @@ class _Stage:
         common = common_request([waits.job.jobspec for waits in picture.waiting], index, whole=whole)
         runs = list(zip(picture.running, found, strict=True))
         jobs = [
-            *(_as_running(run, run.job.jobspec if run.asked else untold_request(selection, index, common))
-              for run, selection in runs),
+            *(_as_running(run, run.job.jobspec if run.has_request else guessed_request(held, index, common))
+              for run, held in runs),
             *map(_as_waiting, picture.waiting),
         ]  # fmt: skip
         workload = Workload(jobs=in_submit_order(jobs), name="picture", source=picture.source)

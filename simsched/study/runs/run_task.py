@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from simsched.simulation.record.result import Result
+    from simsched.simulation.record.run_directory import RunResult
     from simsched.study.runs.task import Task
 
 #: figures of a queue alone: those that come from its jobs and not from the timeline
@@ -76,7 +76,7 @@ def _recorded(task: Task, folder: Path) -> Row:
     return row
 
 
-def _simulated(task: Task, sink: Any = None) -> Result:
+def _simulated(task: Task, sink: Any = None) -> RunResult:
     cluster = INPUTS.cluster(task.cluster, task.edits)
     workload = INPUTS.workload(task)
     result = simulate(
@@ -92,10 +92,10 @@ def _simulated(task: Task, sink: Any = None) -> Result:
     return replace(result, meta={**result.meta, "inputs": inputs})
 
 
-def _row(task: Task, result: Result) -> Row:
+def _row(task: Task, result: RunResult) -> Row:
     from simsched.report.data.tables import Run
 
-    run = Run.from_columns(result.jobs, result.timeline, result.meta)
+    run = Run.from_result(result)
     window = {"warm_up": task.measure.warm_up, "drain": task.measure.drain}
     figures = _summarised(run, run.jobs, window)
     queues: dict[str, Mapping[str, float]] = {}
@@ -121,14 +121,13 @@ def _summarised(run: Any, jobs: pd.DataFrame, window: Mapping[str, Any]) -> dict
     return summarise(jobs, run.timeline, run.totals, **window)
 
 
-def _summary(task: Task, row: Row, result: Result) -> str:
+def _summary(task: Task, row: Row, result: RunResult) -> str:
     """Return ``summary.json``: the figures of the whole run, whatever the row was measured over."""
     from simsched.report.data.tables import Run
+    from simsched.report.metrics.summary import summary_text
 
-    if task.measure.warm_up or task.measure.drain:
-        run = Run.from_columns(result.jobs, result.timeline, result.meta)
-        row = replace(row, metrics=_summarised(run, run.jobs, {}))
-    return json.dumps(json.loads(row.to_bytes())["metrics"], indent=1) + "\n"
+    in_part = task.measure.warm_up or task.measure.drain
+    return summary_text(Run.from_result(result).summary if in_part else row.metrics)
 
 
 def same_task(task: Task, text: bytes) -> bool:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
-    from simsched.report.metrics.compare import Interval
+    from simsched.report.compare import Interval
     from simsched.study.runs.task import Row, Task
     from simsched.study.runs.workers import Workers
     from simsched.study.sizing.target import Target

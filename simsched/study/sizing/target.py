@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 
 from simsched.errors import ConfigError, FormatError, SimschedError
 from simsched.formats.rfc.duration import format_duration, parse_duration
-from simsched.formats.text.carets import MarkedError, refuse_broken_text
+from simsched.formats.text.carets import CaretError, refuse_broken_text
 from simsched.spelling import did_you_mean
 
 if TYPE_CHECKING:
@@ -139,7 +139,7 @@ def parse_targets(texts: str | Target | Iterable[str | Target]) -> tuple[Target,
 
     Raises
     ------
-    MarkedError
+    CaretError
         with the place of the fault.
     ConfigError
         without any target.
@@ -161,17 +161,17 @@ def parse_target(text: str) -> Target:
 
     Raises
     ------
-    MarkedError
+    CaretError
         with the place of the fault, and what was expected there.
     """
     refuse_broken_text(text)
     figure, at = _figure(text)
     sign = _RELATION.match(text, at)
     if sign is None:
-        raise MarkedError("no relation", text=text, position=at, expected="<=, >=, < or >")
+        raise CaretError("no relation", text=text, position=at, expected="<=, >=, < or >")
     relation = _SIGNS.get(sign[1], sign[1])
     if relation not in _RELATIONS:
-        raise MarkedError(f"{sign[1]!r} bounds nothing", text=text, position=sign.start(1),
+        raise CaretError(f"{sign[1]!r} bounds nothing", text=text, position=sign.start(1),
                           expected="<=, >=, < or >")  # fmt: skip
     return Target(figure, relation, _bound(text, sign.end(), figure))
 
@@ -181,13 +181,13 @@ def parse_figure(text: str) -> Figure:
 
     Raises
     ------
-    MarkedError
+    CaretError
         with the place of the fault.
     """
     refuse_broken_text(text)
     figure, at = _figure(text)
     if text[at:].strip():
-        raise MarkedError("more than a figure", text=text, position=at, expected="the end")
+        raise CaretError("more than a figure", text=text, position=at, expected="the end")
     return figure
 
 
@@ -196,12 +196,12 @@ def _figure(text: str) -> tuple[Figure, int]:
     head = _TEXT.match(text)
     assert head is not None  # it matches the empty text
     if head[1] is None:
-        raise MarkedError("no figure", text=text, position=head.end(), expected="a name such as p95_wait")
+        raise CaretError("no figure", text=text, position=head.end(), expected="a name such as p95_wait")
     query, at = _query(text, head.end())
     name, unit = _known(head[1], text, head.start(1))
     figure = Figure(name, unit, query)
     if query and not (figure.statistic or name in OF_JOBS):
-        raise MarkedError(f"{name} is of the whole machine and not of some jobs", text=text,
+        raise CaretError(f"{name} is of the whole machine and not of some jobs", text=text,
                           position=head.end(), expected="no query, or a figure such as p95_wait")  # fmt: skip
     return figure, at
 
@@ -217,7 +217,7 @@ def _query(text: str, at: int) -> tuple[str, int]:
     try:
         parse_query(inside)
     except SimschedError as error:
-        raise MarkedError(f"in the query: {error.message}", text=text, position=at + 1,
+        raise CaretError(f"in the query: {error.message}", text=text, position=at + 1,
                           expected=error.expected) from None  # fmt: skip
     return inside, end + 1
 
@@ -242,7 +242,7 @@ def _closing(text: str, at: int) -> int:
             quote = sign
         elif sign == "]":
             return place
-    raise MarkedError("unclosed '['", text=text, position=at, expected="']'")
+    raise CaretError("unclosed '['", text=text, position=at, expected="']'")
 
 
 def _known(given: str, text: str, at: int) -> tuple[str, str]:
@@ -262,7 +262,7 @@ def _known(given: str, text: str, at: int) -> tuple[str, str]:
     if found and found[3] in MEASURES and (found[2] is None or 0 < float(found[2]) < 100):
         return name, MEASURES[found[3]]
     meant = did_you_mean(name, _examples(), cutoff=0.75)
-    raise MarkedError(f"unknown figure {given!r}{meant}", text=text, position=at, expected=_expected())
+    raise CaretError(f"unknown figure {given!r}{meant}", text=text, position=at, expected=_expected())
 
 
 def _examples() -> list[str]:
@@ -292,17 +292,17 @@ def _expected() -> str:
 def _bound(text: str, at: int, figure: Figure) -> float:
     written = text[at:].strip()
     if not written:
-        raise MarkedError("no value", text=text, position=len(text.rstrip()), expected=_example(figure.unit))
+        raise CaretError("no value", text=text, position=len(text.rstrip()), expected=_example(figure.unit))
     try:
         value = _value(written, figure.unit)
     except (FormatError, ValueError) as error:
         message = error.message if isinstance(error, FormatError) else f"{written!r} is no number"
-        raise MarkedError(message, text=text, position=at, expected=_example(figure.unit)) from None
+        raise CaretError(message, text=text, position=at, expected=_example(figure.unit)) from None
     if not 0 <= value < float("inf"):
-        raise MarkedError(f"{written!r} bounds nothing", text=text, position=at,
+        raise CaretError(f"{written!r} bounds nothing", text=text, position=at,
                           expected=_example(figure.unit))  # fmt: skip
     if figure.unit == "share" and value > 1:
-        raise MarkedError(f"a share of {written}", text=text, position=at, expected="0 to 1, or 0% to 100%")
+        raise CaretError(f"a share of {written}", text=text, position=at, expected="0 to 1, or 0% to 100%")
     return value
 
 

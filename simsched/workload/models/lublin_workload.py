@@ -1,6 +1,6 @@
 """The Lublin-Feitelson model turned into `Workload` values, with Tsafrir's estimates.
 
-Every function takes a `numpy.random.Generator`; nothing else decides what comes out.
+Every function takes a `numpy.random.Generator`; the same state gives the same workload.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 
 MAX_USERS = 1_000_000
-"""The most users among whom the jobs of a model are shared out."""
+"""The most users of a model."""
 MAX_PROCESSORS = 10**9
 MOST = 1e15
 """The longest span and run time in seconds, and the greatest load and factor of run times."""
@@ -41,7 +41,7 @@ BOTH = ("batch", "interactive")
 
 
 class DrawnJobs(NamedTuple):
-    """What a model draws: submit times, sizes in processors, run times, and the class where there are two."""
+    """Drawn jobs: submit times, sizes in processors, run times, and classes if the model has two."""
 
     submit: Floats
     size: Integers
@@ -74,7 +74,7 @@ class LublinWorkload:
         are scaled to fit.
     model : typeless, batch, interactive, or both: two arrival processes side by side, as in the authors'
         program; the class of a job is then the name of its queue.
-    load, capacity : offered load to reach, against so many processors (None: `machine`);
+    load, capacity : offered load to reach on `capacity` processors (None: `machine`);
         sets the number of jobs from the span, or the span from the number.
     run_time_factor : multiplies run times.
     max_estimate : give Tsafrir estimates up to this limit (s); None leaves jobs unlimited.
@@ -92,7 +92,7 @@ class LublinWorkload:
     users: int = 0
 
     def make(self, rng: np.random.Generator, job_map: JobMap | None = None) -> Workload:
-        """Draw the jobs; ConfigError on an unknown model or on numbers that make no workload."""
+        """Draw the jobs; ConfigError on an unknown model or on numbers that describe no workload."""
         self._check()
         draft = self._both(rng) if self.model == "both" else self._one(rng)
         limits: list[Any] = [None] * len(draft.submit)
@@ -222,7 +222,7 @@ class LublinWorkload:
 
 
 def _grown(draw: Callable[[int], _T], reached: Callable[[_T], float], rng: np.random.Generator) -> _T:
-    """Draw twice as many jobs, from the same state, until they reach what is asked for (1).
+    """Draw twice as many jobs, from the same state, until they reach the requested work or span.
 
     Raises
     ------

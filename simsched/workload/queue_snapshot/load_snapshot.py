@@ -1,4 +1,4 @@
-"""`load_queue_snapshot`: a queue snapshot from any file that is one, told by what is in it."""
+"""`load_queue_snapshot`: a queue snapshot from a file of any of its formats, recognised by content."""
 
 from __future__ import annotations
 

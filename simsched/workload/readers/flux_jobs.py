@@ -35,7 +35,7 @@ _TEXTS = ("name", "username", "queue", "result", "state", "bank", "project")
 
 
 def read_flux_jobs(source: Source | str, reading: ReadOptions | None = None) -> Workload:
-    """Read ``flux jobs -a --json``: the whole document, one job, or a job a line.
+    """Read ``flux jobs -a --json``: the whole document, one job, or one job per line.
 
     Raises
     ------
@@ -57,7 +57,7 @@ def read_flux_jobs(source: Source | str, reading: ReadOptions | None = None) -> 
 
 
 def jobs_of(text: str, source: str) -> Iterator[tuple[str, Any]]:
-    """Yield (place, record) of each job in the whole document, one job, or a job a line."""
+    """Yield (place, record) of each job in the whole document, one job, or one job per line."""
     from simsched.formats.text.documents import decode_json_bulk, detect_kind
 
     if detect_kind(text) == "jsonl":
@@ -116,13 +116,13 @@ def _unfinished(start: float | None, end: float | None, result: str | None, *, a
 
 
 def user_number(job: dict[str, Any]) -> str | None:
-    """Return the number of the user, where there is no name."""
+    """Return the number of a user without a name."""
     number = job.get("userid")
     return str(number) if isinstance(number, int) and not isinstance(number, bool) else None
 
 
 def number_at(job: dict[str, Any], key: str) -> float | None:
-    """Return seconds; None where the key is absent or empty, as Flux has it for what is unknown."""
+    """Return seconds; None where the key is absent or empty, as Flux writes unknown values."""
     value = job.get(key)
     if value is None or value == "":
         return None
@@ -142,7 +142,7 @@ def count_at(job: dict[str, Any], key: str) -> int | None:
 
 
 def text_at(job: dict[str, Any], key: str) -> str | None:
-    """Return a text; None where there is none."""
+    """Return a text; None if the key is absent."""
     value = job.get(key)
     return value if isinstance(value, str) and value else None
 
@@ -191,7 +191,7 @@ def read_flux_folder(path: Path, reading: ReadOptions | None = None) -> Workload
 def _with_dependencies(rows: list[LogRecord]) -> list[LogRecord]:
     """Name the jobs that rows depend on by their ids, and drop dependencies on jobs that are not there.
 
-    What was waited for in a log was met there.  A simulated job ends well unless its limit ends
+    Dependencies in a log have been met.  A simulated job ends well unless its limit ends
     it; so what ran after a failure (afternotok) waits for the end alone (afterany).
     """
     from simsched.formats.rfc.dependency import Dependency
@@ -214,7 +214,7 @@ _F58 = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
 
 
 def job_number(text: str) -> int | str:
-    """Return the number that a Flux job id stands for (RFC 19: decimal, hexadecimal, F58), or the text.
+    """Return the number of a Flux job id (RFC 19: decimal, hexadecimal, F58), or the text.
 
     >>> job_number("42"), job_number("0x2a"), job_number("ƒj"), job_number("fluxion")
     (42, 42, 42, 'fluxion')
@@ -277,7 +277,7 @@ class _Requests:
 
 
 class _Documents(NamedTuple):
-    """What the files of one job say: all of its jobspec, its request alone, its log, its R."""
+    """The files of one job as values: its whole jobspec, its request alone, its log, its R."""
 
     jobspec: Jobspec
     request: Jobspec
@@ -287,7 +287,7 @@ class _Documents(NamedTuple):
 
 
 def _documents(requests: _Requests, folder: Path, spec: Path, log: Path) -> _Documents | SimschedError:
-    """Read the files of one job; what is wrong with one of them comes back."""
+    """Read the files of one job; the fault of a file is returned."""
     from simsched.formats.rfc.eventlog import iter_eventlog
 
     try:
@@ -332,7 +332,7 @@ def _add_folder(gather: Gather, number: str, found: _Documents | SimschedError) 
 
 
 def _granted(folder: Path) -> tuple[int | None, int | None]:
-    """Return (cores, nodes) of the job's R, None where there is none."""
+    """Return (cores, nodes) of the job's R; None without R."""
     path = _file(folder, "R")
     if path is None:
         return None, None
@@ -349,7 +349,7 @@ def _granted(folder: Path) -> tuple[int | None, int | None]:
 
 @dataclass(frozen=True, slots=True)
 class _Life:
-    """What an eventlog tells of one job: when, by whom, and how it ended."""
+    """The life of one job after its eventlog: its times, its user, and how it ended."""
 
     submit: float | None = None
     start: float | None = None

@@ -27,7 +27,7 @@ _PAIR = re.compile(r"([A-Za-z_][\w.]*)=(\"[^\"]*\"|\S*)")
 _SIZE = re.compile(r"(\d+)([kmgt]?)[bw]?", re.IGNORECASE)
 _KILO = {"": 1 / 1024, "k": 1, "m": 1024, "g": 1024**2, "t": 1024**3}
 _DELETED = frozenset("DA")
-#: Exit statuses by which PBS says that it ended the job itself.
+#: Exit statuses of jobs that PBS itself ended.
 _KILLED_AT_LIMIT = frozenset(("-29", "-11"))
 
 
@@ -136,7 +136,7 @@ def flat_of(said: Mapping[str, str]) -> Flat:
     """Return the flat counts of a record's ``Resource_List``.
 
     In this order: ``select`` (PBS Pro chunks), ``nodes`` (Torque chunks), then the totals
-    ``ncpus``, ``procs`` and ``nodect``.  A job that asked for none of them is sized by what it got:
+    ``ncpus``, ``procs`` and ``nodect``.  A job that requested none of them is sized by its allocation:
     ``exec_vnode``, ``exec_host``, or ``total_execution_slots`` and ``unique_node_count``.
 
     >>> flat_of({"Resource_List.nodes": "2:ppn=8+1:ppn=4:gpus=2"}).procs

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from simsched.workload.job import Workload
 
 STEP = "a step, not a job"
-BAD_COLUMNS = "not as many columns as the header"
+BAD_COLUMNS = "number of columns differs from the header"
 
 
 def read_sacct(lines: Iterable[str], reading: ReadOptions | None = None) -> Workload:
@@ -111,7 +111,7 @@ class _Reader:
             self._job(str(number), row, line)
 
     def _take(self, found: Iterable[tuple[int, list[str] | None, str]]) -> None:
-        """Take what the odd lines gave: records, and lines that are none."""
+        """Take the results of the odd lines: records, and lines that are not records."""
         for number, cells, text in found:
             if cells is None:
                 self.gather.skip(str(number), BAD_COLUMNS, text)
@@ -189,7 +189,7 @@ class _Reader:
         }
 
     def finish(self) -> Workload:
-        """Count the steps and what was put together, and return the workload."""
+        """Count the steps and the joined lines, and return the workload."""
         self._take(self.odd.finish(self._names() if self.odd.unsure else {}))
         self.gather.skips.count(STEP, self.steps)
         if self.odd.mended:
@@ -203,7 +203,7 @@ class _Reader:
 def _undated(
     state: str, submit: float | None, run: float | None, end: float | None
 ) -> tuple[str | None, float | None]:
-    """Return (why a record is no job that ran or None, its start or None) where no column has the start.
+    """Return (why a record is not a job that ran or None, its start or None) without a start column.
 
     A job that took time has started; the start is its time before the end.
     """
@@ -213,7 +213,7 @@ def _undated(
 
 
 def unfinished(state: str, start: float | None, run: float | None) -> str | None:
-    """Return why a record in this state is no job that ran, or None."""
+    """Return why a record in this state is not a job that ran, or None."""
     if state in UNFINISHED:
         return why.NEVER_STARTED if state == "PENDING" else why.RUNNING
     if start is None or run is None:

@@ -242,7 +242,7 @@ def _add_queued(gather: Gather, where: str, job: _QueuedJob) -> bool:
 
 
 def _queued_flat(job: _QueuedJob) -> Flat:
-    """Return what was requested, else what was allocated."""
+    """Return the requested value, else the allocated one."""
     per_cpu, per_node = _positive(job.memory_per_cpu), _positive(job.memory_per_node)
     memory = f"{per_cpu:.0f}Mc" if per_cpu else f"{per_node:.0f}Mn" if per_node else ""
     return RequestedTres(
@@ -283,7 +283,7 @@ def _positive(number: float | _Number | None) -> float | None:
 
 
 def _flat(job: _Job) -> Flat:
-    """Return what was requested, else what was allocated."""
+    """Return the requested value, else the allocated one."""
     wanted, given = _totals(job.tres.requested), _totals(job.tres.allocated)
     required = job.required
     procs = _count(_value(required.CPUs)) or wanted.get("cpu") or given.get("cpu")

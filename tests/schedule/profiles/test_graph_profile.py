@@ -9,7 +9,7 @@ import pytest
 
 import simsched as ss
 from simsched.formats.rfc.idset import Idset
-from simsched.schedule.profiles import kept_plan
+from simsched.schedule import graph_supply
 from simsched.schedule.profiles.gap import NEVER, Gap
 from simsched.schedule.profiles.graph_profile import GraphProfile
 from simsched.simulation.outages.outages import DRAIN, MAINTENANCE, Outage
@@ -65,10 +65,10 @@ class Patient(GraphProfile):
     def _has_room(self, job, least):
         return True
 
-    def book(self, job, gap):
-        super().book(job, gap)
+    def reserve(self, job, gap):
+        super().reserve(job, gap)
         Patient.booked += 1
-        self._check()
+        self.check()
         for time, row in zip(self.times, self._rows, strict=True):
             for name, free in self._released(time).free.items():
                 left = free.copy()
@@ -98,7 +98,7 @@ def test_sums_and_room_rule_out_nothing_that_the_matcher_would_find(cluster, opt
     machine, workload = ss.load_cluster(cluster), crowd(cluster, 1)
     run = ss.simulate(machine, workload, **options)
     Patient.booked = 0
-    monkeypatch.setattr(kept_plan, "profile_of", Patient)
+    monkeypatch.setattr(graph_supply, "GraphProfile", Patient)
     again = ss.simulate(machine, workload, **options)
     assert Patient.booked > 50
     assert run.jobs.equals(again.jobs)

@@ -7,8 +7,9 @@ import random
 import pytest
 
 import simsched as ss
-from simsched.schedule.policies import conservative
-from simsched.schedule.profiles.kept_plan import KeptPlan, Known, kept_plan_on
+from simsched.schedule.count_supply import CountSupply
+from simsched.schedule.profiles.kept_plan import KeptPlan
+from simsched.schedule.profiles.profile import Known
 from simsched.simulation.outages.outages import Failures
 
 
@@ -53,21 +54,22 @@ CASES = {
 @pytest.mark.parametrize("case", CASES)
 def test_a_plan_made_anew_at_each_pass_starts_the_same_jobs(case, monkeypatch):
     cluster, taken_up, searched = machine(16, 1), 0, 0
+    plan_ahead = CountSupply.plan_ahead
 
-    def watched(context, jobs):
+    def watched(supply, jobs):
         nonlocal taken_up, searched
-        found = kept_plan_on(context, jobs)
+        found = plan_ahead(supply, jobs)
         taken_up, searched = taken_up + len(found.jobs), searched + len(jobs) - len(found.jobs)
         return found
 
-    def forgetful(context, jobs):
-        context.kept_plan = None
-        return kept_plan_on(context, jobs)
+    def forgetful(supply, jobs):
+        supply.kept_plan = None
+        return plan_ahead(supply, jobs)
 
     for seed in range(2):
-        monkeypatch.setattr(conservative, "kept_plan_on", watched)
+        monkeypatch.setattr(CountSupply, "plan_ahead", watched)
         run = ss.simulate(cluster, crowd(seed), seed=seed, **CASES[case])
-        monkeypatch.setattr(conservative, "kept_plan_on", forgetful)
+        monkeypatch.setattr(CountSupply, "plan_ahead", forgetful)
         again = ss.simulate(cluster, crowd(seed), seed=seed, **CASES[case])
         assert run.jobs.equals(again.jobs)
     assert taken_up > 0 or case == "overruns", f"{taken_up} of {taken_up + searched} were known"

@@ -80,7 +80,7 @@ def test_a_look_says_what_never_fits_and_how_much_is_asked_for():
                     jobspec=ss.Jobspec.from_shape("slot=3/core"))))  # fmt: skip
     count, example, offered = look(task(wide, nodes=2))
     assert count == 1
-    assert example.startswith("job 99: slot: 3 needed, 2 to be had")
+    assert example.startswith("job 99: slot: 3 needed, 2 available")
     assert offered == pytest.approx(11 * 90 / (2 * 600))
     assert math.isnan(look(task(Workload(stream(1).jobs)))[2])
 

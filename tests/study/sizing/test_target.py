@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import simsched as ss
 from simsched.errors import ConfigError
-from simsched.formats.text.carets import MarkedError
+from simsched.formats.text.carets import CaretError
 from simsched.report.metrics.summary import METRICS, summarise
 from simsched.study.runs.target_figures import figures_of
 from simsched.study.sizing.target import (
@@ -76,14 +76,14 @@ FAULTS = {
 
 @pytest.mark.parametrize("text", FAULTS)
 def test_faults_are_shown_at_their_place(text):
-    with pytest.raises(MarkedError) as caught:
+    with pytest.raises(CaretError) as caught:
         parse_target(text)
     assert str(caught.value).startswith(FAULTS[text])
 
 
 @pytest.mark.parametrize("name", ["p95", "wait", "p0_wait", "p100_wait", "p95_weight", "utilisation_"])
 def test_an_unknown_figure_lists_the_known_ones(name):
-    with pytest.raises(MarkedError) as caught:
+    with pytest.raises(CaretError) as caught:
         parse_target(f"{name}<=1")
     text = str(caught.value)
     for known in ("(mean|median|min|max|pNN)_(wait|turn", "utilisation_TYPE", "throughput", "goodput"):
@@ -95,7 +95,7 @@ def test_an_unknown_figure_lists_the_known_ones(name):
 def test_any_text_is_a_target_or_a_marked_fault(text):
     try:
         target = parse_target(text)
-    except MarkedError:
+    except CaretError:
         return
     assert parse_target(str(target)) == target
 

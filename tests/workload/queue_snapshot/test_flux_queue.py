@@ -111,9 +111,9 @@ def test_who_waits_for_something_else_says_what():
         record("d", "DEPEND", ncores=1, dependencies=["after-success=" + IDS["e"]]),
     ).waiting
     assert [waits.reason for waits in found] == [
-        "is in state DEPEND, and nothing says what it waits for",
+        "is in state DEPEND, and its dependency is missing",
         "held: its priority is 0",
-        "nothing says what it asks for (expected its jobspec, among the details)",
+        "the request is missing (expected its jobspec, among the details)",
         f"waits for after-success={IDS['e']}",
     ]
 
@@ -152,7 +152,10 @@ def test_details_are_known_by_any_form_of_the_id():
 @pytest.mark.parametrize(
     ("records", "said"),
     [
-        ([record("a", "RUN", ranks="", nodelist="")], "jobs[0]: runs, and nothing says where"),
+        (
+            [record("a", "RUN", ranks="", nodelist="")],
+            "jobs[0]: the resources of the running job are missing",
+        ),
         ([record("a", "RUN", t_run=0)], "jobs[0]: is in state RUN and never started"),
         ([record("a", "RUN", ranks="3-1")], "jobs[0]: ranks"),
         ([record("a", "RUN", expiration=T)], "jobs[0]: expires at 1711580000, before its start"),

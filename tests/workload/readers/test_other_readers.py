@@ -256,9 +256,9 @@ def test_a_batsim_workload():
     ("changes", "reason"),
     [
         ({"profile": "none"}, "a profile that is not there"),
-        ({"profile": "mpi"}, "a profile of type 'parallel_homogeneous', which gives no run time"),
+        ({"profile": "mpi"}, "a profile of type 'parallel_homogeneous', which has no run time"),
         ({"profile": "itself"}, "a profile that is part of itself, or nested too deeply"),
-        ({"profile": "mixed"}, "a profile of type 'parallel_homogeneous', which gives no run time"),
+        ({"profile": "mixed"}, "a profile of type 'parallel_homogeneous', which has no run time"),
         ({"profile": "endless"}, "no run time"),
         ({"res": 0}, "no processors"),
         ({"subtime": -1}, "no submit time"),
@@ -514,7 +514,7 @@ def test_jobs_of_a_folder_that_wait_for_each_other_are_refused(tmp_path):
     for number in (1, 2):
         put(tmp_path, number, [SUBMIT, (110, "start", None), (150, "finish", {"status": 0})])
         depends(tmp_path, number, ("afterany", str(3 - number)))
-    with pytest.raises(WorkloadError, match=r"jobs wait for each other: . -> . -> ."):
+    with pytest.raises(WorkloadError, match=r"jobs depend on each other: . -> . -> ."):
         load_workload(tmp_path)
 
 

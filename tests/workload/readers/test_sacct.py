@@ -199,8 +199,8 @@ def test_what_cannot_be_put_together_is_counted_and_listed():
     ]
     workload = read(*lines, head=head)
     assert [job.id for job in workload] == [7, 9, 11]
-    assert workload.skip_table() == [("not as many columns as the header", 2, "a.txt:3, 5")]
-    with pytest.raises(WorkloadError, match=r"a.txt:3: record left out: not as many columns"):
+    assert workload.skip_table() == [("number of columns differs from the header", 2, "a.txt:3, 5")]
+    with pytest.raises(WorkloadError, match=r"a.txt:3: record left out: number of columns differs"):
         read(*lines, head=head, strict=True)
 
 
@@ -210,7 +210,7 @@ def test_many_odd_lines_do_not_take_for_ever():
     began = time.process_time()
     workload = read(*[odd] * 3000, head=head)
     assert time.process_time() - began < 30
-    assert workload.skipped_counts == {"not as many columns as the header": 3000}
+    assert workload.skipped_counts == {"number of columns differs from the header": 3000}
 
 
 def test_a_trailing_delimiter_is_no_column():
@@ -393,7 +393,7 @@ def test_constraints_from_features_and_partition():
         "features partition": "ib and big and batch",
     }
     odd = read(line(Constraints="[rack1*4]"), constrain=frozenset(["features"]))
-    assert odd.skip_table() == [("a feature expression that no constraint says", 1, "a.txt:2")]
+    assert odd.skip_table() == [("a feature expression that no constraint can express", 1, "a.txt:2")]
 
 
 def test_maps_by_partition():

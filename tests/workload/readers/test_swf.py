@@ -165,12 +165,12 @@ def test_maps():
         "slot=8/[core;memory]",
     ]
     assert read_swf(text, ReadOptions(maps="slot={procs}/[core;memory={mem}]")).skip_table() == [
-        ("the map needs {mem}, the record does not say", 1, "workload:2")
+        ("the map needs {mem}, which the record lacks", 1, "workload:2")
     ]
 
 
 def test_a_map_that_asks_for_nodes_needs_their_width():
-    with pytest.raises(ConfigError, match=r"swf: the map asks for nodes.*--procs-per-node"):
+    with pytest.raises(ConfigError, match=r"swf: the map uses {nodes}.*--procs-per-node"):
         read_swf(GOOD, ReadOptions(source="swf", maps="slot={nodes}/node"))
     assert len(read_swf(GOOD, ReadOptions(maps="slot={nodes|2}/node"))) == 1
 

@@ -1,4 +1,4 @@
-"""The nearest changes that would do: each was tried on the whole request (M12)."""
+"""Suggestions: the smallest changes with which a request would fit, each of them tried (M12)."""
 
 from __future__ import annotations
 
@@ -11,41 +11,35 @@ from simsched.errors import SimschedError
 from simsched.formats.jobspec.shape import format_shape
 from simsched.formats.rfc import constraint as rfc31
 from simsched.formats.rfc.count import Count
-from simsched.match.explain.reasons import Change, clock
+from simsched.match.explain.reasons import Suggestion, clock
 from simsched.match.requests.compile import compile_request
 from simsched.match.requests.request import VERTEX
 from simsched.match.search.counts import EVERYWHERE, copies_of
 from simsched.match.search.select import can_match
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator
 
     from simsched.formats.jobspec.reader import Jobspec
     from simsched.formats.jobspec.vertex import ResourceVertex
     from simsched.formats.rfc.constraint import Constraint
+    from simsched.match.explain.occupancy import Occupancy
     from simsched.match.requests.request import Need, Request
     from simsched.match.state.availability import Availability
-    from simsched.match.state.selection import Selection
 
 TRIED = 8
-"""How many vertices of a request are tried with a smaller count."""
+"""Vertices of a request that are tried with a smaller count."""
 
 STEPS = 2_000
 """Steps of the exact search that one try may take."""
 
 
-def nearest(
-    request: Request,
-    avail: Availability,
-    failing: list[Need],
-    holders: Mapping[int | str, Selection],
-    ends: Mapping[int | str, float],
-) -> Iterator[Change]:
-    """Yield changes with which the whole request matches, each of them tried."""
-    trial = _Trial(request, avail)
+def suggestions(request: Request, state: Occupancy, failing: list[Need]) -> Iterator[Suggestion]:
+    """Yield changes with which the whole request matches; `failing` are the needs that do not fit."""
+    trial = _Trial(request, state.avail)
     found = list(trial.single_changes(failing))
     yield from found or trial.all_smaller(failing)
-    yield from trial.later(holders, ends)
+    yield from trial.later(state)
 
 
 class _Trial:
@@ -59,7 +53,7 @@ class _Trial:
     def works(
         self, jobspec: Jobspec, avail: Availability | None = None, *, alone: bool | None = None
     ) -> bool:
-        """Say whether a variation matches; what cannot be settled soon does not count."""
+        """Say whether a variation matches; a variation that `STEPS` do not settle counts as a refusal."""
         state = self.avail if avail is None else avail
         try:
             whole = self.request.alone if alone is None else alone
@@ -68,7 +62,7 @@ class _Trial:
         except SimschedError:
             return False
 
-    def single_changes(self, failing: list[Need]) -> Iterator[Change]:
+    def single_changes(self, failing: list[Need]) -> Iterator[Suggestion]:
         """Try one change at a time."""
         if len(failing) == len(self.request.needs) > 1:
             yield from self.fewer_parts()
@@ -77,15 +71,15 @@ class _Trial:
         yield from self.other_vertices(failing)
         yield from self.all_up()
 
-    def smaller_counts(self, failing: list[Need]) -> Iterator[Change]:
+    def smaller_counts(self, failing: list[Need]) -> Iterator[Suggestion]:
         """Try the largest count that works, for one vertex at a time."""
         for need in _countable(failing):
             best = self._largest(self.jobspec, need, self._counted_at_most(need))
             if best:
-                yield Change(kind="count", text=self._words(need, best), path=need.path, value=best)
+                yield Suggestion(kind="count", text=self._words(need, best), path=need.path, value=best)
 
-    def all_smaller(self, failing: list[Need]) -> Iterator[Change]:
-        """Try all counts at once: as small as can be, then each as large again as the others let it."""
+    def all_smaller(self, failing: list[Need]) -> Iterator[Suggestion]:
+        """Try all counts at 1, then enlarge each as far as the others allow."""
         needs = _countable(failing)
         jobspec = self.jobspec
         for need in needs:
@@ -103,7 +97,7 @@ class _Trial:
             jobspec = _counted(jobspec, need.number, best)
             words += [self._words(need, best)] if best < need.count.min else []
         words = words[::-1] + ([f"without the constraint {constraint}"] if constraint is not None else [])
-        yield Change(kind="several", text=" and ".join(words))
+        yield Suggestion(kind="several", text=" and ".join(words))
 
     def _words(self, need: Need, count: int) -> str:
         unit = _unit_of(self.jobspec, need.number)
@@ -111,7 +105,7 @@ class _Trial:
         return f"{need.type}={count}{unit} instead of {need.count.min}{unit}{path}"
 
     def _counted_at_most(self, need: Need) -> int:
-        """Return a smaller count that no more can be had of than, as far as it is counted by itself."""
+        """Return an upper bound, below the requested count, on the count of a need that could fit."""
         high = need.count.min - 1
         if need.amount != need.count.min:
             return high
@@ -129,7 +123,10 @@ class _Trial:
         return min(high, int(fits.max(initial=0)) // times)
 
     def _largest(self, jobspec: Jobspec, need: Need, high: int) -> int:
-        """Return the largest count up to `high` that works; 0: none."""
+        """Return the largest count up to `high` that works, by bisection; 0 if none does.
+
+        A match with n copies holds one with fewer, so the counts that work are those up to a limit.
+        """
         if high and self.works(_counted(jobspec, need.number, high)):
             return high
         if high < 2 or not self.works(_counted(jobspec, need.number, 1)):
@@ -143,15 +140,15 @@ class _Trial:
                 high = middle - 1
         return low
 
-    def fewer_parts(self) -> Iterator[Change]:
+    def fewer_parts(self) -> Iterator[Suggestion]:
         """Try without one of the top-level vertices."""
         parts = self.jobspec.resources
         for part in parts:
             rest = tuple(other for other in parts if other is not part)
             if self.works(replace(self.jobspec, resources=rest)):
-                yield Change(kind="sibling", text=f"without {format_shape((part,))}")
+                yield Suggestion(kind="sibling", text=f"without {format_shape((part,))}")
 
-    def wider_constraints(self) -> Iterator[Change]:
+    def wider_constraints(self) -> Iterator[Suggestion]:
         """Try without the constraint's parts, one at a time, or else without all of it."""
         constraint = self.jobspec.constraint
         if constraint is None or self.request.every:
@@ -161,29 +158,29 @@ class _Trial:
         for dropped, rest in parts:
             if self.works(self.jobspec.with_system(constraints=rfc31.to_json(rest))):
                 found = True
-                yield Change(kind="constraint", text=f"without {dropped}")
+                yield Suggestion(kind="constraint", text=f"without {dropped}")
         if not found and self.works(self.jobspec.with_system(constraints=None)):
-            yield Change(kind="constraint", text=f"without the constraint {constraint}")
+            yield Suggestion(kind="constraint", text=f"without the constraint {constraint}")
 
-    def other_vertices(self, failing: list[Need]) -> Iterator[Change]:
-        """Try any vertex where one was named, and shared ones where they were to be exclusive."""
+    def other_vertices(self, failing: list[Need]) -> Iterator[Suggestion]:
+        """Try any vertex instead of a named one, and shared vertices instead of exclusive ones."""
         for need in (part for top in failing for part in top.walk()):
             if need.ids is not None or need.names is not None:
                 change = self._edited(need, lambda vertex: replace(vertex, id=None))
                 if self.works(change):
-                    yield Change(kind="id", text=f"any {need.type}, without id", path=need.path)
+                    yield Suggestion(kind="id", text=f"any {need.type}, without id", path=need.path)
             elif need.kind == VERTEX and need.exclusive and need.children:
                 change = self._edited(need, lambda vertex: replace(vertex, exclusive=False))
                 if self.works(change):
-                    yield Change(kind="sharing", text=f"with {need.type}{{-x}}, shared", path=need.path)
+                    yield Suggestion(kind="sharing", text=f"with {need.type}{{-x}}, shared", path=need.path)
         if self.request.alone and self.works(self.jobspec, alone=False):
-            yield Change(kind="sharing", text="with a match policy that shares nodes")
+            yield Suggestion(kind="sharing", text="with a match policy that shares nodes")
 
     def _edited(self, need: Need, edit: Callable[[ResourceVertex], ResourceVertex]) -> Jobspec:
         return _edited(self.jobspec, need.number, edit)
 
-    def all_up(self) -> Iterator[Change]:
-        """Try with everything up that is down."""
+    def all_up(self) -> Iterator[Suggestion]:
+        """Try with the targets that are down back up."""
         down = np.flatnonzero(~self.avail.up)
         if len(down):
             state = self.avail.copy()
@@ -191,36 +188,20 @@ class _Trial:
             if self.works(self.jobspec, state):
                 kind = self.avail.index.target_type
                 names = f"{len(down)} {kind}s that are down" if len(down) > 1 else f"{kind} that is down"
-                yield Change(kind="status", text=f"with the {names} back up")
+                yield Suggestion(kind="status", text=f"with the {names} back up")
 
-    def later(
-        self, holders: Mapping[int | str, Selection], ends: Mapping[int | str, float]
-    ) -> Iterator[Change]:
-        """Try after each end in turn; releases only ever help, so it is a search by halves."""
-        order = sorted((id_ for id_ in holders if id_ in ends), key=lambda id_: (ends[id_], str(id_)))
-        low, high = 0, len(order)
-        while low < high:
-            middle = (low + high) // 2
-            if self.works(self.jobspec, _after(self.avail, [holders[id_] for id_ in order[: middle + 1]])):
-                high = middle
-            else:
-                low = middle + 1
-        if low < len(order):
-            last = order[low]
-            yield Change(kind="time", text=f"at {clock(ends[last])}, when job {last} ends", value=ends[last])
-
-
-def _after(avail: Availability, ended: list[Selection]) -> Availability:
-    state = avail.copy()
-    for selection in ended:
-        state.release(selection)
-    return state
+    def later(self, state: Occupancy) -> Iterator[Suggestion]:
+        """Try at the ends of the allocations."""
+        ended = state.to_wait_for(lambda later: self.works(self.jobspec, later))
+        if ended:
+            end = state.ends[ended[-1]]
+            yield Suggestion(kind="time", text=f"at {clock(end)}, when job {ended[-1]} ends", value=end)
 
 
 def _times_on_target(needs: tuple[Need, ...], wanted: Need, times: int = 0) -> int:
-    """Return how many of a need one execution target has to host at least; 0: none, or it is not there.
+    """Return how many of a need one execution target has to host at least; 0 if none.
 
-    `times` are the copies that one target hosts of what contains `needs`; 0: it lies above the targets.
+    `times` are the copies of the need that contains `needs` on one target; 0 above the targets.
     """
     for need in needs:
         if need is wanted:
@@ -233,7 +214,7 @@ def _times_on_target(needs: tuple[Need, ...], wanted: Need, times: int = 0) -> i
 
 
 def _countable(failing: list[Need]) -> list[Need]:
-    """Return the vertices that ask for more than one."""
+    """Return the needs with a count above 1, the first `TRIED` of them."""
     return [need for top in failing for need in top.walk() if need.count.min > 1][:TRIED]
 
 
@@ -266,7 +247,7 @@ def _unit_of(jobspec: Jobspec, number: int) -> str:
 
 
 def _without_one(constraint: Constraint) -> Iterator[tuple[str, Constraint]]:
-    """Yield each part that is and-ed, in words, and the constraint without it."""
+    """Yield each part of a conjunction in words, with the constraint without it."""
     match constraint:
         case rfc31.Properties() if len(constraint.names) > 1:
             for name in constraint.names:

@@ -1,4 +1,4 @@
-"""Which allocations have what is missing, and how much of it."""
+"""A state with its allocations: which of them hold the resources that a request lacks, and how many."""
 
 from __future__ import annotations
 
@@ -12,25 +12,53 @@ from simsched.match.explain.reasons import Holder
 from simsched.match.search.counts import beneath
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from simsched.graph.index.index import Index
     from simsched.graph.index.types import Bools
+    from simsched.match.state.availability import Availability
     from simsched.match.state.selection import Selection
 
 
 @dataclass(frozen=True, slots=True)
-class Claims:
-    """The allocations of a state by id, and their expected ends in seconds where they are known."""
+class Occupancy:
+    """A state, the allocations that it consists of by id, and their expected ends (seconds) if known."""
 
-    index: Index
-    selections: Mapping[int | str, Selection]
+    avail: Availability
+    allocations: Mapping[int | str, Selection]
     ends: Mapping[int | str, float]
 
-    def units(self, type_: str, pools: Bools) -> tuple[Holder, ...]:
-        """Return who holds units of a pool type in some leaf pools."""
+    @property
+    def index(self) -> Index:
+        """The compiled cluster."""
+        return self.avail.index
+
+    def after(self, ended: Iterable[int | str]) -> Availability:
+        """Return the state once the allocations `ended` are released."""
+        later = self.avail.copy()
+        for id_ in ended:
+            later.release(self.allocations[id_])
+        return later
+
+    def to_wait_for(self, fits: Callable[[Availability], bool]) -> list[int | str]:
+        """Return the allocations to wait for, by expected end, until a request `fits`; [] if it never does.
+
+        A release only ever adds resources: a request that fits after one end fits after every later
+        one, so bisection finds the first such end.
+        """
+        order = sorted(
+            (id_ for id_ in self.allocations if id_ in self.ends), key=lambda id_: (self.ends[id_], str(id_))
+        )
+        low, high = 0, len(order)
+        while low < high:
+            middle = (low + high) // 2
+            low, high = (low, middle) if fits(self.after(order[: middle + 1])) else (middle + 1, high)
+        return order[: low + 1] if low < len(order) else []
+
+    def holders_of_units(self, type_: str, pools: Bools) -> tuple[Holder, ...]:
+        """Return the allocations with units of a pool type in the chosen leaf pools."""
         found = []
-        for id_, selection in self.selections.items():
+        for id_, selection in self.allocations.items():
             units = sum(
                 int(np.broadcast_to(draw.units, len(draw.pools))[pools[draw.pools]].sum())
                 for draw in (*selection.held, *selection.shared)
@@ -40,8 +68,8 @@ class Claims:
                 found.append(self._holder(id_, len(selection.targets), units))
         return _ranked(found)
 
-    def vertices(self, kind: str, wanted: Bools) -> tuple[Holder, ...]:
-        """Return who holds anything on the targets that some vertices contain, or lie in."""
+    def holders_of_vertices(self, kind: str, wanted: Bools) -> tuple[Holder, ...]:
+        """Return the allocations on the targets that contain, or are contained in, the chosen vertices."""
         row = np.zeros(len(self.index), dtype=np.bool_)
         vertices = self.index.vertex_types[kind]
         if vertices.level == BELOW:
@@ -49,12 +77,12 @@ class Claims:
         else:
             reached = beneath(kind, self.index.target_type, np.flatnonzero(wanted), self.index).ordinals
             row[reached] = True
-        return self.targets(row, None)
+        return self.holders_of_targets(row, None)
 
-    def targets(self, wanted: Bools, binding: str | None) -> tuple[Holder, ...]:
-        """Return who holds anything on some targets, and how much of the binding resource there."""
+    def holders_of_targets(self, wanted: Bools, binding: str | None) -> tuple[Holder, ...]:
+        """Return the allocations on the chosen targets, with their units of the binding resource there."""
         found = []
-        for id_, selection in self.selections.items():
+        for id_, selection in self.allocations.items():
             touched = int(wanted[selection.targets].sum())
             if touched:
                 found.append(self._holder(id_, touched, self._units_on(selection, wanted, binding)))
