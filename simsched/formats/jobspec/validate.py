@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from simsched.errors import FormatError, SimschedError
 from simsched.formats.jobspec.validation_rules import SYSTEM_KEYS, faults_of
-from simsched.formats.text.carets import MarkedError
+from simsched.formats.text.carets import CaretError
 from simsched.formats.text.diagnostics import Fault, located, located_in_all
 from simsched.formats.text.request_forms import looks_like_shapes
 from simsched.formats.text.schemas import schema_text as schema_text  # noqa: PLC0414 (part of this interface)
@@ -236,7 +236,7 @@ def _lines(text: str, where: str, kind: str) -> Report:
 
 
 def _marked(error: FormatError, where: str, number: int) -> Fault:
-    position = error.position if isinstance(error, MarkedError) else 0
+    position = error.position if isinstance(error, CaretError) else 0
     return Fault((), error.message, error.expected or "", line=number, column=position + 1, where=where)
 
 
@@ -251,7 +251,7 @@ def _constraint(text: str, where: str) -> Report:
             found = constraint_faults(load_document(text, where))
             return Report(where, "constraint", 1, tuple(located(found, text, where)))
         parse_constraint(text.strip())
-    except MarkedError as error:
+    except CaretError as error:
         return Report(where, "constraint", 1, (_marked(error, where, 1),))
     except FormatError as error:
         return Report(where, "constraint", 1, (as_fault(error, where),))

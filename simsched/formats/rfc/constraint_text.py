@@ -26,7 +26,7 @@ from simsched.formats.rfc.constraint import (
     Or,
     from_json,
 )
-from simsched.formats.text.carets import MarkedError, MarkedLimitError, refuse_broken_text
+from simsched.formats.text.carets import CaretError, CaretLimitError, refuse_broken_text
 
 MAX_LENGTH = 100_000
 """Characters that a constraint text may have."""
@@ -75,14 +75,14 @@ def parse_constraint(text: str, where: str | None = None) -> Constraint:
     """
     try:
         return _parse(text)
-    except MarkedError as error:
+    except CaretError as error:
         raise (error.at(where) if where else error) from None
 
 
 @lru_cache(maxsize=256)
 def _parse(text: str) -> Constraint:
     if len(text) > MAX_LENGTH:
-        raise MarkedLimitError(f"the constraint has {len(text)} characters", expected=f"at most {MAX_LENGTH}")
+        raise CaretLimitError(f"the constraint has {len(text)} characters", expected=f"at most {MAX_LENGTH}")
     refuse_broken_text(text)
     return _Parser(text).whole()
 
@@ -116,14 +116,14 @@ def _token(found: re.Match[str]) -> _Token:
     return _Token(found[kind] if kind in {"sign", "word"} else {"minus": "-"}.get(kind, kind), at)
 
 
-def _stray(text: str, at: int) -> MarkedError:
+def _stray(text: str, at: int) -> CaretError:
     blank = re.match(r"\s*", text[at:])
     at += blank.end() if blank else 0
     for quote in "'\"":
         opened = text.find(quote, at)
         if opened >= 0 and text.count(quote, opened) % 2:
-            return MarkedError("unclosed quote", text=text, position=opened, expected=quote)
-    return MarkedError(f"{text[at]!r} cannot stand here", text=text, position=at, expected=_EXPECTED)
+            return CaretError("unclosed quote", text=text, position=opened, expected=quote)
+    return CaretError(f"{text[at]!r} cannot stand here", text=text, position=at, expected=_EXPECTED)
 
 
 class _Parser:
@@ -138,9 +138,9 @@ class _Parser:
     def token(self) -> _Token:
         return self.tokens[self.next]
 
-    def fail(self, message: str, expected: str, at: int | None = None) -> MarkedError:
+    def fail(self, message: str, expected: str, at: int | None = None) -> CaretError:
         place = self.token.at if at is None else at
-        return MarkedError(message, text=self.text, position=place, expected=expected)
+        return CaretError(message, text=self.text, position=place, expected=expected)
 
     def whole(self) -> Constraint:
         if self.token.kind == "end":
@@ -170,7 +170,7 @@ class _Parser:
     def one(self, level: int) -> Constraint:
         """Read one : 'not' one | '(' either? ')' | '-' term | term."""
         if level > MAX_LEVELS:
-            raise MarkedLimitError(
+            raise CaretLimitError(
                 f"constraints are nested deeper than {MAX_LEVELS} levels",
                 text=self.text,
                 position=self.token.at,

@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from simsched.formats.sss.delivered_values import Result, with_results
+    from simsched.formats.sss.delivered_values import DeliveredValues, with_results
     from simsched.formats.sss.document import Document, check_document, read_document
     from simsched.formats.sss.elements import Element, write_xml
     from simsched.formats.sss.feature_constraints import Names
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from simsched.formats.sss.writer import job_element
 
 __all__ = [
+    "DeliveredValues",
     "Document",
     "Element",
     "JobRecord",
     "Names",
-    "Result",
     "check_document",
     "has_patterns",
     "job_element",
@@ -41,7 +41,7 @@ _HOMES = {
     "Element": "elements",
     "JobRecord": "records",
     "Names": "feature_constraints",
-    "Result": "delivered_values",
+    "DeliveredValues": "delivered_values",
     "check_document": "document",
     "has_patterns": "job_reader",
     "job_element": "writer",

@@ -15,7 +15,7 @@ from simsched.formats.rfc.constraint import ANY, to_json
 from simsched.formats.rfc.dependency import Dependency
 from simsched.formats.sss.defaults import merged
 from simsched.formats.sss.expressions import ENDLESS, Tree, first_value, number_set
-from simsched.formats.sss.task_groups import Asked, Requester
+from simsched.formats.sss.task_groups import JobRequest, Requester
 from simsched.formats.text.excerpts import clip, place
 from simsched.formats.text.immutable import FrozenDict, freeze
 
@@ -155,7 +155,7 @@ def _record(
 
 
 def _jobspec(
-    job: Element, asked: Asked, duration: int | None, dependencies: tuple[Dependency, ...]
+    job: Element, asked: JobRequest, duration: int | None, dependencies: tuple[Dependency, ...]
 ) -> Jobspec:
     """The jobspec of a job; V1 where it fits."""
     said = {
@@ -210,7 +210,7 @@ def _time(job: Element, name: str) -> int | None:
     return int(text) if text else None
 
 
-def _credential(asked: Asked, name: str) -> str | None:
+def _credential(asked: JobRequest, name: str) -> str | None:
     tree = asked.topics.get(name)
     return first_value(tree) or None if tree is not None else None
 

@@ -12,10 +12,10 @@ WINDOW = 76
 """Characters of a long text that are shown around a fault."""
 
 
-class MarkedError(FormatError):
+class CaretError(FormatError):
     """A fault at one character of a text.
 
-    >>> print(MarkedError("unclosed '{'", text="slot{a/core", position=4, expected="',' or '}'"))
+    >>> print(CaretError("unclosed '{'", text="slot{a/core", position=4, expected="',' or '}'"))
     unclosed '{' (expected ',' or '}')
       slot{a/core
           ^
@@ -34,14 +34,14 @@ class MarkedError(FormatError):
         self.text = text
         self.position = position
 
-    def at(self, where: str) -> MarkedError:
+    def at(self, where: str) -> CaretError:
         """Return the same error with `where` put before its own place."""
         place = f"{where}: {self.where}" if self.where else where
         return type(self)(
             self.message, where=place, expected=self.expected, text=self.text, position=self.position
         )
 
-    def within(self, text: str, offset: int) -> MarkedError:
+    def within(self, text: str, offset: int) -> CaretError:
         """Return the same error in `text`, of which this error's own text starts at `offset`."""
         return type(self)(
             self.message,
@@ -56,18 +56,18 @@ class MarkedError(FormatError):
         return f"{head}\n{caret(self.text, self.position)}" if self.text else head
 
 
-class MarkedLimitError(MarkedError, LimitError):
+class CaretLimitError(CaretError, LimitError):
     """A marked fault that is a limit of ours and not of the standard."""
 
 
 def refuse_broken_text(text: str) -> None:
-    """Raise `MarkedError` for half a surrogate pair: the argument or file was no UTF-8.
+    """Raise `CaretError` for half a surrogate pair: the argument or file was no UTF-8.
 
     >>> refuse_broken_text("node")
     """
     broken = None if text.isascii() else _SURROGATE.search(text)
     if broken:
-        raise MarkedError("a byte that is no UTF-8", text=text, position=broken.start(), expected="text")
+        raise CaretError("a byte that is no UTF-8", text=text, position=broken.start(), expected="text")
 
 
 def caret(text: str, position: int) -> str:

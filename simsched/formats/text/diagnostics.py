@@ -12,7 +12,7 @@ from simsched.formats.text.yaml_text import documents
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from simsched.formats.text.locations import Positions
+    from simsched.formats.text.locations import Locations
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,25 +60,25 @@ def located_in_all(faults: Mapping[int, Sequence[Fault]], text: str, where: str)
 
     However many documents there are, the text is read once.
     """
-    from simsched.formats.text.locations import Positions
+    from simsched.formats.text.locations import Locations
 
     wanted = {number: found for number, found in faults.items() if found}
     if not wanted:
         return []
     if set(wanted) == {0}:
-        return _placed(wanted[0], Positions.of(text), where)
+        return _placed(wanted[0], Locations.of(text), where)
     values: dict[Path, tuple[int, int]] = {}
     keys: dict[Path, tuple[int, int]] = {}
     placed = []
     for number, _ in enumerate(documents(text, None, values, keys)):
         if number in wanted:
-            placed += _placed(wanted[number], Positions(values, keys), where)
+            placed += _placed(wanted[number], Locations(values, keys), where)
         values.clear()
         keys.clear()
     return placed
 
 
-def _placed(faults: Sequence[Fault], spots: Positions, where: str) -> list[Fault]:
+def _placed(faults: Sequence[Fault], spots: Locations, where: str) -> list[Fault]:
     placed = []
     for fault in faults:
         line, column = spots.key(fault.path) if fault.at_key else spots.value(fault.path)

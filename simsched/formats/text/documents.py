@@ -15,14 +15,14 @@ from simsched.errors import FormatError, LimitError
 from simsched.formats.text.excerpts import MAX_DIGITS, clip, format_path, line_and_column, parse_path, place
 from simsched.formats.text.input_files import MAX_TEXT, name_of, read_bytes, read_text
 from simsched.formats.text.json_text import MAX_DEPTH, decode_json_bulk, load_json, load_json_line
-from simsched.formats.text.locations import Positions, locate
+from simsched.formats.text.locations import Locations, locate
 from simsched.formats.text.yaml_text import load_yaml, load_yaml_all, yaml_hint
 
 __all__ = [
     "MAX_DEPTH",
     "MAX_TEXT",
     "Kind",
-    "Positions",
+    "Locations",
     "clip",
     "decode_json_bulk",
     "detect_kind",

@@ -23,7 +23,7 @@ from simsched.formats.rfc.constraint_simplify import simplify
 from simsched.formats.rfc.constraint_text import parse_constraint
 from simsched.formats.rfc.hostlist import Hostlist
 from simsched.formats.rfc.idset import Idset
-from simsched.formats.text.carets import MarkedError
+from simsched.formats.text.carets import CaretError
 
 #: sixteen targets with every combination of four properties: (rank, host, properties)
 TARGETS = [
@@ -120,7 +120,7 @@ def test_law_simplification_is_done_when_it_is_done(document):
 def test_any_text_is_a_constraint_or_a_fault_with_its_place(text):
     try:
         constraint = parse_constraint(text)
-    except MarkedError as error:
+    except CaretError as error:
         fault = error
         assert 0 <= fault.position <= len(text)
     else:
@@ -288,7 +288,7 @@ def test_rfc_35_texts(text, document):
     ],
 )
 def test_faulty_texts(text, position, words):
-    with pytest.raises(MarkedError, match=words) as caught:
+    with pytest.raises(CaretError, match=words) as caught:
         parse_constraint(text, where="--constraint")
     assert caught.value.position == position
     assert str(caught.value).startswith("--constraint: ")
@@ -301,7 +301,7 @@ def test_deep_texts_end_in_a_clear_error(text):
 
 
 def test_bytes_that_are_no_text_are_refused():
-    with pytest.raises(MarkedError, match="no UTF-8"):
+    with pytest.raises(CaretError, match="no UTF-8"):
         parse_constraint("ssd\udcff")
 
 

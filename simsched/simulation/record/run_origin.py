@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-class Reading(msgspec.Struct, forbid_unknown_fields=True):
+class WorkloadArguments(msgspec.Struct, forbid_unknown_fields=True):
     """The arguments by which the workload was read; None: not given."""
 
     as_: str | None = None
@@ -28,8 +28,8 @@ class Reading(msgspec.Struct, forbid_unknown_fields=True):
     strict: bool | None = None
     transform: list[str] | None = None
 
-    def said(self) -> dict[str, Any]:
-        """Return the arguments that were given."""
+    def specified(self) -> dict[str, Any]:
+        """Return the arguments that are not None, by name."""
         return {name: value for name, value in msgspec.structs.asdict(self).items() if value is not None}
 
 
@@ -39,7 +39,7 @@ class Command(msgspec.Struct):
     cluster: str
     workload: str
     rules: dict[str, Any]
-    reading: Reading
+    reading: WorkloadArguments
 
 
 class InputFile(msgspec.Struct):
