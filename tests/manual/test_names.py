@@ -42,6 +42,13 @@ def test_transforms():
     assert steps == set(STEPS)
 
 
+def test_reasons_of_ignored_records():
+    reasons = first_column(section("workloads", "File formats").partition("### Ignored records")[2])
+    sources = [path.read_text(encoding="utf-8") for path in (REPOSITORY / "simsched/workload").rglob("*.py")]
+    assert len(reasons) > 10
+    assert [reason for reason in reasons if reason.partition("{")[0] not in "".join(sources)] == []
+
+
 def test_queue_policies_and_job_orders():
     assert set(first_column(section("queue_policies", "Queue policies"))) == set(QUEUE_POLICIES)
     assert set(first_column(section("queue_policies", "Job orders"))) == {*ORDERS, FairShare.name}
