@@ -100,7 +100,9 @@ __all__ = [*_HOME, "__version__"]  # noqa: PLE0604 (the table's keys are strings
 def __getattr__(name: str) -> object:
     """Load a public name from its module (PEP 562)."""
     if name == "__version__":
-        return _version()
+        from simsched._version import version
+
+        return version()
     home = _HOME.get(name)
     if home is None:
         raise AttributeError(f"module 'simsched' has no attribute {name!r}")
@@ -111,12 +113,3 @@ def __getattr__(name: str) -> object:
 
 def __dir__() -> list[str]:
     return sorted(__all__)
-
-
-def _version() -> str:
-    from importlib.metadata import PackageNotFoundError, version
-
-    try:
-        return version("simsched")
-    except PackageNotFoundError:  # run from a source tree that was never installed
-        return "0+unknown"

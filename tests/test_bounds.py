@@ -14,7 +14,7 @@ from simsched.formats.text.documents import load_json, load_yaml
 from simsched.graph.inspect import view
 from simsched.simulation.record.run_origin import read_origin
 from simsched.simulation.simulate import make_config, simulate
-from simsched.study.spec import sweep_plan as plans
+from simsched.study.runs import sweep_plan as plans
 from simsched.study.spec.study_file import study_from_dict
 from simsched.workload.job import Workload
 from simsched.workload.models.distribution import Distribution

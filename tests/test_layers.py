@@ -13,7 +13,7 @@ PACKAGE = REPOSITORY / "simsched"
 
 #: Room → the rooms it may import from, besides itself.
 LEFT_OF: dict[str, set[str]] = {
-    name: set() for name in ("errors", "human", "spelling", "text_table", "visible")
+    name: set() for name in ("_version", "errors", "human", "spelling", "text_table", "visible")
 }
 LEFT_OF["arguments"] = {"errors"}  # what functions of the Python interface begin with
 LEFT_OF["bundled"] = {"errors", "spelling", "arguments"}  # where the bundled inputs are
@@ -26,7 +26,7 @@ LEFT_OF["graph"] = LEFT_OF["formats"] | {"formats"}
 LEFT_OF["match"] = LEFT_OF["graph"] | {"graph"}
 LEFT_OF["schedule"] = LEFT_OF["match"] | {"match"}
 LEFT_OF["workload"] = LEFT_OF["formats"] | {"formats"}
-LEFT_OF["simulation"] = LEFT_OF["schedule"] | LEFT_OF["workload"] | {"schedule", "workload"}
+LEFT_OF["simulation"] = LEFT_OF["schedule"] | LEFT_OF["workload"] | {"schedule", "workload", "_version"}
 LEFT_OF["report"] = LEFT_OF["simulation"] | {"simulation"}
 LEFT_OF["study"] = LEFT_OF["report"] | {"report"}
 LEFT_OF["api"] = LEFT_OF["study"] | {"study"}

@@ -67,7 +67,7 @@ def test_a_sweep_prints_means_and_is_silent_in_a_pipe(study, capsys):
     (study / "out" / "study.json").write_text(json.dumps({**record, "complete": False}))
     assert main(["sweep", "study.yaml", "-o", "out", "--workers", "0"]) == 2
     assert capsys.readouterr().err == (
-        "simsched: error: out: there is a study here already, and it is not finished "
+        "simsched: error: out: the directory holds an unfinished study "
         "(expected --resume, or another directory)\n"
     )
     assert main(["sweep", "study.yaml", "-o", "out", "--workers", "0", "--resume", "--quiet"]) == 0
@@ -90,7 +90,7 @@ def test_a_run_that_fails_later_gives_status_1(study, capsys, monkeypatch):
     def fail(task, *_):
         return {"row": None, "error": "MemoryError: too much"}
 
-    monkeypatch.setattr("simsched.study.runs.execute.work", fail)
+    monkeypatch.setattr("simsched.study.runs.dispatch.work", fail)
     assert main(["sweep", "study.yaml", "-o", "out", "--workers", "0", "--no-report"]) == 1
     out, err = capsys.readouterr()
     assert out == "waits: none of 4 runs gave a result\n"
@@ -138,7 +138,7 @@ def test_a_file_that_is_no_study(study, capsys, content):
 
 def test_an_unreachable_scheduler(study, capsys, monkeypatch):
     pytest.importorskip("distributed")
-    monkeypatch.setattr("simsched.study.runs.on_dask.CONNECT", 0.3)
+    monkeypatch.setattr("simsched.study.runs.dask_workers.CONNECT", 0.3)
     assert main(["sweep", "study.yaml", "-o", "out", "--scheduler", "tcp://127.0.0.1:9"]) == 2
     err = capsys.readouterr().err
     assert err.startswith("simsched: error: tcp://127.0.0.1:9: no Dask scheduler answers")

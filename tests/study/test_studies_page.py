@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 import yaml
 
+from simsched.study.runs.sweep_plan import plan
 from simsched.study.spec.study_file import load_study, study_from_dict
-from simsched.study.spec.sweep_plan import plan
 from tests import REPOSITORY
 from tests.manual.pages import blocks
 

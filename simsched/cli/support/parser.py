@@ -1,4 +1,8 @@
-"""The argument parser of all verbs: options between positionals, errors in one line, near misses named."""
+"""The argument parser of all verbs: options between positionals, and errors in one line.
+
+`argparse` has no public interface for its actions and choices, so this module reads `_actions` and
+`_option_string_actions`, which are stable since Python 3.2.
+"""
 
 from __future__ import annotations
 
@@ -19,18 +23,18 @@ class UsageError(Exception):
         self.prog = prog
 
     def __str__(self) -> str:
-        return f"{self.prog}: error: {self.args[0]}\n(`{self.prog} --help` lists what it takes)"
+        return f"{self.prog}: error: {self.args[0]}\n(`{self.prog} --help` lists its arguments)"
 
 
 class Parser(argparse.ArgumentParser):
-    """An `ArgumentParser` that raises `UsageError`: a page of usage would hide the one line that matters."""
+    """An `ArgumentParser` that raises `UsageError`; a page of usage would hide the line that matters."""
 
     def error(self, message: str) -> NoReturn:
         """Raise UsageError."""
         raise UsageError(self.prog, message)
 
     def _check_value(self, action: argparse.Action, value: object) -> None:
-        """Refuse a value that is not among the choices, and name the nearest."""
+        """Refuse a value that is not a choice, and name the nearest choice."""
         choices = action.choices
         if choices is None or value in choices:
             return
@@ -44,15 +48,15 @@ class Parser(argparse.ArgumentParser):
 def parse(parser: Parser, arguments: Sequence[str]) -> argparse.Namespace:
     """Return the values of a command line.
 
-    argparse gives a list of positionals (``REQUEST …``) only what stands before the next option.
-    What it leaves over is read once more by the innermost verb, options first.
+    argparse ends a list of positionals (``REQUEST …``) at the next option.  The rest is parsed once more by
+    the innermost verb, options first.
 
     Raises
     ------
     UsageError
-        The arguments are wrong.
+        if the arguments are wrong.
     SystemExit
-        Help or the version was asked for and printed.
+        after the help or the version was printed.
     """
     args, unknown = parser.parse_known_args(arguments)
     if not unknown:
@@ -79,7 +83,7 @@ def _verbs(parser: argparse.ArgumentParser) -> argparse._SubParsersAction[argpar
 
 
 def _chosen(parser: argparse.ArgumentParser, args: argparse.Namespace) -> list[str]:
-    """Return the names under which the verb, the action … that were chosen are kept."""
+    """Return the attributes of `args` that hold the chosen verb, action or model."""
     verbs = _verbs(parser)
     chosen = verbs and getattr(args, verbs.dest, None)
     return [verbs.dest, *_chosen(verbs.choices[chosen], args)] if verbs and chosen else []
@@ -88,7 +92,7 @@ def _chosen(parser: argparse.ArgumentParser, args: argparse.Namespace) -> list[s
 def _innermost(
     parser: argparse.ArgumentParser, rest: list[str], args: argparse.Namespace
 ) -> tuple[argparse.ArgumentParser, list[str]]:
-    """Return the parser of the verb, action or model that was chosen, and the arguments after its name."""
+    """Return the parser of the innermost chosen verb, action or model, and the arguments after its name."""
     verbs = _verbs(parser)
     chosen = verbs and getattr(args, verbs.dest, None)
     if not (verbs and chosen):

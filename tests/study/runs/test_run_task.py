@@ -10,10 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simsched.errors import ConfigError, RunError, SimschedError
-from simsched.study.runs.cache import Inputs, Shelf
-from simsched.study.runs.run_task import options_of, perform, same_task
-from simsched.study.runs.task import MODEL, Input, Measure, Row, Task, canonical
-from simsched.study.spec.edits import apply_edits, edit_recipe, taken_apart
+from simsched.study.runs.input_cache import InputCache, LruCache
+from simsched.study.runs.run_row import RunRow
+from simsched.study.runs.single_run import options_of, perform, same_task
+from simsched.study.spec.edits import apply_edits, edit_recipe, parsed_edit
+from simsched.study.spec.run_task import MODEL, Measure, RunTask, TaskInput, canonical_json
 from tests.study.studyworld import RECIPE, small
 
 NAMES = st.text("abc-", min_size=1, max_size=6)
@@ -21,12 +22,12 @@ OPTIONS = st.dictionaries(st.sampled_from(["order", "queue-policy"]), NAMES, max
 
 
 def source(text="content", name="name", **more):
-    return Input.of_text(text, name, **more)
+    return TaskInput.of_text(text, name, **more)
 
 
 @st.composite
 def tasks(draw):
-    return Task(
+    return RunTask(
         source(draw(NAMES)),
         source(draw(NAMES), kind=draw(st.sampled_from(["text", MODEL]))),
         edits=tuple(draw(st.lists(NAMES, max_size=2))),
@@ -42,7 +43,7 @@ def tasks(draw):
 @given(tasks())
 def test_a_task_survives_being_sent(task):
     """from_bytes(to_bytes(task)) is the task, under the same key."""
-    again = Task.from_bytes(task.to_bytes())
+    again = RunTask.from_bytes(task.to_bytes())
     assert again == task
     assert again.key == task.key
 
@@ -50,13 +51,13 @@ def test_a_task_survives_being_sent(task):
 @given(tasks(), tasks())
 def test_the_key_is_the_digest_of_what_decides_the_result(one, other):
     """key(a) == key(b) if and only if identity(a) == identity(b)."""
-    assert (one.key == other.key) == (canonical(one.identity()) == canonical(other.identity()))
+    assert (one.key == other.key) == (canonical_json(one.identity()) == canonical_json(other.identity()))
 
 
 @given(tasks(), NAMES)
 def test_names_places_and_labels_do_not_decide(task, name):
     """A renamed input, another path, other labels, other things kept: the same run."""
-    moved = Input(task.cluster.kind, name, task.cluster.sha256, "/elsewhere/" + name, task.cluster.text)
+    moved = TaskInput(task.cluster.kind, name, task.cluster.sha256, "/elsewhere/" + name, task.cluster.text)
     assert task.changed(cluster=moved, settings={"axis": name}, keep=()).key == task.key
 
 
@@ -74,32 +75,32 @@ def test_names_places_and_labels_do_not_decide(task, name):
     ],
 )
 def test_whatever_has_a_say_changes_the_key(change):
-    task = Task(source(), source())
+    task = RunTask(source(), source())
     assert task.changed(**change).key != task.key
 
 
 def test_the_key_of_a_known_task():
     """Keys outlive versions of Python and the order in which options are written."""
-    task = Task(source(), source(), options={"order": "sjf", "passes": "event"})
-    assert task.key == Task(source(), source(), options={"passes": "event", "order": "sjf"}).key
+    task = RunTask(source(), source(), options={"order": "sjf", "passes": "event"})
+    assert task.key == RunTask(source(), source(), options={"passes": "event", "order": "sjf"}).key
     assert task.key == "a604c815ae28e6d3e2c9"
 
 
 def test_a_task_of_another_format_is_refused():
-    with pytest.raises(ConfigError, match="a task of format 7"):
-        Task.from_dict({**Task(source(), source()).to_dict(), "format": 7})
+    with pytest.raises(ConfigError, match="task format 7 is unknown"):
+        RunTask.from_dict({**RunTask(source(), source()).to_dict(), "format": 7})
 
 
 def test_what_is_no_json_is_refused():
-    with pytest.raises(ConfigError, match="not plain data"):
-        Task(source(), source(), options={"order": float("nan")}).key  # noqa: B018 - the key is made
+    with pytest.raises(ConfigError, match="not plain JSON data"):
+        RunTask(source(), source(), options={"order": float("nan")}).key  # noqa: B018 - the key is made
 
 
 @given(st.dictionaries(NAMES, st.floats(allow_nan=True, allow_infinity=False), max_size=4))
 def test_a_row_is_the_same_after_a_round_trip(figures):
     """Twelve digits are kept, and once they are, the bytes do not change again."""
-    first = Row("k", figures, {"jobs": 1}, {"batch": figures}, seed=3)
-    second = Row.from_bytes(first.to_bytes())
+    first = RunRow("k", figures, {"jobs": 1}, {"batch": figures}, seed=3)
+    second = RunRow.from_bytes(first.to_bytes())
     assert second.to_bytes() == first.to_bytes()
     assert second.seed == 3
     assert {n for n, v in second.metrics.items() if v != v} == {n for n, v in figures.items() if v != v}
@@ -110,7 +111,7 @@ def test_a_row_is_the_same_after_a_round_trip(figures):
 
 def test_a_run_is_the_same_however_often_and_in_whatever_order():
     """The cache is no part of the result: forward, backward, and with nothing kept."""
-    from simsched.study.runs.cache import INPUTS
+    from simsched.study.runs.input_cache import INPUTS
 
     every = small().tasks
     there = [perform(task).to_bytes() for task in every]
@@ -158,7 +159,7 @@ def test_a_run_is_measured_without_its_warm_up():
     task = small().tasks[0]
     window = Measure(warm_up=3600.0, drain=1800.0)
     row = perform(task.changed(measure=window))
-    from simsched.study.runs.cache import INPUTS
+    from simsched.study.runs.input_cache import INPUTS
 
     run = ss.simulate(INPUTS.cluster(task.cluster), INPUTS.workload(task), **_simulated(task))
     assert row.metrics["mean_wait"] == pytest.approx(run.steady(3600, 1800).summary["mean_wait"])
@@ -185,7 +186,7 @@ def test_queues_have_figures_of_their_own():
 
 
 def test_the_shelf_lets_the_least_recently_used_go():
-    shelf: Shelf[str] = Shelf(6, len)
+    shelf: LruCache[str] = LruCache(6, len)
     for word in ("aaa", "bbb", "aaa", "ccc"):
         shelf.get(word, lambda word=word: word)
     made = []
@@ -196,22 +197,22 @@ def test_the_shelf_lets_the_least_recently_used_go():
 
 
 def test_one_thing_that_is_too_large_is_still_kept():
-    shelf: Shelf[str] = Shelf(2, len)
+    shelf: LruCache[str] = LruCache(2, len)
     assert shelf.get("x", lambda: "large") == "large"
     assert shelf.get("x", lambda: "never") == "large"
 
 
 def test_an_input_that_has_changed_is_refused(tmp_path):
     file = tmp_path / "small.yaml"
-    file.write_text(canonical(RECIPE).decode())
-    found = Input.find("clusters", str(file))
-    assert len(Inputs().cluster(found).index) == 4
-    file.write_text(canonical({**RECIPE, "name": "other"}).decode())
+    file.write_text(canonical_json(RECIPE).decode())
+    found = TaskInput.find("clusters", str(file))
+    assert len(InputCache().cluster(found).index) == 4
+    file.write_text(canonical_json({**RECIPE, "name": "other"}).decode())
     with pytest.raises(RunError, match=r"small.yaml: the input has changed"):
-        Inputs().cluster(found)
+        InputCache().cluster(found)
     file.unlink()
     with pytest.raises(RunError, match="is not on this machine"):
-        Inputs().cluster(found)
+        InputCache().cluster(found)
 
 
 def test_an_input_that_was_sent_needs_no_file_here(tmp_path):
@@ -220,14 +221,14 @@ def test_an_input_that_was_sent_needs_no_file_here(tmp_path):
     (folder / "specs").mkdir(parents=True)
     shutil.copy("workloads/jobspecs/one-core.json", folder / "specs")
     (folder / "jobs.yaml").write_text("- {file: specs/one-core.json, runtime: 5}\n")
-    found = Input.find("workloads", str(folder / "jobs.yaml"))
+    found = TaskInput.find("workloads", str(folder / "jobs.yaml"))
     assert list(found.parts) == ["specs/one-core.json"]
     from simsched.study.runs.workers import contents_of
 
     contents = contents_of([found])
     shutil.rmtree(folder)
-    task = Task(source(canonical(RECIPE).decode(), "small"), found)
-    inputs = Inputs()
+    task = RunTask(source(canonical_json(RECIPE).decode(), "small"), found)
+    inputs = InputCache()
     inputs.send(contents)
     inputs.send(contents)
     assert len(inputs.workload(task)) == 1
@@ -243,9 +244,9 @@ def test_an_input_that_was_sent_needs_no_file_here(tmp_path):
 def test_a_changed_part_is_another_task(tmp_path):
     (tmp_path / "one.json").write_text("{}")
     (tmp_path / "jobs.jsonl").write_text('{"file": "one.json", "runtime": 5}\n')
-    first = Input.find("workloads", str(tmp_path / "jobs.jsonl"))
+    first = TaskInput.find("workloads", str(tmp_path / "jobs.jsonl"))
     (tmp_path / "one.json").write_text("[]")
-    second = Input.find("workloads", str(tmp_path / "jobs.jsonl"))
+    second = TaskInput.find("workloads", str(tmp_path / "jobs.jsonl"))
     assert first.sha256 == second.sha256
     assert first.identity() != second.identity()
 
@@ -255,12 +256,12 @@ def test_parts_stay_below_their_folder(tmp_path, name):
     (tmp_path / "jobs").mkdir()
     (tmp_path / "outside.json").write_text("{}")
     (tmp_path / "jobs" / "jobs.yaml").write_text(f"- {{file: {name}, runtime: 5}}\n")
-    assert Input.find("workloads", str(tmp_path / "jobs" / "jobs.yaml")).parts == {}
+    assert TaskInput.find("workloads", str(tmp_path / "jobs" / "jobs.yaml")).parts == {}
 
 
 def test_a_model_is_drawn_with_the_seed_of_the_task_alone():
     study = small(axes={"queue-policy": ["fcfs", "easy"]}, seeds=[3, 4])
-    inputs = Inputs()
+    inputs = InputCache()
     drawn = [inputs.workload(task) for task in study.tasks]
     assert drawn[0] is drawn[2]
     assert drawn[1] is drawn[3]
@@ -269,7 +270,7 @@ def test_a_model_is_drawn_with_the_seed_of_the_task_alone():
 
 def test_a_trace_is_read_once_for_all_seeds():
     study = small(workload={"file": "first-steps", "transforms": ["first(5)"]}, axes=None, seeds=3)
-    inputs = Inputs()
+    inputs = InputCache()
     assert len({id(inputs.workload(task)) for task in study.tasks}) == 1
     thinned = small(workload={"file": "first-steps", "transforms": ["thin(0.5)"]}, axes=None, seeds=3)
     assert len({id(inputs.workload(task)) for task in thinned.tasks}) == 3
@@ -293,7 +294,7 @@ def test_a_model_that_is_none(model, fault):
 
 
 def cluster(recipe=RECIPE):
-    return Inputs().cluster(source(canonical(recipe).decode(), "small"))
+    return InputCache().cluster(source(canonical_json(recipe).decode(), "small"))
 
 
 @pytest.mark.parametrize(
@@ -309,8 +310,8 @@ def cluster(recipe=RECIPE):
     ],
 )
 def test_edits(edit, hosts):
-    text = canonical(RECIPE).decode()
-    assert list(Inputs().cluster(source(text, "small"), (edit,)).index.hosts) == hosts
+    text = canonical_json(RECIPE).decode()
+    assert list(InputCache().cluster(source(text, "small"), (edit,)).index.hosts) == hosts
 
 
 def test_edits_of_state_and_properties():
@@ -325,8 +326,8 @@ def test_edits_of_state_and_properties():
     [
         ("grow(all, 2)", "unknown edit 'grow\\(all, 2\\)'"),
         ("resize all", "unknown edit"),
-        ("resize(all)", "resize with 1 arguments \\(expected 2\\)"),
-        ("resize(all, x)", "'x' is no number of targets"),
+        ("resize(all)", "resize has 1 arguments \\(expected 2\\)"),
+        ("resize(all, x)", "'x' is not a number of targets"),
         ("resize(m7, 2)", "no execution target is called 'm7'"),
         ("status(all, broken)", "unknown status 'broken'"),
         ("remove(all)", "the cluster is empty"),
@@ -346,14 +347,14 @@ def test_a_recipe_without_such_a_place(edit):
 
 def test_only_recipes_have_values():
     with pytest.raises(ConfigError, match="only the values of a recipe can be set"):
-        Inputs().cluster(Input.find("clusters", "flat240"), ("set(groups[0].count, 3)",))
+        InputCache().cluster(TaskInput.find("clusters", "flat240"), ("set(groups[0].count, 3)",))
 
 
 @settings(max_examples=50)
 @given(st.lists(st.text("ab[],() ", max_size=8), min_size=2, max_size=2))
 def test_taking_edits_apart_never_fails_otherwise(arguments):
     try:
-        name, found = taken_apart(f"resize({', '.join(arguments)})")
+        name, found = parsed_edit(f"resize({', '.join(arguments)})")
     except ConfigError:
         return
     assert (name, len(found)) == ("resize", 2)

@@ -1,8 +1,8 @@
-"""The inputs of runs in this process: read once, compiled once, found by content, bounded.
+"""The cache of inputs of this process: clusters and workloads, each read and compiled once.
 
-Keys are digests of content and the edits or transforms made to it, so that whatever worker
-performs a task has the same cluster and the same jobs.  The least recently used go when
-what is kept exceeds a number of vertices or of jobs.
+Keys are digests of the content and of the edits or transforms applied to it, so that every worker has
+the same cluster and the same jobs for a task.  The cache is bounded by numbers of vertices and jobs; the
+least recently used inputs are dropped first.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from simsched.errors import ConfigError, RunError, SimschedError
-from simsched.study.runs.task import MODEL, Input, canonical, digest_of
 from simsched.study.spec.edits import apply_edits, edit_recipe, recipe_edits
+from simsched.study.spec.run_task import MODEL, TaskInput, canonical_json, digest_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
     import numpy as np
 
     from simsched.graph.cluster import Cluster
-    from simsched.study.runs.task import Task
+    from simsched.study.spec.run_task import RunTask
     from simsched.workload.job import Workload
 
 T = TypeVar("T")
-#: kept by each worker: about 300 MB of graphs and as much of jobs at most, or one that is larger
+#: bounds of each worker, about 300 MB each; a single larger input is kept, too
 MAX_VERTICES = 300_000
 MAX_JOBS = 1_000_000
-#: steps of a workload that draw nothing at random
+#: steps of a workload that are not random
 SURE_STEPS = frozenset(
     (
         "slice",
@@ -52,8 +52,8 @@ SURE_STEPS = frozenset(
 )  # fmt: skip - but for Tsafrir's estimates
 
 
-class Shelf(Generic[T]):
-    """What was made, by key; the least recently used go once the sizes add up to more than `limit`."""
+class LruCache(Generic[T]):
+    """Values by key; the least recently used are dropped once the sizes add up to more than `limit`."""
 
     def __init__(self, limit: int, size: Callable[[T], int]) -> None:
         self.limit = limit
@@ -61,7 +61,7 @@ class Shelf(Generic[T]):
         self._kept: OrderedDict[str, T] = OrderedDict()
 
     def get(self, key: str, make: Callable[[], T]) -> T:
-        """Return what has the key, made now if it is not there."""
+        """Return the value of a key; it is made at the first call."""
         found = self._kept.get(key)
         if found is not None:
             self._kept.move_to_end(key)
@@ -75,16 +75,16 @@ class Shelf(Generic[T]):
         return len(self._kept)
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Drop all values."""
         self._kept.clear()
 
 
-class Inputs:
-    """The inputs of one process, from files that are here or contents that were sent."""
+class InputCache:
+    """The inputs of one process, from local files or from contents that were sent."""
 
     def __init__(self, vertices: int = MAX_VERTICES, jobs: int = MAX_JOBS) -> None:
-        self.clusters: Shelf[Cluster] = Shelf(vertices, lambda cluster: len(cluster.graph))
-        self.workloads: Shelf[Workload] = Shelf(jobs, len)
+        self.clusters: LruCache[Cluster] = LruCache(vertices, lambda cluster: len(cluster.graph))
+        self.workloads: LruCache[Workload] = LruCache(jobs, len)
         self._sent: dict[str, bytes] = {}
         self._users: Counter[str] = Counter()
         self._sending = threading.Lock()
@@ -95,13 +95,13 @@ class Inputs:
     # --- contents
 
     def send(self, contents: Mapping[str, bytes]) -> None:
-        """Take contents by digest; a worker that shares no files with us is given them once."""
+        """Take contents by digest, for a worker that does not share files with the client."""
         with self._sending:
             self._sent.update(contents)
             self._users.update(contents.keys())
 
     def drop(self, contents: Iterable[str]) -> None:
-        """Let go of contents that were sent, unless somebody else sent them too."""
+        """Drop contents that were sent, unless another study sent them, too."""
         with self._sending:
             digests = list(contents)
             self._users.subtract(digests)
@@ -109,13 +109,13 @@ class Inputs:
                 if self._users[digest] <= 0:
                     self._sent.pop(digest, None)
 
-    def path_of(self, source: Input) -> Path:
-        """Return a file with the content of a source: its own, a bundled one, or one written here.
+    def path_of(self, source: TaskInput) -> Path:
+        """Return a file with the content of a source: its own, a bundled one, or a temporary copy.
 
         Raises
         ------
         RunError
-            If there is none here, or it has changed since the task was made.
+            if there is no such file here, or it has changed since the task was made.
         """
         from simsched.bundled import bundled
 
@@ -133,9 +133,11 @@ class Inputs:
         why = "has changed since the study was planned" if here else "is not on this machine"
         raise RunError(f"the input {why}", where=source.name)
 
-    def _written(self, source: Input, data: bytes) -> Path:
+    def _written(self, source: TaskInput, data: bytes) -> Path:
         if sha256(data).hexdigest() != source.sha256:
-            raise RunError("the content that was sent is not the one that was meant", where=source.name)
+            raise RunError(
+                "the content that was sent does not have the digest of the input", where=source.name
+            )
         if self._folder is None:
             self._folder = Path(tempfile.mkdtemp(prefix="simsched-inputs-"))
             atexit.register(shutil.rmtree, self._folder, ignore_errors=True)
@@ -151,13 +153,13 @@ class Inputs:
 
     # --- clusters
 
-    def cluster(self, source: Input, edits: tuple[str, ...] = ()) -> Cluster:
-        """Return the cluster after its edits."""
+    def cluster(self, source: TaskInput, edits: tuple[str, ...] = ()) -> Cluster:
+        """Return a cluster after its edits."""
         with self.lock:
             key = _key(source.identity(), edits)
             return self.clusters.get(key, lambda: self._cluster(source, edits))
 
-    def _cluster(self, source: Input, edits: tuple[str, ...]) -> Cluster:
+    def _cluster(self, source: TaskInput, edits: tuple[str, ...]) -> Cluster:
         changes, others = recipe_edits(edits)
         if others:
             cluster = apply_edits(self.cluster(source, changes), others)
@@ -165,10 +167,10 @@ class Inputs:
             cluster = self._from_recipe(source, changes)
         else:
             cluster = self._read_cluster(source)
-        cluster.source = None  # the record of a run names the task's source
+        cluster.source = None  # the record of a run names the input of the task instead
         return cluster
 
-    def _read_cluster(self, source: Input) -> Cluster:
+    def _read_cluster(self, source: TaskInput) -> Cluster:
         from simsched.graph.cluster import load_cluster
 
         try:
@@ -176,7 +178,7 @@ class Inputs:
         except SimschedError as error:
             raise _named(error, source) from None
 
-    def _from_recipe(self, source: Input, changes: tuple[str, ...]) -> Cluster:
+    def _from_recipe(self, source: TaskInput, changes: tuple[str, ...]) -> Cluster:
         from simsched.bundled import plain_name
         from simsched.formats.text.documents import load_document, read_text
         from simsched.graph.build.cluster_files import graph_from_document
@@ -190,12 +192,12 @@ class Inputs:
 
     # --- workloads
 
-    def workload(self, task: Task) -> Workload:
+    def workload(self, task: RunTask) -> Workload:
         """Return the workload of a task after its transforms."""
         with self.lock:
             return self._transformed(task, task.transforms)
 
-    def _transformed(self, task: Task, steps: tuple[str, ...]) -> Workload:
+    def _transformed(self, task: RunTask, steps: tuple[str, ...]) -> Workload:
         source = task.workload
         chance = source.kind == MODEL or any(map(draws, steps))
         hosts = _key(task.cluster.identity(), task.edits) if self._has_patterns(source) else ""
@@ -211,8 +213,8 @@ class Inputs:
 
         return self.workloads.get(key, make)
 
-    def _has_patterns(self, source: Input) -> bool:
-        """Whether reading a workload takes a look at the cluster, as SSS Job Objects do."""
+    def _has_patterns(self, source: TaskInput) -> bool:
+        """Whether reading a workload needs the cluster, as for the host patterns of SSS Job Objects."""
         if source.kind == MODEL:
             return False
         if source.sha256 not in self._patterns:
@@ -224,7 +226,7 @@ class Inputs:
             self._patterns[source.sha256] = kind == "sss"
         return self._patterns[source.sha256]
 
-    def _read_workload(self, task: Task) -> Workload:
+    def _read_workload(self, task: RunTask) -> Workload:
         from simsched.formats.sss import Names
         from simsched.workload.load import load_workload
 
@@ -243,32 +245,32 @@ class Inputs:
         return replace(workload, source="")
 
     def forget(self) -> None:
-        """Let go of everything but what was sent."""
+        """Drop everything but contents that were sent."""
         with self.lock:
             self.clusters.clear()
             self.workloads.clear()
 
 
-def _is_same(source: Input, path: Path) -> bool:
-    """Whether a file and those that it names are what the task means."""
+def _is_same(source: TaskInput, path: Path) -> bool:
+    """Whether a file and the files that it names have the digests of the input."""
     files = {path: source.sha256}
     files.update((path.parent / part, digest) for part, digest in source.parts.items())
     return all(file.is_file() and digest_of(file) == digest for file, digest in files.items())
 
 
-def _named(error: SimschedError, source: Input) -> SimschedError:
-    """Return the error with the name by which the user knows the input."""
+def _named(error: SimschedError, source: TaskInput) -> SimschedError:
+    """Return the error with the user's name of the input."""
     if error.where and source.name in error.where:
         return error
     return error.at(source.name)
 
 
 def _key(*parts: Any) -> str:
-    return sha256(canonical([list(p) if isinstance(p, tuple) else p for p in parts])).hexdigest()
+    return sha256(canonical_json([list(p) if isinstance(p, tuple) else p for p in parts])).hexdigest()
 
 
 def draws(step: str) -> bool:
-    """Whether a step of a workload draws at random.
+    """Whether a step of a workload is random.
 
     >>> draws("load(1.2)"), draws("thin(0.5)"), draws("estimates(tsafrir)")
     (False, True, True)
@@ -278,7 +280,7 @@ def draws(step: str) -> bool:
 
 
 def generator(seed: int) -> np.random.Generator:
-    """Return the generator of a task's workload, the same as that of the command line's ``--seed``."""
+    """Return the generator for a seed of a workload, the same as for ``--seed`` of the command line."""
     import numpy as np
 
     return np.random.default_rng(seed)
@@ -298,13 +300,13 @@ LUBLIN = {
 }
 
 
-def draw(source: Input, seed: int) -> Workload:
-    """Draw the jobs of a model: ``{"lublin": {…}, "map": …}`` or ``{"mix": {…}}``.
+def draw(source: TaskInput, seed: int) -> Workload:
+    """Return the jobs that a model draws; its text is ``{"lublin": {…}, "map": …}`` or ``{"mix": {…}}``.
 
     Raises
     ------
     ConfigError
-        For a key that a model does not have, or numbers that make no workload.
+        for an unknown key of a model, or numbers that do not describe a workload.
     """
     from simsched.formats.text.documents import load_json
     from simsched.workload.mapping import JobMap
@@ -317,8 +319,8 @@ def draw(source: Input, seed: int) -> Workload:
     given = dict(document["lublin"])
     unknown = [key for key in given if key not in LUBLIN]
     if unknown or "machine" not in given:
-        what = f"unknown key {unknown[0]!r}" if unknown else "the key 'machine' is missing"
-        raise ConfigError(f"{what} of the model lublin", where=source.name, expected=", ".join(LUBLIN))
+        fault = f"unknown key {unknown[0]!r}" if unknown else "the key 'machine' is missing"
+        raise ConfigError(f"{fault} of the model lublin", where=source.name, expected=", ".join(LUBLIN))
     for key in ("span", "estimates"):
         if key in given:
             given[key] = _seconds(given[key], f"{source.name}: {key}")
@@ -334,4 +336,4 @@ def _seconds(value: Any, where: str) -> float:
 
 
 #: the inputs of this process
-INPUTS = Inputs()
+INPUTS = InputCache()

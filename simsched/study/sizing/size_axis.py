@@ -1,4 +1,4 @@
-"""What of a machine grows: its nodes, a group of them, the units in a node, a value of its recipe."""
+"""The number that `size` varies: nodes, a group of nodes, units per node, a value of a recipe."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from simsched.errors import ConfigError, SimschedError
-from simsched.study.runs.cache import INPUTS
+from simsched.study.runs.input_cache import INPUTS
 
 if TYPE_CHECKING:
     from simsched.graph.inspect.view import Group
-    from simsched.study.runs.task import Input
+    from simsched.study.spec.run_task import TaskInput
 
 NODES = "nodes"
 _PATH = re.compile(r"[a-z_]+\[\d+\].*|[a-z_]+\..*")
@@ -19,15 +19,15 @@ _NUMBER = re.compile(r"\d+\Z")
 
 
 @dataclass(frozen=True, slots=True)
-class Growth:
+class SizeAxis:
     """A number of a machine that is varied.
 
     Attributes
     ----------
-    text : how it was called.
-    noun : what is counted, in the plural: ``nodes``, ``nodes of gpu``, ``gpus a node``.
-    current : what it is now.
-    template : the edit of a cluster, ``{}`` for the number.
+    text : the word that the user gave.
+    noun : the unit in the plural: ``nodes``, ``nodes of gpu``, ``gpus per node``.
+    current : the number today.
+    template : edits of a cluster with ``{}`` in place of the number.
     """
 
     text: str
@@ -36,7 +36,7 @@ class Growth:
     template: tuple[str, ...]
 
     def edits(self, value: int) -> tuple[str, ...]:
-        """Return the edits (see `edits`) that give the machine so many."""
+        """Return the edits (see `simsched.study.spec.edits`) that set the number."""
         return () if value == self.current else tuple(one.replace("{}", str(value)) for one in self.template)
 
     def number(self, value: int) -> float:
@@ -44,31 +44,33 @@ class Growth:
         return value
 
     def phrase(self, value: int) -> str:
-        """Write a number of them.
+        """Return a number with its unit.
 
-        >>> Growth("nodes", "nodes", 4, ()).phrase(1), Growth("gpus", "gpus a node", 4, ()).phrase(1200)
-        ('1 node', '1,200 gpus a node')
+        >>> SizeAxis("nodes", "nodes", 4, ()).phrase(1), SizeAxis("gpus", "gpus per node", 4, ()).phrase(1200)
+        ('1 node', '1,200 gpus per node')
         """
         first, _, rest = self.noun.partition(" ")
         word = first.removesuffix("s") if value == 1 else first
         return f"{value:,} {word} {rest}".rstrip()
 
 
-def growth_of(text: str, cluster: Input) -> Growth:
-    """Return what a word stands for on a cluster.
+def size_axis_of(text: str, cluster: TaskInput) -> SizeAxis:
+    """Return the axis that a word names on a cluster.
 
-    ``nodes`` are all nodes, of a cluster whose nodes are alike.  A property, the common part of
-    hosts' names (``gpu`` of gpu0, gpu1 …), a hostlist or a constraint stands for a group of nodes that
-    are alike.  On a cluster recipe ``gpus`` and ``cores`` are those of a node, and a path such as
-    ``groups[0].count`` is any whole number of the recipe.
+    ``nodes`` are all nodes of a cluster whose nodes are alike.  A property, the common part of
+    hosts' names (``gpu`` of gpu0, gpu1 …), a hostlist or a constraint names a group of nodes that
+    are alike.  ``gpus`` and ``cores`` are the units of a node.  On a cluster recipe a path such as
+    ``groups[0].count`` names any whole number of the recipe.
 
     Raises
     ------
     ConfigError
-        if it is nothing of the kind, or nodes of the group differ.
+        if the word names nothing that can grow, or nodes of the group differ.
     """
     if not isinstance(text, str):
-        raise ConfigError(f"{text!r} cannot grow", expected="nodes, a group of nodes, gpus …")
+        raise ConfigError(
+            f"{text!r} is not the name of a number that can grow", expected="nodes, a group of nodes, gpus …"
+        )
     if text in ("gpus", "cores"):
         return _units(text, cluster)
     if _PATH.fullmatch(text):
@@ -76,7 +78,7 @@ def growth_of(text: str, cluster: Input) -> Growth:
     return _group(text, cluster)
 
 
-def _group(text: str, cluster: Input) -> Growth:
+def _group(text: str, cluster: TaskInput) -> SizeAxis:
     from simsched.graph.inspect.view import summary
 
     graph = INPUTS.cluster(cluster).graph
@@ -86,15 +88,15 @@ def _group(text: str, cluster: Input) -> Growth:
     names = _hosts(chosen)
     kinds = [g for g in groups if not names.isdisjoint(_hosts(g.hosts))]
     if len({(tuple(g.holds.items()), g.properties) for g in kinds}) > 1:
-        what = "the cluster's nodes" if text == NODES else f"the nodes of {text!r}"
-        raise ConfigError(f"{what} are not alike, so it is not clear what is added", where="--grow",
-                          expected=f"a group: {', '.join(_choices(groups))}")  # fmt: skip
+        group = "the cluster" if text == NODES else repr(text)
+        raise ConfigError(f"the nodes of {group} are not alike, so it is unclear which to add",
+                          where="--grow", expected=f"a group: {', '.join(_choices(groups))}")  # fmt: skip
     noun = NODES if text == NODES else f"nodes of {text}"
-    return Growth(text, noun, count, (f"resize({where}, {{}})",))
+    return SizeAxis(text, noun, count, (f"resize({where}, {{}})",))
 
 
-def _where(text: str, cluster: Input, groups: list[Group]) -> tuple[str, int]:
-    """Return the words that name a group in an edit, and its number of nodes."""
+def _where(text: str, cluster: TaskInput, groups: list[Group]) -> tuple[str, int]:
+    """Return the argument that names a group in an edit, and its number of nodes."""
     if text == NODES:
         return "all", sum(g.count for g in groups)
     properties = {name for g in groups for name in g.properties}
@@ -106,12 +108,12 @@ def _where(text: str, cluster: Input, groups: list[Group]) -> tuple[str, int]:
     try:
         return where, len(_hosts(_of(cluster, where)))
     except SimschedError as error:
-        raise ConfigError(f"nothing to grow is called {text!r} ({error.message})", where="--grow",
+        raise ConfigError(f"{text!r} does not name anything that can grow ({error.message})", where="--grow",
                           expected=", ".join([NODES, "gpus", *_choices(groups)])) from None  # fmt: skip
 
 
-def _of(cluster: Input, where: str) -> str:
-    """Return the hosts that the words of an edit name, as a hostlist."""
+def _of(cluster: TaskInput, where: str) -> str:
+    """Return the hosts that the argument of an edit names, as a hostlist."""
     from simsched.graph.inspect.view import summary
 
     left = INPUTS.cluster(cluster, (f"restrict({where})",)) if where != "all" else INPUTS.cluster(cluster)
@@ -131,7 +133,7 @@ def _written(hosts: list[str]) -> str:
 
 
 def _choices(groups: list[Group]) -> list[str]:
-    """Return words that name groups: the common part of hosts' names if that is enough, else the hosts."""
+    """Return names of groups: the common part of the host names if it is unique, else the hostlist."""
     stems = [{_NUMBER.sub("", host) for host in _hosts(g.hosts)} for g in groups]
     found = []
     for number, group in enumerate(groups):
@@ -144,16 +146,16 @@ def _choices(groups: list[Group]) -> list[str]:
 # ------------------------------------------------------------ values of a recipe
 
 
-def _recipe(text: str, cluster: Input) -> Any:
-    """Return the recipe that a cluster is; ConfigError if it is none."""
+def _recipe(text: str, cluster: TaskInput) -> Any:
+    """Return the recipe of a cluster; ConfigError if the cluster is not a recipe."""
     document = _document(cluster)
     if document is None:
-        raise ConfigError(f"{text} can be varied where the cluster is a recipe", where="--grow",
-                          expected=f"a recipe in place of {cluster.name}, or nodes")  # fmt: skip
+        raise ConfigError(f"{text} varies only in a recipe, which {cluster.name} is not", where="--grow",
+                          expected="a cluster recipe, or --grow nodes")  # fmt: skip
     return document
 
 
-def _document(cluster: Input) -> Any:
+def _document(cluster: TaskInput) -> Any:
     from simsched.formats.cluster.recipe import is_recipe
     from simsched.formats.text.documents import load_document, read_text
 
@@ -164,38 +166,40 @@ def _document(cluster: Input) -> Any:
     return document if is_recipe(document) else None
 
 
-def _units(kind: str, cluster: Input) -> Growth:
-    """Return the gpus or cores of a node: of the groups of a recipe, or of the nodes, that have some."""
+def _units(kind: str, cluster: TaskInput) -> SizeAxis:
+    """Return the axis of gpus or cores per node, for the groups of a recipe or nodes that have some."""
     document = _document(cluster)
     if document is None:
         return _units_of_nodes(kind, cluster)
     having = [(place, g[kind]) for place, g in enumerate(document["groups"]) if g.get(kind)]
     paths = [f"groups[{place}].{kind}" for place, _ in having]
     count = _alike(kind, cluster, [count for _, count in having], paths)
-    return Growth(kind, f"{kind} a node", count, tuple(f"set({path}, {{}})" for path in paths))
+    return SizeAxis(kind, f"{kind} per node", count, tuple(f"set({path}, {{}})" for path in paths))
 
 
-def _units_of_nodes(kind: str, cluster: Input) -> Growth:
+def _units_of_nodes(kind: str, cluster: TaskInput) -> SizeAxis:
     from simsched.graph.inspect.view import summary
 
     unit = kind.removesuffix("s")
     groups = [g for g in summary(INPUTS.cluster(cluster).graph).groups if unit in g.holds]
     counts = [int(g.holds[unit].replace(",", "")) for g in groups]
-    count = _alike(kind, cluster, counts, ["a recipe, and one of its groups"])
-    return Growth(kind, f"{kind} a node", count, tuple(f"units({g.hosts}, {unit}, {{}})" for g in groups))
+    count = _alike(kind, cluster, counts, ["a recipe and the path of one of its groups"])
+    return SizeAxis(kind, f"{kind} per node", count, tuple(f"units({g.hosts}, {unit}, {{}})" for g in groups))
 
 
-def _alike(kind: str, cluster: Input, counts: list[int], places: list[str]) -> int:
+def _alike(kind: str, cluster: TaskInput, counts: list[int], places: list[str]) -> int:
     if not counts:
         raise ConfigError(
-            f"no node of {cluster.name} has {kind}", where="--grow", expected="some to begin with"
+            f"no node of {cluster.name} has {kind}", where="--grow", expected=f"a cluster with {kind}"
         )
     if len(set(counts)) > 1:
-        raise ConfigError(f"nodes differ in their {kind}", where="--grow", expected=", ".join(places))
+        raise ConfigError(
+            f"nodes differ in their number of {kind}", where="--grow", expected=", ".join(places)
+        )
     return counts[0]
 
 
-def _value(path: str, cluster: Input) -> Growth:
+def _value(path: str, cluster: TaskInput) -> SizeAxis:
     from simsched.formats.text.excerpts import parse_path
 
     place = _recipe(path, cluster)
@@ -207,4 +211,4 @@ def _value(path: str, cluster: Input) -> Growth:
                           expected="a path such as groups[0].count") from None  # fmt: skip
     if not isinstance(place, int) or isinstance(place, bool):
         raise ConfigError(f"{path} is {place!r}", where="--grow", expected="a whole number")
-    return Growth(path, f"units of {path}", place, (f"set({path}, {{}})",))
+    return SizeAxis(path, f"units of {path}", place, (f"set({path}, {{}})",))

@@ -1,10 +1,10 @@
-"""SSS Job Objects in ``convert`` and ``validate``: from and to jobspecs, shapes and workloads."""
+"""SSS Job Objects for ``convert`` and ``validate``: to and from jobspecs, shapes and workloads."""
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING
 
+from simsched.cli.support.messages import note, warn
 from simsched.errors import ConfigError, FormatError, SimschedError
 
 if TYPE_CHECKING:
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 
 def records_of(args: argparse.Namespace, text: str, where: str) -> tuple[JobRecord, ...]:
-    """Return the jobs of a text, patterns matched against ``--cluster``; warnings go to stderr."""
+    """Return the jobs of a text; ``--cluster`` resolves patterns, warnings go to standard error."""
     from simsched.formats.sss import job_objects
 
-    return job_objects(text, where, names=_names(args.cluster), warn=tell)
+    return job_objects(text, where, names=_names(args.cluster), warn=warn)
 
 
 def _names(cluster: str | None) -> Callable[[], Names] | None:
-    """Return what gives the names of a cluster, which is loaded only when they are asked for."""
+    """Return a function that gives the names of a cluster and loads it at the first call."""
     if cluster is None:
         return None
 
@@ -38,9 +38,9 @@ def _names(cluster: str | None) -> Callable[[], Names] | None:
 
 
 def judge(text: str, where: str, cluster: str | None) -> Report:
-    """Return every fault of a document of Job Objects, and as notes what is only warned about.
+    """Return every fault of a document of Job Objects, with warnings as notes.
 
-    Patterns are matched against the cluster, if one is named; else a note says that they are not.
+    Patterns are matched against the cluster, if there is one; otherwise a note says that they are not.
     """
     from simsched.formats.jobspec.validate import Report, as_fault
     from simsched.formats.sss import check_document, has_patterns, job_records, read_document
@@ -64,51 +64,46 @@ def judge(text: str, where: str, cluster: str | None) -> Report:
     ]
     notes = [f"warning: {warning}" for warning in warnings]
     if unexpanded:
-        several = "patterns are" if len(unexpanded) > 1 else "pattern is"
-        notes.append(f"{len(unexpanded)} {several} matched against no cluster: name one with --cluster")
+        several = "patterns were" if len(unexpanded) > 1 else "pattern was"
+        notes.append(f"{len(unexpanded)} {several} not checked, which needs --cluster")
     return Report(where, "job", len(records), tuple(faults), tuple(notes))
 
 
-def tell(warning: SimschedError) -> None:
-    """Print a warning."""
-    sys.stderr.write(f"simsched: warning: {warning}\n")
-
-
-def tell_losses(records: Sequence[JobRecord]) -> None:
-    """Say what the jobs say and a jobspec does not hold."""
+def note_losses(records: Sequence[JobRecord]) -> None:
+    """Note the elements of jobs that a jobspec cannot represent."""
     from simsched.formats.sss.unmapped import not_in_jobspec
 
     lost = not_in_jobspec(record.element for record in records)
     if lost:
         several = len(records) > 1
         words = (f"{name} ({count})" if several else name for name, count in lost.items())
-        sys.stderr.write(f"note: not in the jobspec: {', '.join(words)}\n")
+        note(f"not in the jobspec: {', '.join(words)}")
 
 
 def _refuse_options(args: argparse.Namespace) -> None:
-    """Raise ConfigError for an option that changes requests, where Job Objects are taken whole."""
+    """Raise ConfigError for an option that changes requests if Job Objects are converted as they are."""
     given = [name for name in ("duration", "constraint", "queue") if getattr(args, name) is not None]
     given += ["command"] if args.command else []
     if given:
         raise ConfigError(
-            f"the {given[0]} is for requests: Job Objects become {args.to} as they are",
+            f"--{given[0]} applies to requests, but --to {args.to} converts Job Objects as they are",
             where="convert",
             expected="--to jobspec, v1 or shape",
         )
 
 
 def workload_lines(args: argparse.Namespace, text: str, where: str, kind: str) -> Iterator[str]:
-    """Return the lines of the workload that Job Objects are, in a format that workloads are written in.
+    """Return the lines of a workload made of Job Objects.
 
     Raises
     ------
     ConfigError
-        if the text holds requests without times, or an option is for requests.
+        if the text has requests without times, or an option applies to requests.
     """
     from pathlib import Path
 
     from simsched.bundled import plain_name
-    from simsched.cli.options.workloads import tell_warnings
+    from simsched.cli.options.workloads import write_ignored, write_notes
     from simsched.formats.text.request_forms import is_xml
     from simsched.workload.mapping import ReadOptions
     from simsched.workload.readers.sss_jobs import read_sss
@@ -116,14 +111,15 @@ def workload_lines(args: argparse.Namespace, text: str, where: str, kind: str) -
 
     if not is_xml(text):
         raise ConfigError(
-            f"only Job Objects become a workload ({kind}) here", where=where, expected="workload convert"
+            f"only Job Objects can be converted to a workload ({kind}) here",
+            where=where,
+            expected="simsched workload convert",
         )
     _refuse_options(args)
     name = "" if args.file == "-" else plain_name(Path(args.file))
     workload = read_sss(text, ReadOptions(source=where, name=name, names=_names(args.cluster)))
-    tell_warnings(workload)
-    for reason, count, places in workload.skip_table():
-        sys.stderr.write(f"left out: {count} records, {reason} ({places})\n")
+    write_notes(workload)
+    write_ignored(workload)
     return lines_of(workload, kind)
 
 
@@ -133,14 +129,14 @@ def as_objects(
     where: str,
     requests: Callable[[argparse.Namespace, str, str], list[Jobspec]],
 ) -> str:
-    """Return a document of Job Objects: the one that the text is, or made of its requests, numbered from 1.
+    """Return a document of Job Objects: the text itself, or one made of its requests, numbered from 1.
 
     Raises
     ------
     RequestError
-        that names what a Job Object cannot say, and in which of several requests.
+        for a request that a Job Object cannot represent.
     ConfigError
-        if the text is one and an option is for requests.
+        if the text has Job Objects and an option applies to requests.
     """
     from simsched.formats.sss import Element, read_document, write_xml
     from simsched.formats.text.request_forms import is_xml
@@ -149,16 +145,16 @@ def as_objects(
         _refuse_options(args)
         document = read_document(text, where)
         for warning in document.warnings:
-            tell(warning)
+            warn(warning)
         return document.to_xml()
     jobs = requests(args, text, where)
     made = [_numbered(job, number, len(jobs)) for number, job in enumerate(jobs, 1)]
-    _tell_missing(jobs)
+    _note_missing(jobs)
     return write_xml(made[0] if len(made) == 1 else Element("Data", (), "", tuple(made)))
 
 
 def _numbered(job: Jobspec, number: int, count: int) -> Element:
-    """Return a request as a Job with this number for an Id."""
+    """Return a request as a Job whose Id is this number."""
     from simsched.formats.sss import job_element
 
     try:
@@ -167,12 +163,12 @@ def _numbered(job: Jobspec, number: int, count: int) -> Element:
         raise (error.at(f"request {number} of {count}") if count > 1 else error) from None
 
 
-def _tell_missing(jobs: Sequence[Jobspec]) -> None:
-    """Say which jobs are waited for and not there: jobspecs have no ids, so the Jobs are numbered."""
+def _note_missing(jobs: Sequence[Jobspec]) -> None:
+    """Note dependencies on jobs that are missing: jobspecs have no ids, so the Jobs are numbered."""
     from simsched.workload.dependencies import JOB_SCHEMES
 
     there = {str(number) for number in range(1, len(jobs) + 1)}
     waited = (item for job in jobs for item in job.dependencies if item.scheme in JOB_SCHEMES)
     lost = dict.fromkeys(item.value for item in waited if item.value not in there)
     if lost:
-        sys.stderr.write(f"note: the jobs are numbered; a dependency is on none of them: {', '.join(lost)}\n")
+        note(f"jobs are numbered from 1; these dependencies match none of them: {', '.join(lost)}")

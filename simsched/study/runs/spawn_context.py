@@ -1,7 +1,7 @@
-"""Worker processes that do not import the program that started them.
+"""The start method of worker processes, which do not import the main module of their parent.
 
-A process that is started afresh usually imports its parent's main module again, which runs a
-script that has no ``if __name__ == "__main__"`` a second time.  Ours need nothing of it.
+A spawned process imports its parent's main module again, which would run a script without
+``if __name__ == "__main__"`` a second time.  Our workers need nothing of it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,10 @@ if TYPE_CHECKING:
 
 @contextmanager
 def _no_main() -> Iterator[None]:
-    """Hide the main module while a process is prepared."""
+    """Hide the main module while a process is prepared.
+
+    `multiprocessing` offers no option for this; it looks at ``sys.modules["__main__"]``.
+    """
     main = sys.modules["__main__"]
     sys.modules["__main__"] = ModuleType("__main__")
     try:
@@ -29,7 +32,7 @@ def _no_main() -> Iterator[None]:
 
 
 class _Process(SpawnProcess):
-    """A process that starts without its parent's main module."""
+    """A process that starts without the main module of its parent."""
 
     @staticmethod
     def _Popen(process_obj: BaseProcess) -> Any:  # noqa: N802 - the name that multiprocessing calls
@@ -38,30 +41,25 @@ class _Process(SpawnProcess):
 
 
 class WorkerContext(SpawnContext):
-    """The start method of our workers; it remembers them, so that they can be ended."""
+    """A spawn context that keeps its processes, so that they can be killed."""
 
     def __init__(self) -> None:
         super().__init__()
         self.started: list[_Process] = []
 
     def Process(self, *arguments: Any, **options: Any) -> _Process:  # type: ignore[override]  # noqa: N802
-        """Make a process (the executor starts it)."""
+        """Return a process; the executor starts it."""
         process = _Process(*arguments, **options)
         self.started.append(process)
         return process
 
     def pids(self) -> list[int]:
-        """Return the processes that are alive."""
+        """Return the numbers of the processes that are alive."""
         return [process.pid for process in self.started if process.is_alive() and process.pid is not None]
 
     def kill(self) -> None:
-        """End all of them at once."""
+        """Kill all processes."""
         for process in self.started:
             if process.is_alive():
                 process.kill()
         self.started.clear()
-
-
-def context() -> WorkerContext:
-    """Return a new context."""
-    return WorkerContext()

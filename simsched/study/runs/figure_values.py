@@ -1,15 +1,15 @@
-"""The figures of targets, taken of a run: of all its jobs, or of those that a query names."""
+"""Values of figures of a run, over all its jobs or over those that match a query."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from simsched.study.sizing.target import OF_JOBS
+from simsched.study.spec.figure import OF_JOBS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from simsched.study.sizing.target import Figure
+    from simsched.study.spec.figure import Figure
 
 
 def figures_of(
@@ -25,13 +25,15 @@ def figures_of(
 
     Parameters
     ----------
-    run : a `report.tables.Run`.
-    jobs : the jobs of the workload as it was run, against which queries are held.
-    warm_up, drain : seconds of submissions that are left out (see `report.summary.summarise`).
-    summary : the figures of the whole run, if they are at hand.
+    run : a `simsched.report.data.tables.Run`.
+    jobs : the jobs of the workload as it was run; queries select from them.
+    warm_up, drain : seconds of submissions that are ignored (see `summarise`).
+    summary : figures of the whole run, if they are known.
 
-    A figure that cannot be computed because nothing ran is NaN; of a query that no job meets it
-    is NaN too (see `no_jobs`).
+    Returns
+    -------
+    dict
+        NaN for a figure that cannot be computed because no job ran or none matches its query.
     """
     from simsched.report.metrics.metrics import trim
     from simsched.report.metrics.summary import summarise
@@ -55,7 +57,7 @@ def _of_frame(figure: Figure, frame: Any, whole: dict[str, float]) -> float:
         if name in whole:
             return whole[name]
         if name.startswith("down_"):
-            return 0.0  # a summary names only what was down
+            return 0.0  # a summary has such figures only for types that were down
     if figure.statistic is not None:
         return _statistic(*figure.statistic, frame)
     if figure.query and figure.name in OF_JOBS:
@@ -76,7 +78,7 @@ def _statistic(statistic: str, measure: str, frame: Any) -> float:
 
 
 def _of_jobs(name: str, frame: Any) -> float:
-    """Return a figure that comes from the jobs alone."""
+    """Return a figure that depends on jobs only."""
     from simsched.report.metrics.summary import summarise
 
     timeline = frame.iloc[:0][["submit"]].rename(columns={"submit": "time"}).assign(queued_jobs=0.0)

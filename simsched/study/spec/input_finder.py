@@ -1,4 +1,4 @@
-"""The inputs that a study file names: found, digested, checked as far as that costs nothing."""
+"""Finds the inputs that a study file names, takes their digests, and makes the checks that cost nothing."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from simsched.bundled import bundled
 from simsched.errors import ConfigError, SimschedError
-from simsched.study.runs.task import MODEL, Input, canonical
+from simsched.study.spec.run_task import MODEL, TaskInput, canonical_json
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -31,16 +31,19 @@ MODELS = ("lublin", "mix")
 
 
 @dataclass(frozen=True, slots=True)
-class Finder:
-    """Finds what a study file names: where that file is, and its text for the places of faults."""
+class InputFinder:
+    """Finds inputs relative to a study file, whose document gives the places of faults."""
 
     home: Path
     document: StudyDocument
 
     def find(self, name: str) -> Path:
-        """Return the file of that name beside the study file, or as seen from here if there is none."""
+        """Return the file of that name beside the study file or, if there is none, the name as a path."""
         beside = self.home / Path(name).expanduser()
-        bundled_too = name in {**bundled("clusters"), **bundled("workloads")}  # no folder hides these
+        bundled_too = name in {
+            **bundled("clusters"),
+            **bundled("workloads"),
+        }  # a folder beside the study does not hide them
         try:
             return beside if beside.exists() and not (beside.is_dir() and bundled_too) else Path(name)
         except (OSError, ValueError):  # such as a name longer than the file system allows
@@ -48,21 +51,21 @@ class Finder:
 
     # --- clusters
 
-    def cluster(self, value: Any, path: Steps) -> tuple[Input, tuple[str, ...]]:
-        """Return a cluster and the edits made to it."""
+    def cluster(self, value: Any, path: Steps) -> tuple[TaskInput, tuple[str, ...]]:
+        """Return a cluster and its edits."""
         row: dict[str, Any] = {"file": value} if isinstance(value, str) else value
         self._one_of(row, ("file", "recipe"), path)
         edits = tuple(row.get("edits", ()))
         self.check_edits(edits, (*path, "edits"))
         if "recipe" in row:
-            text = canonical(row["recipe"]).decode()
+            text = canonical_json(row["recipe"]).decode()
             name = str(row["recipe"].get("name") or row.get("label") or "recipe")
-            return Input.of_text(text, name), edits
+            return TaskInput.of_text(text, name), edits
         return self._input("clusters", row["file"], {}, path), edits
 
     # --- workloads
 
-    def workload(self, value: Any, path: Steps) -> tuple[Input, tuple[str, ...]]:
+    def workload(self, value: Any, path: Steps) -> tuple[TaskInput, tuple[str, ...]]:
         """Return a workload and its transforms."""
         row: dict[str, Any] = {"file": value} if isinstance(value, str) else value
         kind = self._one_of(row, ("file", *MODELS, "jobs"), path)
@@ -74,32 +77,35 @@ class Finder:
             if odd:
                 key = next(key for key in row if READING.get(key) == odd[0])
                 raise ConfigError(
-                    f"{key!r} says how a file is read", where=self.document.place((*path, key), key=True)
+                    f"{key!r} applies to files, not to the model {kind}",
+                    where=self.document.place((*path, key), key=True),
                 )
             return self._model(kind, row), steps
         if kind == "jobs":
-            return Input.of_text(canonical(row["jobs"]).decode(), "jobs.yaml", reading=reading), steps
+            return TaskInput.of_text(
+                canonical_json(row["jobs"]).decode(), "jobs.yaml", reading=reading
+            ), steps
         return self._input("workloads", row["file"], reading, path), steps
 
-    def _model(self, kind: str, row: Mapping[str, Any]) -> Input:
+    def _model(self, kind: str, row: Mapping[str, Any]) -> TaskInput:
         document = {kind: row[kind]}
         if kind == "lublin" and "map" in row:
             document["map"] = row["map"]
-        return Input.of_text(canonical(document).decode(), f"model {kind}", kind=MODEL)
+        return TaskInput.of_text(canonical_json(document).decode(), f"model {kind}", kind=MODEL)
 
     def _one_of(self, row: Mapping[str, Any], words: Sequence[str], path: Steps) -> str:
-        said = [word for word in words if word in row]
-        if len(said) != 1:
-            what = "it is not said which" if not said else f"both {said[0]} and {said[1]}"
-            raise ConfigError(what, where=self.document.place(path), expected=f"one of {', '.join(words)}")
-        return said[0]
+        found = [word for word in words if word in row]
+        if len(found) != 1:
+            fault = f"both {found[0]} and {found[1]} are given" if found else "a key is missing"
+            raise ConfigError(fault, where=self.document.place(path), expected=f"one of {', '.join(words)}")
+        return found[0]
 
-    def _input(self, room: str, name: str, reading: Mapping[str, Any], path: Steps) -> Input:
+    def _input(self, room: str, name: str, reading: Mapping[str, Any], path: Steps) -> TaskInput:
         place = self.document.place(path)
         if name == "-":
-            raise ConfigError("standard input can be read only once", where=place, expected="a file")
+            raise ConfigError("a study cannot read standard input", where=place, expected="a file")
         try:
-            found = Input.find(room, str(self.find(name)), reading)
+            found = TaskInput.find(room, str(self.find(name)), reading)
         except SimschedError as error:
             raise error.at(place) from None
         return replace(found, name=name)
@@ -107,37 +113,38 @@ class Finder:
     # --- checks that cost nothing
 
     def check_edits(self, edits: Sequence[str], path: Steps) -> None:
-        """Refuse edits that do not exist."""
+        """Raise SimschedError for an unknown edit."""
         for number, text in enumerate(edits):
             self.check_edit(text, (*path, number))
 
     def check_edit(self, text: str, path: Steps) -> None:
-        """Refuse an edit that does not exist."""
-        from simsched.study.spec.edits import taken_apart
+        """Raise SimschedError for an unknown edit."""
+        from simsched.study.spec.edits import parsed_edit
 
         try:
-            taken_apart(text)
+            parsed_edit(text)
         except SimschedError as error:
             raise error.at(self.document.place(path)) from None
 
     def check_steps(self, steps: Sequence[str], path: Steps) -> None:
-        """Refuse transforms that do not exist, or not with such arguments."""
+        """Raise SimschedError for an unknown transform or wrong arguments."""
         for number, text in enumerate(steps):
             self.check_step(text, (*path, number))
 
     def check_step(self, text: str, path: Steps) -> None:
-        """Refuse a transform that does not exist, or not with such arguments: an empty workload is tried."""
-        from simsched.study.runs.cache import generator
+        """Raise SimschedError for an unknown transform or wrong arguments, tried on an empty workload."""
+        import numpy as np
+
         from simsched.workload.job import Workload
         from simsched.workload.transforms.steps import apply_steps
 
         try:
-            apply_steps(Workload(()), [text], generator(0))
+            apply_steps(Workload(()), [text], np.random.default_rng(0))
         except SimschedError as error:
             raise error.at(self.document.place(path)) from None
 
     def check_options(self, options: Mapping[str, Any], place: str) -> None:
-        """Refuse options that do not exist, or values that they do not take."""
+        """Raise SimschedError for an unknown option or a value that is not valid."""
         from simsched.simulation.options.config_file import from_document
         from simsched.simulation.simulate import make_config
 

@@ -1,4 +1,4 @@
-"""Performing one task: inputs from the cache, the run, its figures, its directory."""
+"""One run: its inputs from the cache, the simulation, its figures and its directory."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 from simsched.simulation.options.config_file import from_document
 from simsched.simulation.record.run_directory import RunDirectory
 from simsched.simulation.simulate import make_config, simulate
-from simsched.study.runs.cache import INPUTS
-from simsched.study.runs.task import Row, canonical
+from simsched.study.runs.input_cache import INPUTS
+from simsched.study.runs.run_row import RunRow
+from simsched.study.spec.run_task import canonical_json
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -20,9 +21,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from simsched.simulation.record.run_directory import RunResult
-    from simsched.study.runs.task import Task
+    from simsched.study.spec.run_task import RunTask
 
-#: figures of a queue alone: those that come from its jobs and not from the timeline
+#: figures of a queue: those that come from its jobs and not from the timeline
 OF_A_QUEUE = (
     "jobs", "jobs_run", "makespan", "throughput", "share_waited", "area_weighted_response",
     "mean_wait", "median_wait", "p90_wait", "p95_wait", "p99_wait", "max_wait",
@@ -31,29 +32,29 @@ OF_A_QUEUE = (
 )  # fmt: skip
 
 
-def options_of(task: Task, where: str = "options") -> dict[str, Any]:
+def options_of(task: RunTask, where: str = "options") -> dict[str, Any]:
     """Return the fields of the run's configuration.
 
     Raises
     ------
     ConfigError, FormatError
-        For an option that does not exist, or a value that it does not take.
+        for an unknown option, or a value that is not valid.
     """
     options = {**from_document(dict(task.options), where), "seed": task.seed}
     make_config(**options)
     return options
 
 
-def perform(task: Task, folder: Path | None = None) -> Row:
-    """Run a task and return its figures; `folder` takes its run directory, under the name `task.key`.
+def perform(task: RunTask, folder: Path | None = None) -> RunRow:
+    """Run a task and return its figures; its run directory is ``folder/KEY``.
 
-    The cluster and the workload come from this process's cache, so a process performs one task
-    at a time.  The run directory is there as a whole or not at all.
+    The cluster and the workload come from the cache of this process, which performs one task at a time.
+    The run directory is written as a whole or not at all.
 
     Raises
     ------
     SimschedError
-        For an input that is not there, or not as it was, and whatever the run itself raises.
+        for an input that is missing or has changed, and for errors of the run itself.
     """
     began = time.perf_counter()
     with INPUTS.lock:
@@ -61,7 +62,7 @@ def perform(task: Task, folder: Path | None = None) -> Row:
     return replace(row, seconds=round(time.perf_counter() - began, 4))
 
 
-def _recorded(task: Task, folder: Path) -> Row:
+def _recorded(task: RunTask, folder: Path) -> RunRow:
     """Run a task and write its directory."""
     with RunDirectory(folder / task.key, of_study=True) as directory:
         sink = directory.allocations() if "allocations" in task.keep else None
@@ -76,7 +77,7 @@ def _recorded(task: Task, folder: Path) -> Row:
     return row
 
 
-def _simulated(task: Task, sink: Any = None) -> RunResult:
+def _simulated(task: RunTask, sink: Any = None) -> RunResult:
     cluster = INPUTS.cluster(task.cluster, task.edits)
     workload = INPUTS.workload(task)
     result = simulate(
@@ -92,7 +93,7 @@ def _simulated(task: Task, sink: Any = None) -> RunResult:
     return replace(result, meta={**result.meta, "inputs": inputs})
 
 
-def _row(task: Task, result: RunResult) -> Row:
+def _row(task: RunTask, result: RunResult) -> RunRow:
     from simsched.report.data.tables import Run
 
     run = Run.from_result(result)
@@ -105,14 +106,14 @@ def _row(task: Task, result: RunResult) -> Row:
             own = _summarised(run, run.jobs[run.jobs["queue"] == name], window)
             queues[name] = {figure: own[figure] for figure in OF_A_QUEUE if figure in own}
     if task.measure.figures:
-        from simsched.study.runs.target_figures import figures_of
-        from simsched.study.sizing.target import parse_figure
+        from simsched.study.runs.figure_values import figures_of
+        from simsched.study.spec.figure import parse_figure
 
         jobs = (result.workload or INPUTS.workload(task)).jobs
         named = map(parse_figure, task.measure.figures)
         figures |= figures_of(named, run, jobs, summary=figures, **window)
-    row = Row(task.key, figures, result.meta["counts"], queues, {}, task.seed)
-    return Row.from_bytes(row.to_bytes(), settings=task.settings)
+    row = RunRow(task.key, figures, result.meta["counts"], queues, {}, task.seed)
+    return RunRow.from_bytes(row.to_bytes(), settings=task.settings)
 
 
 def _summarised(run: Any, jobs: pd.DataFrame, window: Mapping[str, Any]) -> dict[str, float]:
@@ -121,8 +122,8 @@ def _summarised(run: Any, jobs: pd.DataFrame, window: Mapping[str, Any]) -> dict
     return summarise(jobs, run.timeline, run.totals, **window)
 
 
-def _summary(task: Task, row: Row, result: RunResult) -> str:
-    """Return ``summary.json``: the figures of the whole run, whatever the row was measured over."""
+def _summary(task: RunTask, row: RunRow, result: RunResult) -> str:
+    """Return ``summary.json``: figures of the whole run, even if the row leaves out warm-up and drain."""
     from simsched.report.data.tables import Run
     from simsched.report.metrics.summary import summary_text
 
@@ -130,9 +131,9 @@ def _summary(task: Task, row: Row, result: RunResult) -> str:
     return summary_text(Run.from_result(result).summary if in_part else row.metrics)
 
 
-def same_task(task: Task, text: bytes) -> bool:
-    """Whether a ``task.json`` is of this task."""
+def same_task(task: RunTask, text: bytes) -> bool:
+    """Whether a ``task.json`` describes this task."""
     try:
-        return canonical(json.loads(text)) == canonical(task.identity())
+        return canonical_json(json.loads(text)) == canonical_json(task.identity())
     except ValueError:
         return False

@@ -1,7 +1,7 @@
-"""Where runs are performed: this process, local processes, Dask, or executorlib's Flux and Slurm.
+"""The workers that perform runs: this process, local processes, Dask, or executorlib's Flux and Slurm.
 
-All of them are a `concurrent.futures.Executor` behind one small face, `Workers`, that can also
-be made anew when it is broken and says whether its workers share files with us.
+All of them are a `concurrent.futures.Executor` behind the interface `Workers`, which can also restart
+a broken executor and knows whether its workers share files with the client.
 """
 
 from __future__ import annotations
@@ -22,26 +22,26 @@ MAX_WORKERS = 1024
 
 
 @contextmanager
-def open_executor(
+def open_workers(
     workers: int | None = None,
     scheduler: str | None = None,
     hpc: str | None = None,
     *,
     executor: Executor | None = None,
 ) -> Iterator[Workers]:
-    """Open workers; at the end they are gone.
+    """Open workers for the time of the context.
 
     Parameters
     ----------
-    workers : processes of this machine, by default one a core; 0: this process itself.
-    scheduler : address of a Dask scheduler (``tcp://host:8786``) whose workers have simsched.
+    workers : number of processes on this machine, by default one per core; 0 is this process itself.
+    scheduler : address of a Dask scheduler (``tcp://host:8786``) whose workers have simsched installed.
     hpc : ``flux`` or ``slurm``: executorlib within an allocation of that system.
-    executor : any executor of yours whose workers share files with us; it is not shut down.
+    executor : any executor whose workers share files with this process; it is not shut down.
 
     Raises
     ------
     ConfigError
-        If more than one is asked for, an extra is not installed, or nobody answers at the address.
+        if more than one is given, an extra is not installed, or no scheduler answers at the address.
     """
     opened = _opened(workers, scheduler, hpc, executor)
     try:
@@ -59,64 +59,64 @@ def _opened(
         check(name, word, str | None, "text")
     check("executor", executor, Executor | None, "a concurrent.futures.Executor")
     if sum(choice is not None for choice in (scheduler, hpc, executor)) > 1 or (workers and scheduler):
-        raise ConfigError("more than one place to run", expected="one of workers, scheduler, hpc")
+        raise ConfigError("more than one kind of workers is given", expected="one of workers, scheduler, hpc")
     if workers is not None and not 0 <= workers <= MAX_WORKERS:
-        raise ConfigError(f"{workers} workers", expected=f"0 to {MAX_WORKERS}")
+        raise ConfigError(f"{workers} workers are out of range", expected=f"0 to {MAX_WORKERS}")
     if executor is not None:
-        return Given(executor, workers or cores())
+        return CallerWorkers(executor, workers or cores())
     if scheduler is not None:
-        from simsched.study.runs.on_dask import DaskWorkers
+        from simsched.study.runs.dask_workers import DaskWorkers
 
         return DaskWorkers(scheduler)
     if hpc is not None:
-        from simsched.study.runs.on_hpc import HpcWorkers
+        from simsched.study.runs.hpc_workers import HpcWorkers
 
         return HpcWorkers(hpc, workers)
-    return InProcess() if workers == 0 else Processes(workers or cores())
+    return InProcessWorkers() if workers == 0 else ProcessWorkers(workers or cores())
 
 
-class InProcess(Workers):
-    """The process that asks: no parallel runs, nothing to break."""
+class InProcessWorkers(Workers):
+    """The calling process: one run at a time."""
 
     size = 1
 
     def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
-        """Call it now."""
+        """Call the function now."""
         future: Future[Any] = Future()
         try:
             future.set_result(function(*arguments))
-        except Exception as error:  # noqa: BLE001 - it is handed on
+        except Exception as error:  # noqa: BLE001 - the future carries it
             future.set_exception(error)
         return future
 
     def renew(self) -> None:
-        """Nothing to start."""
+        """Do nothing."""
 
     def close(self) -> None:
-        """Nothing to end."""
+        """Do nothing."""
 
 
-class Given(Workers):
-    """An executor that somebody else made and will end."""
+class CallerWorkers(Workers):
+    """An executor that the caller made and will shut down."""
 
     def __init__(self, executor: Executor, size: int) -> None:
         self._executor = executor
         self.size = size
 
     def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
-        """Submit."""
+        """Submit a call."""
         return self._executor.submit(function, *arguments)
 
     def renew(self) -> None:
-        """Raise: only its owner could."""
-        raise ConfigError("the executor that was given is broken")
+        """Raise ConfigError: only the owner can restart it."""
+        raise ConfigError("the executor is broken", expected="an executor whose workers keep running")
 
     def close(self) -> None:
-        """Leave it to its owner."""
+        """Leave the executor to its owner."""
 
 
-class Processes(Workers):
-    """Processes of this machine, started afresh (no fork: threads and locks are not inherited)."""
+class ProcessWorkers(Workers):
+    """Processes of this machine, spawned and not forked, so that they inherit no threads and locks."""
 
     ends_all = True
 
@@ -126,22 +126,22 @@ class Processes(Workers):
         self._context: Any = None
 
     def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
-        """Submit, starting processes as they are needed."""
+        """Submit a call; processes start when they are needed."""
         if self._pool is None:
-            from simsched.study.runs.processes import context
-            from simsched.study.runs.work import begin_worker
+            from simsched.study.runs.spawn_context import WorkerContext
+            from simsched.study.runs.worker_entry import begin_worker
 
-            self._context = context()
+            self._context = WorkerContext()
             self._pool = ProcessPoolExecutor(self.size, self._context, begin_worker)
         try:
             return self._pool.submit(function, *arguments)
-        except BrokenProcessPool as error:  # it broke since we last looked
+        except BrokenProcessPool as error:  # it broke after the last result
             future: Future[Any] = Future()
             future.set_exception(error)
             return future
 
     def renew(self) -> None:
-        """Forget the broken pool; the next run starts another."""
+        """Drop the broken pool; the next call starts another."""
         self.close()
 
     def close(self) -> None:
@@ -153,5 +153,5 @@ class Processes(Workers):
 
     @property
     def pids(self) -> list[int]:
-        """The processes that run now."""
+        """The numbers of the processes that are alive."""
         return self._context.pids() if self._context is not None else []

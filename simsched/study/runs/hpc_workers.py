@@ -1,4 +1,4 @@
-"""Runs within an allocation of Flux or Slurm, by executorlib; its nodes share files with us."""
+"""Runs within an allocation of Flux or Slurm by executorlib; its nodes share files with the client."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from concurrent.futures import Future
 
-#: what is asked for → the class of executorlib; ``local`` tries the machinery on this machine
+#: system → class of executorlib; ``local`` is for tests on this machine
 CLASSES = {"flux": "FluxJobExecutor", "slurm": "SlurmJobExecutor", "local": "SingleNodeExecutor"}
 
 
 class HpcWorkers(Workers):
-    """Workers that executorlib starts: as long as the study lasts, each a process of its own."""
+    """Workers that executorlib starts for the time of the study, each in its own process."""
 
     blames_all = True
 
@@ -39,7 +39,7 @@ class HpcWorkers(Workers):
         make = getattr(executorlib, CLASSES[self.system])
         try:
             if self.system == "slurm" and which("srun") is None:
-                raise FileNotFoundError("there is no srun here")
+                raise FileNotFoundError("srun is not installed")
             self._executor = make(max_workers=self.size, block_allocation=True, resource_dict={"cores": 1})
         except (ImportError, OSError, ValueError, RuntimeError) as error:
             text = " ".join(str(error).split())
@@ -50,16 +50,16 @@ class HpcWorkers(Workers):
             ) from None
 
     def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
-        """Submit."""
+        """Submit a call."""
         future: Future[Any] = self._executor.submit(function, *arguments)
         return future
 
     def fate(self, error: BaseException) -> Fate:
-        """A worker that is gone is known by its socket."""
+        """Recognize a worker that is gone by the error of its socket."""
         return "pool" if "Socket" in type(error).__name__ else super().fate(error)
 
     def renew(self) -> None:
-        """Start other workers."""
+        """Start new workers."""
         self.close()
         self._start()
 
