@@ -71,7 +71,7 @@ def tree(tmp_path_factory):
 def test_the_examples(tree):
     """The page's own tests pass."""
     tests = [tree / block.file for block in blocks(PAGE) if "/test_" in block.file]
-    assert len(tests) == 5
+    assert len(tests) == 6
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--import-mode=importlib"]
     environment = {**os.environ, "PYTHONPATH": f"{tree}{os.pathsep}{tree / 'site'}"}
     done = subprocess.run(
