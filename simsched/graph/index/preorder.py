@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tree:
-    """Containment in preorder, and behind it the vertices that serve another subsystem only.
+    """Containment in preorder, followed by the vertices that only other subsystems have.
 
-    One entry a vertex: `keys` and `pools`; `parent` (-1: none); `end`, the place behind its
+    One entry per vertex: `keys` and `pools`; `parent` (-1: none); `end`, the place after its
     subtree; `target`, the ordinal of the execution target that it is or lies in (-1: none);
     `up`, whether it and all that contains it is up; `sound`, the same as far as its target
     goes (the target, and what contains it, apart).  `inner` are the places of vertices that
@@ -42,11 +42,11 @@ class Tree:
 
 
 def preorder(graph: ResourceGraph) -> Tree:
-    """Return containment in preorder.  O(vertices), a few steps a vertex outside NumPy."""
+    """Return containment in preorder.  O(vertices), with a few steps per vertex outside NumPy."""
     below = rg.children_map(graph)
     keys = _keys(graph, below)
     nodes = rg.tables(graph)[0]
-    if keys == list(nodes):  # as most graphs stand; memory is read in its order
+    if keys == list(nodes):  # the order of most graphs; memory is read in sequence
         pools: list[Pool] = [data["pool"] for data in nodes.values()]
         above = list(below)
     else:
