@@ -178,6 +178,8 @@ def _note_root(graph: ResourceGraph, below: Mapping[str, list[str]]) -> None:
 
 def _check_totals(graph: ResourceGraph) -> None:
     """Check that the total of each type fits in 64 bits, in bytes if units differ."""
+    # Pools are shared between vertices: adding up by identity costs one step per distinct pool.  Single
+    # units cannot exceed the limit, as there are fewer vertices than 2**63.
     large = [pool for _, pool in pools(graph) if pool.size != 1 or pool.unit]
     alike = dict(zip(map(id, large), large, strict=True))
     sizes: Counter[tuple[str, str]] = Counter()

@@ -81,7 +81,7 @@ def _vertex_type(name: str, places: Ints, tree: Tree, target_type: str) -> Verte
         level=level,
         keys=tuple([tree.keys[i] for i in rows]),
         names=tuple([pool.name for pool in pools]),
-        pos=2 * places,
+        pos=2 * places,  # even places; the odd ones are free for empty leaf pools (see `leaf_pools`)
         end=2 * tree.end[places],
         target=target,
         ids=np.array([-1 if pool.id is None else pool.id for pool in pools], dtype=np.int64),

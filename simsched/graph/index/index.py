@@ -148,6 +148,7 @@ class Index:
         if found is None:
             pos, end = self.positions(above)
             places = self.positions(below)[0]
+            # side="right" leaves out the vertex itself if both types are one
             found = (np.searchsorted(places, pos, side="right"), np.searchsorted(places, end, side="left"))
             self._intervals[above, below] = found
         return found
@@ -164,6 +165,7 @@ class Index:
         low, high = self.interval(above, below)
         if scope is None:
             return View(None, low, high)
+        # On most clusters all vertices of a type contain the same number: then a sum is one reshape.
         fan = self._fan(above, below)
         return fan_view(low[scope], fan) if fan else interval_view(low[scope], high[scope])
 
@@ -199,7 +201,9 @@ class Index:
         return ((place, end),) if wide is None else merged([(place, place + 1), *wide])
 
     def _wide_rows(self, above: str, below: str) -> list[Ints] | None:
-        """Return the places under each vertex of a type that dominates over other subsystems."""
+        """Return the ordinals under each vertex of a type that dominates over other subsystems."""
+        # A switch contains nothing; the vertices that it dominates are no interval of preorder, so
+        # they are listed.  None: the type has containment alone, and intervals suffice.
         vertices = self.vertex_types.get(above)
         if not self._wide or vertices is None or self._wide.keys().isdisjoint(vertices.keys):
             return None

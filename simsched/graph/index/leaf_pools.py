@@ -186,6 +186,8 @@ def _of_singles(places: Ints, pools: Sequence[Pool], tree: Tree) -> LeafPools:
     by_place = np.argsort(group, kind="stable")
     by_id = np.lexsort((given, group))
     starts = np.cumsum(counts) - counts
+    # Where all leaves of a group have distinct ids, unit i is the i-th id; else ids are made up, and
+    # the leaves stay in graph order.
     known = _bear_distinct_ids(given[by_id], group[by_id], starts)
     order = np.where(np.repeat(known, counts), by_id, by_place)
     in_order, leaves = given[order].tolist(), places[order].tolist()
@@ -205,7 +207,7 @@ def _groups(places: Ints, pools: Sequence[Pool], tree: Tree) -> tuple[Ints, Ints
     codes = {name: code for code, name in enumerate({pool.unit for pool in pools})}
     unit = np.array([codes[pool.unit] for pool in pools], dtype=np.int64) if len(codes) > 1 else 0
     parent = tree.parent[places]
-    parent = np.where(parent >= 0, parent, -1 - places)
+    parent = np.where(parent >= 0, parent, -1 - places)  # a number of its own for each leaf without parent
     status = 2 * tree.up[places].astype(np.int64) + tree.sound[places]
     _, group, counts = np.unique(
         (parent * len(codes) + unit) * 4 + status, return_inverse=True, return_counts=True
@@ -334,6 +336,7 @@ def _align(leaf_pools: LeafPools, targets: Ints) -> LeafPools:
         ids=[_NO_IDS] * len(targets),
         keys=[()] * len(targets),
     )
+    # An aligned type has at most one leaf pool per target, so `here` is a distinct row for each
     found.pos[here], found.size[here] = leaf_pools.pos, leaf_pools.size
     found.up[here], found.sound[here] = leaf_pools.up, leaf_pools.sound
     for row, ordinal in enumerate(here.tolist()):
