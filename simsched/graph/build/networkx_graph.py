@@ -36,10 +36,10 @@ _FACTS: dict[str, type] = {
     "source": str, "document": dict, "jgf": dict, "treepool": tuple,
     "edge_form": str, "edges_given": bool, "assigned_ranks": frozenset,
 }  # fmt: skip
-"""What graphs that we made say of the whole; anything else under these names is not ours."""
+"""Facts about the whole in graphs of our own, with their types; other values of these names are foreign."""
 
 _OF_A_VERSION = frozenset({"name", "root", "edge_order", "given_paths"})
-"""Facts that an edit makes wrong; they are found again."""
+"""Facts that an edit may invalidate; they are worked out again."""
 
 _POOL_KINDS: dict[str, tuple[type, ...]] = {
     **dict.fromkeys(("type", "name", "basename", "uuid", "unit", "status"), (str,)),
@@ -106,18 +106,16 @@ def _facts(graph: ResourceGraph) -> dict[str, Any]:
 
 
 def _check_hosts(graph: ResourceGraph) -> None:
-    """Check that every execution target has a name of its own, which a hostlist can hold.
+    """Check that every execution target has a distinct name that a hostlist can hold.
 
-    R may name a host for several ranks; in a graph two such vertices are one that was added twice.
+    R may name a host for several ranks; in a graph, two such vertices are one added twice.
     """
     known: dict[str, str] = {}
     for vertex in execution_targets(graph):
         host = pool_of(graph, vertex).name
         check_host(host, f"vertex {vertex!r}")
         if host in known:
-            raise ClusterError(
-                f"the host {host!r} is also that of {known[host]!r}", where=f"vertex {vertex!r}"
-            )
+            raise ClusterError(f"the host {host!r} is taken by {known[host]!r}", where=f"vertex {vertex!r}")
         known[host] = vertex
 
 
