@@ -55,7 +55,7 @@ class GraphReservations(GraphProfile):
 
     def _may_be_earlier(self, job: int, start: float) -> bool:
         """Whether the sums of free units do not rule out a start before the present one."""
-        demand = self._supply.table.demand[:, job].tolist()
+        demand = self._present.table.demand[:, job].tolist()
         stop = bisect_left(self.times, start)
         return all(
             max(sums.free[:stop], default=0) >= need for sums, need in zip(self._sums, demand, strict=True)
@@ -67,23 +67,23 @@ class GraphReservations(GraphProfile):
         The matcher is asked again, since more may be free than the plan expected. If it finds nothing,
         the reserved resources are taken.
         """
-        supply, reserved = self._supply, gap.selection
+        present, reserved = self._present, gap.selection
         assert reserved is not None
-        if fresh and not supply.plan.overrun(supply.now):
+        if fresh and not present.plan.overrun(present.now):
             return reserved
         self.withdraw(job, gap)
         found = self.fit_now(job)
-        if found is None and is_free(supply.plan.available, reserved):
+        if found is None and is_free(present.plan.available, reserved):
             found = reserved
-        self.reserve(job, gap if found is None else Gap(supply.now, found))
+        self.reserve(job, gap if found is None else Gap(present.now, found))
         return found
 
     def fits(self, job: int, gap: Gap) -> bool:
         """Whether the units of an old reservation are free over all its time, and no target of it closes."""
         selection = gap.selection
         assert selection is not None
-        duration = self._supply.table.durations[job]
-        closed = self._supply.calendar.closed(gap.start, gap.start + duration)
+        duration = self._present.table.durations[job]
+        closed = self._present.calendar.closed(gap.start, gap.start + duration)
         if closed is not None and np.isin(selection.targets, closed).any():
             return False
         at = bisect_right(self.times, gap.start) - 1
@@ -102,7 +102,7 @@ class GraphReservations(GraphProfile):
     def withdraw(self, job: int, gap: Gap) -> None:
         """Take back a reservation."""
         assert gap.selection is not None
-        end = end_of(gap.start, self._supply.table.durations[job])
+        end = end_of(gap.start, self._present.table.durations[job])
         self._bookings.remove(Booking(gap.start, end, gap.selection))
         self._shift(gap.selection, gap.start, end, 1)
         self._soonest = Bounds()
@@ -151,7 +151,7 @@ class GraphReservations(GraphProfile):
 
     def _masks(self, draw: Draw) -> Iterator[tuple[int, int]]:
         """Yield leaf pool and mask of the units of a draw, where units have ids."""
-        pool = self._supply.plan.available.index.pool_types[draw.type]
+        pool = self._present.plan.available.index.pool_types[draw.type]
         if pool.named:
             banks = draw.banks.tolist()
             masks = [pool.full[bank] for bank in banks] if draw.masks is None else listed(draw.masks)
@@ -166,8 +166,8 @@ class GraphReservations(GraphProfile):
 
     def _open(self, state: Availability, time: float) -> None:
         """Open the targets of the maintenance of now that has ended by a time."""
-        supply = self._supply
-        for targets in supply.calendar.ending(self._now, time):
+        present = self._present
+        for targets in present.calendar.ending(self._now, time):
             state.set_status(targets[state.index.up[targets]], up=True)
 
     def _released(self, time: float) -> Availability:
@@ -177,9 +177,9 @@ class GraphReservations(GraphProfile):
         units, and these do not say whether that job still has its units.
         """
         state = super()._released(time)
-        opens = any(True for _ in self._supply.calendar.ending(self._now, time))
+        opens = any(True for _ in self._present.calendar.ending(self._now, time))
         if opens or state.sharers:
-            state = state.copy(counts_only=self._supply.plan.counts_only)
+            state = state.copy(counts_only=self._present.plan.counts_only)
             state.sharers.clear()
             self._open(state, time)
         return state

@@ -1,4 +1,4 @@
-"""Reservations on the graph: the timeline tells what is free, and its filters refuse nothing that fits."""
+"""Reservations on the graph: the rows are the free units, and the filters refuse no start that fits."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def crowd(name, seed, jobs=60):
 
 
 class Patient(GraphProfile):
-    """Asks the matcher at every time, and looks at each row after each reservation."""
+    """Asks the matcher at every time, and checks each row after each reservation."""
 
     booked = 0
 
