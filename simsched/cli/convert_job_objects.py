@@ -11,9 +11,9 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable, Iterator, Sequence
 
-    from simsched.formats.jobspec.reader import Jobspec
-    from simsched.formats.jobspec.validate import Report
+    from simsched.formats.jobspec.jobspec import Jobspec
     from simsched.formats.sss import Element, JobRecord, Names
+    from simsched.formats.validate import Report
 
 
 def records_of(args: argparse.Namespace, text: str, where: str) -> tuple[JobRecord, ...]:
@@ -42,8 +42,8 @@ def judge(text: str, where: str, cluster: str | None) -> Report:
 
     Patterns are matched against the cluster, if one is named; else a note says that they are not.
     """
-    from simsched.formats.jobspec.validate import Report, as_fault
     from simsched.formats.sss import check_document, has_patterns, job_records, read_document
+    from simsched.formats.validate import Report, as_fault
     from simsched.workload.readers.sss_jobs import fault_of
 
     faults = [as_fault(error, where) for error in check_document(text, where)]
@@ -76,7 +76,7 @@ def tell(warning: SimschedError) -> None:
 
 def tell_losses(records: Sequence[JobRecord]) -> None:
     """Say what the jobs say and a jobspec does not hold."""
-    from simsched.formats.sss.unmapped import not_in_jobspec
+    from simsched.formats.sss.records import not_in_jobspec
 
     lost = not_in_jobspec(record.element for record in records)
     if lost:
@@ -109,7 +109,7 @@ def workload_lines(args: argparse.Namespace, text: str, where: str, kind: str) -
 
     from simsched.bundled import plain_name
     from simsched.cli.options.workloads import tell_warnings
-    from simsched.formats.text.request_forms import is_xml
+    from simsched.formats.text.sniffing import is_xml
     from simsched.workload.mapping import Reading
     from simsched.workload.readers.sss_jobs import read_sss
     from simsched.workload.writers.save import lines_of
@@ -143,7 +143,7 @@ def as_objects(
         if the text is one and an option is for requests.
     """
     from simsched.formats.sss import Element, read_document, write_xml
-    from simsched.formats.text.request_forms import is_xml
+    from simsched.formats.text.sniffing import is_xml
 
     if is_xml(text):
         _refuse_options(args)

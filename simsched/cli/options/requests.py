@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from simsched.formats.jobspec.reader import Jobspec
+    from simsched.formats.jobspec.jobspec import Jobspec
     from simsched.match.outcome import Outcome
 
     Answers: TypeAlias = Sequence[tuple["Asked", Outcome]]
@@ -88,9 +88,9 @@ def _exists(path: Path) -> bool:
 
 def _from_file(argument: str, *, lenient: bool) -> list[Asked]:
     from simsched.cli.convert_job_objects import tell
-    from simsched.formats.jobspec.reader import jobspecs_of
+    from simsched.formats.request_files import jobspecs_of
     from simsched.formats.text.documents import name_of, read_text
-    from simsched.formats.text.request_forms import looks_like_shapes, read_shapes
+    from simsched.formats.text.sniffing import looks_like_shapes, read_shapes
 
     text, where = read_text(argument), name_of(argument)
     if not text.strip():
@@ -109,7 +109,7 @@ def _from_file(argument: str, *, lenient: bool) -> list[Asked]:
 
 
 def _from_shape(text: str, place: str | None = None) -> Asked:
-    from simsched.formats.jobspec.reader import Jobspec
+    from simsched.formats.jobspec.jobspec import Jobspec
 
     try:
         return Asked(text, Jobspec.from_shape(text))

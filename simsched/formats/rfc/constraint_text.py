@@ -26,7 +26,7 @@ from simsched.formats.rfc.constraint import (
     Or,
     from_json,
 )
-from simsched.formats.text.carets import CaretError, CaretLimitError, refuse_broken_text
+from simsched.formats.text.diagnostics import CaretError, CaretLimitError, refuse_broken_text
 
 MAX_LENGTH = 100_000
 """Characters that a constraint text may have."""

@@ -148,7 +148,7 @@ class _Reader:
             where, jobspec = self.details.of(entry["id"], "jobspec")
             if jobspec is None:
                 return False
-            from simsched.formats.jobspec.reader import Jobspec
+            from simsched.formats.jobspec.jobspec import Jobspec
 
             try:
                 Jobspec.from_dict(jobspec)  # so that what is wrong in it is told with its own place

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simsched.errors import ConfigError
-from simsched.formats.jobspec.reader import Jobspec
+from simsched.formats.jobspec.jobspec import Jobspec
 from simsched.formats.rfc.dependency import Dependency
 from simsched.workload.job import Job, Skips, assemble
 from simsched.workload.transforms import transforms as tr
