@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from simsched.cli import Subparsers
-    from simsched.formats.jobspec.reader import Jobspec
+    from simsched.formats.jobspec.jobspec import Jobspec
     from simsched.formats.jobspec.vertex import ResourceVertex
 
 T = TypeVar("T")
@@ -137,7 +137,7 @@ def shape(args: argparse.Namespace) -> int:
 
 def _resources(args: argparse.Namespace) -> list[tuple[ResourceVertex, ...]]:
     if args.source is not None or args.shape == "-":
-        from simsched.formats.jobspec.request_files import load_resources
+        from simsched.formats.request_files import load_resources
 
         return _some(load_resources(args.source or "-"), args.source or "-")
     from simsched.formats.jobspec.shape import parse_shape
@@ -158,16 +158,16 @@ def _some(found: list[T], path: str) -> list[T]:
 def _jobs(args: argparse.Namespace) -> list[Jobspec]:
     options = {name: getattr(args, name) for name in ("duration", "constraint", "queue", "command")}
     if args.source is not None or args.shape == "-":
-        from simsched.formats.jobspec.request_files import load_requests
+        from simsched.formats.request_files import load_requests
 
         return _some(load_requests(args.source or "-", **options), args.source or "-")
-    from simsched.formats.jobspec.reader import Jobspec
+    from simsched.formats.jobspec.jobspec import Jobspec
 
     return [Jobspec.from_shape(args.shape, **options)]
 
 
 def _document_shape(document: Any) -> str:
-    from simsched.formats.jobspec.reader import Jobspec
+    from simsched.formats.jobspec.jobspec import Jobspec
 
     return Jobspec.from_dict(document).to_shape()
 
@@ -223,8 +223,8 @@ def convert(args: argparse.Namespace) -> int:
 
 def _requests(args: argparse.Namespace, text: str, where: str) -> list[Jobspec]:
     """Return the jobspecs of a text; FormatError if there are none."""
-    from simsched.formats.jobspec.request_files import overridden, requests_of
-    from simsched.formats.text.request_forms import is_xml
+    from simsched.formats.request_files import overridden, requests_of
+    from simsched.formats.text.sniffing import is_xml
 
     options = {name: getattr(args, name) for name in ("duration", "constraint", "queue", "command")}
     if is_xml(text):

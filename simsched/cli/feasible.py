@@ -19,7 +19,7 @@ from simsched.cli.options.requests import (
 )
 from simsched.cli.support.output import print_lines
 from simsched.errors import ConfigError
-from simsched.formats.text.garbage import seldom_collected
+from simsched.garbage import seldom_collected
 from simsched.text_table import table_lines
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from simsched.cli import Subparsers
     from simsched.cli.options.requests import Answers
-    from simsched.formats.jobspec.reader import Jobspec
+    from simsched.formats.jobspec.jobspec import Jobspec
     from simsched.match.outcome import Outcome
 
 

@@ -94,7 +94,7 @@ def test_make_from_a_sentence(capfd):
     assert execution["R_lite"] == [{"rank": "0-999", "children": {"core": "0-63", "gpu": "0-3"}}]
     assert execution["properties"] == {"batch": "0-999"}
     assert err.splitlines() == [
-        "not held by r: what is above or beside the execution targets: 16 rack",
+        "not held by r: vertices above or beside the execution targets: 16 rack",
         "not held by r: localities within them: 2,000 socket",
     ]
 
@@ -267,7 +267,7 @@ def test_convert_says_on_standard_error_what_is_lost(capfd):
     out, err = capfd.readouterr()
     assert json.loads(out)["scheduling"]["writer"] == "TreePool"
     assert err.splitlines() == [
-        "not held by treepool: what is above or beside the execution targets: 2 rack, 2 pdu",
+        "not held by treepool: vertices above or beside the execution targets: 2 rack, 2 pdu",
         "not held by treepool: the subsystems power",
         "not held by treepool: parts of a GiB, rounded down: 8 memory",
     ]

@@ -35,11 +35,11 @@ RECIPE = {
 }
 
 _INSIDE = ["localities within them: 8 socket", "pools that are measured, not counted: 8 memory"]
-_FOUR = ["what is above or beside the execution targets: 2 rack, 2 pdu", "the subsystems power"]
-_RACKED = ["what is above or beside the execution targets: 2 rack", "the subsystems network, power"]
+_FOUR = ["vertices above or beside the execution targets: 2 rack, 2 pdu", "the subsystems power"]
+_RACKED = ["vertices above or beside the execution targets: 2 rack", "the subsystems network, power"]
 #: source → form → what is not held
 LOSSES = {
-    "r": {"jgf": ["what R says about the whole set: expiration, nslots, starttime"]},
+    "r": {"jgf": ["facts of R about the whole set: expiration, nslots, starttime"]},
     "jgf4": {"r": [*_FOUR, *_INSIDE], "treepool": [*_FOUR, "parts of a GiB, rounded down: 8 memory"]},
     "grug4": {"r": [*_FOUR, *_INSIDE], "treepool": [*_FOUR, "parts of a GiB, rounded down: 8 memory"]},
     "topo16": {

@@ -10,7 +10,7 @@ import pytest
 
 from simsched.cli import main
 from simsched.cli.validate import guess_kind
-from simsched.formats.jobspec.reader import Jobspec
+from simsched.formats.jobspec.jobspec import Jobspec
 from simsched.formats.text.documents import load_yaml, load_yaml_all
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from simsched.formats.jobspec.reader import Jobspec
+from simsched.formats.jobspec.jobspec import Jobspec
 from simsched.formats.text.documents import load_yaml
 from tests import REPOSITORY
 

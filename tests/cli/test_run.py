@@ -12,7 +12,7 @@ import time
 import pytest
 
 from simsched.cli import main
-from simsched.formats.jobspec.reader import Jobspec
+from simsched.formats.jobspec.jobspec import Jobspec
 
 CLUSTER = {
     "version": 1,
