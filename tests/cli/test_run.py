@@ -167,6 +167,7 @@ def test_a_line_that_is_no_record_is_left_out_and_the_run_is_told(inputs, capsys
     assert main(["report", str(inputs / "odd"), "-o", str(inputs / "odd.html")]) == 0
 
 
+@pytest.mark.integration
 def test_ctrl_c_stops_cleanly_and_marks_what_was_done(inputs):
     lines = [f"{n} {n} -1 5 4 -1 -1 4 20 -1 1 1 1 1 1 1 -1 -1" for n in range(1, 400_000)]
     (inputs / "long.swf").write_text("\n".join(lines))
