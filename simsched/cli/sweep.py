@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable, Iterator
 
-    from simsched.cli import Subparsers
+    from simsched.cli.support.parser import Subparsers
     from simsched.study.runs.sweep_plan import SweepPlan
     from simsched.study.spec.study import Study
     from simsched.study.sweep import SweepProgress
