@@ -58,8 +58,10 @@ def test_a_verb_gives_the_exit_status(verb):
         (
             MemoryError(),
             2,
-            "simsched: error: out of memory: the input describes more than the memory of this machine "
-            "holds\n",
+            (
+                "simsched: error: out of memory: the input describes more than the memory of this machine "
+                "holds\n"
+            ),
         ),
         (FormatError("bad \x1b[31mcolour\udcff"), 2, "simsched: error: bad \\x1b[31mcolour\\udcff\n"),
         (KeyboardInterrupt(), 130, ""),
