@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from simsched.graph.cluster import ClusterLike
     from simsched.match.policies.policy import MatchPolicy
     from simsched.schedule.pass_context import QueuePolicy
-    from simsched.simulation.record.result import Result
+    from simsched.simulation.record.run_directory import RunResult
     from simsched.workload.job import Workload
 
 __all__ = ["Run", "SimulatedRun", "load_run", "simulate"]
@@ -26,13 +26,13 @@ __all__ = ["Run", "SimulatedRun", "load_run", "simulate"]
 class SimulatedRun(Run):
     """A run in memory: the tables of `Run`, and `save`."""
 
-    def __init__(self, result: Result, meta: Mapping[str, Any], *, name: str) -> None:
+    def __init__(self, result: RunResult, meta: Mapping[str, Any], *, name: str) -> None:
         super().__init__(None, meta, name=name)
         self.result = result
 
     @cached_property
     def nodes(self) -> pd.DataFrame:
-        """One row per execution target of the machine; columns are `simsched.report.data.columns.NODES`."""
+        """One row per execution target of the machine; columns are `simsched.report.columns.NODES`."""
         from simsched.report.data.tables import nodes_frame
         from simsched.simulation.record.node_table import node_columns
 
@@ -46,11 +46,11 @@ class SimulatedRun(Run):
         RunError
             if `directory` cannot be written, or holds anything but an earlier run, which is replaced.
         """
-        from simsched.report.metrics.summary_file import summary_text
+        from simsched.report.metrics.summary import summary_text
 
         check_path("directory", directory)
-        tables = Run.from_columns(self.result.jobs, self.result.timeline, self.result.meta)
-        self.path = self.result.save(directory, files={"summary.json": summary_text(tables.summary)})
+        text = summary_text(Run.from_result(self.result).summary)
+        self.path = self.result.save(directory, files={"summary.json": text})
         return self.path
 
 
@@ -93,7 +93,7 @@ def simulate(
     cluster, workload = as_cluster(cluster), as_workload(workload)
     options["inputs"] = _files_of(*given) | dict(options.get("inputs") or {})
     result = run_workload(cluster, workload, queue_policy, match_policy, seed, **options)
-    tables = Run.from_columns(result.jobs, result.timeline, result.meta)
+    tables = Run.from_result(result)
     run = SimulatedRun(result, result.meta, name=f"{name_of(queue_policy)} on {cluster.name}")
     run.__dict__.update(jobs=tables.jobs, timeline=tables.timeline)
     return run

@@ -1,4 +1,7 @@
-"""Numbers as people read them: seconds as hours, shares as per cent, always with their unit."""
+"""Numbers as text for people: seconds as hours and minutes, shares as per cent, always with their unit.
+
+Every duration that the user sees is written here, but for values of a file format.
+"""
 
 from __future__ import annotations
 
@@ -10,18 +13,18 @@ if TYPE_CHECKING:
 
 _STEPS = ((86400.0, "d"), (3600.0, "h"), (60.0, "min"))
 MISSING = "-"
-#: resource types that are counted; of others (memory, power …) there is an amount
+#: resource types that are counted; the others (memory, power …) are measured
 COUNTED = frozenset({"node", "core", "gpu", "socket", "license", "slot"})
 _AXES = ((3 * 86400.0, 86400.0, "days"), (3 * 3600.0, 3600.0, "hours"), (180.0, 60.0, "min"))
 
 
-#: marks of a logarithmic axis of times: seconds and what is written there
+#: ticks of a logarithmic axis of times: seconds and the label
 TIME_MARKS = ((1, "1 s"), (10, "10 s"), (60, "1 min"), (600, "10 min"), (3600, "1 h"), (6 * 3600, "6 h"),
               (86400, "1 d"), (7 * 86400, "7 d"), (30 * 86400, "30 d"), (365 * 86400, "1 y"))  # fmt: skip
 
 
 def time_unit(length: float) -> tuple[float, str]:
-    """Return the unit that an axis of this length (s) is best read in: its seconds and its name.
+    """Return the unit for an axis of this length (s): its seconds and its name.
 
     >>> time_unit(30), time_unit(86400 * 100)
     ((1.0, 's'), (86400.0, 'days'))
@@ -30,7 +33,7 @@ def time_unit(length: float) -> tuple[float, str]:
 
 
 def seconds(value: float) -> str:
-    """Write a time in its two largest units.
+    """Return a time in its two largest units.
 
     >>> [seconds(v) for v in (0, 0.25, 59, 61, 3600, 93784, 1e9)]
     ['0 s', '0.25 s', '59 s', '1 min 1 s', '1 h', '1 d 2 h', '11574 d']
@@ -52,7 +55,7 @@ def seconds(value: float) -> str:
 
 
 def share(value: float) -> str:
-    """Write a share as per cent.
+    """Return a share as per cent.
 
     >>> share(0.6123), share(1.0), share(132.7), share(0.00012), share(float("nan"))
     ('61.2 %', '100 %', '13,270 %', '0.012 %', '-')
@@ -66,7 +69,7 @@ def share(value: float) -> str:
 
 
 def number(value: float) -> str:
-    """Write a plain number: whole ones with thousands separated, others with three digits.
+    """Return a plain number: whole ones with thousands separated, others with three digits.
 
     >>> number(202871), number(3.14159), number(1234.5), number(float("nan"))
     ('202,871', '3.14', '1,234', '-')
@@ -79,7 +82,7 @@ def number(value: float) -> str:
 
 
 def quantity(value: float, unit: str) -> str:
-    """Write a figure with its unit as `summary.Metric` names it.
+    """Return a figure with its unit, one of those of `summary.Metric`.
 
     >>> quantity(90, "s"), quantity(0.5, "share"), quantity(12, "jobs"), quantity(1.5, "ratio")
     ('1 min 30 s', '50 %', '12 jobs', '1.5')
@@ -93,7 +96,7 @@ def quantity(value: float, unit: str) -> str:
 
 
 def units(totals: Mapping[str, int]) -> list[str]:
-    """Write how many units of each type there are; types that have none are left out.
+    """Return the number of units of each type; types without units are omitted.
 
     >>> units({"node": 1, "core": 4096, "gpu": 0, "memory": 512})
     ['1 node', '4,096 cores', '512 memory']
@@ -102,7 +105,7 @@ def units(totals: Mapping[str, int]) -> list[str]:
 
 
 def plural(kind: str) -> str:
-    """Write a resource type in the plural; those that are measured stay as they are.
+    """Return a resource type in the plural; types that are measured stay unchanged.
 
     >>> plural("core"), plural("memory")
     ('cores', 'memory')

@@ -118,7 +118,7 @@ def _steady(runs: list[Run], args: argparse.Namespace) -> list[Run]:
 
 def _grouped(runs: Sequence[Run], by: str, kind: str) -> str:
     """Return a table of groups in one of the formats."""
-    from simsched.report.metrics import groups
+    from simsched.report import groups
 
     if kind not in groups.FORMATS:
         raise ConfigError(

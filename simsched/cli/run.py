@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from simsched.cli.support.parser import Subparsers
     from simsched.graph.cluster import Cluster
     from simsched.simulation.engine import Engine
-    from simsched.simulation.record.result import Result
-    from simsched.simulation.record.run_directory import RunDirectory
+    from simsched.simulation.record.run_directory import RunDirectory, RunResult
     from simsched.workload.job import Workload
 
 EXIT_FAULTS = 1
@@ -112,7 +111,7 @@ def run_run(args: argparse.Namespace) -> int:
     return faults or (EXIT_LEFT_OUT if args.strict and left_out else 0)
 
 
-def _write_left_out(result: Result) -> bool:
+def _write_left_out(result: RunResult) -> bool:
     """Report jobs that can never run, and a run without jobs; return whether there is either."""
     from simsched.report.metrics.causes import left_out
 
@@ -146,7 +145,7 @@ def _simulate(
     sink: Any,
     stop: threading.Event,
     options: dict[str, Any],
-) -> Result:
+) -> RunResult:
     from simsched.bundled import resolve
     from simsched.simulation.simulate import simulate
     from simsched.workload.load import resolve_workload
@@ -177,7 +176,7 @@ def _rules(args: argparse.Namespace) -> dict[str, Any]:
     return rules_document(args)
 
 
-def _write_end(result: Result, directory: RunDirectory, path: Path) -> None:
+def _write_end(result: RunResult, directory: RunDirectory, path: Path) -> None:
     if directory.replaced:
         note(f"replaced the earlier run in {path}")
     if not result.meta["complete"]:
@@ -206,12 +205,12 @@ def _progress(jobs: int, *, quiet: bool) -> Iterator[Callable[[Engine], None] | 
         yield show
 
 
-def _summary(result: Result) -> str:
+def _summary(result: RunResult) -> str:
     """Return ``summary.json`` of a run."""
     from simsched.report.data.tables import Run
-    from simsched.report.metrics.summary_file import summary_text
+    from simsched.report.metrics.summary import summary_text
 
-    return summary_text(Run.from_columns(result.jobs, result.timeline, result.meta).summary)
+    return summary_text(Run.from_result(result).summary)
 
 
 def _report(path: str) -> None:

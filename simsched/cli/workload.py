@@ -157,9 +157,9 @@ def show(args: argparse.Namespace) -> int:
 
     data = describe(_read(args, [args.workload]), capacity=args.capacity)
     if args.plot:
-        from simsched.report.figures.workload_figure import save_workload_picture
+        from simsched.report.figures.workload_figure import save_workload_figure
 
-        save_workload_picture(data, args.plot)
+        save_workload_figure(data, args.plot)
         sys.stderr.write(f"written: {args.plot}\n")
     if args.format == "json":
         import json

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from simsched import human
-from simsched.report.data.columns import RESULTS
+from simsched.report.columns import RESULTS
+from simsched.report.compare import Comparison, compare_runs
 from simsched.report.data.series import binned
 from simsched.report.metrics import metrics as m
 from simsched.report.metrics.classes import size_class
-from simsched.report.metrics.compare import Comparison, compare_runs
 from simsched.report.metrics.summary import metric
 from simsched.text_table import PAGE_WIDTH, clip_end, fitted_table, table_lines
 

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from simsched.report.html.study_charts import Line
-    from simsched.report.metrics.compare import Interval
+    from simsched.report.compare import Interval
+    from simsched.report.html.study_charts import ChartLine
     from simsched.study.study_result import StudyResult
 
 RESAMPLES = 2000
@@ -110,7 +110,7 @@ class Grid:
             made.append(row)
         return made
 
-    def facets(self, name: str) -> list[tuple[str, list[Line], str]]:
+    def facets(self, name: str) -> list[tuple[str, list[ChartLine], str]]:
         """Return the charts of a figure: title, lines, unit; one for each combination of the rest."""
         high = float(self.frame[name].max())
         unit = metric(name).unit
@@ -124,8 +124,8 @@ class Grid:
             made.append((title, [line for line in lines if line.at], scale))
         return [facet for facet in made if facet[1]]
 
-    def _line(self, name: str, rest: dict[str, Any], label: Any, factor: float) -> Line:
-        from simsched.report.html.study_charts import Line
+    def _line(self, name: str, rest: dict[str, Any], label: Any, factor: float) -> ChartLine:
+        from simsched.report.html.study_charts import ChartLine
 
         fixed = {**rest, **({self.series: label} if self.series else {})}
         places = []
@@ -138,7 +138,7 @@ class Grid:
                 places.append((at, found.estimate * factor, low * factor, found.high * factor))
         columns = list(zip(*places, strict=True)) or [(), (), (), ()]
         title = f"{self.series} {label}" if isinstance(label, int | float) else str(label)
-        return Line(title if self.series else "all", *map(tuple, columns))
+        return ChartLine(title if self.series else "all", *map(tuple, columns))
 
     def verdicts(self, name: str) -> Iterator[SettingComparison]:
         """Compare each setting of the series with the first one, combination by combination."""

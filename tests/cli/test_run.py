@@ -269,7 +269,7 @@ def test_forecast(inputs, capsys):
     assert main(line) == 0
     out = capsys.readouterr().out.splitlines()
     assert out[0].split() == ["JOB", "USER", "QUEUE", "PLACE", "SUBMIT", "START", "IN", "SHAPE"]
-    assert out[1].split() == ["2", "2", "1", "1", "1", "20", "18s", "slot=8/core"]
+    assert out[1].split() == ["2", "2", "1", "1", "1", "20", "18", "s", "slot=8/core"]
     assert main([*line, "--format", "json"]) == 0
     assert json.loads(capsys.readouterr().out)[0]["start"] == 20
     assert main([*line[:-1], "inf"]) == 2

@@ -18,7 +18,7 @@ import simsched as ss
 from simsched.cli import main
 from simsched.errors import ConfigError, RunError, SimschedError
 from simsched.files import this_host
-from simsched.simulation.record.run_directory import write_tables
+from simsched.simulation.record.parquet import write_tables
 from simsched.study.runs import dispatch
 from simsched.study.runs.dispatch import FailedRun, FinishedRun, run_tasks
 from simsched.study.runs.study_folder import StudyFolder

@@ -10,7 +10,7 @@ import numpy as np
 
 from simsched.files import hidden_name
 from simsched.report.metrics.summary import METRICS
-from simsched.simulation.record.run_directory import write_tables
+from simsched.simulation.record.parquet import write_tables
 from simsched.study.spec.study import SEED, column
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from simsched.simulation.record.result import Result
+    from simsched.simulation.record.run_directory import RunResult
     from simsched.study.spec.run_task import RunTask
 
 #: figures of a queue: those that come from its jobs and not from the timeline
@@ -77,7 +77,7 @@ def _recorded(task: RunTask, folder: Path) -> RunRow:
     return row
 
 
-def _simulated(task: RunTask, sink: Any = None) -> Result:
+def _simulated(task: RunTask, sink: Any = None) -> RunResult:
     cluster = INPUTS.cluster(task.cluster, task.edits)
     workload = INPUTS.workload(task)
     result = simulate(
@@ -93,10 +93,10 @@ def _simulated(task: RunTask, sink: Any = None) -> Result:
     return replace(result, meta={**result.meta, "inputs": inputs})
 
 
-def _row(task: RunTask, result: Result) -> RunRow:
+def _row(task: RunTask, result: RunResult) -> RunRow:
     from simsched.report.data.tables import Run
 
-    run = Run.from_columns(result.jobs, result.timeline, result.meta)
+    run = Run.from_result(result)
     window = {"warm_up": task.measure.warm_up, "drain": task.measure.drain}
     figures = _summarised(run, run.jobs, window)
     queues: dict[str, Mapping[str, float]] = {}
@@ -122,14 +122,13 @@ def _summarised(run: Any, jobs: pd.DataFrame, window: Mapping[str, Any]) -> dict
     return summarise(jobs, run.timeline, run.totals, **window)
 
 
-def _summary(task: RunTask, row: RunRow, result: Result) -> str:
+def _summary(task: RunTask, row: RunRow, result: RunResult) -> str:
     """Return ``summary.json``: figures of the whole run, even if the row leaves out warm-up and drain."""
     from simsched.report.data.tables import Run
+    from simsched.report.metrics.summary import summary_text
 
-    if task.measure.warm_up or task.measure.drain:
-        run = Run.from_columns(result.jobs, result.timeline, result.meta)
-        row = replace(row, metrics=_summarised(run, run.jobs, {}))
-    return json.dumps(json.loads(row.to_bytes())["metrics"], indent=1) + "\n"
+    in_part = task.measure.warm_up or task.measure.drain
+    return summary_text(Run.from_result(result).summary if in_part else row.metrics)
 
 
 def same_task(task: RunTask, text: bytes) -> bool:

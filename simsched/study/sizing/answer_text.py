@@ -13,7 +13,7 @@ from simsched.study.stats import prediction
 from simsched.text_table import PAGE_WIDTH, fitted_table
 
 if TYPE_CHECKING:
-    from simsched.report.figures.sizing import Picture
+    from simsched.report.figures.sizing import SizingFigure
     from simsched.study.sizing.evaluation import Evaluation
     from simsched.study.sizing.search_result import SearchResult
     from simsched.study.sizing.target import SizingTarget
@@ -346,9 +346,9 @@ def why(answer: SearchResult, value: int) -> str:
     return next((probe.why for probe in answer.search.probes if probe.value == value), "limit")
 
 
-def picture(answer: SearchResult) -> Picture:
+def picture(answer: SearchResult) -> SizingFigure:
     """Return the figure of an answer, for `simsched.report.figures.sizing`."""
-    from simsched.report.figures.sizing import Panel, Picture, Point
+    from simsched.report.figures.sizing import SizingFigure, SizingPanel, SizingPoint
 
     number = answer.axis.number
     trials = [t for t in answer.trials.values() if t.figures]
@@ -359,14 +359,14 @@ def picture(answer: SearchResult) -> Picture:
             values = trial.figures[target]
             mean = answer.rule.interval(values)
             meets = target not in trial.fails
-            points.append(Point(number(trial.value), values, mean.estimate, mean.low, mean.high, meets))
+            points.append(SizingPoint(number(trial.value), values, mean.estimate, mean.low, mean.high, meets))
         panels.append(
-            Panel(str(target.figure), target.figure.unit, target.relation, target.bound, tuple(points))
+            SizingPanel(str(target.figure), target.figure.unit, target.relation, target.bound, tuple(points))
         )
     refused = tuple(number(t.value) for t in answer.trials.values() if t.refused)
     named = ", ".join(map(str, answer.rule.targets))
     title = f"{named}: {_in_short(answer)}"
-    return Picture(title, answer.axis.noun, tuple(panels), answer.number, number(answer.today), refused)
+    return SizingFigure(title, answer.axis.noun, tuple(panels), answer.number, number(answer.today), refused)
 
 
 def _in_short(answer: SearchResult) -> str:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
-    from simsched.report.metrics.compare import Interval
+    from simsched.report.compare import Interval
     from simsched.study.runs.run_row import RunRow
     from simsched.study.runs.workers import Workers
     from simsched.study.sizing.target import SizingTarget

@@ -1,8 +1,7 @@
-"""`Result`: one run as columns in memory, and how it becomes a run directory."""
+"""The columns of ``jobs.parquet``, from the workload and the lists of the recorder."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,54 +10,12 @@ from simsched.simulation.record.recorder import DROPPED, PENDING, RESULTS, RUNNI
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from pathlib import Path
 
-    from simsched.graph.index.index import Index
     from simsched.simulation.jobs.prepare import Prepared
-    from simsched.simulation.record.allocation_log import AllocationLog
-    from simsched.simulation.record.event_log import EventLog
     from simsched.simulation.record.recorder import Recorder
     from simsched.workload.job import Job, Skip, Workload
 
 NAN = float("nan")
-
-
-@dataclass(frozen=True, slots=True)
-class Result:
-    """What a run gave.
-
-    Attributes
-    ----------
-    jobs : the columns of ``jobs.parquet``, NumPy arrays of one length.  Times are seconds,
-        NaN where there is none.
-    timeline : the columns of ``timeline.parquet``.
-    meta : what ``run.json`` says.
-    log : the allocations, or None if the run did not note them.
-    events : every job's events, or None.
-    workload : the jobs as they ran: in their queues, with the queues' constraints and defaults.
-    index : the machine, for ``nodes.parquet``; None leaves that file out.
-    """
-
-    jobs: Mapping[str, Any]
-    timeline: Mapping[str, Any]
-    meta: Mapping[str, Any]
-    log: AllocationLog | None = field(default=None, repr=False)
-    events: EventLog | None = field(default=None, repr=False)
-    workload: Workload | None = field(default=None, repr=False)
-    index: Index | None = field(default=None, repr=False)
-
-    def save(self, directory: str | Path, *, files: Mapping[str, str] | None = None) -> Path:
-        """Write the run directory and return its path; `files` are further texts by file name.
-
-        Raises
-        ------
-        RunError
-            If `directory` holds anything but an earlier run of ours, which is replaced, or cannot be written.
-        """
-        from simsched.simulation.record.run_directory import RunDirectory
-
-        with RunDirectory(directory) as target:
-            return target.finish(self, files or {})
 
 
 def job_columns(workload: Workload, prepared: Prepared, recorder: Recorder) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Tables of the jobs one by one or by queue, user …, or of the machine by property, place, node."""
+"""Tables of single jobs, of jobs by queue, user …, and of the machine by property, place or node."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
     from simsched.report.data.tables import Run
 
-#: keys that are computed; others are columns of the jobs
+#: keys that are computed; the others are columns of the jobs
 CLASSES: dict[str, Callable[[pd.DataFrame], pd.Series[Any]]] = {
     "size": size_class,
     "runtime": run_time_class,
     "day": day,
 }
-#: columns of the tables of jobs and the units they are shown in
+#: columns of the tables of jobs and their units
 COLUMNS = {
     "jobs": "",
     "mean_wait": "s",
@@ -37,7 +37,7 @@ COLUMNS = {
     "core_hours": "",
     "share": "share",
 }
-#: columns of the tables of the machine that are texts or counts; the others are shares of its types in use
+#: columns of the tables of the machine that are texts or counts; the others are shares in use
 PLAIN = {"host": "text", "nodes": "", "jobs": ""}
 #: columns of the table of single jobs that fit a page, and their units; CSV and JSON have all of them
 OF_A_JOB = {
@@ -52,11 +52,11 @@ OF_A_JOB = {
 
 
 def grouped(runs: Sequence[Run], key: str) -> pd.DataFrame:
-    """Return one row a run and group: run, the key, then the columns of `metrics.by`, or of `machine`.
+    """Return one row per run and group: run, the key, then the columns of `metrics.by` or `machine_use`.
 
     Raises
     ------
-    RunError : the key is a part of the machine, and a run does not say what lay where.
+    RunError : the key is a part of the machine, and a run has no allocations or no nodes.
     """
     tables = []
     for run in runs:
@@ -73,19 +73,19 @@ def _groups_of_jobs(run: Run, key: str) -> pd.DataFrame:
 
 
 def of_jobs(run: Run) -> pd.DataFrame:
-    """Return every job under its id, those that never ran included, with the column ``wait`` (s)."""
+    """Return all jobs by id, even those that never ran, with the column ``wait`` (s)."""
     jobs = run.jobs.set_index("id")
     jobs.insert(list(jobs.columns).index("start") + 1, "wait", jobs["start"] - jobs["submit"])
     return jobs
 
 
 def of_properties(run: Run) -> pd.DataFrame:
-    """Return `machine.use_by` of the properties."""
+    """Return `machine_use.use_by` of the properties."""
     return machine_use.use_by(*_machine(run), "property")
 
 
 def of_places(run: Run) -> pd.DataFrame:
-    """Return `machine.use_by` of the racks, then of the switches …, their type before names that lack it."""
+    """Return `machine_use.use_by` of the racks, then of the switches …, with the type before each name."""
     nodes, allocations, window = _machine(run)
     tables: list[pd.DataFrame] = []
     for place in machine_use.places(nodes):
@@ -98,11 +98,11 @@ def of_places(run: Run) -> pd.DataFrame:
 
 
 def of_nodes(run: Run) -> pd.DataFrame:
-    """Return `machine.node_use`, by rank."""
+    """Return `machine_use.node_use`, by rank."""
     return machine_use.node_use(*_machine(run))
 
 
-#: keys that are no groups of jobs: single jobs, and the parts of the machine
+#: keys that do not group jobs: single jobs and the parts of the machine
 PARTS: dict[str, Callable[[Run], pd.DataFrame]] = {
     "job": of_jobs,
     "property": of_properties,
@@ -114,12 +114,12 @@ PARTS: dict[str, Callable[[Run], pd.DataFrame]] = {
 def _machine(run: Run) -> tuple[pd.DataFrame, pd.DataFrame, machine_use.Window]:
     for name, known in (("nodes.parquet", len(run.nodes) > 0), ("allocations.jsonl", run.has_allocations)):
         if not known:
-            raise RunError("this run does not say what lay where", where=run.name, expected=name)
+            raise RunError("this run does not record where its jobs ran", where=run.name, expected=name)
     return run.nodes, run.allocations, run.window
 
 
 def as_text(runs: Sequence[Run], key: str) -> str:
-    """Return the groups as a table for a terminal; a run's name only where there are several."""
+    """Return the groups as a table for a terminal; several runs are named."""
     return fitted_table(*_cells(runs, key), PAGE_WIDTH) + "\n"
 
 
@@ -142,7 +142,7 @@ def _cells(runs: Sequence[Run], key: str) -> tuple[list[str], list[list[str]]]:
 
 
 def heading(name: str) -> str:
-    """Return a column's name as people read it: ``utilisation_core`` is cores in use."""
+    """Return a column's heading: ``utilisation_core`` becomes ``cores in use``."""
     use = name.startswith(machine_use.USE)
     return f"{human.plural(name.removeprefix(machine_use.USE))} in use" if use else name.replace("_", " ")
 
@@ -160,7 +160,7 @@ def as_csv(runs: Sequence[Run], key: str) -> str:
 
 
 def as_json(runs: Sequence[Run], key: str) -> str:
-    """Return the groups as a JSON list of objects; what is not known is null."""
+    """Return the groups as a JSON list of objects; unknown values are null."""
     rows = [
         {k: None if isinstance(v, float) and not math.isfinite(v) else v for k, v in row.items()}
         for row in grouped(runs, key).to_dict("records")

@@ -11,9 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simsched.errors import RunError
-from simsched.report import text_report
+from simsched.report import groups, text_report
 from simsched.report.data.tables import load_run
-from simsched.report.metrics import groups
 from simsched.report.metrics import metrics as m
 from simsched.report.metrics.summary import summarise
 

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simsched.report.data.gantt import chart
-from simsched.report.data.lanes import Lanes, packed
+from simsched.report.data.gantt import FreeRows, chart, packed
 from simsched.report.data.tables import load_run
 
 
@@ -69,17 +68,17 @@ def test_every_job_has_the_lowest_rows_that_were_free(jobs):
 @given(st.lists(st.integers(-5, 8), max_size=40))
 def test_rows_that_are_given_back_are_free_again(steps):
     """Positive steps take so many rows, negative ones give back what was taken so many takes ago."""
-    lanes, taken = Lanes(), []
+    free, taken = FreeRows(), []
     for step in steps:
         if step > 0:
-            taken.append(lanes.take(step))
+            taken.append(free.take(step))
         elif taken:
-            lanes.give(taken.pop(step % len(taken)))
-        lanes._check()
+            free.give(taken.pop(step % len(taken)))
+        free._check()
         rows = [row for ranges in taken for low, high in ranges for row in range(low, high)]
         assert len(rows) == len(set(rows))
 
 
 @pytest.mark.parametrize("count", [1, 5])
 def test_the_first_rows_are_taken_first(count):
-    assert Lanes().take(count) == [(0, count)]
+    assert FreeRows().take(count) == [(0, count)]

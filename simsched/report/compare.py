@@ -1,4 +1,4 @@
-"""Are two runs different, or is it chance?  Jobs are compared one by one, see `intervals`."""
+"""Comparison of two runs job by job, with intervals that tell a difference from chance (`intervals`)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ __all__ = [
     "side_by_side",
 ]
 
-#: the share of common ids that have to be submitted at one time for runs of different files to be paired
+#: runs of different files are paired if this share of their common ids was submitted at the same time
 SAME = 0.5
 
 
@@ -63,7 +63,7 @@ class Comparison:
 
     `wait`, `turnaround` and `slowdown` are the mean differences b - a with their intervals;
     `sooner`, `same` and `later` the shares of jobs that started so in b; `blocks` the number of
-    blocks of time that the interval of the wait is of, and `block` their length (s).
+    blocks of time behind the interval of the wait, and `block` their length (s).
     """
 
     jobs: int
@@ -77,7 +77,7 @@ class Comparison:
     block: float = math.nan
 
     def certainty(self, show: Callable[[float], str]) -> str:
-        """Return the interval of the wait in words, with the blocks of time that it is from."""
+        """Return the interval of the wait in words, with the blocks of time behind it."""
         if not (math.isfinite(self.wait.low) and math.isfinite(self.wait.high)):
             return "interval not known"
         ends = f"95 % between {show(self.wait.low)} and {show(self.wait.high)}"
@@ -108,9 +108,9 @@ def compare(a: pd.DataFrame, b: pd.DataFrame) -> Comparison:
 
 
 def same_jobs(a: Run, b: Run) -> bool:
-    """Whether jobs of one id are one job in both runs: one workload file, or most submitted at one time.
+    """Whether equal ids are equal jobs: one workload file, or most ids submitted at the same time.
 
-    Numbers repeat between traces; jobs that merely have the same number are not to be paired.
+    Ids repeat between traces, and jobs that merely have the same id must not be paired.
     """
     files = [_workload_digest(run) for run in (a, b)]
     if files[0] and files[0] == files[1]:
@@ -131,7 +131,7 @@ def compare_runs(a: Run, b: Run) -> Comparison:
 
 
 def side_by_side(summaries: Mapping[str, Mapping[str, float]]) -> pd.DataFrame:
-    """Return one row a figure and one column a run, in the order of the first run's figures."""
+    """Return one row per figure and one column per run, in the order of the first run's figures."""
     names: Sequence[str] = list(dict.fromkeys(name for s in summaries.values() for name in s))
     return pd.DataFrame(
         {run: [s.get(n, np.nan) for n in names] for run, s in summaries.items()}, index=list(names)
