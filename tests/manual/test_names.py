@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pkgutil
 import re
 import shlex
 
@@ -41,6 +42,13 @@ def test_transforms():
     assert steps == set(STEPS)
 
 
+def test_reasons_of_ignored_records():
+    reasons = first_column(section("workloads", "File formats").partition("### Ignored records")[2])
+    sources = [path.read_text(encoding="utf-8") for path in (REPOSITORY / "simsched/workload").rglob("*.py")]
+    assert len(reasons) > 10
+    assert [reason for reason in reasons if reason.partition("{")[0] not in "".join(sources)] == []
+
+
 def test_queue_policies_and_job_orders():
     assert set(first_column(section("queue_policies", "Queue policies"))) == set(QUEUE_POLICIES)
     assert set(first_column(section("queue_policies", "Job orders"))) == {*ORDERS, FairShare.name}
@@ -56,3 +64,31 @@ def test_columns_of_jobs():
     columns = re.findall(r"^\| ([a-z_, ]+) \|", table, re.MULTILINE)
     run = ss.simulate("tiny", "first-steps")
     assert [name for cell in columns for name in cell.split(", ")] == list(run.jobs.columns)
+
+
+def test_metrics():
+    names = [
+        name if "." in name else f"metrics.{name}" for name in first_column(section("reports", "Metrics"))
+    ]
+    assert len(names) > 20
+    assert [name for name in names if not exists(f"simsched.report.metrics.{name}")] == []
+
+
+PAGES = sorted((REPOSITORY / "docs").glob("*.md"))
+DOTTED = re.compile(r"\bsimsched(?:\.[A-Za-z_]\w*)+")
+NOT_MODULES = re.compile(r"simsched\.(queue_policies|job_orders|match_policies|metrics)\b|simsched\.egg")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_dotted_names(page):
+    """Names such as ``simsched.graph.edit`` are modules, or attributes of modules; decisions are records."""
+    names = set(DOTTED.findall(page.read_text(encoding="utf-8"))) if page.stem != "decisions" else set()
+    assert [name for name in sorted(names) if not NOT_MODULES.match(name) and not exists(name)] == []
+
+
+def exists(name):
+    try:
+        pkgutil.resolve_name(name)
+    except (ImportError, AttributeError):
+        return False
+    return True
