@@ -4,7 +4,7 @@
 >>> ss.Jobspec.from_shape("slot=2/core=4", duration=60).to_shape()
 'slot=2/core=4'
 
-Every public name is loaded when it is first used, so that importing the package costs nothing.
+Every public name is loaded at its first use, so that the import of the package costs nothing.
 """
 
 from __future__ import annotations

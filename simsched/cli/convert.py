@@ -5,17 +5,18 @@ The module is named after the more general of its two verbs.
 
 from __future__ import annotations
 
-import argparse
 import sys
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from simsched.cli.support.output import print_lines, write
+from simsched.cli.support.parser import Parser
 from simsched.errors import ConfigError, FormatError
 
 if TYPE_CHECKING:
+    import argparse
     from collections.abc import Callable, Sequence
 
-    from simsched.cli import Subparsers
+    from simsched.cli.support.parser import Subparsers
     from simsched.formats.jobspec.jobspec import Jobspec
     from simsched.formats.jobspec.vertex import ResourceVertex
 
@@ -24,7 +25,7 @@ T = TypeVar("T")
 TARGETS = ("shape", "jobspec", "v1", "json", "yaml", "rfc31", "rfc35", "jobs", "jsonl", "sss")
 
 
-class _WithCommand(argparse.ArgumentParser):
+class _WithCommand(Parser):
     """A parser that keeps everything after ``--`` as the command of the jobspec."""
 
     def parse_known_args(  # type: ignore[override]

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable, Iterator, Mapping
 
-    from simsched.cli import Subparsers
     from simsched.cli.options.requests import Answers
+    from simsched.cli.support.parser import Subparsers
     from simsched.formats.jobspec.jobspec import Jobspec
     from simsched.match.outcome import Outcome
 

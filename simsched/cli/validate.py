@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable
 
-    from simsched.cli import Subparsers
+    from simsched.cli.support.parser import Subparsers
     from simsched.formats.validate import Report
 
 REQUEST_KINDS = ("jobspec", "v1", "shape", "constraint")

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     Answers: TypeAlias = Sequence[tuple["NamedRequest", Outcome]]
 
-AS_CLUSTER = "CLUSTER is the first argument"
+AS_CLUSTER = "the cluster has to be the first argument"
 FILE_ENDINGS = (".yaml", ".yml", ".json", ".jsonl", ".xml", ".gz")
 PATH_BEGINNINGS = ("/", "./", "../", "~/")  # no shape begins with a slash or a dot
 
@@ -71,7 +71,7 @@ def read_requests(
     for argument in arguments:
         found = _from_file(argument, lenient=lenient) if _is_file(argument) else [_from_shape(argument)]
         for request in found:
-            yield request._replace(jobspec=_constrained(request.jobspec, constraint))
+            yield NamedRequest(request.label, _constrained(request.jobspec, constraint))
 
 
 def _is_file(argument: str) -> bool:
