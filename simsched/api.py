@@ -1,4 +1,4 @@
-"""What Python users call, where it takes more than one room: whole runs."""
+"""The Python interface to whole runs: `simulate`, `load_run` and their results."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class SimulatedRun(Run):
 
     @cached_property
     def nodes(self) -> pd.DataFrame:
-        """One row an execution target of the machine; columns are `simsched.report.columns.NODES`."""
+        """One row per execution target of the machine; columns are `simsched.report.columns.NODES`."""
         from simsched.report.data.tables import nodes_frame
         from simsched.simulation.record.node_table import node_columns
 
@@ -44,7 +44,7 @@ class SimulatedRun(Run):
         Raises
         ------
         RunError
-            if `directory` holds anything but an earlier run of ours, which is replaced, or cannot be written.
+            if `directory` cannot be written, or holds anything but an earlier run, which is replaced.
         """
         from simsched.report.metrics.summary import summary_text
 
@@ -66,12 +66,11 @@ def simulate(
 
     Parameters
     ----------
-    cluster, workload : as loaded, or a file, or the name of a bundled one.  A cluster may also be a
-        networkx graph.
-    queue_policy, match_policy : names, which ``simsched run --help`` lists, or policies as objects.
-        So may `order` among the options.
-    seed : of every random choice; the same seed gives the same run.
-    options : what else `simsched.simulation.simulate.simulate` takes: `allocations`, `overrun`, `order` …
+    cluster, workload : values, files or bundled names.  A cluster may also be a networkx graph.
+    queue_policy, match_policy : names, which ``simsched run --help`` lists, or policies as objects; the
+        same holds for the option `order`.
+    seed : seed of every random choice; the same seed gives the same run.
+    options : other arguments of `simsched.simulation.simulate.simulate`: `allocations`, `overrun`, `order` …
 
     Returns
     -------
@@ -82,7 +81,7 @@ def simulate(
     Raises
     ------
     ConfigError
-        for a policy or option that does not exist.
+        for an unknown policy or option.
     """
     from simsched.graph.cluster import as_cluster
     from simsched.match.policies.plugins import name_of
@@ -101,7 +100,7 @@ def simulate(
 
 
 def _files_of(cluster: object, workload: object) -> dict[str, Path]:
-    """Return the files of the inputs that were given by path or name; standard input is none."""
+    """Return the files of inputs that are paths or names, without standard input."""
     from simsched.bundled import resolve
     from simsched.workload.load import resolve_workload
 
@@ -114,7 +113,7 @@ def _files_of(cluster: object, workload: object) -> dict[str, Path]:
 
 
 def _check_options(options: Mapping[str, Any]) -> None:
-    """Refuse options of the wrong type, of those that are no part of the configuration."""
+    """Raise ConfigError for an option of the wrong type that is not part of the configuration."""
     for name in ("inputs", "snapshots"):
         check(name, options.get(name), Mapping | None, "a mapping")
     check_callable("progress", options.get("progress"))

@@ -110,7 +110,7 @@ def test_a_topology_of_ranks_that_are_not_there_is_refused_before_they_are_writt
 
 def test_lines_of_their_own_are_for_machines_that_somebody_reads(said, monkeypatch):
     monkeypatch.setattr(view, "MAX_APART", 5)
-    assert "--apart: 11 vertices, each in a line of its own (expected at most 5;" in said(
+    assert "--apart: 11 vertices with a line each (expected at most 5;" in said(
         "cluster", "show", "tiny", "--apart"
     )
 

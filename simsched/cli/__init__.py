@@ -21,7 +21,7 @@ import os
 import sys
 import warnings
 from importlib import import_module
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 from simsched.cli.support.messages import encoding_text, printable, text_of
 from simsched.cli.support.output import Visible, adapt
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from types import ModuleType
 
-    Subparsers: TypeAlias = argparse._SubParsersAction[argparse.ArgumentParser]
 
 #: Verb → (module of this package, one line of help), in the order of ``simsched --help``.
 VERBS: dict[str, tuple[str, str]] = {

@@ -11,7 +11,7 @@ from simsched.text_table import table_lines
 if TYPE_CHECKING:
     import argparse
 
-    from simsched.cli import Subparsers
+    from simsched.cli.support.parser import Subparsers
     from simsched.graph.cluster import Cluster
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import argparse
 
-    from simsched.cli import Subparsers
+    from simsched.cli.support.parser import Subparsers
 
 SHELLS = ("bash", "zsh", "tcsh")
 

@@ -5,18 +5,19 @@ The module is named after the more general of its two verbs.
 
 from __future__ import annotations
 
-import argparse
 import sys
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from simsched.cli.support.output import print_lines, write
+from simsched.cli.support.parser import Parser
 from simsched.errors import ConfigError, FormatError
 
 if TYPE_CHECKING:
+    import argparse
     from collections.abc import Callable, Sequence
 
-    from simsched.cli import Subparsers
-    from simsched.formats.jobspec.reader import Jobspec
+    from simsched.cli.support.parser import Subparsers
+    from simsched.formats.jobspec.jobspec import Jobspec
     from simsched.formats.jobspec.vertex import ResourceVertex
 
 T = TypeVar("T")
@@ -24,7 +25,7 @@ T = TypeVar("T")
 TARGETS = ("shape", "jobspec", "v1", "json", "yaml", "rfc31", "rfc35", "jobs", "jsonl", "sss")
 
 
-class _WithCommand(argparse.ArgumentParser):
+class _WithCommand(Parser):
     """A parser that keeps everything after ``--`` as the command of the jobspec."""
 
     def parse_known_args(  # type: ignore[override]
@@ -137,7 +138,7 @@ def shape(args: argparse.Namespace) -> int:
 
 def _resources(args: argparse.Namespace) -> list[tuple[ResourceVertex, ...]]:
     if args.source is not None or args.shape == "-":
-        from simsched.formats.jobspec.request_files import load_resources
+        from simsched.formats.request_files import load_resources
 
         return _some(load_resources(args.source or "-"), args.source or "-")
     from simsched.formats.jobspec.shape import parse_shape
@@ -158,16 +159,16 @@ def _some(found: list[T], path: str) -> list[T]:
 def _jobs(args: argparse.Namespace) -> list[Jobspec]:
     options = {name: getattr(args, name) for name in ("duration", "constraint", "queue", "command")}
     if args.source is not None or args.shape == "-":
-        from simsched.formats.jobspec.request_files import load_requests
+        from simsched.formats.request_files import load_requests
 
         return _some(load_requests(args.source or "-", **options), args.source or "-")
-    from simsched.formats.jobspec.reader import Jobspec
+    from simsched.formats.jobspec.jobspec import Jobspec
 
     return [Jobspec.from_shape(args.shape, **options)]
 
 
 def _document_shape(document: Any) -> str:
-    from simsched.formats.jobspec.reader import Jobspec
+    from simsched.formats.jobspec.jobspec import Jobspec
 
     return Jobspec.from_dict(document).to_shape()
 
@@ -223,8 +224,8 @@ def convert(args: argparse.Namespace) -> int:
 
 def _requests(args: argparse.Namespace, text: str, where: str) -> list[Jobspec]:
     """Return the jobspecs of a text; FormatError if there are none."""
-    from simsched.formats.jobspec.request_files import overridden, requests_of
-    from simsched.formats.text.request_forms import is_xml
+    from simsched.formats.request_files import overridden, requests_of
+    from simsched.formats.text.sniffing import is_xml
 
     options = {name: getattr(args, name) for name in ("duration", "constraint", "queue", "command")}
     if is_xml(text):

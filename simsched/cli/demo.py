@@ -11,7 +11,7 @@ from simsched.cli.support.messages import note
 if TYPE_CHECKING:
     import argparse
 
-    from simsched.cli import Subparsers
+    from simsched.cli.support.parser import Subparsers
     from simsched.report.data.tables import Run
 
 CLUSTER = "flat240"

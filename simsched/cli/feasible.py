@@ -19,16 +19,16 @@ from simsched.cli.options.requests import (
 )
 from simsched.cli.support.output import print_lines
 from simsched.errors import ConfigError
-from simsched.formats.text.garbage import seldom_collected
+from simsched.garbage import seldom_collected
 from simsched.text_table import table_lines
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable, Iterator, Mapping
 
-    from simsched.cli import Subparsers
     from simsched.cli.options.requests import Answers
-    from simsched.formats.jobspec.reader import Jobspec
+    from simsched.cli.support.parser import Subparsers
+    from simsched.formats.jobspec.jobspec import Jobspec
     from simsched.match.outcome import Outcome
 
 

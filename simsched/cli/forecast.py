@@ -16,7 +16,7 @@ from simsched.text_table import table_lines
 if TYPE_CHECKING:
     import argparse
 
-    from simsched.cli import Subparsers
+    from simsched.cli.support.parser import Subparsers
     from simsched.simulation.forecast.start_times import Forecast
     from simsched.workload.queue_snapshot.snapshot import QueueSnapshot
 

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable, Iterator
 
-    from simsched.cli import Subparsers
     from simsched.cli.options.requests import Answers
+    from simsched.cli.support.parser import Subparsers
     from simsched.formats.cluster.rset import ResourceSet
     from simsched.graph.index.index import Index
     from simsched.match.state.selection import Selection

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable, Sequence
 
-    from simsched.cli import Subparsers
     from simsched.cli.support.output import Form
+    from simsched.cli.support.parser import Subparsers
     from simsched.report.data.tables import Run
     from simsched.simulation.audit.audit_report import AuditReport
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from simsched.cli import Subparsers
+    from simsched.cli.support.parser import Subparsers
     from simsched.graph.cluster import Cluster
     from simsched.simulation.engine import Engine
     from simsched.simulation.record.run_directory import RunDirectory, RunResult

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable, Iterator
 
-    from simsched.cli import Subparsers
+    from simsched.cli.support.parser import Subparsers
     from simsched.study.runs.sweep_plan import SweepPlan
     from simsched.study.spec.study import Study
     from simsched.study.sweep import SweepProgress
@@ -31,8 +31,8 @@ def register(subparsers: Subparsers) -> None:
         help="perform the runs of a study over machines, loads, policies and seeds",
         description="Perform every run that a study file describes, and write a directory with one run "
         "directory per run, Parquet tables over all runs, and a report.  See docs/studies.md.",
-        epilog="Exit status: 0 done, 1 some runs failed (failures.json has the reasons), 2 the input is wrong, "
-        "130 interrupted (--resume continues).",
+        epilog="Exit status: 0 done, 1 some runs failed (failures.json has the reasons), 2 the input is "
+        "wrong, 130 interrupted (--resume continues).",
     )
     sweep.add_argument("study", metavar="STUDY.yaml", help="study file")
     sweep.add_argument("-o", "--output", metavar="DIR", help="directory to write")

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable
 
-    from simsched.cli import Subparsers
-    from simsched.formats.jobspec.validate import Report
+    from simsched.cli.support.parser import Subparsers
+    from simsched.formats.validate import Report
 
 REQUEST_KINDS = ("jobspec", "v1", "shape", "constraint")
 OTHER_KINDS = ("r", "jgf", "cluster", "sss", "swf", "workload")
@@ -52,7 +52,7 @@ def register(subparsers: Subparsers) -> None:
 def validate(args: argparse.Namespace) -> int:
     """Print every fault of every file; return 0 if there is none, else 2."""
     if args.print_schema:
-        from simsched.formats.jobspec.validate import schema_text
+        from simsched.formats.validate import schema_text
 
         write(schema_text(args.print_schema), "json")
         return 0
@@ -101,9 +101,9 @@ def _print_json(reports: list[Report]) -> None:
 
 def _report(path: str, args: argparse.Namespace) -> Report:
     """Check one file; an error of reading it is a fault, too."""
-    from simsched.formats.jobspec.validate import Report
     from simsched.formats.text.diagnostics import Fault
     from simsched.formats.text.documents import name_of
+    from simsched.formats.validate import Report
 
     where = name_of(path)
     try:
@@ -126,8 +126,8 @@ def _place(place: str | None, where: str) -> str:
 
 
 def _checked(path: str, where: str, args: argparse.Namespace) -> Report:
-    from simsched.formats.jobspec.validate import validate_text
     from simsched.formats.text.documents import read_text
+    from simsched.formats.validate import validate_text
 
     kind = args.kind
     if kind in _LOADERS and path != "-":
@@ -200,8 +200,8 @@ _KEYS = (
 
 def _r(path: str, where: str) -> Report:
     from simsched.formats.cluster.rset import ResourceSet
-    from simsched.formats.jobspec.validate import Report
     from simsched.formats.text.documents import load_document, read_text
+    from simsched.formats.validate import Report
 
     found = ResourceSet.from_dict(load_document(read_text(path), where), where)
     if found.scheduling:
@@ -210,7 +210,7 @@ def _r(path: str, where: str) -> Report:
 
 
 def _cluster(path: str, where: str) -> Report:
-    from simsched.formats.jobspec.validate import Report
+    from simsched.formats.validate import Report
     from simsched.graph.cluster import load_cluster
 
     load_cluster(path)
@@ -230,8 +230,8 @@ _NO_JOBS = {
 
 def _workload(kind: str | None) -> Callable[[str, str], Report]:
     def check(path: str, where: str) -> Report:
-        from simsched.formats.jobspec.validate import Report
         from simsched.formats.text.diagnostics import Fault
+        from simsched.formats.validate import Report
         from simsched.workload.load import load_workload
 
         loaded = load_workload(path, as_=kind)

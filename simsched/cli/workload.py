@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
 
-    from simsched.cli import Subparsers
+    from simsched.cli.support.parser import Subparsers
     from simsched.workload.job import Workload
 
 

@@ -14,7 +14,7 @@ from simsched.arguments import check
 from simsched.errors import ClusterError, ConfigError
 from simsched.formats.rfc.hostlist import Hostlist
 from simsched.formats.rfc.idset import Idset
-from simsched.formats.rfc.property import check_property
+from simsched.formats.rfc.names import check_property
 from simsched.graph.cluster import Cluster, as_cluster
 from simsched.graph.pool import NOTHING, STATUSES, Pool, split_name
 from simsched.graph.resource_graph import ResourceGraph, execution_targets, pool_of
@@ -37,7 +37,7 @@ def targets_where(cluster: ClusterLike, where: Where) -> list[str]:
     Raises
     ------
     ClusterError
-        if it names a host or rank that is not there, or no target at all.
+        if it names a host or rank that does not exist, or no target at all.
     """
     cluster = as_cluster(cluster)
     targets = execution_targets(cluster.graph)
@@ -60,7 +60,7 @@ def targets_where(cluster: ClusterLike, where: Where) -> list[str]:
     return found
 
 
-# --- vertices stay, pools change -----------------------------------------------------
+# --- other pools at the same vertices -----------------------------------------------------
 
 
 def set_status(cluster: ClusterLike, where: Where, status: str) -> Cluster:
@@ -115,7 +115,7 @@ def _changed(cluster: Cluster, where: Where, change: Callable[[Pool], Pool]) -> 
 
 
 def _on_children(cluster: Cluster, where: Where, names: Sequence[str], *, add: bool) -> Cluster:
-    """Put properties with a suffix on what lies within the targets, or take them off."""
+    """Add properties with a suffix to the vertices within the targets, or remove them."""
     suffixed = [(plain, kind) for plain, _, kind in (name.rpartition("@") for name in names) if plain]
     if not suffixed:
         return cluster
@@ -130,7 +130,7 @@ def _on_children(cluster: Cluster, where: Where, names: Sequence[str], *, add: b
     return with_pools(cluster, changes)
 
 
-# --- vertices come and go ------------------------------------------------------------
+# --- other vertices ------------------------------------------------------------
 
 
 def restrict(cluster: ClusterLike, where: Where) -> Cluster:
@@ -141,7 +141,7 @@ def restrict(cluster: ClusterLike, where: Where) -> Cluster:
 
 
 def remove_nodes(cluster: ClusterLike, where: Where) -> Cluster:
-    """Return the cluster without these targets and all that is in them.
+    """Return the cluster without these targets and their contents.
 
     Raises
     ------
@@ -153,15 +153,15 @@ def remove_nodes(cluster: ClusterLike, where: Where) -> Cluster:
 
 
 def add_nodes(cluster: ClusterLike, hosts: str, *, like: str) -> Cluster:
-    """Return the cluster with new targets that look like one it has, beside it.
+    """Return the cluster with new targets that are copies of an existing one, beside it.
 
-    `like` is a host; the new ones have its inside, properties, status and place (rack, switch,
+    `like` is a host; the new ones have its contents, properties, status and place (rack, switch,
     distribution unit), and the next free ranks.
 
     Raises
     ------
     ClusterError
-        if `like` is no target, or a new host is there already.
+        if `like` is not a target, or a new host exists already.
     """
     cluster = as_cluster(cluster)
     names = Hostlist.parse(hosts).expand(MAX_ADDED)
@@ -171,10 +171,10 @@ def add_nodes(cluster: ClusterLike, hosts: str, *, like: str) -> Cluster:
 
 
 def scale_group(cluster: ClusterLike, where: Where, count: int) -> Cluster:
-    """Return the cluster with exactly `count` targets in a group of like ones.
+    """Return the cluster with exactly `count` targets in a group of equal ones.
 
-    Surplus ones go from the end; missing ones are made like the last, in turn beside each
-    of the group, and named on from the highest number.
+    Surplus ones are removed from the end.  Missing ones are copies of the targets of the group in
+    turn, and their names continue from the highest number.
     """
     cluster = as_cluster(cluster)
     group = targets_where(cluster, where)

@@ -117,6 +117,8 @@ def _one_entry(named: list[Draw], selection: Selection, index: Index) -> dict[st
         pool = index.pool_types[draw.type]
         if not pool.aligned and not pool.on_targets:
             continue
+        # `is`: the very array of the targets, so nothing needs to be compared; a selection read from a
+        # file has another array and takes the general path.
         whole = draw.masks is None and pool.aligned and draw.pools is selection.targets
         if not whole or pool.uniform_ids is None:
             return None

@@ -48,7 +48,7 @@ class GraphSupply(Supply):
         return all(need <= free(type_) for type_, need in zip(self.table.types, demand, strict=True))
 
     def could_start_each(self, jobs: Integers) -> Bools:
-        """Return for each job what `could_start` does."""
+        """Return for each job the answer of `could_start`."""
         free = np.array([self.plan.free(type_) for type_ in self.table.types], dtype=np.int64)
         return _need_at_most(self.table.demand[:, jobs], free)
 
@@ -89,7 +89,7 @@ class GraphSupply(Supply):
         return GraphReservations(self)
 
     def plan_ahead(self, jobs: list[int]) -> KeptPlan:  # noqa: ARG002
-        """Return an empty plan: what changed since the last pass is not known by leaf pool."""
+        """Return an empty plan: the changes since the last pass are not known by leaf pool."""
         return KeptPlan(GraphProfile(self), Known([], [], 0))
 
 
@@ -102,8 +102,8 @@ class GraphShadow:
     available : the state at the shadow time, with the claims of jobs that were started beside it.
     selection : resources on which the first job fits in that state.
     extra : whether other jobs may run beyond the shadow time.
-    fixed : whether the time is kept from pass to pass. Then what other jobs took of the state stays taken,
-        whenever they end, and a selection must be free in it.
+    fixed : whether the time is kept from pass to pass. Then claims of other jobs in it stay, even after
+        these jobs have ended, and a selection must be free in it.
     """
 
     __slots__ = (
@@ -175,7 +175,7 @@ class GraphShadow:
 
     def _leaves_start(self, supply: Supply, selection: Selection) -> bool:
         """Claim a selection at the shadow time if the first job still fits then; return whether it does."""
-        # A state that is kept has claims of jobs that have ended since. What is free now may be taken in it.
+        # A fixed state keeps claims of jobs that have ended since, so it may lack units that are free now.
         if self.fixed and not has_free_units(self.available, selection):
             return False
         self.available.claim(selection)

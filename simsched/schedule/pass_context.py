@@ -29,14 +29,14 @@ Start: TypeAlias = "tuple[int, Selection, bool]"
 
 
 class QueuePolicy(Protocol):
-    """Decides which waiting jobs start at an instant; it may remember what it likes from pass to pass."""
+    """Decides which waiting jobs start at an instant; its attributes last from pass to pass."""
 
     def run_pass(self, context: PassContext) -> None:
         """Start the jobs that may start now."""
 
 
 class PassContext:
-    """What a queue policy sees and may do in a scheduling pass; it lasts from pass to pass.
+    """The view and the actions of a queue policy in a scheduling pass; it lasts from pass to pass.
 
     Attributes
     ----------
@@ -120,7 +120,7 @@ class PassContext:
         return started
 
     def state(self) -> dict[str, Any]:
-        """Return what a checkpoint must keep, as plain values; the rest can be rebuilt."""
+        """Return the part that a checkpoint must keep, as plain values; the rest can be rebuilt."""
         return {
             "failed": self.supply.failed,
             "released": self.released,

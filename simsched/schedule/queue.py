@@ -173,7 +173,7 @@ class WaitingQueue:
         self.fresh = [self._rank[job] for job in fresh]
 
     def state(self) -> dict[str, Any]:
-        """Return what a checkpoint must keep, as plain values; the ranks by a static order can be rebuilt."""
+        """Return the part that a checkpoint must keep, as plain values; a static order can be rebuilt."""
         state: dict[str, Any] = {"ranks": self.ranks, "fresh": self.fresh, "gone": self.gone}
         if not self.static:
             state |= {"at": self._at, "plain": self._plain}

@@ -87,7 +87,7 @@ class Supply(ABC):
 
     @abstractmethod
     def could_start_each(self, jobs: Integers) -> Bools:
-        """Return for each job what `could_start` does."""
+        """Return for each job the answer of `could_start`."""
 
     @abstractmethod
     def fit(self, job: int) -> Selection | None:
@@ -112,8 +112,8 @@ class Supply(ABC):
         Parameters
         ----------
         extra : whether other jobs may use resources that are left over at that time.
-        fixed : whether the time is kept, even if it could be recomputed; then resources that other jobs
-            took of those left over stay taken.
+        fixed : whether the time is kept, even if it could be recomputed. Then resources that other jobs
+            took beside it stay taken, even after these jobs have ended.
         """
 
     def candidates(self, jobs: Sequence[int]) -> Sequence[int]:
@@ -177,7 +177,7 @@ class Supply(ABC):
 
 
 class Shadow(Protocol):
-    """The shadow time of the first job of a queue, and what is left over then.
+    """The shadow time of the first job of a queue, and the resources that are left over then.
 
     It is a value that lasts from pass to pass; the supply of the present pass is an argument.
     """

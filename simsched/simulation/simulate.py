@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from simsched.errors import ConfigError
 from simsched.formats.rfc.duration import MAX_SECONDS
-from simsched.formats.text.garbage import collector_paused
+from simsched.garbage import collector_paused
 from simsched.match.policies.plugins import name_of
 from simsched.match.policies.policy import MatchPolicy, find_policy
 from simsched.schedule.policies.registry import known_options, naming_policy

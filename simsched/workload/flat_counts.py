@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from simsched.formats.jobspec.reader import Jobspec
+    from simsched.formats.jobspec.jobspec import Jobspec
     from simsched.formats.jobspec.vertex import ResourceVertex
 
 
@@ -32,7 +32,7 @@ class Demand:
 def demand(jobspec: Jobspec) -> Demand:
     """Return the least that a request takes; `nodes` is 0 if it has no node vertex.
 
-    >>> from simsched.formats.jobspec.reader import Jobspec
+    >>> from simsched.formats.jobspec.jobspec import Jobspec
     >>> demand(Jobspec.from_shape("node=2/slot=3/[core=4;gpu]"))
     Demand(nodes=2, slots=6, cores=24, gpus=6)
     """

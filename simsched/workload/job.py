@@ -15,7 +15,7 @@ import msgspec
 
 from simsched.arguments import check, wrong
 from simsched.errors import WorkloadError
-from simsched.formats.jobspec.reader import Jobspec  # noqa: TC001
+from simsched.formats.jobspec.jobspec import Jobspec  # noqa: TC001
 
 # A Struct's own signature evaluates its annotations, so these are imported at run time.
 from simsched.formats.rfc.dependency import Dependency  # noqa: TC001

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from pathlib import Path
 
-    from simsched.formats.jobspec.reader import Jobspec
+    from simsched.formats.jobspec.jobspec import Jobspec
     from simsched.formats.rfc.constraint import Constraint
     from simsched.formats.sss import Names
 
@@ -134,7 +134,7 @@ class Template:
         """Return the jobspec of these values (in the order of `names`); equal values share it."""
         made = self._made.get(values)
         if made is None:
-            from simsched.formats.jobspec.reader import Jobspec
+            from simsched.formats.jobspec.jobspec import Jobspec
 
             given = dict(zip(self.names, values, strict=True))
             made = Jobspec.from_shape(_PLACEHOLDER.sub(lambda match: _filled(match, given), self.text))

@@ -89,7 +89,9 @@ def test_dates_where_times_count_from_the_epoch(place, capsys):
             "node=2/slot=4/core",
         )
     ]
-    assert err == "without R: 1 running jobs, placed by their nodes and numbers of cores (see --details)\n"
+    assert (
+        err == "1 running jobs have no R and are placed by their nodes and numbers of cores (see --details)\n"
+    )
     granted = {
         "version": 1,
         "execution": {"R_lite": [{"rank": "0", "children": {"core": "0"}}], "nodelist": ["node0"]},
@@ -138,14 +140,14 @@ def test_a_run_of_a_log_with_active_jobs_is_still_a_run(place, capsys):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["p.yaml", "--limit", "3"], "--limit: a picture is taken as it is"),
-        (["p.yaml", "-t", "first(1)"], "--transform: a picture is taken as it is"),
+        (["p.yaml", "--limit", "3"], "--limit: the option does not apply to a queue snapshot"),
+        (["p.yaml", "-t", "first(1)"], "--transform: the option does not apply to a queue snapshot"),
         (["p.yaml", "--at", "59m"], "a forecast at 3540 s (expected a time from 3600 s on)"),
         (["p.yaml", "--at", "+soon"], "--at"),
         (["p.yaml", "--failures", "mtbf=1d,mttr=1h"], "nobody can foresee random failures"),
         (["p.yaml", "--details", "none.jsonl"], "none.jsonl: no such file"),
-        (["first-steps", "--details", "none.jsonl", "--at", "3"], "--details: there is no picture"),
-        (["first-steps"], "no time was given"),
+        (["first-steps", "--details", "none.jsonl", "--at", "3"], "--details: there is no queue snapshot"),
+        (["first-steps"], "there is no time"),
         (["p.yaml", "--as", "jobs", "--at", "3"], "p.yaml"),
         (["none.yaml"], "none.yaml: no such file"),
         (["-", "--details", "-"], "standard input is given 2 times"),

@@ -69,7 +69,7 @@ def test_convert_merges_transforms_and_says_what_is_lost(trace, tmp_path, capsys
     out = tmp_path / "both.yaml"
     assert run("convert", trace, "first-steps", "-t", "rebase", "-o", out) == 0
     err = capsys.readouterr().err
-    assert "left out:\n          1  cancelled before it started  small.swf:6" in err
+    assert "ignored:\n          1  cancelled before it started  small.swf:6" in err
     assert f"{out}: 20 jobs (jobs)" in err
     merged = load_workload(out)
     assert len(merged) == 20
@@ -126,7 +126,10 @@ def test_make_mix(tmp_path, capsys):
         (["convert", "first-steps", "-o", "out.xls"], "no format belongs to the ending"),
         (["convert", "first-steps", "--to", "xls"], "cannot write 'xls'"),
         (["make", "lublin", "--machine", "8"], "neither a number of jobs nor a span"),
-        (["make", "lublin", "--machine", "8", "--jobs", "5", "--estimates", "1s"], "a longest limit of 1 s"),
+        (
+            ["make", "lublin", "--machine", "8", "--jobs", "5", "--estimates", "1s"],
+            "the longest limit is 1 s",
+        ),
         (["make", "lublin", "--machine", "8", "--jobs", "5", "--seed", "-1"], "'-1' is not a whole number"),
         (["make", "mix", "nothing.yaml"], "nothing.yaml"),
     ],

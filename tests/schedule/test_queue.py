@@ -39,7 +39,7 @@ ACTIONS = st.lists(st.integers(0, 11), max_size=40)
 
 @given(JOBS, ACTIONS, st.sampled_from(sorted(ORDERS)))
 def test_the_queue_is_always_in_order(jobs, actions, name):
-    """Law: waiting jobs stand by (key, priority, submit time, workload order) as of the last sort."""
+    """Law: waiting jobs are in order of (key, priority, submit time, workload order) as of the last sort."""
     jobs.sort(key=lambda job: job[0])
     columns = table(*(list(column) for column in zip(*jobs, strict=True)))
     order = job_order(name)

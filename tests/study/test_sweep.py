@@ -78,6 +78,7 @@ def test_any_parquet_tool_reads_the_jobs(reference):
     assert [(int(run), jobs) for run, jobs in found] == [(n, 60) for n in range(8)]
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("workers", [1, 2])
 def test_results_do_not_depend_on_the_workers(tmp_path, reference, workers):
     sweep(small(), tmp_path / "s", workers=workers, report=False)
@@ -181,6 +182,7 @@ def test_figures_alone(tmp_path, reference):
 BAD = [{"label": "good"}, {"label": "bad", "edits": ["remove(n[0-3])"]}]
 
 
+@pytest.mark.integration
 def test_a_run_that_raises_is_listed_and_the_rest_goes_on(tmp_path):
     study = small(axes={"machine": BAD, "queue-policy": ["fcfs", "easy"]})
     result = sweep(study, tmp_path / "s", workers=2, report=False)
@@ -207,6 +209,7 @@ def bent(monkeypatch, function, *arguments):
     monkeypatch.setattr(dispatch, "work", partial(function, *arguments))
 
 
+@pytest.mark.integration
 def test_a_worker_that_is_killed_from_outside(tmp_path, reference):
     """A process of the pool is killed in the middle: the pool is made anew, nothing is lost or twice."""
     study, killed = small(), []
@@ -226,6 +229,7 @@ def test_a_worker_that_is_killed_from_outside(tmp_path, reference):
         assert there == (reference[0] / "runs" / task.key / "row.json").read_bytes()
 
 
+@pytest.mark.integration
 @pytest.mark.slow
 def test_a_run_that_kills_its_worker_once_is_tried_again(tmp_path, reference, monkeypatch):
     key = small().tasks[3].key
@@ -235,6 +239,7 @@ def test_a_run_that_kills_its_worker_once_is_tried_again(tmp_path, reference, mo
     assert result.timings["attempts"].max() == 2
 
 
+@pytest.mark.integration
 @pytest.mark.slow
 def test_a_run_that_always_kills_its_worker_is_found_and_given_up(tmp_path, monkeypatch):
     """The others are not blamed for it, however often they were under way when a pool broke."""
@@ -490,13 +495,14 @@ def test_workers_that_cannot_be_had_leave_nothing_behind(tmp_path, where):
     assert not (tmp_path / "s").exists()
 
 
+@pytest.mark.integration
 def test_a_broken_executor_of_the_callers_is_told(tmp_path, monkeypatch):
     bent(monkeypatch, breaking.dying, str(tmp_path), small().tasks[0].key, 9)
-    from simsched.study.runs.spawn_context import context
+    from simsched.study.runs.spawn_context import WorkerContext
 
     with (
-        ProcessPoolExecutor(1, context()) as pool,
-        pytest.raises(ConfigError, match="the executor that was given is broken"),
+        ProcessPoolExecutor(1, WorkerContext()) as pool,
+        pytest.raises(ConfigError, match="the executor is broken"),
     ):
         sweep(small(), tmp_path / "s", executor=pool)
 

@@ -11,9 +11,9 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable, Iterator, Sequence
 
-    from simsched.formats.jobspec.reader import Jobspec
-    from simsched.formats.jobspec.validate import Report
+    from simsched.formats.jobspec.jobspec import Jobspec
     from simsched.formats.sss import Element, JobRecord, Names
+    from simsched.formats.validate import Report
 
 
 def records_of(args: argparse.Namespace, text: str, where: str) -> tuple[JobRecord, ...]:
@@ -42,8 +42,8 @@ def judge(text: str, where: str, cluster: str | None) -> Report:
 
     Patterns are matched against the cluster, if there is one; otherwise a note says that they are not.
     """
-    from simsched.formats.jobspec.validate import Report, as_fault
     from simsched.formats.sss import check_document, has_patterns, job_records, read_document
+    from simsched.formats.validate import Report, as_fault
     from simsched.workload.readers.sss_jobs import fault_of
 
     faults = [as_fault(error, where) for error in check_document(text, where)]
@@ -71,7 +71,7 @@ def judge(text: str, where: str, cluster: str | None) -> Report:
 
 def note_losses(records: Sequence[JobRecord]) -> None:
     """Note the elements of jobs that a jobspec cannot represent."""
-    from simsched.formats.sss.unmapped import not_in_jobspec
+    from simsched.formats.sss.records import not_in_jobspec
 
     lost = not_in_jobspec(record.element for record in records)
     if lost:
@@ -104,7 +104,7 @@ def workload_lines(args: argparse.Namespace, text: str, where: str, kind: str) -
 
     from simsched.bundled import plain_name
     from simsched.cli.options.workloads import write_ignored, write_notes
-    from simsched.formats.text.request_forms import is_xml
+    from simsched.formats.text.sniffing import is_xml
     from simsched.workload.mapping import ReadOptions
     from simsched.workload.readers.sss_jobs import read_sss
     from simsched.workload.writers.save import lines_of
@@ -139,7 +139,7 @@ def as_objects(
         if the text has Job Objects and an option applies to requests.
     """
     from simsched.formats.sss import Element, read_document, write_xml
-    from simsched.formats.text.request_forms import is_xml
+    from simsched.formats.text.sniffing import is_xml
 
     if is_xml(text):
         _refuse_options(args)

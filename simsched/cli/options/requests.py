@@ -12,12 +12,12 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from simsched.formats.jobspec.reader import Jobspec
+    from simsched.formats.jobspec.jobspec import Jobspec
     from simsched.match.outcome import Outcome
 
     Answers: TypeAlias = Sequence[tuple["NamedRequest", Outcome]]
 
-AS_CLUSTER = "CLUSTER is the first argument"
+AS_CLUSTER = "the cluster has to be the first argument"
 FILE_ENDINGS = (".yaml", ".yml", ".json", ".jsonl", ".xml", ".gz")
 PATH_BEGINNINGS = ("/", "./", "../", "~/")  # no shape begins with a slash or a dot
 
@@ -71,7 +71,7 @@ def read_requests(
     for argument in arguments:
         found = _from_file(argument, lenient=lenient) if _is_file(argument) else [_from_shape(argument)]
         for request in found:
-            yield request._replace(jobspec=_constrained(request.jobspec, constraint))
+            yield NamedRequest(request.label, _constrained(request.jobspec, constraint))
 
 
 def _is_file(argument: str) -> bool:
@@ -88,9 +88,9 @@ def _exists(path: Path) -> bool:
 
 
 def _from_file(argument: str, *, lenient: bool) -> list[NamedRequest]:
-    from simsched.formats.jobspec.reader import jobspecs_of
+    from simsched.formats.request_files import jobspecs_of
     from simsched.formats.text.documents import name_of, read_text
-    from simsched.formats.text.request_forms import looks_like_shapes, read_shapes
+    from simsched.formats.text.sniffing import looks_like_shapes, read_shapes
 
     text, where = read_text(argument), name_of(argument)
     if not text.strip():
@@ -107,7 +107,7 @@ def _from_file(argument: str, *, lenient: bool) -> list[NamedRequest]:
 
 
 def _from_shape(text: str, place: str | None = None) -> NamedRequest:
-    from simsched.formats.jobspec.reader import Jobspec
+    from simsched.formats.jobspec.jobspec import Jobspec
 
     try:
         return NamedRequest(text, Jobspec.from_shape(text))

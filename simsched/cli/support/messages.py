@@ -16,7 +16,7 @@ def note(text: str) -> None:
 
 
 def warn(text: object) -> None:
-    """Write a warning: the input is accepted, but probably not what was meant."""
+    """Write a warning: the input is accepted, but probably wrong."""
     sys.stderr.write(f"simsched: warning: {text}\n")
 
 

@@ -1,13 +1,10 @@
-"""The argument parser of all verbs: options between positionals, and errors in one line.
-
-`argparse` has no public interface for its actions and choices, so this module reads `_actions` and
-`_option_string_actions`, which are stable since Python 3.2.
-"""
+"""The argument parser of all verbs: options between positionals, and errors in one line."""
 
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING, NoReturn
+import re
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 from simsched.spelling import did_you_mean
 
@@ -26,8 +23,30 @@ class UsageError(Exception):
         return f"{self.prog}: error: {self.args[0]}\n(`{self.prog} --help` lists its arguments)"
 
 
+class Subparsers(Protocol):
+    """The verbs, actions or models of a parser."""
+
+    dest: str
+    choices: Any  # name → parser
+
+    def add_parser(self, name: str, **options: Any) -> argparse.ArgumentParser:
+        """Add a verb and return its parser."""
+
+
 class Parser(argparse.ArgumentParser):
-    """An `ArgumentParser` that raises `UsageError`; a page of usage would hide the line that matters."""
+    """An `ArgumentParser` that raises `UsageError`; a page of usage would hide the line that matters.
+
+    Attributes
+    ----------
+    verbs : the verbs, actions or models of this parser, if it has any.
+    """
+
+    verbs: Subparsers | None = None
+
+    def add_subparsers(self, **options: Any) -> Any:
+        """Add verbs, and keep them where `parse` finds them."""
+        self.verbs = verbs = super().add_subparsers(**options)
+        return verbs
 
     def error(self, message: str) -> NoReturn:
         """Raise UsageError."""
@@ -72,14 +91,12 @@ def parse(parser: Parser, arguments: Sequence[str]) -> argparse.Namespace:
 
 def _meant(verb: argparse.ArgumentParser, unknown: Sequence[str]) -> str:
     options = [word.partition("=")[0] for word in unknown if word.startswith("--")]
-    return did_you_mean(options[0], verb._option_string_actions, cutoff=0.7) if options else ""
+    known = re.findall(r"--[a-z][a-z-]*", verb.format_help())
+    return did_you_mean(options[0], known, cutoff=0.7) if options else ""
 
 
-def _verbs(parser: argparse.ArgumentParser) -> argparse._SubParsersAction[argparse.ArgumentParser] | None:
-    for action in parser._actions:
-        if isinstance(action, argparse._SubParsersAction):
-            return action
-    return None
+def _verbs(parser: argparse.ArgumentParser) -> Subparsers | None:
+    return parser.verbs if isinstance(parser, Parser) else None
 
 
 def _chosen(parser: argparse.ArgumentParser, args: argparse.Namespace) -> list[str]:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from simsched.formats.jobspec.shape_values import ValueReader, format_string, format_value
 from simsched.formats.jobspec.vertex import DEFAULT_LABEL, ResourceVertex, walk
 from simsched.formats.rfc.count import Count
-from simsched.formats.text.carets import CaretError, CaretLimitError, refuse_broken_text
+from simsched.formats.text.diagnostics import CaretError, CaretLimitError, refuse_broken_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -51,7 +51,7 @@ def parse_shape(text: str, where: str | None = None) -> tuple[ResourceVertex, ..
     >>> parse_shape("node=2/core=0")
     Traceback (most recent call last):
         ...
-    simsched.formats.text.carets.CaretError: the count cannot be 0 (expected at least 1)
+    simsched.formats.text.diagnostics.CaretError: the count cannot be 0 (expected at least 1)
       node=2/core=0
                   ^
     """

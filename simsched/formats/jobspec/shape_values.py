@@ -10,7 +10,7 @@ import math
 import re
 from typing import Any
 
-from simsched.formats.text.carets import CaretError, CaretLimitError
+from simsched.formats.text.diagnostics import CaretError, CaretLimitError
 from simsched.formats.text.immutable import FrozenDict
 
 MAX_VALUE_LEVELS = 50

@@ -13,7 +13,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from simsched.errors import FormatError, LimitError, SimschedError
-from simsched.formats.text.carets import CaretError
+from simsched.formats.text.diagnostics import CaretError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -16,8 +16,7 @@ if TYPE_CHECKING:
     from simsched.formats.sss.document import Document, check_document, read_document
     from simsched.formats.sss.elements import Element, write_xml
     from simsched.formats.sss.feature_constraints import Names
-    from simsched.formats.sss.job_reader import has_patterns, job_objects
-    from simsched.formats.sss.records import JobRecord, job_records
+    from simsched.formats.sss.records import JobRecord, has_patterns, job_objects, job_records
     from simsched.formats.sss.writer import job_element
 
 __all__ = [
@@ -43,9 +42,9 @@ _HOMES = {
     "Names": "feature_constraints",
     "DeliveredValues": "delivered_values",
     "check_document": "document",
-    "has_patterns": "job_reader",
+    "has_patterns": "records",
     "job_element": "writer",
-    "job_objects": "job_reader",
+    "job_objects": "records",
     "job_records": "records",
     "read_document": "document",
     "with_results": "delivered_values",

@@ -127,7 +127,7 @@ def _properties(element: Element, names: Names | None, where: str | None) -> Con
     if _aggregation(element) == "Pattern":
         chosen = _matching(element, None if names is None else names.properties, spot)
         return joined((Properties((name,)) for name in chosen), every=False)
-    from simsched.formats.rfc.property import check_property
+    from simsched.formats.rfc.names import check_property
 
     features = tuple(_list(element))
     for feature in features:

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 import networkx as nx
 
 from simsched.errors import ClusterError, SimschedError
-from simsched.formats.rfc.host import check_host
 from simsched.formats.rfc.idset import Idset
+from simsched.formats.rfc.names import check_host
 from simsched.formats.text.excerpts import clip, has_control
-from simsched.formats.text.garbage import collector_paused
 from simsched.formats.text.json_text import load_json
+from simsched.garbage import collector_paused
 from simsched.graph.build.assemble import add_edges, add_vertices, finish, new_graph
 from simsched.graph.pool import NOTHING, STATUSES, UP, Pool, check_pool, split_name
 from simsched.graph.resource_graph import (
@@ -36,10 +36,10 @@ _FACTS: dict[str, type] = {
     "source": str, "document": dict, "jgf": dict, "treepool": tuple,
     "edge_form": str, "edges_given": bool, "assigned_ranks": frozenset,
 }  # fmt: skip
-"""What graphs that we made say of the whole; anything else under these names is not ours."""
+"""Facts about the whole in graphs of our own, with their types; other values of these names are foreign."""
 
 _OF_A_VERSION = frozenset({"name", "root", "edge_order", "given_paths"})
-"""Facts that an edit makes wrong; they are found again."""
+"""Facts that an edit may invalidate; they are worked out again."""
 
 _POOL_KINDS: dict[str, tuple[type, ...]] = {
     **dict.fromkeys(("type", "name", "basename", "uuid", "unit", "status"), (str,)),
@@ -106,18 +106,16 @@ def _facts(graph: ResourceGraph) -> dict[str, Any]:
 
 
 def _check_hosts(graph: ResourceGraph) -> None:
-    """Check that every execution target has a name of its own, which a hostlist can hold.
+    """Check that every execution target has a distinct name that a hostlist can hold.
 
-    R may name a host for several ranks; in a graph two such vertices are one that was added twice.
+    R may name a host for several ranks; in a graph, two such vertices are one added twice.
     """
     known: dict[str, str] = {}
     for vertex in execution_targets(graph):
         host = pool_of(graph, vertex).name
         check_host(host, f"vertex {vertex!r}")
         if host in known:
-            raise ClusterError(
-                f"the host {host!r} is also that of {known[host]!r}", where=f"vertex {vertex!r}"
-            )
+            raise ClusterError(f"the host {host!r} is taken by {known[host]!r}", where=f"vertex {vertex!r}")
         known[host] = vertex
 
 

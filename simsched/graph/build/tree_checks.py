@@ -1,4 +1,4 @@
-"""What makes containment a tree and another subsystem free of cycles: checks of vertex → children."""
+"""Checks that containment is a tree and that other subsystems have no cycle, over vertex → children."""
 
 from __future__ import annotations
 
@@ -13,13 +13,15 @@ if TYPE_CHECKING:
 
 
 def check_tree(below: Mapping[str, list[str]], contained: Set[str], roots: Sequence[str]) -> None:
-    """Check that the one root contains all that is contained, each vertex once.
+    """Check that one root contains every contained vertex once.
 
     Raises
     ------
     ClusterError
         for a vertex with two parents, for no root or several, and for a cycle.
     """
+    # More edges than contained vertices: one of them has two parents.  After that, every contained
+    # vertex has one parent, so those that the root does not reach lie on a cycle or below one.
     if len(contained) < sum(map(len, below.values())):
         _parents_by_child(below)
     if not roots:
@@ -39,7 +41,7 @@ def check_tree(below: Mapping[str, list[str]], contained: Set[str], roots: Seque
 
 
 def check_acyclic(below: dict[str, list[str]], subsystem: str) -> None:
-    """Take away vertices that nothing dominates until none is left; what remains has a cycle.
+    """Remove vertices that nothing dominates until none is left; if some remain, they have a cycle.
 
     Empties `below`.
 
@@ -73,7 +75,7 @@ def _parents_by_child(below: Mapping[str, list[str]]) -> dict[str, str]:
 
 
 def _cycle_from(vertex: str | None, parent: Mapping[str, str]) -> str:
-    """Return the cycle that is met when climbing from a vertex, as text."""
+    """Return the cycle above a vertex as text."""
     climbed: dict[str, None] = {}
     while vertex is not None and vertex not in climbed:
         climbed[vertex] = None

@@ -1,4 +1,4 @@
-"""The leaves of one type → its leaf pools: arrays whose units are claimed in numbers.
+"""Leaves of one type → leaf pools: arrays of units that are claimed by number.
 
 Leaves of one unit, one parent and one status fold into one leaf pool, their ids in ascending
 order; a leaf that stands for several units is a leaf pool of its own.  All leaf pools of a type are
@@ -31,9 +31,9 @@ _NO_IDS = Idset.from_ids(())
 
 @dataclass(slots=True)
 class LeafPools:
-    """Leaf pools in the making, by place; `first` is the place of a leaf pool's first leaf.
+    """Leaf pools under construction, by place.
 
-    `ids` is None where a leaf pool is too large for its units to bear ids.
+    `ids` is None for a leaf pool that is too large for its units to have ids.
     """
 
     pos: Ints
@@ -53,12 +53,12 @@ class LeafPools:
         keys: list[tuple[str, ...]],
         tree: Tree,
     ) -> LeafPools:
-        """Return the leaf pools whose first leaves have these places."""
+        """Return the leaf pools whose `first` leaves have these places."""
         return cls(2 * first, size, tree.target[first], tree.up[first], tree.sound[first], ids, keys)
 
 
 def pool_type(name: str, places: Ints, tree: Tree) -> PoolType:
-    """Return the leaf pools of the leaves of one type, which stand at these places of preorder.
+    """Return the leaf pools of the leaves of one type, which are at these places of preorder.
 
     Raises
     ------
@@ -186,6 +186,8 @@ def _of_singles(places: Ints, pools: Sequence[Pool], tree: Tree) -> LeafPools:
     by_place = np.argsort(group, kind="stable")
     by_id = np.lexsort((given, group))
     starts = np.cumsum(counts) - counts
+    # Where all leaves of a group have distinct ids, unit i is the i-th id; else ids are made up, and
+    # the leaves stay in graph order.
     known = _bear_distinct_ids(given[by_id], group[by_id], starts)
     order = np.where(np.repeat(known, counts), by_id, by_place)
     in_order, leaves = given[order].tolist(), places[order].tolist()
@@ -201,11 +203,11 @@ def _of_singles(places: Ints, pools: Sequence[Pool], tree: Tree) -> LeafPools:
 
 
 def _groups(places: Ints, pools: Sequence[Pool], tree: Tree) -> tuple[Ints, Ints]:
-    """Return the group of each leaf and the size of each group; what has no parent stays alone."""
+    """Return the group of each leaf and the size of each group; a leaf without parent is a group."""
     codes = {name: code for code, name in enumerate({pool.unit for pool in pools})}
     unit = np.array([codes[pool.unit] for pool in pools], dtype=np.int64) if len(codes) > 1 else 0
     parent = tree.parent[places]
-    parent = np.where(parent >= 0, parent, -1 - places)
+    parent = np.where(parent >= 0, parent, -1 - places)  # a number of its own for each leaf without parent
     status = 2 * tree.up[places].astype(np.int64) + tree.sound[places]
     _, group, counts = np.unique(
         (parent * len(codes) + unit) * 4 + status, return_inverse=True, return_counts=True
@@ -214,7 +216,7 @@ def _groups(places: Ints, pools: Sequence[Pool], tree: Tree) -> tuple[Ints, Ints
 
 
 def _bear_distinct_ids(given: Ints, group: Ints, starts: Ints) -> Bools:
-    """Return which groups' leaves all bear an id of their own; ids ascend within a group."""
+    """Return the groups whose leaves all have distinct ids; ids ascend within a group."""
     twice = np.zeros(len(given), dtype=np.bool_)
     twice[1:] = (given[1:] == given[:-1]) & (group[1:] == group[:-1])
     return (given[starts] >= 0) & ~np.logical_or.reduceat(twice, starts)
@@ -279,7 +281,7 @@ def _sorted(leaf_pools: LeafPools) -> LeafPools:
 
 
 def _number_within_targets(leaf_pools: LeafPools) -> None:
-    """Number units anew on targets where two leaf pools of the type use one id (socket-local ids)."""
+    """Renumber units on targets where two leaf pools of the type share an id (ids local to sockets)."""
     named = [row for row, ids in enumerate(leaf_pools.ids) if ids is not None]
     target = leaf_pools.target[named]
     edges = np.flatnonzero(np.diff(target, prepend=-2, append=-2)).tolist()
@@ -291,13 +293,16 @@ def _number_within_targets(leaf_pools: LeafPools) -> None:
         sets = [ids for row in rows if (ids := leaf_pools.ids[row]) is not None]
         mark = tuple(map(id, sets))
         if mark not in known:
-            known[mark] = (sets, _numbered(sets))  # the old sets are kept: no id is used again
+            known[mark] = (
+                sets,
+                _numbered(sets),
+            )  # the old sets are kept, so that no two of them get one id()
         for row, ids in zip(rows, known[mark][1], strict=True):
             leaf_pools.ids[row] = ids
 
 
 def _numbered(sets: list[Idset]) -> list[Idset]:
-    """Return the sets as they are if they are disjoint, else as many ids in a row from 0 on."""
+    """Return the sets as they are if they are disjoint, else with consecutive ids from 0 on."""
     if _disjoint(sets):
         return sets
     found, start = [], 0
@@ -318,7 +323,7 @@ def _is_aligned(leaf_pools: LeafPools, targets: int) -> bool:
 
 
 def _align(leaf_pools: LeafPools, targets: Ints) -> LeafPools:
-    """Put one leaf pool on every target: an empty one, right behind the target, where there is none."""
+    """Put one leaf pool on every target that has none: an empty one, right after the target."""
     if len(leaf_pools.pos) == len(targets):
         return leaf_pools
     here = leaf_pools.target
@@ -331,6 +336,7 @@ def _align(leaf_pools: LeafPools, targets: Ints) -> LeafPools:
         ids=[_NO_IDS] * len(targets),
         keys=[()] * len(targets),
     )
+    # An aligned type has at most one leaf pool per target, so `here` is a distinct row for each
     found.pos[here], found.size[here] = leaf_pools.pos, leaf_pools.size
     found.up[here], found.sound[here] = leaf_pools.up, leaf_pools.sound
     for row, ordinal in enumerate(here.tolist()):

@@ -1,4 +1,4 @@
-"""Vertex types and pool types: the arrays of a compiled cluster, one value a resource type."""
+"""Vertex types and pool types: the arrays of a compiled cluster, one value per resource type."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ Ints: TypeAlias = "npt.NDArray[np.int64]"
 Bools: TypeAlias = "npt.NDArray[np.bool_]"
 
 ABOVE, TARGET, BELOW = "above", "target", "below"
-"""Where the vertices of a type lie: above the execution targets, they themselves, within them."""
+"""Levels of a type: above the execution targets, the targets themselves, within them."""
 
 MAX_NAMED_UNITS = 65_536
-"""A larger leaf pool is counted; its units bear no ids (a pool of 512 GB in bytes, say)."""
+"""The units of a larger leaf pool are only counted and have no ids (a pool of 512 GB in bytes, say)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class VertexType:
     """The vertices of one type that are claimed one by one.
 
-    Arrays have one entry a vertex: `pos` twice its place in preorder (the odd places are for
+    Arrays have one entry per vertex: `pos` twice its place in preorder (the odd places are for
     empty leaf pools), `end` that of the first vertex after its subtree, `target` the ordinal of the
     target that it is or lies in (-1: above), `ids` its logical id (-1: none), `up` whether it
     and all that contains it is up, `sound` the same as far as its target goes (the target, and
@@ -49,12 +49,11 @@ class VertexType:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PoolType:
-    """The leaf pools of one type whose units are claimed in numbers.
+    """The leaf pools of one type, whose units are claimed by number.
 
-    Arrays have one entry a leaf pool: `size` its units, `up` whether they can be had, `sound` whether they
-    can if its target is up, `target`
-    the ordinal of the target it lies on (-1: on none), `pos` its place in preorder.
-    `ids` are the units' ids in ascending order; unit *i* of a leaf pool bears the *i*-th of them.
+    Arrays have one entry per leaf pool: `size` its units, `up` whether they are available, `sound` whether
+    they are once its target is up, `target` the ordinal of its target (-1: none), `pos` its place in
+    preorder.  `ids` are the units' ids in ascending order; unit *i* of a leaf pool has the *i*-th of them.
     """
 
     name: str

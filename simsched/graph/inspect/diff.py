@@ -84,7 +84,7 @@ def _changes(
 
 
 def _targets(graph: ResourceGraph) -> dict[str, dict[str, str]]:
-    """Return host → what a scheduler sees of the target, as text by topic."""
+    """Return host → the facts about the target that a scheduler sees, as text by topic."""
     below = children_map(graph)
     found = {}
     for target in holdings(graph).targets:
@@ -100,7 +100,7 @@ def _targets(graph: ResourceGraph) -> dict[str, dict[str, str]]:
 def _amounts(
     graph: ResourceGraph, vertex: str, below: Mapping[str, list[str]], counted: set[str]
 ) -> dict[str, str]:
-    """Return what else is within a target: localities by number, measured pools by size."""
+    """Return the other contents of a target: localities by number, measured pools by size."""
     sizes: dict[tuple[str, str], int] = {}
     layer = below.get(vertex, [])
     while layer:

@@ -81,7 +81,7 @@ class MatchPolicy:
 def ascending(key: Ints) -> Ints:
     """Return the permutation that sorts a key of integers; equals stay in graph order."""
     if len(key) > 1 and int(key.max()) < 1 << 15 and int(key.min()) >= -(1 << 15):
-        key = key.astype(np.int16)  # sorted by radix, in linear time
+        key = key.astype(np.int16)  # NumPy sorts 16-bit integers by radix, in linear time
     return np.argsort(key, kind="stable")
 
 
@@ -219,7 +219,7 @@ def arranged(policy: MatchPolicy, candidates: Candidates) -> Ints:
     count = len(candidates.ordinals)
     if policy.order is None:
         return np.arange(count)
-    if POLICIES.get(policy.name) is policy:
+    if POLICIES.get(policy.name) is policy:  # built in, hence known to return a permutation
         return policy.order(candidates)
     with named_in_errors(KIND, policy):
         found = np.asarray(policy.order(candidates))

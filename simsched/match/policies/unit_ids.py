@@ -77,6 +77,7 @@ def _alike(pool: PoolType, targets: Ints, avail: Availability) -> tuple[Ints, In
         if pool.aligned or view.ordinals is None
         else view.ordinals.reshape(-1, view.fan or 1)
     )
+    # Targets with the same free units (mask) of the same ids, pool by pool, get the same number.
     number = np.zeros(len(targets), dtype=np.int64)
     for column in pools.T:
         free = np.where(avail.free[pool.name][column] > 0, store[column], np.uint64(0))

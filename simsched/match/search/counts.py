@@ -154,7 +154,7 @@ def copies(
     parts = [] if flat is None else [_share(free_beneath(t, above, scope, avail), n) for t, n in flat]
     if flat is None:
         parts = [copies_of(need, above, scope, avail) for need in needs]
-    if not parts:
+    if not parts:  # a bare target or vertex: nothing limits its copies
         return np.full(_length(above, scope, avail.index), MANY)
     found = parts[0]
     for part in parts[1:]:
@@ -186,6 +186,8 @@ def _slot_copies(need: Need, above: str, scope: Ordinals, avail: Availability) -
     if need.content is None or above == index.target_type or _is_within(above, index):
         flat = need.flat if need.content is not None else None
         return _share(copies(need.children, flat, above, scope, avail), need.amount)
+    # Each copy lies within one target (M3), so the copies of several targets simply add up; pools
+    # above the targets limit the sum.
     view = beneath(above, index.target_type, scope, index)
     found = view.sum(_at(capacity(need.content, avail).fits, view.ordinals))
     for child in need.children:
@@ -220,6 +222,7 @@ def is_idle(kind: str, ordinals: Ordinals, avail: Availability) -> Bools:
     index = avail.index
     idle: Bools = ~_at(avail.held[kind], ordinals) & (_at(avail.shared[kind], ordinals) == 0)
     own = index.vertex_types[kind]
+    # A target that no claim touches has idle vertices only: the common case needs no look inside.
     if own.level == BELOW and not avail.use[_at(own.target, ordinals)].any():
         return idle
     for name, vertices in index.vertex_types.items():

@@ -22,6 +22,7 @@ from simsched.match.policies.policy import (
 )
 from simsched.match.requests.request import POOL, SLOT, VERTEX
 from simsched.match.search.counts import EVERYWHERE, MANY, beneath, capacity, hosts, usable_units
+from simsched.match.search.portions import counted, each_of, first_copies, portions
 from simsched.match.state.draws import drawn_by_ids, finished, ids_ascend, spelled
 from simsched.match.state.masks import highest_bits, lowest_bits
 from simsched.match.state.selection import Draw, Hold, Selection
@@ -31,9 +32,6 @@ if TYPE_CHECKING:
     from simsched.graph.index.reach import View
     from simsched.match.requests.request import Content, Flat, Need, Request
     from simsched.match.state.availability import Availability
-
-BLOCK = 512
-"""Candidates in the first block that is read in a fixed order; each further block is twice as long."""
 
 
 class Descent:
@@ -148,6 +146,8 @@ class Descent:
             covered = whole = True
         if whole:
             self._name_beneath(self.index.target_type, targets)
+        # A target that R names whole has all its units in the draws above: drawing the counted ones
+        # again would add nothing.  Vertices within it (sockets) are claimed one by one all the same.
         if not (whole and content.flat is not None):
             kind = self.index.target_type
             self._fill(content.needs, content.flat, kind, targets, numbers, covered=covered)
@@ -186,7 +186,7 @@ class Descent:
         """Take ``times[i]`` copies of a vertex need below each parent, within its target."""
         view = self.index.beneath(kind, need.type, parents)
         assert view.ordinals is not None
-        each = _each(times, len(parents))
+        each = each_of(times, len(parents))
         most = 1 if need.exclusive else np.repeat(each, view.high - view.low)
         fits = np.minimum(hosts(need, view.ordinals, self.avail), most)
         wanted = each * need.amount
@@ -254,10 +254,11 @@ class Descent:
             return first_copies(fits, wanted, among, most)
         found = np.flatnonzero(fits) if among is None else among[fits[among] > 0]
         given = Candidates(kind, found, fits[found], self.avail, self.rng, wanted, most, content)
+        # `bestfit`, `locality` … : the order depends on the state, so all candidates are collected
         if self.policy.each_copy:
             return copies_in_order(self.policy, given)
         chosen = found[arranged(self.policy, given)[:wanted]]  # each hosts one at least
-        return _counted(chosen, fits[chosen], wanted, most)
+        return counted(chosen, fits[chosen], wanted, most)
 
     def _members(self, above: str, vertex: int, below: str) -> Ints:
         """Return the vertices or leaf pools of a type below one vertex, in graph order."""
@@ -274,7 +275,7 @@ class Descent:
             return
         view = self.index.beneath(kind, type_, parents)
         assert view.ordinals is not None
-        each = _each(units, len(parents))
+        each = each_of(units, len(parents))
         if self._goes_by_ids(type_):
             self._note(
                 drawn_by_ids(type_, view, each, self.avail, highest=self.policy.highest), covered=covered
@@ -294,7 +295,7 @@ class Descent:
         pools = self._members(above, vertex, type_)
         if self.policy.highest:
             pools = pools[::-1]
-        free = self.avail.free[type_][pools]
+        free = self.avail.free[type_][pools]  # a copy: `numbers` below is written to
         sums = np.cumsum(free)
         last = int(np.searchsorted(sums, units))
         numbers = free[: last + 1]
@@ -365,6 +366,8 @@ class Descent:
             assert ordinals is not None
             self.holds.append(Hold(name, ordinals, exclusive=True))
             if vertices.level == TARGET:
+                # Claimed with the vertex, but R names them only if the request asks for it (M5).  Those
+                # that are down have no units to claim; see `Availability.set_status`.
                 self.unlisted.append(ordinals[self.avail.up[ordinals]])
 
     def _name_beneath(self, kind: str, chosen: Ints) -> None:
@@ -399,99 +402,8 @@ def _draw(type_: str, pools: Ints, units: Ints | int) -> Draw:
     return Draw(type_, pools, units, amount)
 
 
-def first_copies(
-    fits: Ints, wanted: int, among: Ints | None, most: int = MANY, *, total: int = MANY
-) -> tuple[Ints, Ints | int]:
-    """Take `wanted` copies from candidates in a fixed order (None: all, in graph order).
-
-    Returns the candidates and how many copies of each (one number: the same of all).  Reads one
-    block of candidates at a time, so that a mostly idle cluster is not read to its end.  The first
-    block would suffice if the `total` of all copies were spread evenly.
-    """
-    size = len(fits) if among is None else len(among)
-    low, block, left = 0, max(BLOCK, wanted * size // total), wanted
-    parts: list[Ints] = []
-    numbers: list[Ints] = []
-    while True:
-        high = low + block
-        if among is None:
-            found = fits[low:high].nonzero()[0]
-            if low:
-                found += low
-        else:
-            found = among[low:high]
-            found = found[fits[found] > 0]
-        if (
-            len(found) > left
-        ):  # each hosts at least one; a copy, so that the selection does not keep the block
-            found = found[:left].copy()
-        parts.append(found)
-        if most != 1:
-            numbers.append(fits[found] if most == MANY else np.minimum(fits[found], most))
-        if high >= size or len(found) == left:
-            break
-        left -= len(found) if most == 1 else int(np.add.reduce(numbers[-1]))
-        if left <= 0:
-            break
-        low, block = high, 2 * block
-    found = _joined(parts)
-    return (found, 1) if most == 1 else _cut(found, _joined(numbers), wanted)
-
-
-def _counted(found: Ints, numbers: Ints, wanted: int, most: int) -> tuple[Ints, Ints | int]:
-    """Return the first candidates that make up `wanted` copies, at most `most` each, and how many of each."""
-    if most == 1:
-        return found, 1
-    return _cut(found, numbers if most == MANY else np.minimum(numbers, most), wanted)
-
-
-def _cut(found: Ints, numbers: Ints, wanted: int) -> tuple[Ints, Ints | int]:
-    """Return the first candidates that make up `wanted` copies, the last of them in part."""
-    if wanted == 1:
-        return found, 1
-    sums = numbers.cumsum()
-    last = int(sums.searchsorted(wanted))
-    if last + 1 == wanted:
-        return found[:wanted], 1
-    numbers = numbers[: last + 1].copy()
-    numbers[last] -= int(sums[last]) - wanted
-    return found[: last + 1], numbers
-
-
-def _joined(parts: list[Ints]) -> Ints:
-    return parts[0] if len(parts) == 1 else np.concatenate(parts)
-
-
-def _each(numbers: Ints | int, length: int) -> Ints:
-    """Return one number per place from an array, or from one number for all places."""
-    return np.full(length, numbers) if isinstance(numbers, int) else numbers
-
-
 def _all(values: Ints) -> Ints:
     return np.arange(len(values))
-
-
-def portions(values: Ints, view: View, wanted: Ints, *, last: bool = False) -> Ints:
-    """Return how much of each value is taken so that each vertex of a view gets `wanted` of its own.
-
-    Values are taken from the first on (or from the `last` back), the final one in part; a vertex
-    whose values do not suffice gets them all.
-    """
-    if view.fan is not None:
-        rows = values.reshape(-1, view.fan)
-        before = rows.cumsum(axis=1) - rows
-        if last:
-            before = rows.sum(axis=1, keepdims=True) - rows - before
-        taken: Ints = np.minimum(np.maximum(wanted[:, None] - before, 0), rows).reshape(-1)
-        return taken
-    before = np.cumsum(values) - values
-    sizes = view.high - view.low
-    starts = np.repeat(before[np.minimum(view.low, len(before) - 1)], sizes) if len(before) else before
-    before = before - starts
-    if last:
-        before = np.repeat(view.sum(values), sizes) - values - before
-    found: Ints = np.clip(np.repeat(wanted, sizes) - before, 0, values)
-    return found
 
 
 def _union(parts: list[Ints]) -> Ints:

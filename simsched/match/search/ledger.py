@@ -99,7 +99,7 @@ class Ledger:
             if piece.leaf == leaf and piece.type == type_:
                 free -= piece.units if piece.exclusive else 0
                 shared |= 0 if piece.exclusive else piece.mask
-        if shared:
+        if shared:  # a unit that the search shares is free in the state below, but not to others
             free -= (shared & self.avail.free_mask(self.index.pool_types[type_], leaf)).bit_count()
         return free
 
@@ -122,6 +122,9 @@ class Ledger:
                     mask &= ~piece.mask
                 drawn += 0 if piece.mask else piece.units
                 shared |= 0 if piece.exclusive else piece.mask
+        # Draws of any units have no mask yet.  As long as a free unit is left over, they can be moved to
+        # others than the one picked here; else only units that are shared already, or not free at all
+        # in the state below, remain.
         if drawn and self.free(need.type, leaf, cover) < 1:
             mask &= shared | ~self.avail.free_mask(pool, leaf)
         return [unit for unit in range(mask.bit_length()) if mask >> unit & 1]

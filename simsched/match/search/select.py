@@ -17,7 +17,8 @@ from simsched.match.requests.compile import compile_request, with_amount
 from simsched.match.requests.request import SLOT, VERTEX
 from simsched.match.search import exact
 from simsched.match.search.counts import EVERYWHERE, capacity, copies_of
-from simsched.match.search.descend import Descent, first_copies
+from simsched.match.search.descend import Descent
+from simsched.match.search.portions import first_copies
 from simsched.match.state.draws import finished
 from simsched.match.state.selection import Draw, Hold, Selection
 
@@ -152,6 +153,8 @@ def _settle(request: Request, number: int, avail: Availability) -> Request:
     high = need.count.largest_at_most(_bound(need, avail.index)) or low
     while low < high:
         middle = (low + high + 1) // 2
+        # A count may have gaps (2,4,8): `middle` is tried with the largest acceptable value up to it.
+        # If that is `best` or less, the gap is skipped without a try.
         value = need.count.largest_at_most(middle) or best
         if value <= best or can_match(with_amount(request, number, value, avail.index), avail):
             best, low = max(best, value), middle
@@ -162,7 +165,7 @@ def _settle(request: Request, number: int, avail: Availability) -> Request:
 
 def _bound(need: Need, index: Index) -> int:
     """Return a count that no match of a ranged need can exceed, in the request's own unit."""
-    if need.kind == SLOT:
+    if need.kind == SLOT:  # each copy takes at least one unit or vertex of some type
         return sum(index.totals.values())
     total = index.totals.get(need.type, 0)
     return total * need.count.min // max(1, need.amount) + total

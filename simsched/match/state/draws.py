@@ -51,6 +51,7 @@ def _merge(parts: list[Draw], avail: Availability, pick: Pick) -> Draw:
     once, where = np.unique(pools, return_inverse=True)
     numbers = np.zeros(len(once), dtype=np.int64)
     np.add.at(numbers, where, units)
+    # Without masks, a pool that is drawn whole and in part has been counted twice: it has no more to give.
     numbers = np.minimum(numbers, avail.free[parts[0].type][once])
     return Draw(parts[0].type, once, numbers, int(numbers.sum()))
 

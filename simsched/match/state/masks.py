@@ -83,7 +83,7 @@ def chosen(store: Store, pool: PoolType, draw: tuple[Ints, Ints | int], free: In
         have = [store.get(leaf) or full[leaf] for leaf in pools.tolist()]
         return [pick(mask, number) for mask, number in zip(have, numbers, strict=True)]
     words = store[pools]
-    some = (free[pools] != units).nonzero()[0]
+    some = (free[pools] != units).nonzero()[0]  # pools of which not every free unit is taken
     if len(some) == 1:
         at = some.item()
         words[at] = pick(words.item(at), units if isinstance(units, int) else units.item(at))
@@ -100,6 +100,7 @@ def lowest_bits(mask: int, count: int) -> int:
     >>> bin(lowest_bits(0b1011010, 3))
     '0b11010'
     """
+    # Mostly the lowest free units are consecutive: then they are one run from the lowest set bit.
     run = ((1 << count) - 1) * (mask & -mask)
     if run & mask == run:
         return run

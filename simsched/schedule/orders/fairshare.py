@@ -1,9 +1,9 @@
-"""Fair share: those who used least of late go first, by bank and by user.
+"""Fair share: jobs of the banks and users with the least recent usage go first.
 
-A job is charged its size × seconds when it ends, to its user and to its bank, and what was
-charged decays with a half-life.  A waiting job's key is its bank's share of all that was used
-plus its user's share; the smallest goes first.  All usage decays alike, so a charge is
-written down magnified by how much less everything before it counts; only ratios matter.
+When a job ends, its size × seconds are charged to its user and to its bank, and a charge decays with a
+half-life. The key of a waiting job is the share of its bank in all usage plus the share of its user; the
+smallest goes first. All charges decay by the same factor and only ratios matter. So instead of shrinking
+the old charges, a new one is entered magnified by as much.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 
 WEEK = 7 * 86400.0
 MOST = 500.0
-"""Halvings after which the magnified sums are brought down again, well before they overflow."""
+"""After this many halvings the magnified sums are scaled down again, well before they overflow."""
 
 
 class FairShare:
-    """The job order ``fairshare``; unlike the others it remembers, so every run has its own."""
+    """The job order ``fairshare``; it remembers usage, so every queue has an order of its own."""
 
     name = "fairshare"
     static = False
@@ -48,7 +48,7 @@ class FairShare:
         return self._order.ranked(table, jobs, now)
 
     def charge(self, table: JobTable, job: int, seconds: float, now: float) -> None:
-        """Charge a job that ended at `now` after so many seconds."""
+        """Charge a job that ended at `now` after a run of `seconds`."""
         if table.users is None or table.banks is None:
             return
         self._grow(table)
@@ -69,7 +69,7 @@ class FairShare:
         return keys
 
     def _grow(self, table: JobTable) -> None:
-        """Make room for every user and bank of the book, the first time."""
+        """Make an account for every user and bank of the table, the first time."""
         if not len(self._users) and table.users is not None and table.banks is not None and len(table):
             self._users = np.zeros(int(table.users.max()) + 1)
             self._banks = np.zeros(int(table.banks.max()) + 1)

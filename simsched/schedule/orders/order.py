@@ -1,4 +1,4 @@
-"""Job orders: who is considered first.  One function each, found by name in one table."""
+"""The job orders by name: a function for each, which gives every job a key."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ KIND = "job order"
 
 
 def job_order(given: str | JobOrder) -> JobOrder:
-    """Find a job order by its name, or copy the one that is given; one that remembers is made anew.
+    """Return the job order of this name, or a copy of the given one; an order that remembers starts empty.
 
-    ``fairshare:3d`` is ``fairshare`` with another half-life than a week.
+    ``fairshare:3d`` is ``fairshare`` with a half-life of three days instead of a week.
 
     Raises
     ------
     ConfigError, FormatError
-        If there is none of that name, here or among the installed ``simsched.job_orders``, or
-        what follows is no half-life.
+        If neither simsched nor an installed package (``simsched.job_orders``) has an order of this name,
+        or if the half-life is not a duration.
 
     >>> job_order("sjf").static
     True
@@ -54,7 +54,7 @@ def job_order(given: str | JobOrder) -> JobOrder:
 
     for entry in entry_points(group=GROUP, name=name):
         found = load(KIND, name, entry)
-        if isinstance(found, type):  # one that remembers is given as its class
+        if isinstance(found, type):  # an order that remembers is installed as its class
             with named_in_errors(KIND, found, name):
                 found = found()
         return _own(found, name)
@@ -62,7 +62,7 @@ def job_order(given: str | JobOrder) -> JobOrder:
 
 
 def _own(value: Any, name: str | None = None) -> JobOrder:
-    """Return an order for one queue, a copy if it may remember; ConfigError for what is not an order."""
+    """Return an order for one queue, a copy if it may remember; ConfigError if it is not an order."""
     if not callable(getattr(value, "ranked", None)) or not hasattr(value, "static"):
         expected = "the name of a job order, or an object such as simsched.schedule.orders.ranking.Order"
         raise wrong("order" if name is None else f"the job order {name!r}", value, expected)

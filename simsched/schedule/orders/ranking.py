@@ -1,7 +1,8 @@
-"""What a job order is: it ranks the jobs that wait.
+"""The interface of job orders, and orders by a key.
 
-An order gives every job a key; the smallest goes first, after queues of higher priority.
-Equal keys break by (priority, submit time, workload order), the same in every order.
+An order ranks the waiting jobs. An order by a key gives every job a number, and the smallest goes first,
+after the jobs of queues with a higher priority. Jobs with equal keys go by (priority, submit time, workload
+order), the same in every order.
 """
 
 from __future__ import annotations
@@ -25,9 +26,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """A named job order; `keys(table, jobs, now)` gives one key a job, the smallest first.
+    """A named job order by a key: `keys(table, jobs, now)` returns a number for each job.
 
-    A static order never looks at `now`, so its keys are computed once.
+    The keys of a static order do not depend on `now` (seconds), so they are computed once.
     """
 
     name: str
@@ -48,11 +49,11 @@ class Order:
 
 
 class JobOrder(Protocol):
-    """What a queue needs of an order: ranks, and whether they ever change."""
+    """An order as a queue needs it: ranks, and whether they ever change."""
 
     @property
     def static(self) -> bool:
         """Whether jobs keep their places while they wait."""
 
     def ranked(self, table: JobTable, jobs: Integers, now: float) -> Integers:
-        """Return the jobs in order."""
+        """Return the jobs in order at the time `now`, in seconds."""

@@ -80,7 +80,7 @@ class Conservative:
         return profile
 
     def _restore(self, context: PassContext, profile: Reservations) -> None:
-        """Reserve again what still holds, in the order of the starts, and drop the other reservations."""
+        """Keep the reservations that still hold, in the order of their starts, and drop the others."""
         for job, start in sorted(self.starts.items(), key=lambda item: item[1]):
             gap = Gap(max(start, context.now), self.selections.get(job))
             if profile.fits(job, gap):

@@ -2,6 +2,6 @@
 
 Begin with `plan`: the running jobs and their expected ends. `earliest` searches it for the start of one
 request. `profile` says how reservations are added: as numbers per segment of time where counts decide
-(`steps`, `count_profile`, `count_reservations`), on the graph elsewhere (`graph_profile`,
-`graph_reservations`). Imports `match`, `job_table` and, for the questions of now, `supply`.
+(`free_steps`, `count_profile`, `count_reservations`), on the graph elsewhere (`graph_profile`,
+`graph_reservations`). Imports `match`, `job_table` and `maintenance`.
 """

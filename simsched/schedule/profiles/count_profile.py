@@ -6,13 +6,12 @@ from bisect import bisect_left, bisect_right
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
+from simsched.schedule.profiles.free_steps import FreeSteps
 from simsched.schedule.profiles.gap import NEVER, Bounds, Gap
-from simsched.schedule.profiles.steps import FreeSteps
 
 if TYPE_CHECKING:
     from simsched.match.state.selection import Selection
-    from simsched.schedule.profiles.profile import Known
-    from simsched.schedule.supply import Supply
+    from simsched.schedule.profiles.profile import Known, Present
 
 
 class CountProfile(FreeSteps):
@@ -21,13 +20,13 @@ class CountProfile(FreeSteps):
     It is exact, because any units of the type do: where they are does not matter.
     """
 
-    __slots__ = ("_bounds", "_durations", "_supply", "_units")
+    __slots__ = ("_bounds", "_durations", "_present", "_units")
 
-    def __init__(self, supply: Supply) -> None:
-        table, now = supply.table, supply.now
-        self._supply, self._units, self._durations = supply, table.units, table.durations
-        ends, jobs = supply.plan.ends()
-        sums = list(accumulate(map(self._units.__getitem__, jobs), initial=supply.free_units()))
+    def __init__(self, present: Present) -> None:
+        table, now = present.table, present.now
+        self._present, self._units, self._durations = present, table.units, table.durations
+        ends, jobs = present.plan.ends()
+        sums = list(accumulate(map(self._units.__getitem__, jobs), initial=present.free_units()))
         past = bisect_right(ends, now)  # an expected end that has passed counts as now
         steps = {now: sums[past], **dict(zip(ends[past:], sums[past + 1 :], strict=True))}
         super().__init__(list(steps), list(steps.values()))
@@ -66,7 +65,7 @@ class CountProfile(FreeSteps):
 
     def fit_now(self, job: int) -> Selection | None:
         """Return resources that are free now, wherever they are."""
-        return self._supply.fit(job)
+        return self._present.fit(job)
 
     def reserve(self, job: int, gap: Gap) -> None:
         """Reserve the job's units from the start of the gap to its requested end."""

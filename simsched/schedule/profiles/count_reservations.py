@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from simsched.match.state.selection import Selection
-    from simsched.schedule.supply import Supply
+    from simsched.schedule.profiles.profile import Present
 
 
 class CountReservations(CountProfile):
@@ -29,8 +29,8 @@ class CountReservations(CountProfile):
 
     __slots__ = ("_ends", "_later", "_most", "gained")
 
-    def __init__(self, supply: Supply) -> None:
-        super().__init__(supply)
+    def __init__(self, present: Present) -> None:
+        super().__init__(present)
         self.gained = NEVER
         self._later = 0.0
         """`gained`, but only for units that came free while this round of compression went on."""
@@ -43,8 +43,8 @@ class CountReservations(CountProfile):
 
     def follow(self, due: Iterable[int], *, moved: bool) -> bool:
         """Come to the present; return False if something happened that early ends do not explain."""
-        supply = self._supply
-        plan, now = supply.plan, supply.now
+        present = self._present
+        plan, now = present.plan, present.now
         if plan.overrun(now):
             return False
         self.advance(now)
@@ -55,12 +55,12 @@ class CountReservations(CountProfile):
                     self._give(now, self._ends[job], self._units[job])
         self._later = 0.0
         # Whatever else happened (a failure, a start by another policy) shows in the sum of free units.
-        return self.free[0] + sum(map(self._units.__getitem__, due)) == supply.free_units()
+        return self.free[0] + sum(map(self._units.__getitem__, due)) == present.free_units()
 
     def close(self, *, changed: bool) -> None:
         """Note the running jobs at the end of a pass, if they have changed."""
         if changed:
-            self._ends = self._supply.plan.expected_ends().copy()
+            self._ends = self._present.plan.expected_ends().copy()
 
     def compressed(self) -> None:
         """Note that each waiting job was tried; a job did not see the gains of those behind it."""
@@ -89,7 +89,7 @@ class CountReservations(CountProfile):
 
     def due(self, job: int, gap: Gap, *, fresh: bool) -> Selection | None:  # noqa: ARG002
         """Return resources for a job whose reservation begins now; None if they are not free in fact."""
-        return self._supply.fit(job)
+        return self._present.fit(job)
 
     def fits(self, job: int, gap: Gap) -> bool:
         """Whether the units of an old reservation are free over all its time."""

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from simsched.schedule.profiles.free_steps import FreeSteps
 from simsched.schedule.profiles.gap import NEVER, Bounds, Gap, end_of
 from simsched.schedule.profiles.remainder import set_aside
-from simsched.schedule.profiles.steps import FreeSteps
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from simsched.match.state.availability import Availability
     from simsched.match.state.selection import Selection
     from simsched.schedule.profiles.plan import Moment
-    from simsched.schedule.profiles.profile import Known
-    from simsched.schedule.supply import Supply
+    from simsched.schedule.profiles.profile import Known, Present
 
 
 class Booking(NamedTuple):
@@ -44,11 +43,11 @@ class GraphProfile:
     3. the matcher decides, on the state at the start with the reservations of the window set aside.
     """
 
-    def __init__(self, supply: Supply) -> None:
-        plan = supply.plan
-        self._supply = supply
-        self._now = supply.now
-        self._moments = [moment for moment in plan.moments(supply.now) if moment[0] != NEVER]
+    def __init__(self, present: Present) -> None:
+        plan = present.plan
+        self._present = present
+        self._now = present.now
+        self._moments = [moment for moment in plan.moments(present.now) if moment[0] != NEVER]
         base = plan.available.copy(counts_only=plan.counts_only)  # before this pass starts a job
         self._states = {0: base}
         """Number of moments that have passed → the state then, without reservations."""
@@ -61,43 +60,43 @@ class GraphProfile:
             self._banks[name] = slice(begin, begin + len(free))
         self.times: list[float] = []
         self._rows: list[Ints] = []
-        self._sums = [FreeSteps([], []) for _ in supply.table.types]
+        self._sums = [FreeSteps([], []) for _ in present.table.types]
         self._make_steps(base.copy(counts_only=plan.counts_only))
 
     def _make_steps(self, state: Availability) -> None:
         """Make a step at each time at which a job ends or a target opens again."""
-        supply = self._supply
+        present = self._present
         most = max((int(pool.size.max(initial=0)) for pool in state.index.pool_types.values()), default=0)
         small = np.int16 if most < 1 << 15 else np.int64  # rows are read many times
-        openings: list[Moment] = [(time, []) for time in supply.calendar.reopenings(self._now)]
+        openings: list[Moment] = [(time, []) for time in present.calendar.reopenings(self._now)]
         moments = sorted([(self._now, []), *self._moments, *openings], key=itemgetter(0))
         for moment, (following, _) in pairwise([*moments, (NEVER, [])]):
             time = moment[0]
-            supply.plan.release_moments(state, [moment])
+            present.plan.release_moments(state, [moment])
             if time == following:
                 continue
-            self._open(state, time)
+            self.reopen(state, time)
             self.times.append(time)
             self._rows.append(np.concatenate([*state.free.values()], dtype=small, casting="same_kind"))
-            for type_, sums in zip(supply.table.types, self._sums, strict=True):
+            for type_, sums in zip(present.table.types, self._sums, strict=True):
                 sums.times.append(time)
                 sums.free.append(state.total.get(type_, 0))
 
-    def _open(self, state: Availability, time: float) -> None:
+    def reopen(self, state: Availability, time: float) -> None:
         """Do nothing: in a plan of one pass, targets that are down now stay down."""
 
     def advance(self, now: float) -> None:
         """Forget the time before now."""
 
     def settle(self, known: Known) -> int:  # noqa: ARG002
-        """Reserve for none of the known jobs: what changed since the last pass is not known by leaf pool."""
+        """Reserve for none of the known jobs: the changes since are not known by leaf pool."""
         return 0
 
     # -- questions --------------------------------------------------------------------------
 
     def earliest(self, job: int) -> Gap:
         """Return the first time from which the job could run to its requested end."""
-        table = self._supply.table
+        table = self._present.table
         kind, duration = table.kinds[job], table.durations[job]
         begin = bisect_left(self.times, self._soonest.of(kind, duration))
         gap = self._first_gap(job, begin, NEVER) or Gap(NEVER, None)
@@ -116,21 +115,21 @@ class GraphProfile:
 
     def now(self, job: int) -> Gap:
         """Return a gap that begins now, or one that never begins."""
-        table = self._supply.table
+        table = self._present.table
         if self._soonest.of(table.kinds[job], table.durations[job]) > self._now or self._fitting(job, 0) != 0:
             return Gap(NEVER, None)
         return self._at(job, self._now) or Gap(NEVER, None)
 
     def fit_now(self, job: int) -> Selection | None:
         """Return resources that are free in fact, and not reserved until the job's requested end."""
-        supply, now = self._supply, self._now
-        duration = supply.table.durations[job]
+        present, now = self._present, self._now
+        duration = present.table.durations[job]
         least = self._least(now, duration)
-        return supply.seek_at(job, self._beside(supply.plan.available, now, now + duration, least), now)
+        return present.seek_at(job, self.left_of(present.plan.available, now, now + duration, least), now)
 
     def _fitting(self, job: int, begin: int) -> int | None:
         """Return the first step from `begin` on from which the sums suffice for the job's requested time."""
-        table = self._supply.table
+        table = self._present.table
         needs = table.demand[:, job].tolist()
         at = -1
         while at != begin:
@@ -144,16 +143,16 @@ class GraphProfile:
 
     def _at(self, job: int, time: float) -> Gap | None:
         """Return the gap at one of the times, or None if the job could not run from then to its end."""
-        supply = self._supply
-        end = time + supply.table.durations[job]
-        least = self._least(time, supply.table.durations[job])
+        present = self._present
+        end = time + present.table.durations[job]
+        least = self._least(time, present.table.durations[job])
         if not self._has_room(job, least):
             return None
-        # The state of now knows by id what this pass has started; but while a job overruns, its claim is not
-        # free yet, and the plan takes it as released.
-        as_it_is = time == self._now and not supply.plan.overrun(time)
-        state = supply.plan.available if as_it_is else self._released(time)
-        selection = supply.seek_at(job, self._beside(state, time, end, least), time)
+        # The state of now has the claims of this pass by id. But while a job overruns it still has that job's
+        # claim, which the plan takes as released.
+        as_it_is = time == self._now and not present.plan.overrun(time)
+        state = present.plan.available if as_it_is else self.state_at(time)
+        selection = present.seek_at(job, self.left_of(state, time, end, least), time)
         return None if selection is None else Gap(time, selection)
 
     def _least(self, begin: float, duration: float) -> Ints:
@@ -168,8 +167,8 @@ class GraphProfile:
 
     def _has_room(self, job: int, least: Ints) -> bool:
         """Whether the free units of each target do not rule out copies of plain units, or whole targets."""
-        request = self._supply.request(job)
-        each = self._supply.plan.available.index.on_each_target
+        request = self._present.request(job)
+        each = self._present.plan.available.index.on_each_target
         if request.plain is not None and request.plain.flat:
             flat, wanted = request.plain.flat, request.slots
         elif request.whole and each:
@@ -179,22 +178,22 @@ class GraphProfile:
         copies = np.minimum.reduce([least[self._banks[type_]] // units for type_, units in flat])
         return int(np.maximum(copies, 0).sum(where=request.eligible, dtype=np.int64)) >= wanted
 
-    def _beside(self, state: Availability, begin: float, end: float, least: Ints) -> Availability:
+    def left_of(self, state: Availability, begin: float, end: float, least: Ints) -> Availability:
         """Return the part of a state that the reservations from `begin` to `end` leave."""
         within = self._within(begin, end)
         if not within:
             return state
         keep = {name: least[banks] for name, banks in self._banks.items()}
-        counts_only = self._supply.plan.counts_only
+        counts_only = self._present.plan.counts_only
         return set_aside(state, [booking.selection for booking in within], keep, counts_only=counts_only)
 
     def _within(self, begin: float, end: float) -> list[Booking]:
         """Return the reservations that overlap a window."""
         return [b for b in self._bookings if (b.start < end and begin < b.end) or b.start == begin < b.end]
 
-    def _released(self, time: float) -> Availability:
+    def state_at(self, time: float) -> Availability:
         """Return the state at a time without the reservations; it is made once between two ends."""
-        plan = self._supply.plan
+        plan = self._present.plan
         number = bisect_right(self._moments, time, key=itemgetter(0))
         if number not in self._states:
             nearest = max(known for known in self._states if known < number)
@@ -209,15 +208,15 @@ class GraphProfile:
         """Reserve the gap for the job."""
         if gap.selection is None:
             return
-        end = end_of(gap.start, self._supply.table.durations[job])
+        end = end_of(gap.start, self._present.table.durations[job])
         self._bookings.append(Booking(gap.start, end, gap.selection))
         self._shift(gap.selection, gap.start, end, -1)
 
     def _shift(self, selection: Selection, begin: float, end: float, sign: int) -> None:
         """Take (-1) or free (1) the units of a selection from `begin`, which is a step, until `end`."""
         at, stop = bisect_left(self.times, begin), self._step(end)
-        totals = dict.fromkeys(self._supply.table.types, 0)
-        for type_, found, units in self._taken(selection):
+        totals = dict.fromkeys(self._present.table.types, 0)
+        for type_, found, units in self.units_of(selection):
             banks, change = found + self._banks[type_].start, sign * units
             for row in self._rows[at:stop]:
                 row[banks] += change
@@ -227,7 +226,7 @@ class GraphProfile:
             for step in range(at, stop):
                 sums.free[step] += sign * total
 
-    def _taken(self, selection: Selection) -> Iterator[tuple[str, Ints, Ints | int]]:
+    def units_of(self, selection: Selection) -> Iterator[tuple[str, Ints, Ints | int]]:
         """Yield pool type, leaf pools and units that a selection takes from other jobs."""
         for draw in selection.held:
             yield draw.type, draw.pools, draw.units
@@ -245,7 +244,7 @@ class GraphProfile:
     def check(self) -> None:
         """Assert that the sums are those of the rows."""
         assert self.times == sorted(set(self.times))
-        for type_, sums in zip(self._supply.table.types, self._sums, strict=True):
+        for type_, sums in zip(self._present.table.types, self._sums, strict=True):
             assert sums.times == self.times
             banks = self._banks.get(type_, slice(0, 0))
             assert sums.free == [int(row[banks].sum()) for row in self._rows]

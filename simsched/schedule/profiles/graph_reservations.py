@@ -55,7 +55,7 @@ class GraphReservations(GraphProfile):
 
     def _may_be_earlier(self, job: int, start: float) -> bool:
         """Whether the sums of free units do not rule out a start before the present one."""
-        demand = self._supply.table.demand[:, job].tolist()
+        demand = self._present.table.demand[:, job].tolist()
         stop = bisect_left(self.times, start)
         return all(
             max(sums.free[:stop], default=0) >= need for sums, need in zip(self._sums, demand, strict=True)
@@ -67,23 +67,23 @@ class GraphReservations(GraphProfile):
         The matcher is asked again, since more may be free than the plan expected. If it finds nothing,
         the reserved resources are taken.
         """
-        supply, reserved = self._supply, gap.selection
+        present, reserved = self._present, gap.selection
         assert reserved is not None
-        if fresh and not supply.plan.overrun(supply.now):
+        if fresh and not present.plan.overrun(present.now):
             return reserved
         self.withdraw(job, gap)
         found = self.fit_now(job)
-        if found is None and is_free(supply.plan.available, reserved):
+        if found is None and is_free(present.plan.available, reserved):
             found = reserved
-        self.reserve(job, gap if found is None else Gap(supply.now, found))
+        self.reserve(job, gap if found is None else Gap(present.now, found))
         return found
 
     def fits(self, job: int, gap: Gap) -> bool:
         """Whether the units of an old reservation are free over all its time, and no target of it closes."""
         selection = gap.selection
         assert selection is not None
-        duration = self._supply.table.durations[job]
-        closed = self._supply.calendar.closed(gap.start, gap.start + duration)
+        duration = self._present.table.durations[job]
+        closed = self._present.calendar.closed(gap.start, gap.start + duration)
         if closed is not None and np.isin(selection.targets, closed).any():
             return False
         at = bisect_right(self.times, gap.start) - 1
@@ -91,7 +91,7 @@ class GraphReservations(GraphProfile):
         least = np.minimum.reduce(self._rows[at:stop])
         return all(
             bool((least[banks + self._banks[type_].start] >= units).all())
-            for type_, banks, units in self._taken(selection)
+            for type_, banks, units in self.units_of(selection)
         )
 
     def restore(self, job: int, gap: Gap) -> None:
@@ -102,20 +102,20 @@ class GraphReservations(GraphProfile):
     def withdraw(self, job: int, gap: Gap) -> None:
         """Take back a reservation."""
         assert gap.selection is not None
-        end = end_of(gap.start, self._supply.table.durations[job])
+        end = end_of(gap.start, self._present.table.durations[job])
         self._bookings.remove(Booking(gap.start, end, gap.selection))
         self._shift(gap.selection, gap.start, end, 1)
         self._soonest = Bounds()
 
     # -- free resources -------------------------------------------------------------------------
 
-    def _beside(self, state: Availability, begin: float, end: float, least: Ints) -> Availability:
+    def left_of(self, state: Availability, begin: float, end: float, least: Ints) -> Availability:
         """Return the part of a state that reservations leave; by ids of units if the state has them."""
         reserved = [booking.selection for booking in self._within(begin, end)]
         if not reserved:
             return state
         if state.partial is None:
-            left = super()._beside(state, begin, end, least)
+            left = super().left_of(state, begin, end, least)
         else:
             keep = {name: least[banks] for name, banks in self._banks.items()}
             left = set_aside(state, reserved, keep, units=self._units(reserved))
@@ -151,35 +151,35 @@ class GraphReservations(GraphProfile):
 
     def _masks(self, draw: Draw) -> Iterator[tuple[int, int]]:
         """Yield leaf pool and mask of the units of a draw, where units have ids."""
-        pool = self._supply.plan.available.index.pool_types[draw.type]
+        pool = self._present.plan.available.index.pool_types[draw.type]
         if pool.named:
             banks = draw.pools.tolist()
             masks = [pool.full[bank] for bank in banks] if draw.masks is None else listed(draw.masks)
             yield from zip(banks, masks, strict=True)
 
-    def _taken(self, selection: Selection) -> Iterator[tuple[str, Ints, Ints | int]]:
+    def units_of(self, selection: Selection) -> Iterator[tuple[str, Ints, Ints | int]]:
         """Yield pool type, leaf pools and units; in the plan a shared unit is taken as if claimed alone."""
-        yield from super()._taken(selection)
+        yield from super().units_of(selection)
         for draw in selection.shared:
             if draw.masks is not None:
                 yield draw.type, draw.pools, np.array([mask.bit_count() for mask in listed(draw.masks)])
 
-    def _open(self, state: Availability, time: float) -> None:
+    def reopen(self, state: Availability, time: float) -> None:
         """Open the targets of the maintenance of now that has ended by a time."""
-        supply = self._supply
-        for targets in supply.calendar.ending(self._now, time):
+        present = self._present
+        for targets in present.calendar.ending(self._now, time):
             state.set_status(targets[state.index.up[targets]], up=True)
 
-    def _released(self, time: float) -> Availability:
+    def state_at(self, time: float) -> Availability:
         """Return the state at a time without the reservations; maintenance that has ended is over.
 
         A reservation does not share units with a running job: reservations are kept as numbers of free
         units, and these do not say whether that job still has its units.
         """
-        state = super()._released(time)
-        opens = any(True for _ in self._supply.calendar.ending(self._now, time))
+        state = super().state_at(time)
+        opens = any(True for _ in self._present.calendar.ending(self._now, time))
         if opens or state.sharers:
-            state = state.copy(counts_only=self._supply.plan.counts_only)
+            state = state.copy(counts_only=self._present.plan.counts_only)
             state.sharers.clear()
-            self._open(state, time)
+            self.reopen(state, time)
         return state

@@ -14,8 +14,13 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from simsched.match.requests.request import Request
+    from simsched.match.state.availability import Availability
     from simsched.match.state.selection import Selection
+    from simsched.schedule.job_table import JobTable
+    from simsched.schedule.maintenance import Calendar
     from simsched.schedule.profiles.gap import Gap
+    from simsched.schedule.profiles.plan import Plan
 
 
 class Known(NamedTuple):
@@ -30,6 +35,27 @@ class Known(NamedTuple):
     jobs: list[int]
     starts: list[float]
     until: float
+
+
+class Present(Protocol):
+    """The cluster at the present instant, from which a profile begins. A supply is one."""
+
+    table: JobTable
+    plan: Plan
+    calendar: Calendar
+    now: float
+
+    def free_units(self) -> int:
+        """Return the free units of the counted type."""
+
+    def request(self, job: int) -> Request:
+        """Return the compiled request of a job."""
+
+    def fit(self, job: int) -> Selection | None:
+        """Return free resources on which the job may start now, or None."""
+
+    def seek_at(self, job: int, available: Availability, time: float) -> Selection | None:
+        """Match a job that would start at a time (seconds) on the state of that time."""
 
 
 class Profile(Protocol):

@@ -11,7 +11,7 @@ import numpy as np
 
 from simsched.errors import SimschedError, WorkloadError
 from simsched.formats.cluster.rset import ResourceSet
-from simsched.formats.jobspec.reader import Jobspec
+from simsched.formats.jobspec.jobspec import Jobspec
 from simsched.formats.rfc.count import Count
 from simsched.match.claims_from_r import ClaimsFromR
 from simsched.match.requests.compile import compile_request

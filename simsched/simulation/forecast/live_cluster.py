@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from simsched.formats.jobspec.reader import Jobspec
+    from simsched.formats.jobspec.jobspec import Jobspec
     from simsched.graph.cluster import Cluster
     from simsched.simulation.forecast.start_times import Forecast
     from simsched.simulation.options.run_config import RunConfig

@@ -1,4 +1,4 @@
-"""What a sweep would do: its inputs read and checked, its runs counted, its time estimated.
+"""The plan of a sweep: its inputs are read and checked, its runs counted, its time estimated.
 
 The estimate simulates the first jobs of a few runs in this process and takes the seconds per job to hold
 for all jobs.  A queue that grows later makes its runs slower than that.

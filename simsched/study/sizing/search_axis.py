@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class SearchAxis(Protocol):
-    """What the whole numbers of a search stand for."""
+    """The meaning of the whole numbers of a search."""
 
     @property
     def noun(self) -> str:

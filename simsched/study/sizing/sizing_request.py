@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     EvaluatorFactory: TypeAlias = Callable[[Callable[[int, int], RunTask]], Evaluator]
 
 SEEDS = 5
-#: the most probes on either side of the answer that may be asked for
+#: the largest `checks`
 MAX_CHECKS = 1000
 #: way to scale load → the step of a workload
 BY = {"arrival": "load", "runtime": "runtime", "users": "users", "jobs": "copies"}

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 
 from simsched.errors import ConfigError, FormatError
 from simsched.formats.rfc.duration import format_duration, parse_duration
-from simsched.formats.text.carets import CaretError, refuse_broken_text
+from simsched.formats.text.diagnostics import CaretError, refuse_broken_text
 from simsched.study.spec.figure import RISING, Figure, read_figure
 
 if TYPE_CHECKING:

@@ -17,10 +17,10 @@ its operator: ``properties:gpu``, ``ranks:0-15``, ``not properties:debug``.
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any
 
 from simsched.errors import ConfigError, SimschedError
+from simsched.formats.rfc.calls import parse_call
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from simsched.graph.edit import Where
 
     Edit = Callable[[Cluster, list[str]], Cluster]
-
-_CALL = re.compile(r"\s*([a-z]+)\s*\((.*)\)\s*", re.DOTALL)
 
 
 def apply_edits(cluster: Cluster, edits: Iterable[str]) -> Cluster:
@@ -61,26 +59,10 @@ def parsed_edit(text: str) -> tuple[str, list[str]]:
     >>> parsed_edit("resize(node[0-3,8], 6)")
     ('resize', ['node[0-3,8]', '6'])
     """
-    call = _CALL.fullmatch(text)
-    if call is None or (call[1] not in EDITS and call[1] != "set"):
+    call = parse_call(text)
+    if call is None or (call.name not in EDITS and call.name != "set"):
         raise ConfigError(f"unknown edit {text!r}", expected=", ".join([*EDITS, "set"]))
-    arguments = _split(call[2])
-    wanted = 2 if call[1] == "set" else EDITS[call[1]][0]
-    if len(arguments) != wanted:
-        raise ConfigError(f"{call[1]} has {len(arguments)} arguments", where=text, expected=str(wanted))
-    return call[1], arguments
-
-
-def _split(text: str) -> list[str]:
-    """Split a text at commas outside brackets."""
-    parts, depth = [""], 0
-    for sign in text:
-        depth += (sign in "[(") - (sign in "])")
-        if sign == "," and depth == 0:
-            parts.append("")
-        else:
-            parts[-1] += sign
-    return [part.strip() for part in parts] if text.strip() else []
+    return call.name, call.arguments(2 if call.name == "set" else EDITS[call.name][0])
 
 
 def _where(text: str) -> Where:

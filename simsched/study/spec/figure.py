@@ -17,7 +17,7 @@ import re
 from dataclasses import dataclass
 
 from simsched.errors import SimschedError
-from simsched.formats.text.carets import CaretError, refuse_broken_text
+from simsched.formats.text.diagnostics import CaretError, refuse_broken_text
 from simsched.spelling import did_you_mean
 
 _NAME = re.compile(r"\s*([A-Za-z][A-Za-z0-9_.-]*)?\s*")

@@ -104,7 +104,7 @@ class Mix:
     def _jobs(
         self, submit: Floats, which: Integers, run: Floats, limit: Floats, names: list[str | None]
     ) -> list[Job]:
-        from simsched.formats.jobspec.reader import Jobspec
+        from simsched.formats.jobspec.jobspec import Jobspec
 
         specs = [Jobspec.from_shape(part.shape) for part in self.parts]
         return [

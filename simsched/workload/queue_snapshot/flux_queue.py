@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from simsched.errors import SimschedError, WorkloadError
 from simsched.formats.cluster.rset import ResourceSet
-from simsched.formats.jobspec.reader import Jobspec
+from simsched.formats.jobspec.jobspec import Jobspec
 from simsched.formats.rfc.dependency import Dependency
 from simsched.formats.rfc.hostlist import Hostlist
 from simsched.formats.rfc.idset import Idset

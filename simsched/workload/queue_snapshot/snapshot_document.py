@@ -154,7 +154,7 @@ class _Reader:
             where, jobspec = self.details.of(entry["id"], "jobspec")
             if jobspec is None:
                 return False
-            from simsched.formats.jobspec.reader import Jobspec
+            from simsched.formats.jobspec.jobspec import Jobspec
 
             try:
                 Jobspec.from_dict(jobspec)  # so that a fault in it has its own place

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
-    from simsched.formats.jobspec.reader import Jobspec
+    from simsched.formats.jobspec.jobspec import Jobspec
     from simsched.formats.rfc.eventlog import Event
     from simsched.workload.job import Workload
 
@@ -269,7 +269,7 @@ class _Requests:
 
     def read(self, path: Path) -> tuple[Jobspec, Jobspec]:
         """Return (the whole jobspec, the shared request alone)."""
-        from simsched.formats.jobspec.reader import load_jobspec
+        from simsched.formats.request_files import load_jobspec
 
         jobspec = load_jobspec(path)
         request = bare(jobspec)

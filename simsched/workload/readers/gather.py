@@ -12,7 +12,7 @@ from simsched.workload.mapping import DEFAULT_TEMPLATE, GPU_TEMPLATE, Flat, Miss
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from simsched.formats.jobspec.reader import Jobspec
+    from simsched.formats.jobspec.jobspec import Jobspec
     from simsched.formats.rfc.constraint import Constraint
     from simsched.formats.rfc.dependency import Dependency
     from simsched.workload.mapping import JobMap, ReadOptions

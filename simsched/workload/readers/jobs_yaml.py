@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
-    from simsched.formats.jobspec.reader import Jobspec
+    from simsched.formats.jobspec.jobspec import Jobspec
     from simsched.formats.rfc.constraint import Constraint
 
 
@@ -215,7 +215,8 @@ class Maker:
         return made
 
     def _make(self, key: str, value: Any, entry: dict[str, Any]) -> Jobspec:
-        from simsched.formats.jobspec.reader import Jobspec, load_jobspec
+        from simsched.formats.jobspec.jobspec import Jobspec
+        from simsched.formats.request_files import load_jobspec
 
         constraint = _constraint(entry.get("constraint"))
         if key == "shape":

@@ -30,7 +30,7 @@ from simsched.workload.readers.slurm_values import RESULTS, UNFINISHED, Requeste
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from simsched.formats.jobspec.reader import Jobspec
+    from simsched.formats.jobspec.jobspec import Jobspec
     from simsched.workload.job import Workload
 
 STEP = "a step, not a job"

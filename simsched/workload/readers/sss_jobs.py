@@ -23,7 +23,7 @@ from simsched.workload.readers.gather import EARLY
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from simsched.formats.jobspec.reader import Jobspec
+    from simsched.formats.jobspec.jobspec import Jobspec
     from simsched.formats.sss import Document
     from simsched.formats.sss.elements import Element
     from simsched.formats.sss.records import JobRecord

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from simsched.formats.jobspec.reader import Jobspec
+    from simsched.formats.jobspec.jobspec import Jobspec
 
 COLUMNS = 18
 LARGEST = 10**15  # whole numbers beyond this are garbage, and floats cannot hold them

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from simsched.formats.jobspec.reader import Jobspec
+    from simsched.formats.jobspec.jobspec import Jobspec
     from simsched.workload.job import Job, Workload
 
 #: Fields of a job that are keys of an entry with the same name, and their values when left out.
@@ -56,7 +56,7 @@ def entries(workload: Workload) -> Iterator[dict[str, Any]]:
 
 def _request(jobspec: Jobspec) -> dict[str, Any]:
     """Return the shortest of shape, shape with constraint, and whole jobspec that loses nothing."""
-    from simsched.formats.jobspec.reader import Jobspec
+    from simsched.formats.jobspec.jobspec import Jobspec
     from simsched.formats.rfc.constraint import to_json
 
     shape, wanted = jobspec.to_shape(), jobspec.constraint

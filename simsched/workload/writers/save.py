@@ -130,7 +130,7 @@ def losses(workload: Workload, kind: str) -> list[str]:
 
 
 def _is_flat(jobspec: object) -> bool:
-    from simsched.formats.jobspec.reader import Jobspec
+    from simsched.formats.jobspec.jobspec import Jobspec
     from simsched.workload.flat_counts import demand
 
     assert isinstance(jobspec, Jobspec)

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from simsched.formats.jobspec.reader import Jobspec
+from simsched.formats.jobspec.jobspec import Jobspec
 from simsched.formats.jobspec.shape import MAX_LENGTH, MAX_LEVELS, format_shape, parse_shape
 from simsched.formats.jobspec.shape_values import MAX_VALUE_LEVELS
 from simsched.formats.rfc.constraint_text import MAX_LENGTH as CONSTRAINT_LENGTH

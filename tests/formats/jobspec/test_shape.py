@@ -8,7 +8,7 @@ import pytest
 
 from simsched.errors import FormatError, LimitError
 from simsched.formats.jobspec.shape import format_shape, parse_shape
-from simsched.formats.text.carets import CaretError
+from simsched.formats.text.diagnostics import CaretError
 from simsched.formats.text.documents import load_yaml
 from simsched.formats.text.yaml_writer import to_yaml
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from simsched.errors import FormatError, LimitError
 from simsched.formats.rfc.count import MAX_COUNT, Count
-from simsched.formats.text.carets import CaretError
+from simsched.formats.text.diagnostics import CaretError
 
 TOP = 400
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simsched.errors import RequestError
-from simsched.formats.jobspec.reader import Jobspec
+from simsched.formats.jobspec.jobspec import Jobspec
 from simsched.formats.rfc.constraint import Properties
 from simsched.formats.rfc.dependency import Dependency
 from simsched.formats.rfc.hostlist import Hostlist

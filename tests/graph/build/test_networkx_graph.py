@@ -99,11 +99,11 @@ FAULTS = {
     "a negative rank": (lambda g: put(g, "node0", rank=-4), "vertex 'node0': rank -4"),
     "a rank twice": (
         lambda g: [put(g, f"node{n}", rank=3) for n in range(2)],
-        "vertex 'node1': rank 3 is also that of 'node0'",
+        "vertex 'node1': rank 3 is taken by 'node0'",
     ),
     "a host twice": (
         lambda g: put(g, "node1", name="node0"),
-        "vertex 'node1': the host 'node0' is also that of 'node0'",
+        "vertex 'node1': the host 'node0' is taken by 'node0'",
     ),
     "a host no hostlist can hold": (
         lambda g: put(g, "node1", name="a,b"),
@@ -254,7 +254,7 @@ def test_only_a_graph_that_was_checked_is_taken_as_it_is():
         assert diff(cluster.graph, tiny.graph if graph is not copies[3] else edited.graph) == []
     spoiled = copy.deepcopy(tiny.graph)
     put(spoiled, "node0", rank=1)
-    with pytest.raises(ss.ClusterError, match="rank 1 is also that of"):
+    with pytest.raises(ss.ClusterError, match="rank 1 is taken by"):
         ss.Cluster(spoiled)
 
 

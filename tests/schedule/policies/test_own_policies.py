@@ -1,4 +1,4 @@
-"""Queue policies and job orders of somebody else: typed options, objects, and errors that name them."""
+"""Queue policies and job orders of other packages: typed options, objects, and errors that name them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reservations on the graph: the timeline tells what is free, and its filters refuse nothing that fits."""
+"""Reservations on the graph: the rows are the free units, and the filters refuse no start that fits."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def crowd(name, seed, jobs=60):
 
 
 class Patient(GraphProfile):
-    """Asks the matcher at every time, and looks at each row after each reservation."""
+    """Asks the matcher at every time, and checks each row after each reservation."""
 
     booked = 0
 
@@ -70,7 +70,7 @@ class Patient(GraphProfile):
         Patient.booked += 1
         self.check()
         for time, row in zip(self.times, self._rows, strict=True):
-            for name, free in self._released(time).free.items():
+            for name, free in self.state_at(time).free.items():
                 left = free.copy()
                 for booking in self._bookings:
                     if booking.start <= time < booking.end:

@@ -1,4 +1,4 @@
-"""The plan of the last pass is worth something at this one, and changes no start."""
+"""The plan of the last pass is used at this one, and does not change a start."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_a_plan_made_anew_at_each_pass_starts_the_same_jobs(case, monkeypatch):
+def test_a_plan_that_is_new_at_each_pass_starts_the_same_jobs(case, monkeypatch):
     cluster, taken_up, searched = machine(16, 1), 0, 0
     plan_ahead = CountSupply.plan_ahead
 

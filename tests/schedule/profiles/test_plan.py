@@ -1,4 +1,4 @@
-"""The plan: sorted expected ends over the live state, and questions that change nothing."""
+"""The plan: sorted expected ends over the live state, and searches that change nothing."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from simsched.errors import ConfigError
 from simsched.formats.cluster.rset import ResourceSet
-from simsched.formats.jobspec.reader import Jobspec
+from simsched.formats.jobspec.jobspec import Jobspec
 from simsched.graph.cluster import Cluster
 from simsched.match.requests.compile import compile_request
 from simsched.match.search.select import select
@@ -61,7 +61,7 @@ class Plans(RuleBasedStateMachine):
 
     @rule(step=st.sampled_from([0, 1, 2, 7]))
     def wait(self, step):
-        self.now += step  # what should have ended by now and has not is an overrun
+        self.now += step  # a job whose end has passed overruns
 
     @rule(shape=st.sampled_from(SHAPES))
     def earliest(self, shape):
@@ -138,7 +138,7 @@ def test_setting_aside_leaves_the_lowest_ids():
 
 
 class Copies(RuleBasedStateMachine):
-    """Every job takes copies of one slot; what the plan keeps count of is what the matcher finds."""
+    """Every job takes copies of one slot; the plan counts as many free copies as the matcher finds."""
 
     def __init__(self):
         super().__init__()

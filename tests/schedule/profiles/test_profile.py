@@ -9,7 +9,7 @@ from hypothesis import given
 from simsched.errors import ConfigError
 from simsched.schedule.orders.order import job_order
 from simsched.schedule.policies.registry import POLICIES, queue_policy
-from simsched.schedule.profiles.steps import FreeSteps
+from simsched.schedule.profiles.free_steps import FreeSteps
 
 INF = float("inf")
 STEPS = st.lists(st.tuples(st.integers(1, 5), st.integers(0, 4)), max_size=6)

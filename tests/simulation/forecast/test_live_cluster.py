@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simsched.errors import SimschedError
-from simsched.formats.jobspec.reader import Jobspec
+from simsched.formats.jobspec.jobspec import Jobspec
 from simsched.graph.cluster import load_cluster
 from simsched.simulation.forecast.live_cluster import forecast_live, live_at
 from simsched.simulation.forecast.start_times import NO_END, forecast_at

@@ -21,7 +21,7 @@ from tests.study.studyworld import RECIPE, dataset, left_over, small
 pytest.importorskip("distributed")
 
 #: Dask leaves sockets to schedulers and workers that are gone to the garbage collector
-pytestmark = pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning")
+pytestmark = [pytest.mark.integration, pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning")]
 
 
 @pytest.fixture(autouse=True)

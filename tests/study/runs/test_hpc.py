@@ -12,6 +12,8 @@ from simsched.study.runs.single_run import perform
 from simsched.study.runs.worker_pools import open_workers
 from tests.study.studyworld import small
 
+pytestmark = pytest.mark.integration
+
 pytest.importorskip("executorlib")
 
 

@@ -472,6 +472,7 @@ def test_what_it_is_to_meet():
     assert "on average" in searched(3, "mean").sentence
 
 
+@pytest.mark.integration
 def test_equal_searches_give_equal_bytes_wherever_they_run():
     again = sized(machine(20), noisy(), ("p95_wait<=3m", "utilisation>=10%"), seeds=3, workers=2)
     assert again.to_json() == searched(3).to_json()

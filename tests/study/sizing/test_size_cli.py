@@ -122,7 +122,7 @@ def test_the_rules_of_the_simulation_count(inputs, capsys):
         (("--target", "max_wait<=0", "--max", "99999999"), "--max: a size of 99,999,999"),
         (("--target", "max_wait<=0", "--grow", "racks"), "'racks' does not name anything that can grow"),
         (("--target", "max_wait<=0", "--queue-policy", "lifo"), "unknown queue policy 'lifo'"),
-        (("--target", "max_wait<=0", "--option", "extra"), "'extra' is no option"),
+        (("--target", "max_wait<=0", "--option", "extra"), "'extra' is not an option"),
         (("--target", "max_wait<=0", "--config", "nowhere.toml"), "nowhere.toml"),
         (("--target", "max_wait<=0", "--warm-up", "soon"), "--warm-up"),
         (("--target", "max_wait<=0", "--runs"), "--runs: it is not said where the runs go"),

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import simsched as ss
 from simsched.errors import ConfigError
-from simsched.formats.text.carets import CaretError
+from simsched.formats.text.diagnostics import CaretError
 from simsched.report.metrics.summary import METRICS, summarise
 from simsched.study.runs.figure_values import figures_of
 from simsched.study.sizing.target import parse_target, parse_targets

@@ -8,7 +8,7 @@ import re
 import pytest
 
 from simsched.errors import SimschedError
-from simsched.formats.jobspec.reader import Jobspec
+from simsched.formats.jobspec.jobspec import Jobspec
 from simsched.workload.mapping import ReadOptions
 from simsched.workload.queue_snapshot.flux_queue import read_flux_queue
 from simsched.workload.queue_snapshot.load_snapshot import load_queue_snapshot

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simsched.errors import FormatError, SimschedError, WorkloadError
-from simsched.formats.jobspec.reader import Jobspec
+from simsched.formats.jobspec.jobspec import Jobspec
 from simsched.formats.rfc.dependency import Dependency
 from simsched.workload.job import Job, Skips, assemble
 from simsched.workload.load import detect, load_workload

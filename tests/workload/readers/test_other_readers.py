@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simsched.errors import SimschedError, WorkloadError
-from simsched.formats.jobspec.reader import Jobspec
+from simsched.formats.jobspec.jobspec import Jobspec
 from simsched.graph.cluster import load_cluster
 from simsched.simulation.simulate import simulate
 from simsched.workload.flat_counts import demand

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simsched.errors import ConfigError, FormatError, WorkloadError
-from simsched.formats.jobspec.reader import Jobspec
+from simsched.formats.jobspec.jobspec import Jobspec
 from simsched.workload.job import Job, Skips, assemble
 from simsched.workload.load import load_workload
 from simsched.workload.mapping import ReadOptions

@@ -35,7 +35,7 @@ class FreeSteps:
     ) -> int | None:
         """Return the first step from `begin` to `last` from which `units` are free for `duration` seconds.
 
-        From the step `until` on, all that is wanted counts as free. O(steps).
+        From the step `until` on, any number of units counts as free. O(steps).
         """
         times, free = self.times, self.free
         steps = len(free) if until is None else until

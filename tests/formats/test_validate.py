@@ -8,9 +8,10 @@ import pytest
 import yaml
 
 from simsched.errors import ConfigError, FormatError
-from simsched.formats.jobspec import validate
-from simsched.formats.jobspec.reader import Jobspec, load_jobspecs
-from simsched.formats.jobspec.validate import schema_text, validate_document, validate_file, validate_text
+from simsched.formats import validate
+from simsched.formats.jobspec.jobspec import Jobspec
+from simsched.formats.request_files import load_jobspecs
+from simsched.formats.validate import schema_text, validate_document, validate_file, validate_text
 
 GOOD = """\
 version: 1
