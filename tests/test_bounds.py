@@ -10,11 +10,11 @@ import pytest
 from simsched.cli import DEBUG, main
 from simsched.errors import ConfigError, FormatError, SimschedError, WorkloadError
 from simsched.formats.rfc.duration import MAX_SECONDS, format_date, parse_time
-from simsched.formats.run_origin import read_origin
 from simsched.formats.text.documents import load_json, load_yaml
 from simsched.graph.inspect import view
+from simsched.simulation.record.run_origin import read_origin
 from simsched.simulation.simulate import make_config, simulate
-from simsched.study.spec import sweep_plan as plans
+from simsched.study.runs import sweep_plan as plans
 from simsched.study.spec.study_file import study_from_dict
 from simsched.workload.job import Workload
 from simsched.workload.models.distribution import Distribution

@@ -14,7 +14,7 @@ from simsched.arguments import check
 from simsched.errors import ClusterError, ConfigError
 from simsched.formats.rfc.hostlist import Hostlist
 from simsched.formats.rfc.idset import Idset
-from simsched.formats.rfc.property import check_property
+from simsched.formats.rfc.names import check_property
 from simsched.graph.cluster import Cluster, as_cluster
 from simsched.graph.pool import NOTHING, STATUSES, Pool, split_name
 from simsched.graph.resource_graph import ResourceGraph, execution_targets, pool_of

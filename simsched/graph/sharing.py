@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import networkx as nx
 
 from simsched.errors import ClusterError
-from simsched.formats.text.garbage import collector_paused
+from simsched.garbage import collector_paused
 from simsched.graph.build.assemble import settle
 from simsched.graph.cluster import Cluster
 from simsched.graph.pool import NOTHING, Pool, split_name

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from simsched.errors import ClusterError, WorkloadError
-from simsched.formats.jobspec.reader import Jobspec
+from simsched.formats.jobspec.jobspec import Jobspec
 from simsched.formats.rfc.hostlist import encode_hosts
 from simsched.formats.rfc.idset import Idset
 from simsched.graph.index.types import ABOVE, BELOW, TARGET

@@ -12,7 +12,7 @@ import numpy as np
 from simsched.arguments import check, check_real, check_whole
 from simsched.errors import ConfigError, FormatError, SimschedError
 from simsched.formats.cluster.rset import ResourceSet
-from simsched.formats.jobspec.reader import as_jobspec
+from simsched.formats.jobspec.jobspec import as_jobspec
 from simsched.formats.rfc.idset import Idset
 from simsched.graph.cluster import as_cluster
 from simsched.match.emit import to_rset
@@ -33,7 +33,7 @@ from simsched.match.state.selection import Selection, SplitSelection, split
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from simsched.formats.jobspec.reader import Jobspec
+    from simsched.formats.jobspec.jobspec import Jobspec
     from simsched.graph.cluster import ClusterLike
     from simsched.match.requests.dialect import Dialect
     from simsched.match.requests.request import Request

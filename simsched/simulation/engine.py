@@ -16,10 +16,10 @@ from simsched.match.state.availability import Availability
 from simsched.schedule.maintenance import Calendar
 from simsched.schedule.orders.fairshare import FairShare
 from simsched.schedule.orders.order import job_order
-from simsched.schedule.pass_context import Desk
+from simsched.schedule.pass_context import PassContext
 from simsched.schedule.policies.registry import queue_policy
 from simsched.schedule.profiles.plan import Plan
-from simsched.schedule.queue import Waiting
+from simsched.schedule.queue import WaitingQueue
 from simsched.simulation.environment import EARLY_END, END, LAST, SUBMISSION, Clock
 from simsched.simulation.jobs.epilogs import draw_epilogs
 from simsched.simulation.jobs.lifecycle import ARRIVED, ENDED, STARTED, State, step
@@ -49,10 +49,10 @@ HELD = "held: its urgency is 0 or it was submitted on hold"
 
 
 class Lane(NamedTuple):
-    """Queues that share targets: who waits, the desk at which they are served, and by which policy."""
+    """Queues that share targets: who waits, the context of their passes, and their policy."""
 
-    waiting: Waiting
-    desk: Desk
+    waiting: WaitingQueue
+    context: PassContext
     policy: QueuePolicy
 
 
@@ -114,10 +114,10 @@ class Engine:
         self.wakes = Wakes(self)
 
     def _lane(self) -> Lane:
-        book, config = self.prepared.book, self.config
-        waiting = Waiting(book, job_order(config.order))
-        desk = Desk(book, self.plan, waiting, config.match_policy, self._rng, self._calendar)
-        return Lane(waiting, desk, queue_policy(config.queue_policy, config.queue_options))
+        table, config = self.prepared.table, self.config
+        waiting = WaitingQueue(table, job_order(config.order))
+        context = PassContext(table, self.plan, waiting, config.match_policy, self._rng, self._calendar)
+        return Lane(waiting, context, queue_policy(config.queue_policy, config.queue_options))
 
     def run(self, until: float | None = None) -> bool:
         """Run until nothing more can happen, or `stop` is set; return whether it came to its end.
@@ -158,8 +158,8 @@ class Engine:
     def touch(self, *, released: bool) -> None:
         """Say that the machine changed: reservations may move and, if `released`, more may fit."""
         for lane in self.lanes:
-            lane.desk.moved = True
-            lane.desk.released |= released
+            lane.context.moved = True
+            lane.context.released |= released
 
     # -- submissions ------------------------------------------------------------------------
 
@@ -337,17 +337,17 @@ class Engine:
         """Charge what a job used to those who share, whichever queue it was in."""
         seconds = now - self.recorder.start[job]
         for order in self._charged:
-            order.charge(self.prepared.book, job, seconds, now)
+            order.charge(self.prepared.table, job, seconds, now)
 
     def _free(self, job: int, now: float) -> None:
         """Give back what a job holds."""
         plan = self.plan
         early = plan.expected_end(job) > now
         for lane in self.lanes:
-            desk = lane.desk
-            desk.released = True
+            context = lane.context
+            context.released = True
             if early:
-                desk.moved = True
+                context.moved = True
         plan.release(job)
 
     # -- epilogs ----------------------------------------------------------------------------
@@ -438,18 +438,18 @@ class Engine:
     def _pass(self, now: float) -> None:
         self.due = None
         queued = 0
-        for waiting, desk, policy in self.lanes:
+        for waiting, context, policy in self.lanes:
             if waiting.ranks:
                 if self.preemption is not None:
-                    self.preemption.make_room(self, Lane(waiting, desk, policy), now)
-                desk.open(now)
-                policy.run_pass(desk)
-                started = desk.close()
+                    self.preemption.make_room(self, Lane(waiting, context, policy), now)
+                context.open(now)
+                policy.run_pass(context)
+                started = context.close()
                 if started:
                     self._start(started, now)
-                if desk.reservations is not None:
-                    self.recorder.promise(desk.promised)
-                    self.wakes.enter(desk.wake)
+                if context.reservations is not None:
+                    self.recorder.promise(context.promised)
+                    self.wakes.enter(context.wake)
                 queued += len(waiting.ranks)
         self.recorder.tick(now, self.plan, queued, self._queued_cores)
         self._passes += 1
@@ -493,7 +493,7 @@ class Engine:
             raise StopSimulation(None)
 
     def _check(self) -> None:
-        self.plan._check()
+        self.plan.check()
         for lane in self.lanes:
-            lane.waiting._check()
+            lane.waiting.check()
         assert self.done + len(self.plan) + self.queued <= len(self.prepared.submits)

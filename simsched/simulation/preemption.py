@@ -54,7 +54,7 @@ class Preemption:
             queue = self._of[job]
             if queue is None or not queue.preempts:
                 return  # queues of higher priority stand before it
-            request = lane.desk.request(job)
+            request = lane.context.request(job)
             selection = first_fit(request, free)
             if selection is None:
                 victims = self._victims(engine, job, now, free)
@@ -90,7 +90,7 @@ class Preemption:
 
     def _victims(self, engine: Engine, job: int, now: float, free: Availability) -> list[int] | None:
         """Return the fewest running jobs, the latest first, without which the job fits; None: never."""
-        request = engine.prepared.book.requests[job]
+        request = engine.prepared.table.requests[job]
         assert request is not None
         starts = engine.recorder.start
         ranked = sorted(self._candidates(job, now), key=lambda victim: (-starts[victim], -victim))
@@ -105,7 +105,7 @@ class Preemption:
 
     def _needed(self, engine: Engine, job: int, chosen: list[int], free: Availability) -> list[int]:
         """Drop those of the chosen whose going does not help."""
-        request = engine.prepared.book.requests[job]
+        request = engine.prepared.table.requests[job]
         assert request is not None
         needed = list(chosen)
         for spared in chosen[:-1]:

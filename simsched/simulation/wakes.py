@@ -33,7 +33,7 @@ class Wakes:
         now = engine.now
         if self.time <= now:
             self.time = NEVER
-        wakes = [lane.desk.wake for lane in engine.lanes if lane.waiting.ranks]
+        wakes = [lane.context.wake for lane in engine.lanes if lane.waiting.ranks]
         first = min(wakes, default=NEVER)
         if engine.due is not None or first <= now:
             engine.settle()

@@ -79,7 +79,9 @@ def test_each_form_of_each_source_is_written_read_and_compared(source, form, sou
     assert main(["cluster", "show", given]) == 0
     assert "execution targets" in capsys.readouterr().out
     assert main(["cluster", "convert", given, "--to", form, "-o", str(first)]) == 0
-    said = [line.partition(f"not held by {form}: ")[2] for line in capsys.readouterr().err.splitlines()]
+    said = [
+        line.partition(f"not represented by {form}: ")[2] for line in capsys.readouterr().err.splitlines()
+    ]
     assert sorted(said) == sorted(LOSSES[source].get(form, []))
     assert main(["cluster", "show", str(first)]) == 0
     lost = bool(LOSSES[source].get(form)) and form != "jgf"  # times and slots are no hardware

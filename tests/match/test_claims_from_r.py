@@ -7,7 +7,7 @@ import pytest
 
 from simsched.errors import ClusterError, ConfigError, WorkloadError
 from simsched.formats.cluster.rset import ResourceSet
-from simsched.formats.jobspec.reader import Jobspec
+from simsched.formats.jobspec.jobspec import Jobspec
 from simsched.formats.rfc.hostlist import Hostlist
 from simsched.formats.rfc.idset import Idset
 from simsched.graph.cluster import Cluster, load_cluster

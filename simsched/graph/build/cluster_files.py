@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from simsched.errors import FormatError, LimitError
 from simsched.formats.text.documents import load_json, load_yaml, name_of, read_bytes
-from simsched.formats.text.garbage import collector_paused
+from simsched.formats.text.input_files import decode_xml
 from simsched.formats.text.json_text import is_unicode
-from simsched.formats.text.xml_encoding import decode_xml
+from simsched.garbage import collector_paused
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from simsched.errors import ClusterError, LimitError
 from simsched.formats.cluster.grug import ASSOCIATE_BY_PATH_IN, MULTIPLY
-from simsched.formats.text.garbage import collector_paused
+from simsched.garbage import collector_paused
 from simsched.graph.build.assemble import add_edge, add_vertices, finish, new_graph
 from simsched.graph.pool import numbered
 from simsched.graph.resource_graph import ResourceGraph, pool_of

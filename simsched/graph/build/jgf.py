@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from simsched.errors import ClusterError, FormatError
 from simsched.formats.cluster.jgf_values import UNSET, OddEdge, OddVertex
 from simsched.formats.rfc.idset import Idset
-from simsched.formats.text.garbage import collector_paused
+from simsched.garbage import collector_paused
 from simsched.graph.build.assemble import add_edges, add_vertices, finish, new_graph, set_pool
 from simsched.graph.pool import DOWN, DRAINED, NOTHING, OUTER, STATUSES, UP, Pool, check_pool, split_name
 from simsched.graph.resource_graph import (

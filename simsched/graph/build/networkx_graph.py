@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 import networkx as nx
 
 from simsched.errors import ClusterError, SimschedError
-from simsched.formats.rfc.host import check_host
 from simsched.formats.rfc.idset import Idset
+from simsched.formats.rfc.names import check_host
 from simsched.formats.text.excerpts import clip, has_control
-from simsched.formats.text.garbage import collector_paused
 from simsched.formats.text.json_text import load_json
+from simsched.garbage import collector_paused
 from simsched.graph.build.assemble import add_edges, add_vertices, finish, new_graph
 from simsched.graph.pool import NOTHING, STATUSES, UP, Pool, check_pool, split_name
 from simsched.graph.resource_graph import (

@@ -13,7 +13,7 @@ import networkx as nx
 
 from simsched.errors import ClusterError
 from simsched.formats.rfc.idset import Idset
-from simsched.formats.text.garbage import collector_paused
+from simsched.garbage import collector_paused
 from simsched.graph.build.assemble import add_contained, add_vertices, new_graph, set_pool, settle
 from simsched.graph.build.jgf import fill, keep_odd_paths
 from simsched.graph.build.rset import RsetFrame, suffix_properties

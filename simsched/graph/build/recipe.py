@@ -9,7 +9,7 @@ from simsched.errors import ClusterError, LimitError, RequestError
 from simsched.formats.cluster.recipe import Dragonfly, FatTree
 from simsched.formats.rfc.idset import Idset
 from simsched.formats.rfc.units import convert
-from simsched.formats.text.garbage import collector_paused
+from simsched.garbage import collector_paused
 from simsched.graph.build.assemble import add_contained, add_edge, add_tree, add_vertices, finish, new_graph
 from simsched.graph.build.rset import ROOT_KEY, suffix_properties
 from simsched.graph.pool import DOWN, DRAINED, NOTHING, Pool, numbered, split_name

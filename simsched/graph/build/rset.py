@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from simsched.errors import ClusterError, LimitError
 from simsched.formats.text.excerpts import has_control
-from simsched.formats.text.garbage import collector_paused
+from simsched.garbage import collector_paused
 from simsched.graph.build.assemble import add_tree, add_vertices, finish_tree, new_graph
 from simsched.graph.pool import NOTHING, Pool, numbered, split_name
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from simsched.errors import ClusterError
 from simsched.formats.cluster.treepool import MEMORY_UNIT
 from simsched.formats.rfc.idset import Idset
-from simsched.formats.text.garbage import collector_paused
+from simsched.garbage import collector_paused
 from simsched.graph.build.assemble import add_tree, add_vertices, finish_tree, new_graph
 from simsched.graph.build.rset import RsetFrame, suffix_properties
 from simsched.graph.pool import Pool, numbered

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from simsched.errors import ClusterError, FormatError
-from simsched.formats.rfc.property import check_property
+from simsched.formats.rfc.names import check_property
 from simsched.graph.index.leaf_pools import pool_type
 from simsched.graph.index.reach import Spans, dominated_spans
 from simsched.graph.index.types import ABOVE, BELOW, TARGET, PoolType, VertexType

@@ -23,7 +23,7 @@ import numpy as np
 
 from simsched.formats.rfc import constraint as rfc31
 from simsched.formats.rfc.hostlist import HostEncoder
-from simsched.formats.text.garbage import collector_paused
+from simsched.garbage import collector_paused
 from simsched.graph import resource_graph as rg
 from simsched.graph.index.compile_types import check_properties, target_type_of, types_of, wide_spans
 from simsched.graph.index.preorder import preorder

@@ -16,7 +16,7 @@ from simsched.formats.cluster.jgf_values import (
     Vertex,
     replaced,
 )
-from simsched.formats.text.garbage import collector_paused
+from simsched.garbage import collector_paused
 from simsched.graph.pool import DRAINED, NOTHING, OUTER, UP, Pool
 from simsched.graph.resource_graph import (
     CONTAINMENT,

@@ -6,10 +6,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from simsched.formats.cluster.rset import ResourceSet
-from simsched.formats.rfc.host import check_host
 from simsched.formats.rfc.hostlist import Hostlist
 from simsched.formats.rfc.idset import Idset
-from simsched.formats.rfc.property import check_property
+from simsched.formats.rfc.names import check_host, check_property
 from simsched.graph.holdings import Holdings, TargetHoldings, holdings
 from simsched.graph.resource_graph import pool_of
 from simsched.graph.write.jgf import FLUXION, to_jgf

@@ -34,7 +34,7 @@ from simsched.match.state.availability import idle_cluster
 from simsched.spelling import did_you_mean
 
 if TYPE_CHECKING:
-    from simsched.formats.jobspec.reader import Jobspec
+    from simsched.formats.jobspec.jobspec import Jobspec
     from simsched.formats.jobspec.vertex import ResourceVertex
     from simsched.graph.index.index import Index
     from simsched.graph.index.types import Bools, Ints

@@ -20,7 +20,7 @@ from simsched.match.search.select import can_match
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from simsched.formats.jobspec.reader import Jobspec
+    from simsched.formats.jobspec.jobspec import Jobspec
     from simsched.formats.jobspec.vertex import ResourceVertex
     from simsched.formats.rfc.constraint import Constraint
     from simsched.match.explain.occupancy import Occupancy

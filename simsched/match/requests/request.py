@@ -15,7 +15,7 @@ from simsched.graph.index.types import ABOVE, BELOW
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from simsched.formats.jobspec.reader import Jobspec
+    from simsched.formats.jobspec.jobspec import Jobspec
     from simsched.formats.rfc.count import Count
     from simsched.formats.rfc.idset import Idset
     from simsched.graph.index.types import Bools

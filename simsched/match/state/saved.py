@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from simsched.errors import FormatError, SimschedError
-from simsched.formats.jobspec.reader import Jobspec
+from simsched.formats.jobspec.jobspec import Jobspec
 from simsched.formats.rfc.constraint import to_json
 from simsched.formats.rfc.idset import Idset, encode_ids
 from simsched.match.requests.compile import compile_request

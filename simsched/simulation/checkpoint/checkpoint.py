@@ -157,7 +157,7 @@ def _running(engine: Engine, workload: Workload) -> Iterator[dict[str, Any]]:
 
 def _waiting(engine: Engine, workload: Workload) -> Iterator[dict[str, Any]]:
     """Yield the jobs that wait for resources, in the order of their queue."""
-    durations, never = engine.prepared.book.durations, float("inf")
+    durations, never = engine.prepared.table.durations, float("inf")
     for lane in engine.lanes:
         for place, number in enumerate(lane.waiting, start=1):
             job = workload.jobs[number]

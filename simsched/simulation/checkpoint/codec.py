@@ -19,7 +19,9 @@ from simsched.errors import RunError
 from simsched.match.requests.compile import compile_request, with_amount
 from simsched.match.state.availability import Availability
 from simsched.match.state.selection import Draw, Hold, Selection
-from simsched.schedule.policies.easy import CountReservation, GraphReservation, NoReservation
+from simsched.schedule.count_supply import CountShadow
+from simsched.schedule.graph_supply import GraphShadow
+from simsched.schedule.supply import NoShadow
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -33,9 +35,9 @@ OBJECTS: dict[type, frozenset[str]] = {
     Draw: frozenset(),
     Hold: frozenset(),
     Availability: frozenset({"index", "log", "base", "counts"}),
-    CountReservation: frozenset(),
-    GraphReservation: frozenset(),
-    NoReservation: frozenset(),
+    CountShadow: frozenset(),
+    GraphShadow: frozenset(),
+    NoShadow: frozenset(),
 }
 _NAMED = {kind.__name__: kind for kind in OBJECTS}
 _SIMPLE = frozenset({int, str, bool, type(None)})

@@ -34,18 +34,14 @@ if TYPE_CHECKING:
 ENGINE = ("done", "requeues", "_parked", "_next", "_passes", "_timers", "_queued_cores", "_rng", "_epilogs")
 #: Attributes of the recorder that are given or written apart.
 GIVEN = frozenset({"ids", "log", "events", "_pools", "_width"})
-WAITING = ("ranks", "fresh", "gone")
-#: What a queue that is ranked anew at each pass remembers besides.
-RANKED = ("_at", "_rank", "_plain")
-DESK = ("_failed", "released", "moved", "wake")
 CONDITIONS = ("_started", "_ended", "_open", "timers")
 
 
 def codec_of(engine: Engine) -> Codec:
     """Return what writes and reads the values of this run."""
-    book = engine.prepared.book
-    requests: list[Any] = [None] * (max(book.kinds, default=-1) + 1)
-    for kind, request in zip(book.kinds, book.requests, strict=True):
+    table = engine.prepared.table
+    requests: list[Any] = [None] * (max(table.kinds, default=-1) + 1)
+    for kind, request in zip(table.kinds, table.requests, strict=True):
         requests[kind] = request
     return Codec(engine.plan.available.index, requests)
 
@@ -127,10 +123,9 @@ def _events(engine: Engine, plain: Callable[[Any], Any]) -> Iterator[dict[str, A
 def _lane_state(engine: Engine, lane: Lane, plain: Callable[[Any], Any]) -> dict[str, Any]:
     config, waiting = engine.config, lane.waiting
     fresh = queue_policy(config.queue_policy, config.queue_options)
-    ranked = () if waiting.static else RANKED
     return {
-        "waiting": {name: plain(getattr(waiting, name)) for name in (*WAITING, *ranked)},
-        "desk": {name: plain(getattr(lane.desk, name)) for name in DESK},
+        "waiting": {name: plain(item) for name, item in waiting.state().items()},
+        "desk": {name: plain(item) for name, item in lane.context.state().items()},
         "policy": _memory(lane.policy, fresh, plain),
         "inner": _memory(_inner(lane.policy), _inner(fresh), plain),
         "order": {} if waiting.static else _memory(waiting.order, job_order(config.order), plain),
@@ -194,7 +189,7 @@ def restore(engine: Engine, state: dict[str, Any], time: float) -> None:
     codec = codec_of(engine)
     value = codec.value
     for name in ENGINE:
-        if name in ("_rng", "_epilogs"):  # shared with the desks: the state goes into the generator
+        if name in ("_rng", "_epilogs"):  # shared with the contexts: the state goes into the generator
             getattr(engine, name).bit_generator.state = value(state["engine"][name]).bit_generator.state
         else:
             setattr(engine, name, value(state["engine"][name]))
@@ -232,8 +227,9 @@ def _hold(engine: Engine, state: dict[str, Any], codec: Codec) -> None:
 
 def _restore_lane(lane: Lane, saved: dict[str, Any], value: Callable[[Any], Any]) -> None:
     waiting, policy = lane.waiting, lane.policy
-    places = {"waiting": waiting, "desk": lane.desk, "policy": policy, "order": waiting.order}
-    places["inner"] = _inner(policy)
+    waiting.restore({name: value(item) for name, item in saved["waiting"].items()})
+    lane.context.restore({name: value(item) for name, item in saved["desk"].items()})
+    places = {"policy": policy, "order": waiting.order, "inner": _inner(policy)}
     for place, target in places.items():
         for name, item in saved[place].items():
             setattr(target, name, value(item))

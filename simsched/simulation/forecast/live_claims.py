@@ -11,7 +11,7 @@ import numpy as np
 
 from simsched.errors import SimschedError, WorkloadError
 from simsched.formats.cluster.rset import ResourceSet
-from simsched.formats.jobspec.reader import Jobspec
+from simsched.formats.jobspec.jobspec import Jobspec
 from simsched.formats.rfc.count import Count
 from simsched.match.claims_from_r import ClaimsFromR
 from simsched.match.requests.compile import compile_request
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from simsched.graph.index.index import Index
     from simsched.match.requests.request import Content
     from simsched.match.state.selection import Draw, Selection
-    from simsched.schedule.job_table import Book
+    from simsched.schedule.job_table import JobTable
     from simsched.workload.queue_snapshot.snapshot import RunningJob
 
 
@@ -67,7 +67,7 @@ def _held(job: RunningJob, grants: ClaimsFromR, index: Index, *, whole: bool) ->
     """Claim what one job holds: as R says, whole nodes, or so many cores of some."""
     name = str(job.job.id)
     if isinstance(job.holds, ResourceSet):
-        request = compile_request(job.job.jobspec, index, alone=whole) if job.asked else None
+        request = compile_request(job.job.jobspec, index, alone=whole) if job.has_request else None
         return grants.exact(name, job.holds, request, rest=job.cleaning)
     targets = grants.targets_of(job.holds.ranks, job.holds.hosts)
     there, cores = grants.cores_on(targets), job.holds.cores
@@ -97,7 +97,7 @@ def common_request(jobspecs: Sequence[Jobspec], index: Index, *, whole: bool) ->
     return next(iter(kinds.values())) if len(kinds) == 1 and None not in kinds else None
 
 
-def untold_request(selection: Selection, index: Index, common: Jobspec | None) -> Jobspec:
+def guessed_request(selection: Selection, index: Index, common: Jobspec | None) -> Jobspec:
     """Return a request for what a job holds, whose own request nobody told.
 
     It is so much of the `common` request as comes back when the job ends, so that counts can
@@ -126,27 +126,27 @@ def untold_request(selection: Selection, index: Index, common: Jobspec | None) -
 # --- counts ---------------------------------------------------------------------------------------
 
 
-def as_counted(held: Mapping[int, Selection], book: Book, index: Index, *, alone: bool) -> bool:
+def as_counted(held: Mapping[int, Selection], table: JobTable, index: Index, *, alone: bool) -> bool:
     """Whether counts alone can decide: each job gives back what counts take it to hold.
 
     `held` is job number → what it holds; `alone` promises that jobs have their targets for themselves.
     """
     users = np.zeros(len(index), dtype=np.int64)
     for number, selection in held.items():
-        asked, units = book.units[number], units_of(selection, book, index)
-        if asked != units or not index.up[selection.targets].all() or (book.content and not units):
+        asked, units = table.units[number], units_of(selection, table, index)
+        if asked != units or not index.up[selection.targets].all() or (table.content and not units):
             return False
         users[selection.targets] += 1
-    return not (alone or book.single == index.target_type) or bool((users <= 1).all())
+    return not (alone or table.single == index.target_type) or bool((users <= 1).all())
 
 
-def units_of(selection: Selection, book: Book, index: Index) -> int:
+def units_of(selection: Selection, table: JobTable, index: Index) -> int:
     """Return how many units of the one type that counts go by a selection holds."""
-    if book.content is not None:
-        return copies_of(selection, book.content)
-    if book.single == index.target_type:
+    if table.content is not None:
+        return copies_of(selection, table.content)
+    if table.single == index.target_type:
         return len(selection.targets)
-    return selection.counts.get(book.single or "", 0)
+    return selection.counts.get(table.single or "", 0)
 
 
 def copies_of(selection: Selection, content: Content) -> int:

@@ -16,7 +16,7 @@ from simsched.match.requests.request import POOL, SLOT, VERTEX
 from simsched.match.search.exact import SearchLimitError
 from simsched.match.search.select import select
 from simsched.match.state.availability import Availability
-from simsched.schedule.job_table import Book
+from simsched.schedule.job_table import JobTable
 from simsched.simulation.jobs.sizes import Sizes
 from simsched.simulation.queues import size_fault
 from simsched.simulation.record.recorder import DROPPED, FAILED, INFEASIBLE
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from simsched.formats.jobspec.reader import Jobspec
+    from simsched.formats.jobspec.jobspec import Jobspec
     from simsched.graph.index.index import Index
     from simsched.match.policies.policy import MatchPolicy
     from simsched.match.requests.request import Content, Need, Request
@@ -56,7 +56,7 @@ class Prepared:
     takes_whole_targets : whether every job takes execution targets whole, whatever it gets.
     """
 
-    book: Book
+    table: JobTable
     submits: list[float]
     runtimes: list[float]
     timeouts: bytearray
@@ -99,16 +99,16 @@ def prepare(
             rejected.setdefault(at, (DROPPED, NO_END))
     judged = [min(a, b) for a, b in zip(runtimes, durations, strict=True)]
     judged = judged if config.candidates == "actual" else durations
-    book = _book(jobs, kinds, numbers, durations, judged, counts_decide=counts_decide)
+    table = _table(jobs, kinds, numbers, durations, judged, counts_decide=counts_decide)
     if admission is not None:
-        book = replace(book, tiers=np.array(admission.tiers, dtype=np.int64))
+        table = replace(table, tiers=np.array(admission.tiers, dtype=np.int64))
     submits = [job.submit for job in jobs]
-    whole = _takes_whole_targets(book.single, index)
+    whole = _takes_whole_targets(table.single, index)
     holds = frozenset(at for at, job in enumerate(jobs) if job.hold or job.urgency == 0)
     cancels = {at: job.cancel_at for at, job in enumerate(jobs) if job.cancel_at is not None}
     special = holds.union(cancels, rejected, dependent)
-    sizes = book.sizes.tolist()
-    return Prepared(book, submits, runtimes, timeouts, rejected, sizes, whole, holds, cancels, special)
+    sizes = table.sizes.tolist()
+    return Prepared(table, submits, runtimes, timeouts, rejected, sizes, whole, holds, cancels, special)
 
 
 def _rejections(
@@ -215,7 +215,7 @@ def _runtimes(
     return runtimes, timeouts
 
 
-def _book(
+def _table(
     jobs: Sequence[Job],
     kinds: _Kinds,
     numbers: list[int],
@@ -223,7 +223,7 @@ def _book(
     judged: list[float],
     *,
     counts_decide: bool,
-) -> Book:
+) -> JobTable:
     whole = kinds.policy.whole_nodes
     plain = [None if request is None else plain_units(request, whole=whole) for request in kinds.requests]
     single = _single(kinds.requests, plain) if counts_decide else None
@@ -243,7 +243,7 @@ def _book(
     sizes = np.array(
         [1 if request is None else kinds.sizes.size(request) for request in kinds.requests], dtype=np.int64
     )
-    return Book(
+    return JobTable(
         requests=[kinds.requests[number] for number in numbers],
         kinds=numbers,
         submits=np.array([job.submit for job in jobs], dtype=np.float64),

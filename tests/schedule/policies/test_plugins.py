@@ -20,14 +20,14 @@ class Lazy:
     def __init__(self, limit: int = 1):
         self.limit = limit
 
-    def run_pass(self, desk):
-        for job in desk.waiting.listed()[: self.limit]:
-            selection = desk.fit(job)
+    def run_pass(self, context):
+        for job in context.queue.listed()[: self.limit]:
+            selection = context.fit(job)
             if selection is not None:
-                desk.start(job, selection)
+                context.start(job, selection)
 
 
-LAST_FIRST = Order("last-first", lambda book, jobs, now: -book.submits[jobs])
+LAST_FIRST = Order("last-first", lambda table, jobs, now: -table.submits[jobs])
 
 
 class Entry:
@@ -65,7 +65,7 @@ def test_an_installed_order_is_found(installed):
 
 def test_an_installed_policy_and_order_run(installed):
     from simsched.formats.cluster.rset import ResourceSet
-    from simsched.formats.jobspec.reader import Jobspec
+    from simsched.formats.jobspec.jobspec import Jobspec
     from simsched.graph.cluster import Cluster
     from simsched.simulation.simulate import simulate
     from simsched.workload.job import Job, Workload

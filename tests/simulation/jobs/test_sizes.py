@@ -11,7 +11,7 @@ from tests.simulation.simworld import job, machine, results, run, starts, worklo
 def sizes(cluster, *shapes, **options):
     jobs = [job(str(number), number, shape, 5) for number, shape in enumerate(shapes)]
     _, prepared, _ = engine_of(cluster, workload(*jobs), make_config(**options))
-    return prepared.book.sizes.tolist()
+    return prepared.table.sizes.tolist()
 
 
 @pytest.mark.parametrize("options", [{}, {"epilog": "1s"}, {"order": "fairshare"}])
