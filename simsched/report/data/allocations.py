@@ -154,7 +154,7 @@ def hosts_by_rank(shards: pd.DataFrame) -> dict[int, str]:
         if all(rank in names for rank in ranks):
             continue
         found = _hosts(hosts)
-        if len(found) == len(ranks):
+        if len(found) == len(ranks):  # otherwise the record is damaged, and its hosts are unknown
             names.update(zip(ranks, found.expand(), strict=True))
     return names
 

@@ -243,8 +243,8 @@ def _colour_bar(chart: Figure, drawn: Any, unit: str) -> None:
 def map_chart(nodes: pd.DataFrame, width: int, value: str) -> Figure:
     """Return one cell per node, `width` in a row from the top left, coloured by ``share`` (%).
 
-    0 is dark and 100 light.  `nodes` has the columns rank, host, jobs and share; without a share a node is
-    grey.
+    0 is dark and 100 light; a node without a share is grey.  `nodes` has the columns rank, host, jobs
+    and share.
     """
     at = np.arange(len(nodes))
     rows = -(-len(nodes) // width)

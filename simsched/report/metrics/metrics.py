@@ -177,6 +177,7 @@ def holding(timeline: pd.DataFrame, window: tuple[float, float] | None = None) -
     if not len(time):
         return np.zeros(0)
     low, high = window or (time[0], time[-1])
+    # rows outside the window get the same two edges, hence length 0
     edges = np.clip(np.append(time, max(high, time[-1])), low, high)
     return np.diff(edges)
 
@@ -304,6 +305,7 @@ def smallest_queued(jobs: pd.DataFrame, time: Floats, kind: str = "core") -> Flo
     smallest = np.full(len(time), np.inf)
     sizes = units.to_numpy(dtype=np.float64)
     use = (begin < stop) & (sizes > 0)
+    # one pass per distinct size, smallest first: the number of waiting jobs of that size over time
     for value, rows in pd.Series(np.flatnonzero(use)).groupby(sizes[use], sort=True):
         steps = np.bincount(begin[rows], minlength=len(time) + 1).astype(np.int64)
         steps -= np.bincount(stop[rows], minlength=len(time) + 1)
@@ -379,7 +381,8 @@ def by(jobs: pd.DataFrame, key: str | pd.Series[Any]) -> pd.DataFrame:
             "core_hours": frame["area"].sum() / 3600,
         }
     )
-    table["share"] = table["core_hours"] / max(float(table["core_hours"].sum()), 1e-300)
+    total = float(table["core_hours"].sum())
+    table["share"] = table["core_hours"] / max(total, 1e-300)  # 0 and not NaN if no job did any work
     table.index.name = key if isinstance(key, str) else str(key.name)
     return table
 
