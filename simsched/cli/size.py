@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
+from simsched import human
 from simsched.cli.options.run_options import add_rules, rules_document
 from simsched.cli.options.workloads import READING, add_reading, whole
 from simsched.cli.support.heartbeat import expected, heartbeat
@@ -256,4 +257,5 @@ def _shown(tried: list[Trial]) -> Callable[[Trial], None]:
 def _show(trial: Trial) -> None:
     """Say on a terminal what a trial came to."""
     said = "never fit" if trial.refused else "meets" if trial.met else "misses"
-    sys.stderr.write(f"  tried {trial.value:,}: {said} ({trial.seconds:.1f} s)\n")
+    spent = human.seconds(round(trial.seconds, 1))
+    sys.stderr.write(f"  tried {trial.value:,}: {said} ({spent})\n")
