@@ -109,6 +109,7 @@ def _held(shards: pd.DataFrame, last: float) -> pd.DataFrame:
     keys = ["id", "attempt"]
     start = placed[is_alloc].drop_duplicates(keys).set_index(keys)["time"].rename("start")
     back = placed[~is_alloc].join(start, on=keys).rename(columns={"time": "end"})
+    # a job that was not released at all still holds its units at the end of the record
     released = pd.MultiIndex.from_frame(back[keys].drop_duplicates())
     given = placed[is_alloc].set_index(keys, drop=False)
     still = given[~given.index.isin(released)].assign(start=lambda f: f["time"], end=last)

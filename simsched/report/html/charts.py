@@ -214,6 +214,7 @@ def heat_chart(table: pd.DataFrame, x: str, y: str, value: str, unit: str, *, lo
     chart = empty_chart(x, y, x_range=columns, y_range=rows)
     low, high = (float(cells["v"].min()), float(cells["v"].max())) if len(cells) else (0.0, 1.0)
     mapper = (
+        # a logarithmic scale has no 0: waits below 1 s have the colour of 1 s
         LogColorMapper(palette="Cividis256", low=max(low, 1.0), high=max(high, 2.0))
         if log
         else LinearColorMapper(palette="Cividis256", low=low, high=max(high, low + 1e-9))

@@ -290,6 +290,7 @@ def _idle_while(
         return float("nan")
     time = timeline["time"].to_numpy(dtype=np.float64)
     idle = timeline[column].to_numpy(dtype=np.float64)
+    # the queue and the idle units change at the rows of the timeline only
     counted = idle * lost(smallest_queued(jobs, time, kind), idle)
     lengths = holding(timeline, window)
     return _share(float((counted * lengths).sum()), capacity * float(lengths.sum()))
@@ -333,6 +334,7 @@ def fragmentation(
     free = timeline[f"free_{kind}"].to_numpy(dtype=np.float64)
     whole = timeline["free_node"].to_numpy(dtype=np.float64) * totals[kind] / totals["node"]
     lengths = holding(timeline, window) * (free > 0)
+    # nodes of several sizes can make whole nodes seem larger than what is free
     broken = np.clip(1 - whole / np.where(free > 0, free, 1), 0, 1)
     return _share(float((broken * lengths).sum()), float(lengths.sum()))
 

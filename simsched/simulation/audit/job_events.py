@@ -37,7 +37,7 @@ def wrong_events(
             states[name] = step(states.get(name, State.NEW), kind)
         except (msgspec.DecodeError, KeyError, TypeError, RunError) as error:
             yield f"(line {number})", f"the eventlog cannot be followed: {error}"
-            return
+            return  # after a wrong transition every later one would seem wrong
         if time < last:
             yield name, f"line {number} of the eventlog goes back in time, from {last} to {time}"
         last = time

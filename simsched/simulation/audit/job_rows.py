@@ -98,6 +98,7 @@ def wrong_backfills(
     A backfilled job started while another job waited.  The reverse is checked if the queue has one
     constant order (``fifo``, one queue, one pass per instant).  `firsts` is the first start of each job.
     """
+    # the order of a queue: submission, then urgency, then the place in the workload
     order = sorted(range(len(jobs)), key=lambda at: (jobs[at].submit, -jobs[at].urgency, at))
     ordered = [jobs[at] for at in order]
     place = {str(job.id): number for number, job in enumerate(ordered)}

@@ -64,6 +64,7 @@ def _is_late(row: Mapping[str, Any]) -> bool:
 
 def _explained(row: Mapping[str, Any], causes: list[_Cause], chance: str | None) -> LateStart:
     name, begin, start = str(row["id"]), row["eligible"], row["start"]
+    # a cause counts if it overlaps the wait of the job
     found = (c.cause for c in causes if c.begin < start and begin <= c.end)
     return LateStart(name, row["promised"], start, next(found, chance))
 
