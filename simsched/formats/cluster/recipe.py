@@ -14,12 +14,10 @@ from simsched.errors import ClusterError, FormatError, RequestError
 from simsched.formats.rfc.hostlist import Hostlist
 from simsched.formats.rfc.names import check_host, check_property
 from simsched.formats.rfc.units import same_dimension, unit_of
-from simsched.formats.text.schemas import first_error
+from simsched.formats.text.schemas import first_fault
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-    from jsonschema import ValidationError
 
 MAX_NODES = 1_000_000
 _AMOUNT = re.compile(r"(\d+) ?([A-Za-z/]*)", re.ASCII)
@@ -123,7 +121,9 @@ def parse_recipe(document: Any, *, where: str | None = None) -> Recipe:
     >>> parse_recipe({"groups": [{"name": "n", "count": 2, "cores": 4}]}).groups[0].hosts
     ('n0', 'n1')
     """
-    _check_schema(document, where)
+    fault = first_fault("cluster-recipe", document, where or "")
+    if fault is not None:
+        raise fault.error()
     groups = tuple(
         _group(row, _join(where, f"groups[{number}]")) for number, row in enumerate(document["groups"])
     )
@@ -291,65 +291,6 @@ def _power(row: Mapping[str, Any] | None, where: str) -> Power | None:
         per_level_budget=None if budget is None else _amount(budget, where),
         node=_amount(row["node"], where) if "node" in row else None,
     )
-
-
-# --- the schema ----------------------------------------------------------------------
-
-
-def _check_schema(document: Any, where: str | None) -> None:
-    error = first_error("cluster-recipe", document)
-    if error is None:
-        return
-    while error.context and error.validator == "oneOf" and (inner := _likeliest(error)) is not None:
-        error = inner
-    raise _in_our_words(error, where)
-
-
-def _likeliest(error: ValidationError) -> ValidationError | None:
-    """Return the fault of the alternative that was meant, if its type fits; else None."""
-    from jsonschema.exceptions import relevance
-
-    alternatives: dict[Any, list[ValidationError]] = {}
-    for inner in error.context:
-        alternatives.setdefault(inner.schema_path[0], []).append(inner)
-    for rows in alternatives.values():
-        if not any(row.validator in ("const", "type") for row in rows):
-            return max(rows, key=relevance)
-    return None
-
-
-def _constants(alternatives: list[dict[str, Any]]) -> list[str]:
-    """Return what tells the alternatives apart: their constant ``type``, or their JSON type."""
-    return [
-        str(one.get("properties", {}).get("type", {}).get("const", one.get("type", "")))
-        for one in alternatives
-    ]
-
-
-def _in_our_words(error: ValidationError, where: str | None) -> FormatError:
-    place = _join(where, error.json_path.removeprefix("$").removeprefix(".")).removesuffix(": ")
-    message, expected = _fault(str(error.validator), error.schema, error.instance)
-    return FormatError(message or error.message[:200], where=place or None, expected=expected)
-
-
-def _fault(rule: str, schema: Any, instance: Any) -> tuple[str | None, str | None]:
-    """Return what is wrong and what was expected, for the rules that people trip over."""
-    found = f"found {instance!r}"[:80]
-    if rule == "additionalProperties":
-        known = schema.get("properties", {})
-        return f"unknown key {min(set(instance) - set(known))!r}", ", ".join(known)
-    if rule == "required":
-        return f"the key {next(key for key in schema['required'] if key not in instance)!r} is missing", None
-    if rule == "pattern" and schema["pattern"].startswith("^[0-9]"):
-        return found, "a whole number and a unit, like 512 GB"
-    if rule == "oneOf":
-        return found, " or ".join(sorted(_constants(schema["oneOf"])))
-    words = {
-        "type": schema.get("type"),
-        "enum": " or ".join(schema.get("enum", ())),
-        "const": repr(schema.get("const")),
-    }
-    return (found, words[rule]) if rule in words else (None, None)
 
 
 def format_recipe(document: Mapping[str, Any]) -> str:
