@@ -88,7 +88,8 @@ def _intended(error: ValidationError) -> ValidationError | None:
 def _fault_of(error: ValidationError, where: str) -> Fault:
     """Return the fault of a JSON Schema error in our wording, with the schema's own description."""
     path: Path = tuple(error.absolute_path)
-    rule, schema, instance = str(error.validator), cast("dict[str, Any]", error.schema), error.instance
+    rule, schema = str(error.validator), cast("dict[str, Any]", error.schema)
+    instance: Any = error.instance
     if rule == "additionalProperties":
         known = schema.get("properties", {})
         odd = str(next(key for key in instance if key not in known))
@@ -108,7 +109,9 @@ def _expected(rule: str, schema: dict[str, Any]) -> str:
     """Return what a rule of a schema accepts; nothing for a rule without a wording of ours."""
     value = schema[rule]
     if rule == "type":
-        return " or ".join(_TYPES.get(kind, kind) for kind in (value if isinstance(value, list) else [value]))
+        return " or ".join(
+            _TYPES.get(kind, str(kind)) for kind in (value if isinstance(value, list) else [value])
+        )
     if rule == "enum":
         return ", ".join(str(one) for one in value if not isinstance(one, list))
     if rule == "oneOf":
@@ -116,13 +119,13 @@ def _expected(rule: str, schema: dict[str, Any]) -> str:
     if rule in _LIMITS:
         limit, noun = _LIMITS[rule]
         return f"{limit} {value:,}{noun}{'s' if noun and value != 1 else ''}"
-    return {"const": str(value), "pattern": schema.get("description", "")}.get(rule, "")
+    return str({"const": value, "pattern": schema.get("description", "")}.get(rule, ""))
 
 
 def _alternative(schema: dict[str, Any]) -> str:
     """Return what tells an alternative apart: its constant ``type``, its description or its JSON type."""
-    constant: str | None = schema.get("properties", {}).get("type", {}).get("const")
-    return constant or schema.get("description") or _TYPES.get(schema.get("type", ""), "another value")
+    constant = schema.get("properties", {}).get("type", {}).get("const")
+    return str(constant or schema.get("description") or _TYPES.get(schema.get("type", ""), "another value"))
 
 
 _TYPES = {
