@@ -1,7 +1,7 @@
-"""Study files: what may be written in a ``study.yaml``, and where in it a fault is.
+"""Study files: a ``study.yaml`` is read and checked, and its faults get their places.
 
-The JSON Schema ``schemas/study.json`` says what may be written; what it means is the room
-`study`'s.  See docs/studies.md for the words.
+The JSON Schema ``schemas/study.json`` defines the documents; `simsched.study` gives them their meaning.
+The keys are described in docs/studies.md.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class StudyDocument:
-    """A study file that the schema allows, and the text that it was read from.
+    """A study document that the schema allows, and the text that it was read from.
 
-    `text` is empty for a document that never was a file.
+    `text` is empty for a document that was built in memory.
     """
 
     content: dict[str, Any]
@@ -33,7 +33,7 @@ class StudyDocument:
     where: str = "study"
 
     def place(self, path: Steps, *, key: bool = False) -> str:
-        """Return where a value (or its key) is: ``study.yaml:7:5: axes.load[1]``."""
+        """Return the place of a value (or of its key): ``study.yaml:7:5: axes.load[1]``."""
         fault = Fault(path, "", at_key=key, where=self.where)
         if self.text:
             line, column = self._spots.key(path) if key else self._spots.value(path)
@@ -42,7 +42,7 @@ class StudyDocument:
 
     @cached_property
     def _spots(self) -> Locations:
-        """Where everything is in the text; found once, when the first place is asked for."""
+        """The locations of all values of the text; found once, for the first fault."""
         from simsched.formats.text.locations import Locations
 
         return Locations.of(self.text)
@@ -54,7 +54,7 @@ def read_study_document(path: str | Path) -> StudyDocument:
     Raises
     ------
     FormatError
-        With line, column and path of what the schema does not allow.
+        with line, column and path of a value that the schema does not allow.
     """
     text, where = read_text(path), name_of(path)
     return study_document(load_document(text, where), text, where)

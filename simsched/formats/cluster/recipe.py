@@ -1,7 +1,7 @@
 """Cluster recipes: hardware in a few lines of YAML, as values.
 
-The JSON Schema ``schemas/cluster-recipe.json`` says what may be written; `Recipe` is what it
-means.  See docs/clusters.md for the words.
+The JSON Schema ``schemas/cluster-recipe.json`` defines the documents; a `Recipe` is the meaning of one.
+The keys are described in docs/clusters.md.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _AMOUNT = re.compile(r"(\d+) ?([A-Za-z/]*)", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class Amount:
-    """So many units: ``512 GB``."""
+    """An amount with its unit: ``512 GB``."""
 
     size: int
     unit: str = ""
@@ -114,9 +114,9 @@ def parse_recipe(document: Any, *, where: str | None = None) -> Recipe:
     Raises
     ------
     FormatError
-        with the path of what the schema does not allow, or of a property RFC 20 does not.
+        with the path of a value that the schema does not allow, or of a property that RFC 20 forbids.
     ClusterError
-        if counts do not fit: hosts and count, cores that do not divide over sockets …
+        if counts contradict each other: hosts and count, cores that do not divide over sockets …
 
     >>> parse_recipe({"groups": [{"name": "n", "count": 2, "cores": 4}]}).groups[0].hosts
     ('n0', 'n1')
@@ -141,7 +141,7 @@ def parse_recipe(document: Any, *, where: str | None = None) -> Recipe:
 
 
 def is_recipe(document: Any) -> bool:
-    """Say whether a document looks like a cluster recipe."""
+    """Return whether a document looks like a cluster recipe."""
     return isinstance(document, dict) and "groups" in document
 
 
@@ -251,7 +251,7 @@ def _pool(row: Mapping[str, Any], where: str | None) -> PoolSpec:
 
 def _amount(value: int | str, where: str | None) -> Amount:
     found = _AMOUNT.fullmatch(str(value))
-    assert found is not None  # the schema has seen it
+    assert found is not None  # the schema has checked it
     if found[2]:
         try:
             unit_of(found[2])
@@ -263,7 +263,7 @@ def _amount(value: int | str, where: str | None) -> Amount:
 def _memory(value: int | str, where: str) -> Amount:
     amount = _amount(value, where)
     if amount.unit and not same_dimension(amount.unit, "B"):
-        raise FormatError(f"{amount.unit} is no unit of memory", where=where, expected="B, GB, GiB …")
+        raise FormatError(f"{amount.unit} is not a unit of memory", where=where, expected="B, GB, GiB …")
     return amount
 
 

@@ -1,8 +1,7 @@
 """The JSON Schemas of the package, as validators that are as strict as our readers.
 
-JSON Schema takes 2.0 for an integer and lets ``$`` match before a last newline.  What passes here
-is an ``int`` where the schema says integer, a number that a double can hold, and a text that
-matches as a whole.
+JSON Schema accepts 2.0 as an integer and lets ``$`` match before a last newline.  These validators accept
+only an ``int`` as an integer, and a text must match to its end.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
     from simsched.formats.text.excerpts import Path
 
 SCHEMAS = ("rfc14", "v1", "cluster-recipe", "study")
-"""The JSON Schemas that the package carries."""
+"""The names of the package's JSON Schemas."""
 
 
 @cache
@@ -54,7 +53,7 @@ def validator(name: str) -> Validator:
 
 
 def first_fault(name: str, document: Any, where: str = "") -> Fault | None:
-    """Return the fault of a document that says most about it, without lines; None for a valid document.
+    """Return the most relevant fault of a document, without lines; None for a valid document.
 
     >>> print(first_fault("study", {"cluster": "tiny"}, "study.yaml"))
     study.yaml: the key 'workload' is missing
@@ -72,7 +71,7 @@ def first_fault(name: str, document: Any, where: str = "") -> Fault | None:
 def _intended(error: ValidationError) -> ValidationError | None:
     """Return the error within the one alternative whose type fits the value; None if none fits.
 
-    An alternative whose type or constant differs was not meant: its other errors would mislead.
+    An alternative whose type or constant differs was not intended: its other errors would mislead.
     """
     from jsonschema.exceptions import relevance
 
@@ -106,7 +105,7 @@ def _fault_of(error: ValidationError, where: str) -> Fault:
 
 
 def _expected(rule: str, schema: dict[str, Any]) -> str:
-    """Return what a rule of a schema accepts; nothing for a rule without a wording of ours."""
+    """Return the values that a rule of a schema accepts, as text; empty for a rule without a wording."""
     value = schema[rule]
     if rule == "type":
         return " or ".join(
@@ -123,7 +122,7 @@ def _expected(rule: str, schema: dict[str, Any]) -> str:
 
 
 def _alternative(schema: dict[str, Any]) -> str:
-    """Return what tells an alternative apart: its constant ``type``, its description or its JSON type."""
+    """Return the name of an alternative: its constant ``type``, its description or its JSON type."""
     constant = schema.get("properties", {}).get("type", {}).get("const")
     return str(constant or schema.get("description") or _TYPES.get(schema.get("type", ""), "another value"))
 

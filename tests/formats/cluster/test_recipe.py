@@ -63,7 +63,7 @@ def test_recipes_are_written_as_yaml_that_reads_back():
         ([], "f.yaml: found an empty list .expected an object"),
         ({}, "f.yaml: the key 'groups' is missing"),
         ({"groups": []}, "groups"),
-        (group(memory="10 kW"), r"groups\[0\].memory: kW is no unit of memory .expected B, GB"),
+        (group(memory="10 kW"), r"groups\[0\].memory: kW is not a unit of memory .expected B, GB"),
         (group(pools=[{"type": "node"}]), r"groups\[0\]: a level or pool of type node"),
         ({**group(), "levels": [{"type": "node", "count": 2}]}, "f.yaml: a level or pool of type node"),
         (group(locality=[{"type": "cluster", "count": 2}]), "a level or pool of type cluster"),
