@@ -229,7 +229,7 @@ def test_convert_lists_what_no_job_object_can_say_and_strict_refuses_it(tmp_path
     said = capsys.readouterr().err
     assert f"{made}: 1 jobs (sss)" in said
     assert "not written:\n" in said
-    assert "a Job Object cannot say: a request without a slot  job b\n" in said
+    assert "a Job Object cannot express a request without a slot  job b\n" in said
     assert [job.id for job in load_workload(made)] == ["a"]
     made.unlink()
     assert main(["workload", "convert", str(jobs), "--strict", "-o", str(made)]) == 2
