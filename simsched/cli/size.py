@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
+from simsched import human
 from simsched.cli.options.run_options import add_rules, rules_document
 from simsched.cli.options.workloads import READING, add_reading, whole
 from simsched.cli.support.heartbeat import expected, heartbeat
@@ -276,4 +277,5 @@ def _shown(tried: list[Evaluation]) -> Callable[[Evaluation], None]:
 def _show(trial: Evaluation) -> None:
     """Write the verdict of an evaluation to the terminal."""
     verdict = "some jobs never fit" if trial.refused else "meets" if trial.met else "misses"
-    sys.stderr.write(f"  tried {trial.value:,}: {verdict} ({trial.seconds:.1f} s)\n")
+    spent = human.seconds(round(trial.seconds, 1))
+    sys.stderr.write(f"  tried {trial.value:,}: {verdict} ({spent})\n")

@@ -363,7 +363,7 @@ def test_a_run_is_audited_again_with_its_inputs(inputs, capsys):
     assert f"{folder}: audit: clean (3 jobs, 3 allocations, 3 releases)" in capsys.readouterr().out
     (inputs / "jobs.swf").rename(inputs / "moved.swf")
     assert main(["report", folder, "--audit"]) == 0
-    assert "jobs.swf is not there and was not compared" in capsys.readouterr().out
+    assert "jobs.swf is missing and was not compared" in capsys.readouterr().out
     (inputs / "jobs.swf").write_text(SWF.replace("1 0 -1 10", "1 0 -1 11"))
     assert main(["report", folder, "--audit"]) == 1
     assert "has changed since the run was made" in capsys.readouterr().out
