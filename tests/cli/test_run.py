@@ -309,7 +309,7 @@ def test_forecast_of_a_run_whose_inputs_or_rules_are_not_its_own(inputs, capsys)
     del document["command"]
     (inputs / "out" / "run.json").write_text(json.dumps(document))
     assert main(["forecast", out, "--at", "2"]) == 2
-    assert "does not say how it was made" in capsys.readouterr().err
+    assert "the run does not record its command" in capsys.readouterr().err
 
 
 def test_a_run_without_jobs_says_so(inputs, capsys):

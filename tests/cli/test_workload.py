@@ -74,7 +74,7 @@ def test_convert_merges_transforms_and_says_what_is_lost(trace, tmp_path, capsys
     merged = load_workload(out)
     assert len(merged) == 20
     assert run("convert", out, "-o", tmp_path / "flat.swf.gz") == 0
-    assert "note: swf cannot hold: jobspec, urgency, dependencies" in capsys.readouterr().err
+    assert "note: swf cannot represent: jobspec, urgency, dependencies" in capsys.readouterr().err
     assert len(load_workload(tmp_path / "flat.swf.gz")) == 20
     assert run("convert", out, "--to", "jsonl") == 0
     assert len(capsys.readouterr().out.splitlines()) == 20
