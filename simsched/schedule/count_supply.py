@@ -7,6 +7,7 @@ and the "extra nodes" that are left over then (Mu'alem & Feitelson 2001).
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from simsched.schedule.profiles.count_profile import CountProfile
@@ -17,7 +18,7 @@ from simsched.schedule.profiles.profile import Known
 from simsched.schedule.supply import Supply
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     import numpy as np
     import numpy.typing as npt
@@ -45,7 +46,7 @@ class CountSupply(Supply):
     kept_plan : the plan of the last pass of a policy that plans again at each pass. It can be rebuilt.
     """
 
-    __slots__ = ("_type", "_units", "kept_plan")
+    __slots__ = ("_free", "_units", "kept_plan")
 
     def __init__(
         self,
@@ -56,27 +57,29 @@ class CountSupply(Supply):
         calendar: Calendar,
     ) -> None:
         super().__init__(table, plan, policy, rng, calendar)
-        assert table.single is not None
-        self._type = table.single
+        single, total = table.single, plan.available.total
+        assert single is not None
+        # Asked several times in each pass: the sums of a pool type are looked up without a call in Python.
+        self._free: Callable[[], int] = partial(total.__getitem__ if single in total else plan.free, single)
         self._units = table.units
         self.kept_plan: KeptPlan | None = None
 
     def free_units(self) -> int:
         """Return the free units of the counted type."""
-        return self.plan.free(self._type)
+        return self._free()
 
     def could_start(self, job: int) -> bool:
         """Whether the job's units are free."""
-        return self._units[job] <= self.plan.free(self._type)
+        return self._units[job] <= self._free()
 
     def could_start_each(self, jobs: Integers) -> Bools:
         """Return for each job whether its units are free."""
-        could: Bools = self.table.demand[0][jobs] <= self.free_units()
+        could: Bools = self.table.demand[0][jobs] <= self._free()
         return could
 
     def fit(self, job: int) -> Selection | None:
         """Return free resources on which the job may start now, or None."""
-        if self._units[job] > self.plan.free(self._type):
+        if self._units[job] > self._free():
             return None
         selection = self.seek(self.request(job), self.plan.available)
         assert selection is not None, "the counts promised more than the matcher found"
@@ -91,15 +94,16 @@ class CountSupply(Supply):
 
     def candidates(self, jobs: Sequence[int]) -> Sequence[int]:
         """Return those of a few jobs whose units are free."""
-        free, units = self.free_units(), self._units
+        free, units = self._free(), self._units
         return [job for job in jobs if units[job] <= free]
 
     def candidates_behind_first(self, queue: WaitingQueue, shadow: Shadow) -> Sequence[int]:
         """Return the jobs behind the first whose units are free; of a long queue, fewer."""
-        if not self.free_units():
+        free, units = self._free(), self._units
+        if not free:
             return ()
         if len(queue.ranks) < LONG:
-            return self.candidates(queue.listed(1))
+            return [job for job in queue.listed(1) if units[job] <= free]
         return super().candidates_behind_first(queue, shadow)
 
     def profile(self) -> CountProfile:
