@@ -398,7 +398,8 @@ class _Auditor:
             faults += wrong_nodes(self.inventory, read_table(path / "nodes.parquet"))
         if (path / "timeline.parquet").is_file():
             vague = any(rules.vague or rules.shared for rules in self._rules.values())
-            faults += self._timeline.wrong(self.recorded, read_table(path / "timeline.parquet"), vague=vague)
+            rows = read_table(path / "timeline.parquet")
+            faults += self._timeline.wrong(self.recorded, self.inventory, rows, vague=vague)
         for fault in faults:
             self.report.add("A9", "(all)", fault)
         if (path / "eventlog.jsonl").is_file():

@@ -37,13 +37,14 @@ Below: TypeAlias = "Mapping[str, list[str]]"
 class ExecutionTarget:
     """One execution target: its host, its properties, and the ids of its units by type, as bit masks.
 
-    `usable` are its units that are not down at the beginning.
+    `usable` are its units that are not down at the beginning; `up` says whether the target itself is not.
     """
 
     host: str
     properties: frozenset[str]
     units: Mapping[str, int]
     usable: Mapping[str, int]
+    up: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +78,8 @@ class Inventory:
             given.update(pool.properties)
             leaves = leaves_of(graph, below, key)
             units, usable = together(leaves), together(leaf for leaf in leaves if leaf.up)
-            targets[rank] = ExecutionTarget(pool.name, frozenset(_spelled(pool)), units, usable)
+            up = any(leaf.up for leaf in leaves)
+            targets[rank] = ExecutionTarget(pool.name, frozenset(_spelled(pool)), units, usable, up)
         kinds = {type_ for target in targets.values() for type_ in target.units}
         kind = pool_of(graph, keys[0]).type if keys else pool_of(graph, containment_root(graph)).type
         regions, above = regions_of(graph, below, ranks, {r: t.usable for r, t in targets.items()})

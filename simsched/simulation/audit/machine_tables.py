@@ -72,10 +72,10 @@ class UseOverTime:
         )
 
     def wrong(
-        self, recorded: RecordedRun, rows: Sequence[Mapping[str, Any]], *, vague: bool
+        self, recorded: RecordedRun, inventory: Inventory, rows: Sequence[Mapping[str, Any]], *, vague: bool
     ) -> Iterator[str]:
         """Yield the faults in the timeline; if `vague`, R does not determine the number of held units."""
-        yield from _wrong_in_itself(recorded, rows)
+        yield from _wrong_in_itself(recorded, inventory, rows)
         times = {row["time"] for row in rows}
         lacking = [time for time, _, _ in self.changes if float(time) not in times]
         if lacking and recorded.complete:
@@ -102,8 +102,14 @@ class UseOverTime:
                     yield f"{used} of type {type_} in use at {row['time']:g}, {most[type_]} by R"
 
 
-def _wrong_in_itself(recorded: RecordedRun, rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """Yield the rows that are out of order, do not add up, or have units down without an outage."""
+def _wrong_in_itself(
+    recorded: RecordedRun, inventory: Inventory, rows: Sequence[Mapping[str, Any]]
+) -> Iterator[str]:
+    """Yield the rows that are out of order, do not add up, or have units down without an outage.
+
+    Targets that are down in the cluster itself need no outage.  Their units are not in the totals.
+    """
+    down = {"node": sum(not target.up for target in inventory.targets.values())}
     for before, after in pairwise(rows):
         if not before["time"] < after["time"]:
             yield f"the row at {after['time']:g} comes after that at {before['time']:g}"
@@ -114,5 +120,5 @@ def _wrong_in_itself(recorded: RecordedRun, rows: Sequence[Mapping[str, Any]]) -
                 break
             if sum(row[state] for state in states) != total or any(row[state] < 0 for state in states):
                 yield f"units of type {type_} at {row['time']:g} do not add up to {total}"
-            elif row[states[2]] and not recorded.disrupted:
+            elif row[states[2]] != down.get(type_, 0) and not recorded.disrupted:
                 yield f"{row[states[2]]} of type {type_} are down at {row['time']:g} without an outage"

@@ -9,6 +9,7 @@ import pytest
 
 from simsched.errors import RunError
 from simsched.formats.rfc.dependency import Dependency
+from simsched.graph.cluster import load_cluster
 from simsched.simulation.audit.auditor import audit, audit_run, read_jobs
 from simsched.simulation.audit.inventory import Inventory
 from simsched.simulation.audit.recorded_run import recorded_run
@@ -454,3 +455,22 @@ def test_a_shift_of_seconds_is_found_late_in_a_year():
     lines[1]["time"] += 5
     report = audit(Inventory.of(MACHINE), jobs, [json.dumps(line).encode() for line in lines], [row])
     assert "job A: COMPLETED after 105.0 s instead of 100 s" in str(report)
+
+
+@pytest.mark.parametrize("status", ["down", "drained"])
+def test_targets_that_are_down_in_the_cluster_need_no_outage(tmp_path, status):
+    (tmp_path / "c.yaml").write_text(f"name: c\ngroups:\n  - {{name: n, count: 4, cores: 4, {status}: n3}}\n")
+    cluster = load_cluster(tmp_path / "c.yaml")
+    jobs = [job("A", 0, "slot=3/node", 10), job("B", 30, "slot=2/core", 5)]
+    run(cluster, *jobs).save(tmp_path / "run")
+    assert audit_run(tmp_path / "run", cluster, workload(*jobs)).faults == []
+
+    with_outage = run(machine(4, 4), *jobs, outages=[{"ranks": "3", "start": 0, "end": 9, "kind": "drain"}])
+    with_outage.save(tmp_path / "out")
+    meta = json.loads((tmp_path / "out" / "run.json").read_text())
+    del meta["config"]["outages"]
+    (tmp_path / "out" / "run.json").write_text(json.dumps(meta))
+    assert any(
+        "without an outage" in str(f)
+        for f in audit_run(tmp_path / "out", machine(4, 4), workload(*jobs)).faults
+    )
