@@ -109,7 +109,7 @@ def test_neither_a_file_nor_a_name(name):
 
 def test_an_empty_name_is_no_cluster():
     with pytest.raises(
-        ConfigError, match=r"name of one of the clusters is empty \(expected a file, or a bundled name"
+        ConfigError, match=r"the name of the cluster is empty \(expected a file, or a bundled name"
     ):
         load_cluster("")
 
