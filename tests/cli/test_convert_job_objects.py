@@ -149,7 +149,7 @@ def test_validate_names_every_fault_and_tells_warnings_and_patterns_as_notes(run
         2,
         (
             "standard input:1:16: <Deadlin> is not known in <Job>\n"
-            "standard input:1:36: Processors 'x' is no whole number (expected a whole number)\n"
+            "standard input:1:36: Processors 'x' is not a whole number (expected a whole number)\n"
         ),
     )
     warned = '<Job awarenessPolicy="Warn"><Id>1</Id><Reservation>r</Reservation></Job>'

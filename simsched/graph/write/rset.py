@@ -30,7 +30,7 @@ def to_rset(graph: ResourceGraph, *, found: Holdings | None = None) -> ResourceS
     FormatError
         if a property's name has a character that RFC 20 forbids.
     ClusterError
-        if the name of a target cannot stand in a hostlist.
+        if the name of a target is not a host name for RFC 29.
     """
     found = found or holdings(graph)
     ranks_with: dict[tuple[tuple[str, Idset], ...], list[int]] = {}
