@@ -72,7 +72,7 @@ def _schema_faults(document: Any, name: str) -> Iterator[Fault]:
 
 
 def validate_file(path: str | FilePath, kind: RequestKind = "auto", *, lenient: bool = False) -> Report:
-    """Return what is wrong in a file of jobspecs, shapes or constraints; ``-`` reads stdin.
+    """Return the report of a file of jobspecs, shapes or constraints; ``-`` is standard input.
 
     Raises `FormatError` only where the file cannot be read at all.
     """
@@ -82,7 +82,7 @@ def validate_file(path: str | FilePath, kind: RequestKind = "auto", *, lenient: 
 
 
 def validate_text(text: str, where: str, kind: RequestKind = "auto", *, lenient: bool = False) -> Report:
-    """Return what is wrong in a text of jobspecs, shapes or constraints.
+    """Return the report of a text of jobspecs, shapes or constraints.
 
     With `lenient`, mild faults of jobspecs (see `Fault`) are notes.
     """
@@ -100,14 +100,14 @@ def validate_text(text: str, where: str, kind: RequestKind = "auto", *, lenient:
     return _documents(text, where, kind, lenient=lenient)
 
 
-class _Judgement(NamedTuple):
+class _Findings(NamedTuple):
     """The faults of one document, and the notes on it."""
 
     faults: list[Fault]
     notes: list[str]
 
 
-def _judged(document: Any, kind: RequestKind, *, lenient: bool) -> _Judgement:
+def _checked_document(document: Any, kind: RequestKind, *, lenient: bool) -> _Findings:
     """Check a document after RFC 25 or RFC 14, as `kind` requests; one of version 1 may fit either."""
     first = isinstance(document, dict) and document.get("version") == 1
     found = validate_document(document, v1=kind == "v1" or (kind == "auto" and first))
@@ -120,7 +120,7 @@ def _judged(document: Any, kind: RequestKind, *, lenient: bool) -> _Judgement:
         ):
             found, notes = general, [f"note: not a V1 jobspec (RFC 25): {misfit}"]
     notes = [f"warning: {fault}" for fault in found if lenient and fault.mild] + notes
-    return _Judgement(_serious(found, lenient=lenient), notes)
+    return _Findings(_serious(found, lenient=lenient), notes)
 
 
 def _serious(faults: list[Fault], *, lenient: bool) -> list[Fault]:
@@ -148,9 +148,9 @@ def _documents(text: str, where: str, kind: RequestKind, *, lenient: bool) -> Re
         for path, item in _items(document):
             count += 1
             if not reader.passes_document(item, v1=_V1[kind]):
-                judged = _judged(item, kind, lenient=lenient)
-                found += [replace(fault, path=path + fault.path) for fault in judged.faults]
-                notes += judged.notes
+                findings = _checked_document(item, kind, lenient=lenient)
+                found += [replace(fault, path=path + fault.path) for fault in findings.faults]
+                notes += findings.notes
     faults = located_in_all(faulty, text, where)
     if not count:
         faults = [Fault((), "the text has no document", "a jobspec", where=where)]
@@ -185,23 +185,25 @@ def _json_lines(text: str, where: str, kind: RequestKind, *, lenient: bool) -> R
         if line.strip():
             count += 1
             if not reader.passes(line, v1=_V1[kind]):
-                judged = _line_judged(line.decode("utf-8", "replace"), where, number, kind, lenient=lenient)
-                faults += judged.faults
-                notes += judged.notes
+                findings = _checked_line(
+                    line.decode("utf-8", "replace"), where, number, kind, lenient=lenient
+                )
+                faults += findings.faults
+                notes += findings.notes
     return Report(where, "jobspec", count, tuple(faults), tuple(dict.fromkeys(notes))[:MOST_NOTES])
 
 
-def _line_judged(line: str, where: str, number: int, kind: RequestKind, *, lenient: bool) -> _Judgement:
+def _checked_line(line: str, where: str, number: int, kind: RequestKind, *, lenient: bool) -> _Findings:
     """Check one line of JSON Lines."""
     from simsched.formats.text.documents import load_json
 
     try:
         document = load_json(line)
     except FormatError as error:
-        return _Judgement([Fault((), str(error), line=number, column=_column(error), where=where)], [])
-    judged = _judged(document, kind, lenient=lenient)
-    found = located(judged.faults, line, where)
-    return _Judgement([replace(fault, line=number) for fault in found], judged.notes)
+        return _Findings([Fault((), str(error), line=number, column=_column(error), where=where)], [])
+    findings = _checked_document(document, kind, lenient=lenient)
+    found = located(findings.faults, line, where)
+    return _Findings([replace(fault, line=number) for fault in found], findings.notes)
 
 
 def _column(error: SimschedError) -> int:
@@ -229,13 +231,13 @@ def _lines(text: str, where: str, kind: str) -> Report:
         try:
             parse_shape(line.rstrip("\r"))
         except FormatError as error:
-            faults.append(_marked(error, where, number))
+            faults.append(_caret_fault(error, where, number))
     if not count:
         faults.append(Fault((), "the text has no shape", "one shape per line", where=where))
     return Report(where, kind, count, tuple(faults))
 
 
-def _marked(error: FormatError, where: str, number: int) -> Fault:
+def _caret_fault(error: FormatError, where: str, number: int) -> Fault:
     position = error.position if isinstance(error, CaretError) else 0
     return Fault((), error.message, error.expected or "", line=number, column=position + 1, where=where)
 
@@ -252,7 +254,7 @@ def _constraint(text: str, where: str) -> Report:
             return Report(where, "constraint", 1, tuple(located(found, text, where)))
         parse_constraint(text.strip())
     except CaretError as error:
-        return Report(where, "constraint", 1, (_marked(error, where, 1),))
+        return Report(where, "constraint", 1, (_caret_fault(error, where, 1),))
     except FormatError as error:
         return Report(where, "constraint", 1, (as_fault(error, where),))
     return Report(where, "constraint", 1, ())

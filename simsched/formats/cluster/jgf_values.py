@@ -33,7 +33,7 @@ def replaced(value: S, **changes: Any) -> S:
 
 
 class Metadata(Struct, gc=False, forbid_unknown_fields=True, omit_defaults=True):
-    """RFC 4 base data of a vertex and what Fluxion adds; absent keys are UNSET."""
+    """RFC 4 base data of a vertex, with the keys that Fluxion adds; absent keys are UNSET."""
 
     type: str
     basename: str | UnsetType = UNSET
@@ -60,7 +60,7 @@ class Vertex(Struct, gc=False, forbid_unknown_fields=True):
 
 
 class OddVertex(Vertex, gc=False):
-    """A vertex with keys that neither RFC 20 nor Fluxion knows; they ride along."""
+    """A vertex with keys that neither RFC 20 nor Fluxion knows; they are kept."""
 
     more: dict[str, Any] = {}
     outer: dict[str, Any] = {}

@@ -40,7 +40,7 @@ class ResourceSet:
     starttime, expiration : seconds since the epoch (in a simulation, since its start), or None.
     nslots : how many slots the scheduler allocated, or None.
     scheduling, attributes : as in the document; read them, do not change them.
-    extra : keys of ``execution`` that RFC 20 does not name, carried along.
+    extra : keys of ``execution`` that RFC 20 does not define; they are kept.
 
     The constructor trusts its arguments; `from_dict`, `of` and the operations make
     canonical sets, and two canonical sets are equal where they mean the same resources.
@@ -183,7 +183,7 @@ class ResourceSet:
     __sub__ = subtract
 
     def append(self, other: ResourceSet) -> ResourceSet:
-        """The union of two sets that have nothing in common; ClusterError names what they share.
+        """The union of two disjoint sets; ClusterError with the resources that both have.
 
         Known to users as ``flux R append``.  Slots add up if both sets count them.
         """

@@ -26,7 +26,7 @@ _NAMED = ("R_lite", "nodelist", "properties", "nslots", "starttime", "expiration
 def read_rset(doc: Any, where: str | None = None) -> dict[str, Any]:
     """The fields of a `ResourceSet`, from an R document of either generation.
 
-    Raises what `ResourceSet.from_dict` says, which is the public name of this.
+    Raises the errors of `ResourceSet.from_dict`, its public name.
     """
     if where is not None:
         check("where", where, str, "the name of the document")

@@ -42,7 +42,7 @@ _EXPECTED_TYPES = {"unit": _STRING, "exclusive": "true or false", "label": _STRI
 
 
 def parse_shape(text: str, where: str | None = None) -> tuple[ResourceVertex, ...]:
-    """Return the resources list that an RFC 46 shape stands for.
+    """Return the resources list of an RFC 46 shape.
 
     Raises `FormatError` with a caret under the fault.
 

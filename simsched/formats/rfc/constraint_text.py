@@ -7,7 +7,7 @@
 `not` binds closest, then `and` (a blank between two terms is one), then `or`.  The default
 operator is `properties`; `host`, `hosts` and `hostlist` are one operator, and so are `rank` and
 `ranks`, `property` and `properties`.  Quotes of either kind keep an operand together, a doubled
-quote stands for itself.  Beyond RFC 35, ``()`` is the constraint that matches everything.
+quote is one quote.  Beyond RFC 35, ``()`` is the constraint that matches everything.
 """
 
 from __future__ import annotations

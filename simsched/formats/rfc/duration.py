@@ -11,7 +11,7 @@ SECONDS = {"ms": 0.001, "": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 """Seconds of each suffix."""
 
 MAX_SECONDS = 2.0**53
-"""The highest time of a simulation: seconds beyond it are not told apart."""
+"""The highest time of a simulation: a float cannot distinguish the seconds beyond it."""
 
 _TEXT = re.compile(r"\+?(\d+\.?\d*(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?)([A-Za-z]*)\Z", re.ASCII)
 _ENDLESS = frozenset({"inf", "infinity"})

@@ -1,6 +1,6 @@
 """Eventlogs (RFC 18) and the job events in them (RFC 21): JSON Lines of timestamp, name, context.
 
-This is the text alone; what state a log leads to is a matter of the job life cycle.
+This module reads and writes the text; the state of a job after its events is not its concern.
 """
 
 from __future__ import annotations

@@ -219,7 +219,7 @@ def _credential(request: JobRequest, name: str) -> str | None:
 
 
 def _duration(tree: Tree | None) -> int | None:
-    """The longest acceptable duration, the shortest one if there is no longest; None if unlimited."""
+    """The longest acceptable duration, the shortest if none is longest; None if unlimited."""
     if tree is None:
         return None
     found = number_set(tree, lambda e: Fraction(e.text.strip()))

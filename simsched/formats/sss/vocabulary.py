@@ -11,15 +11,15 @@ from typing import Literal, TypeAlias
 
 Kind: TypeAlias = Literal["String", "Integer", "Float", "Boolean", "DateTime", "Duration"]
 Use: TypeAlias = Literal["mapped", "carried", "refused"]
-"""What becomes of an element in a jobspec: mapped; carried along because matching does not need
-it; refused (or warned about, or ignored, as the awareness policy says) because we cannot do it."""
+"""The treatment of an element: mapped to a jobspec; carried because matching does not need it; refused (or
+warned about or ignored, by its awareness policy) because simsched does not support it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Property:
     """A property element.
 
-    `category` says that it may stand in Requested and Delivered, `many` that it may be
+    `category` says that it is allowed in Requested and Delivered, `many` that it may be
     repeated, `attributes` which attributes it has besides awarenessPolicy.
     """
 
@@ -44,9 +44,9 @@ DELIVERED = ("group",)
 
 
 def _table(*rows: tuple[str, Kind, str] | tuple[str, Kind, str, str]) -> dict[str, Property]:
-    """Properties by name, from rows of (names, type, what becomes of it, signs and attributes).
+    """Properties by name, from rows of (names, type, treatment, signs and attributes).
 
-    The first of `names` is written, the others are read too.  What becomes of it begins with
+    The first of `names` is written, the others are read too.  The treatment begins with
     ``!`` if it is refused and is empty if it is carried.  RD: may be in Requested and
     Delivered; ``*``: may be repeated.
     """
@@ -179,7 +179,7 @@ CONTAINERS: dict[str, tuple[dict[str, Property], tuple[str, ...]]] = {
     "TaskGroup": (TASK_GROUP_PROPERTIES, ("Task", "TaskDefaults", "Requested", "Delivered")),
     "Task": (TASK_PROPERTIES, ("Requested", "Delivered")),
 }
-"""What may stand in each containment element: properties and other containment elements.
+"""The content of each containment element: properties and other containment elements.
 
 ``Data`` is the field of SSSRMAP in which Job Objects travel; a file may hold several jobs in one.
 """
@@ -206,7 +206,7 @@ VALUES: dict[str, tuple[str, ...]] = {
 """The values that an attribute may have, by its name or by element and name."""
 
 REFERENCES = ("Job", "JobGroup", "TaskGroup", "Task")
-"""What may stand for an element of its kind by its id alone."""
+"""The elements that may hold only the id of another one of their kind."""
 
 NOT_EMPTY = ("TaskGroup", "Task", "Requested", "Delivered")
 """Elements that have one property or more; a Job and a JobGroup have their Id."""

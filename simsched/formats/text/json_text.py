@@ -69,7 +69,7 @@ def load_json_line(text: str, where: str | None, number: int) -> Any:
 
 
 def _check_surrogates(text: str, value: Any, where: str | None) -> None:
-    """Refuse half characters, which no output could be written with."""
+    """Refuse half of a surrogate pair, which no output can contain."""
     try:
         json.dumps(value, ensure_ascii=False).encode()
     except UnicodeEncodeError as error:
@@ -77,7 +77,7 @@ def _check_surrogates(text: str, value: Any, where: str | None) -> None:
         line, column = line_and_column(text, found.start() if found else 0)
         half = error.object[error.start]
         raise FormatError(
-            f"half a character, {half!a}", where=place(where, line, column), expected="Unicode text"
+            f"half of a surrogate pair, {half!a}", where=place(where, line, column), expected="Unicode text"
         ) from None
 
 

@@ -160,7 +160,7 @@ def test_a_jobspec_from_a_shape_has_the_keys_of_rfc_14_only():
         ("slot/core{x}", "resources[0].with[0].exclusive", "'exclusive' on a core"),
         ("node{id:'0-3'}/slot/core", "resources[0].id", "'id' on a node"),
         ("node{label:n}/slot/core", "resources[0].label", "'label' on a node"),
-        ("slot/core/pu", "resources[0].with[0].with", "beneath a core"),
+        ("slot/core/pu", "resources[0].with[0].with", "in a core"),
     ],
 )
 def test_what_does_not_fit_v1_is_named(shape, where, words):

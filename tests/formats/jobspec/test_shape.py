@@ -421,7 +421,7 @@ FAULTS = [
     ("core=2,2", 7, "not ascending"),
     ("core=2-4,3", 9, "not ascending"),
     ("core=2,", 7, "the end"),
-    ("core=4:2", 6, "operand follows a range"),
+    ("core=4:2", 6, "operand without a range"),
     ("core=1-4:0", 9, "cannot be 0"),
     ("core=1-4:2:", 11, "unknown operator"),
     ("core=1-4:2:%", 11, "unknown operator"),
@@ -494,7 +494,7 @@ def test_a_hundred_levels_are_fine():
 
 
 def test_bytes_that_are_no_text_are_refused():
-    with pytest.raises(CaretError, match="no UTF-8") as caught:
+    with pytest.raises(CaretError, match="not UTF-8") as caught:
         parse_shape("node{id:a\udcff}")
     assert caught.value.position == 9
 

@@ -102,7 +102,10 @@ def test_standard_input_is_decoded_as_well(encoding, monkeypatch, capsys):
             JOB.format("UTF-8").encode("latin-1"),
             "job.xml:4: byte 0xe4 is not UTF-8, which the XML declares (expected text)",
         ),
-        (JOB.format("UTF-16").encode("utf-16")[:-1], "job.xml: byte 0x0a is not UTF-16, which"),
+        (
+            JOB.format("UTF-16").encode("utf-16")[:-1],
+            "job.xml: byte 0x0a is not UTF-16, which the XML declares",
+        ),
     ],
 )
 def test_what_is_not_as_declared_is_refused(data, fault):

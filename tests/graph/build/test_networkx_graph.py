@@ -107,7 +107,7 @@ FAULTS = {
     ),
     "a host no hostlist can hold": (
         lambda g: put(g, "node1", name="a,b"),
-        "vertex 'node1': 'a,b' cannot stand",
+        "vertex 'node1': 'a,b' is not a host name",
     ),
     "a vertex attached to nothing": (
         lambda g: g.add_node("stray", pool=pool()),
