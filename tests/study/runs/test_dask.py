@@ -154,7 +154,7 @@ def test_a_scheduler_that_stays_away(dask_cluster, tmp_path, monkeypatch):
             dask_cluster.stop()
 
     study = small(seeds=4)
-    with pytest.raises(RunError, match="the Dask scheduler did not come back"):
+    with pytest.raises(RunError, match="the Dask scheduler did not return"):
         sweep(study, tmp_path / "s", scheduler=dask_cluster.address, report=False, progress=stop)
     states = []
     result = sweep(study, tmp_path / "s", workers=0, resume=True, report=False, progress=states.append)

@@ -28,7 +28,7 @@ def test_runs_of_executorlib_are_the_same(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("system", "program", "said"), [("slurm", "srun", "there is no srun"), ("flux", "flux", "flux")]
+    ("system", "program", "said"), [("slurm", "srun", "srun is not installed"), ("flux", "flux", "flux")]
 )
 def test_outside_of_an_allocation(system, program, said):
     if which(program):
