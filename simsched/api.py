@@ -115,7 +115,7 @@ def _files_of(cluster: object, workload: object) -> dict[str, Path]:
 
 def _check_options(options: Mapping[str, Any]) -> None:
     """Refuse options of the wrong type, of those that are no part of the configuration."""
-    for name in ("inputs", "snapshots"):
+    for name in ("inputs", "checkpoints"):
         check(name, options.get(name), Mapping | None, "a mapping")
     check_callable("progress", options.get("progress"))
     stop = options.get("stop")

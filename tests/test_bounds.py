@@ -229,10 +229,10 @@ def test_a_recipe_takes_no_float_for_a_count_and_no_line_end_after_a_unit(said, 
 
 
 @pytest.mark.parametrize("key", ["kind", "x"])
-def test_a_snapshot_with_bytes_that_are_no_text(said, tmp_path, key):
+def test_a_checkpoint_with_bytes_that_are_no_text(said, tmp_path, key):
     path = tmp_path / "s.json"
     path.write_bytes(b'{"' + key.encode() + b'\xff": 1}')
-    assert "this is no snapshot" in said("run", "tiny", "first-steps", "--resume", path, "-o", tmp_path / "o")
+    assert "not a checkpoint" in said("run", "tiny", "first-steps", "--resume", path, "-o", tmp_path / "o")
 
 
 def test_messages_clip_what_they_quote(said, tmp_path):

@@ -48,9 +48,9 @@ def register(subparsers: Subparsers) -> None:
         "--at",
         metavar="T",
         help="the time: seconds or a duration (3d) from 0, or from the picture's time on (+2h); needed "
-        "without a picture or a snapshot",
+        "without a picture or a checkpoint",
     )
-    forecast.add_argument("--resume", metavar="FILE", help="play from a snapshot instead of from the start")
+    forecast.add_argument("--resume", metavar="FILE", help="play from a checkpoint instead of from the start")
     forecast.add_argument(
         "--details",
         metavar="FILE",

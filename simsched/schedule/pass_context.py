@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
 
@@ -177,6 +177,15 @@ class Desk:
         self.waiting.remove(job)
         self.plan.claim(job, selection, self.now + self.book.durations[job])
         self.started.append((job, selection, backfilled))
+
+    def state(self) -> dict[str, Any]:
+        """Return what passes to come need to know; plans that can be rebuilt are left out."""
+        return {"failed": self._failed, "released": self.released, "moved": self.moved, "wake": self.wake}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Take over the state of an equal context."""
+        self._failed = state["failed"]
+        self.released, self.moved, self.wake = state["released"], state["moved"], state["wake"]
 
     def open(self, now: float) -> None:
         """Begin a pass at `now`."""

@@ -155,6 +155,17 @@ class Waiting:
         self._plain = False
         self.fresh = [self._rank[job] for job in fresh]
 
+    def state(self) -> dict[str, Any]:
+        """Return the waiting jobs, and their ranks if the order ranks them again at each pass."""
+        ranks = None if self.static else (self._at, self._rank, self._plain)
+        return {"ranks": self.ranks, "fresh": self.fresh, "gone": self.gone, "order": ranks}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Take over the state of a queue of the same jobs and order."""
+        self.ranks, self.fresh, self.gone = state["ranks"], state["fresh"], state["gone"]
+        if not self.static:
+            self._at, self._rank, self._plain = state["order"]
+
     def _check(self) -> None:
         ranks = list(self.ranks)
         assert ranks == sorted(set(ranks))

@@ -233,20 +233,21 @@ class Admission:
     jobs : with the queue's constraint and default duration.
     rejected : job → why it was rejected at submission.
     tiers : the priority of each job's queue.
-    lanes : the lane of each job: queues of one lane share targets.
+    groups : the group of queues of each job: queues of one group share targets.
+    group_count : how many groups there are.
     of : the queue of each job, or None.
     """
 
     jobs: tuple[Job, ...]
     rejected: Mapping[int, str]
     tiers: list[int]
-    lanes: list[int]
-    lane_count: int
+    groups: list[int]
+    group_count: int
     of: list[Queue | None]
 
 
 def admit(jobs: Sequence[Job], queues: Queues, index: Index, *, no_limit: str = "queue") -> Admission:
-    """Put every job into its queue: constraint, default duration, limits, and lane.
+    """Put every job into its queue: constraint, default duration, limits, and group.
 
     A job that names no queue goes into the default one; without a default it is in none and
     may use every target.  `no_limit` says what becomes of a job that asks for no duration in a queue
@@ -264,15 +265,15 @@ def admit(jobs: Sequence[Job], queues: Queues, index: Index, *, no_limit: str = 
         of.append(queue)
         made.append(job if queue is None else _placed(job, queue, known, no_limit))
     anywhere = any(queue is None and number not in rejected for number, queue in enumerate(of))
-    lane_of, count = _lanes(queues, index, anywhere=anywhere)
-    lanes = [0 if queue is None else lane_of[queue.name] for queue in of]
+    group_of, count = _groups(queues, index, anywhere=anywhere)
+    groups = [0 if queue is None else group_of[queue.name] for queue in of]
     for number, (job, queue) in enumerate(zip(made, of, strict=True)):
         if queue is not None and queue.longest < (INF if job.duration is None else job.duration):
             asked = "no limit" if job.duration is None else format_duration(job.duration)
             limit = format_duration(queue.longest)
             rejected[number] = f"rejected: queue {queue.name} allows {limit}, the job asks for {asked}"
     tiers = [0 if queue is None else queue.priority for queue in of]
-    return Admission(tuple(made), rejected, tiers, lanes, count, of)
+    return Admission(tuple(made), rejected, tiers, groups, count, of)
 
 
 def _given_duration(queue: Queue, no_limit: str) -> float | None:
@@ -317,7 +318,7 @@ def size_fault(queue: Queue, sizes: Mapping[str, int]) -> str | None:
     return None
 
 
-def _lanes(queues: Queues, index: Index, *, anywhere: bool) -> tuple[dict[str, int], int]:
+def _groups(queues: Queues, index: Index, *, anywhere: bool) -> tuple[dict[str, int], int]:
     """Group the queues whose targets overlap, directly or through a third.
 
     They are one group if there are jobs in no queue, which may run `anywhere`.
@@ -335,5 +336,5 @@ def _lanes(queues: Queues, index: Index, *, anywhere: bool) -> tuple[dict[str, i
                 apart.append((targets, others))
         groups = [*apart, (mine, names)]
     groups.sort(key=lambda group: min(list(queues.queues).index(name) for name in group[1]))
-    lane_of = {name: lane for lane, (_, names) in enumerate(groups) for name in names}
-    return lane_of, len(groups)
+    group_of = {name: number for number, (_, names) in enumerate(groups) for name in names}
+    return group_of, len(groups)

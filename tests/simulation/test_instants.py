@@ -97,7 +97,7 @@ def test_only_a_start_that_somebody_waits_for_makes_a_second_pass(text, expected
     jobs = workload(job("A", 0, "slot=1/core", 3), job("B", 0, "slot=1/core", 1, **after(text)))
     engine, _, _ = engine_of(machine(4), jobs, make_config())
     engine.run()
-    assert engine._passes == expected
+    assert engine.progress.passes == expected
 
 
 # --- the end of a run ------------------------------------------------------------------------------------
@@ -164,11 +164,11 @@ def test_a_failure_at_the_instant_of_an_end_loses_no_pass():
     assert last.timeline["used_core"][-1] == 0
 
 
-def test_a_snapshot_after_the_end_changes_nothing_of_a_run_that_only_failures_go_on_in(tmp_path):
+def test_a_checkpoint_after_the_end_changes_nothing_of_a_run_that_only_failures_go_on_in(tmp_path):
     jobs = [job("A", 2, "slot=2/node", 5)]
     options = {"failures": "mtbf=100,mttr=1", "outages": [{"ranks": "0", "start": 1, "kind": "drain"}]}
     plain = run(machine(2), *jobs, **options)
-    saved = run(machine(2), *jobs, **options, snapshots={5000: tmp_path / "late.json"})
+    saved = run(machine(2), *jobs, **options, checkpoints={5000: tmp_path / "late.json"})
     assert saved.timeline["time"].tolist() == plain.timeline["time"].tolist()
 
 
@@ -295,10 +295,10 @@ def test_the_last_instant_of_a_run_is_written_as_in_the_whole_run():
 
 
 def test_r_of_a_job_of_zero_seconds_is_an_r(tmp_path):
-    """RFC 20: the expiration must be greater than the starttime; in a snapshot, too."""
+    """RFC 20: the expiration must be greater than the starttime; in a checkpoint, too."""
     jobs = [job("A", 0, "slot=1/core", 0), job("B", 2, "slot=1/node", 0)]
     file = tmp_path / "state.json"
-    found = run(machine(2), *jobs, epilog="3s", snapshots={4: file})
+    found = run(machine(2), *jobs, epilog="3s", checkpoints={4: file})
     lines = [json.loads(line) for line in found.log.text().splitlines()]
     held = [entry["R"] for entry in json.loads(file.read_text())["running"]]
     assert len(lines) == 4

@@ -333,7 +333,7 @@ def test_no_more_are_preempted_than_help():
 
 @pytest.mark.parametrize("after", [6, 5.5])
 def test_who_may_not_be_preempted_yet_is_once_it_has_run_that_long(tmp_path, after):
-    """Nothing else happens at that instant; a run that goes on from a snapshot does not miss it either."""
+    """Nothing else happens at that instant; a run that continues from a checkpoint does not miss it either."""
     cluster, state = machine(2), tmp_path / "state.json"
     jobs = [
         preemptible("A", 1, "slot=2/core", 50, after, queue="batch"),
@@ -342,7 +342,7 @@ def test_who_may_not_be_preempted_yet_is_once_it_has_run_that_long(tmp_path, aft
     ]
     queues = Queues.from_dict(URGENT)
     expected = {"U": 1 + after, "V": 6 + after, "A": 11 + after}
-    assert starts(run(cluster, *jobs, queues=queues, snapshots={5: state})) == expected
+    assert starts(run(cluster, *jobs, queues=queues, checkpoints={5: state})) == expected
     assert starts(run(cluster, *jobs, queues=queues, resume=state)) == expected
 
 

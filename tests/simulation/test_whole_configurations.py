@@ -248,7 +248,7 @@ def test_whatever_is_drawn(tmp_path, seed):
     assert_clean(tmp_path / "part", cluster, part)
 
     state = tmp_path / "state.json"
-    saved = simulate(cluster, jobs, eventlog=True, snapshots={at: state}, **rules)
+    saved = simulate(cluster, jobs, eventlog=True, checkpoints={at: state}, **rules)
     assert files(saved, tmp_path / "saved") == written
     resumed = simulate(cluster, jobs, eventlog=True, resume=state, **rules)
     assert files(resumed, tmp_path / "resumed") == written

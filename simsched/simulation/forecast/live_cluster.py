@@ -14,7 +14,7 @@ from simsched.errors import ConfigError, WorkloadError
 from simsched.match.policies.policy import find_policy
 from simsched.match.state.selection import changed
 from simsched.schedule.policies.registry import naming_policy
-from simsched.simulation.environment import EARLY_END, END
+from simsched.simulation.environment import FIRST
 from simsched.simulation.forecast.live_claims import (
     as_counted,
     common_request,
@@ -24,7 +24,7 @@ from simsched.simulation.forecast.live_claims import (
     usable,
 )
 from simsched.simulation.forecast.start_times import forecast_of, forecast_queue
-from simsched.simulation.jobs.lifecycle import STARTED, State
+from simsched.simulation.jobs.lifecycle import State
 from simsched.simulation.simulate import engine_of, make_config, refuse_time
 from simsched.workload.job import Workload, in_submit_order
 from simsched.workload.queue_snapshot.load_snapshot import load_picture
@@ -132,31 +132,32 @@ class _Stage:
     # --- into the picture ------------------------------------------------------------------------
 
     def enter(self, at: float) -> None:
-        """Put everything into the engine, which is to be played up to `at`."""
+        """Let the engine, which is to be played up to `at`, take over the queue at its time.
+
+        It does so as the first event of that instant: nodes and queues that went down or stopped
+        before are then down and stopped.
+        """
+        engine = self.engine
+        engine.progress.submitted = len(engine.progress.states)  # the jobs below are all there are
+        self._use_all_of_their_time()
+        engine.future.handle("take over", self._take_over)
+        engine.future.at(self._picture.time, FIRST, "take over", at)
+
+    def _take_over(self, at: float) -> None:
         engine, time = self.engine, self._picture.time
-        clock = engine.clock
-        while clock._queue and clock._queue[0][0] < time:  # what was down or closed before is so still
-            clock.step()
-        clock._now = time
-        engine._next, engine.resumed = len(engine.state), True
-        self._take_all_their_time()
         self._claim()
         for number, run in self._runs.items():
-            if run.end >= time or at > time:  # one that is over its end is still there at this instant
-                self._expect_end(number, max(run.end, time))
-            if engine.conditions is not None:
-                engine.conditions._started.add(number)
+            # A job beyond its end still runs at this instant, and ends if time goes on.
+            end = max(run.end, time) if run.end >= time or at > time else NEVER
+            engine.occupy(number, None if end == NEVER else end)
         for number in sorted(self._number[str(waits.job.id)] for waits in self._picture.waiting):
             if number in engine.prepared.rejected:
-                continue  # it stays where it is, and whoever waits for it with it
-            if number in engine.prepared.special:
-                engine._arrive_specially(number, time)
-            else:
-                engine._arrive(number, time)
+                continue  # it stays in the queue, and so do the jobs that depend on it
+            engine.submit(number, time)
         engine.settle()
 
-    def _take_all_their_time(self) -> None:
-        """Let jobs end well at their requested ends, be these their own or their queue's."""
+    def _use_all_of_their_time(self) -> None:
+        """Let jobs complete at their requested ends, be these their own or their queue's."""
         prepared = self.engine.prepared
         prepared.timeouts[:] = bytes(len(prepared.timeouts))
         for number, duration in enumerate(prepared.book.durations):
@@ -174,19 +175,9 @@ class _Stage:
         for number, selection in self._held.items():
             run = self._runs[number]
             plan.claim(number, selection, run.end)
-            engine.state[number] = STARTED
             engine.recorder.begin(number, run.start, selection, backfilled=False)
         if len(down):
             plan.set_status(down, up=False)
-
-    def _expect_end(self, number: int, end: float) -> None:
-        engine = self.engine
-        if end == NEVER:
-            return
-        engine._ends[number] = end
-        engine.clock.at(end, END, engine._on_end, number)
-        if engine._early_last:
-            engine.clock.at(end, EARLY_END, engine._on_end, number)
 
     # --- out of it -------------------------------------------------------------------------------
 
@@ -198,9 +189,9 @@ class _Stage:
             if engine.recorder.start[number] == at:
                 yield forecast_of(engine, workload, number, at)
         yield from forecast_queue(engine, workload, at)
-        queued = {number for lane in engine.lanes for number in lane.waiting}
+        queued = {number for group in engine.queues for number in group.queue}
         for number, waits in jobs:
-            if number not in queued and engine.state[number] not in (State.RUN, State.CLEANUP):
+            if number not in queued and engine.progress.states[number] not in (State.RUN, State.CLEANUP):
                 if engine.recorder.start[number] == engine.recorder.start[number]:  # it ran and is done
                     continue
                 reason = waits.reason or self._why(number)
@@ -215,7 +206,7 @@ class _Stage:
         if known is not None:
             return known
         job = self._workload.jobs[number]
-        if engine.state[number] is State.DEPEND:
+        if engine.progress.states[number] is State.DEPEND:
             return "waits for " + ", ".join(map(str, job.dependencies))
         return f"queue {job.queue} is closed"
 

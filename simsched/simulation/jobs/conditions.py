@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from enum import Enum
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from simsched.simulation.jobs.cycles import circles
 from simsched.simulation.record.recorder import COMPLETED
@@ -68,7 +68,7 @@ class Link(NamedTuple):
 class Conditions:
     """Keeps count of what each job still waits for.
 
-    `timers` collects (time, job) that the engine must come back for with `elapsed`.
+    `take_timers` gives the times at which the engine must call `elapsed`.
     """
 
     def __init__(self, jobs: Sequence[Job], *, honour_think_times: bool) -> None:
@@ -80,7 +80,7 @@ class Conditions:
         self._links: dict[int, list[Link]] = {}
         self._open: dict[int, int] = {}
         self._producers = self._find_producers()
-        self.timers: list[tuple[float, int]] = []
+        self._timers: list[tuple[float, int]] = []
         watched = [job for job in jobs if self._is_conditional(job)]
         self.conditional = {self._number[str(job.id)] for job in watched}
         self._circle = self._find_circles()
@@ -156,6 +156,29 @@ class Conditions:
         """Stop waiting for anything: the job was cancelled."""
         self._open.pop(job, None)
 
+    def take_timers(self) -> list[tuple[float, int]]:
+        """Return the (time, job) for which `elapsed` is to be called, each once."""
+        timers, self._timers = self._timers, []
+        return timers
+
+    def state(self) -> dict[str, Any]:
+        """Return what is known of the jobs so far, and which links are open."""
+        return {
+            "started": self._started,
+            "ended": self._ended,
+            "open": self._open,
+            "timers": self._timers,
+            "links": {job: [tuple(link) for link in links] for job, links in self._links.items()},
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Take over the state of equal conditions."""
+        self._started = state["started"]
+        self._ended = state["ended"]
+        self._open = state["open"]
+        self._timers = state["timers"]
+        self._links = {job: [Link(*link) for link in links] for job, links in state["links"].items()}
+
     # -- how it is worked out ---------------------------------------------------------------
 
     def _links_of(self, job: int) -> Iterator[tuple[int, Link] | str]:
@@ -195,7 +218,7 @@ class Conditions:
     def _begin_times(self, job: int, now: float) -> int:
         times = [float(d.value) for d in self._jobs[job].dependencies if d.scheme == "begin-time"]
         later = [time for time in times if time > now]
-        self.timers.extend((time, job) for time in later)
+        self._timers.extend((time, job) for time in later)
         return len(later)
 
     def _judge(self, antecedent: int, link: Link, now: float) -> Verdict:
@@ -205,7 +228,7 @@ class Conditions:
             return Verdict.MET if started else Verdict.OPEN
         time, result = ended
         if link.scheme == THINK and time + link.delay > now:
-            self.timers.append((time + link.delay, link.job))
+            self._timers.append((time + link.delay, link.job))
             return Verdict.TIMED
         if link.scheme in ("afterany", THINK):
             return Verdict.MET
