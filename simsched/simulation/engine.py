@@ -303,10 +303,10 @@ class Engine:
 
     def _finish(self, job: int, now: float, result: int, reason: str | None = None) -> None:
         """End a running job; with a `reason` before its time.  Its dependents are released last."""
-        recorder, events = self.recorder, self.recorder.events
+        recorder, events, progress = self.recorder, self.recorder.events, self.progress
         recorder.finish(job, now, result)
-        self.progress.done += 1
-        self.progress.ends.pop(job, None)
+        progress.done += 1
+        del progress.ends[job]
         if self.queues.shares:
             self.queues.charge(job, now - recorder.start[job], now)
         if events is not None:
@@ -318,7 +318,7 @@ class Engine:
             self._clean_up(job, now)
         else:
             self._free(job, now)
-            self.progress.states[job] = ENDED
+            progress.states[job] = ENDED
             recorder.free(job, now)
             if events is not None:
                 events.note(job, now, "release", "free", "clean")
@@ -407,8 +407,8 @@ class Engine:
         whether the rest is of this run or of a process beside it, so an event after all others of
         the run is entered for the pass.
         """
-        future = self.future
-        if self._each_event or (self.progress.due is None and future.is_last_of_instant()):
+        future, env = self.future, self.future.env
+        if self._each_event or env.peek() > env.now:
             self._pass(future.now)
         elif self.progress.due is None:
             self.progress.due = future.now

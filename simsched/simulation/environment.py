@@ -23,14 +23,16 @@ if TYPE_CHECKING:
 
     Handler = Callable[[Any], None]
 
-FIRST, END, DISRUPTION, SUBMISSION, EARLY_END, WAKE, PASS, LAST = range(8)
-
-#: Priorities of simpy in one class: so many events can be told apart by their order of entry.
 CLASS = 2**40
+"""Priorities of simpy in one class: this many events have different ones by their order of entry."""
+FIRST, END, DISRUPTION, SUBMISSION, EARLY_END, WAKE, PASS, LAST = (n * CLASS for n in range(8))
 
 
 class FutureEvent(NamedTuple):
-    """An event to come, as data: `kind` names the handler, which is called with `payload`."""
+    """An event to come, as data: `kind` names the handler, which is called with `payload`.
+
+    `order` is its class at its instant, one of the constants above.
+    """
 
     time: float
     order: int
@@ -41,21 +43,17 @@ class FutureEvent(NamedTuple):
 class Call(Event):
     """A simpy event at which something happens in a run.
 
-    It cannot fail, so it counts as successful from the start, as a simpy timeout does.  It carries
-    the time of the run itself, because the time of a shared environment may have another origin.
+    It cannot fail, so it counts as successful from the start, as a simpy timeout does.  Its `entry`
+    is (time of the run, priority, kind, payload).  The time is carried because that of a shared
+    environment may have another origin; slots, because a run makes several for each job.
     """
 
-    __slots__ = ("kind", "payload", "priority", "time")
+    __slots__ = ("callbacks", "entry")
     _ok = True
 
-    def __init__(
-        self, callbacks: list[Callable[[Event], None]], time: float, priority: int, kind: str, payload: Any
-    ) -> None:
+    def __init__(self, callbacks: list[Callable[[Event], None]], entry: tuple[float, int, str, Any]) -> None:
         self.callbacks = callbacks
-        self.time = time
-        self.priority = priority
-        self.kind = kind
-        self.payload = payload
+        self.entry = entry
 
 
 class FutureEvents:
@@ -81,6 +79,7 @@ class FutureEvents:
         self._pending: dict[Call, None] = {}
         self._callbacks: list[Callable[[Event], None]] = [self._fire]
         self._entered = 0
+        self._schedule: Any = self.env.schedule
         self._closing = False
 
     def handle(self, kind: str, handler: Handler) -> None:
@@ -89,26 +88,29 @@ class FutureEvents:
 
     def at(self, time: float, order: int, kind: str, payload: Any = None) -> None:
         """Enter an event at `time` (seconds of the run) in a class of its instant."""
-        self._entered += 1
-        call = Call(self._callbacks, time, order * CLASS + self._entered, kind, payload)
+        self._entered = entered = self._entered + 1
+        priority = order + entered
+        call = Call(self._callbacks, (time, priority, kind, payload))
         self._pending[call] = None
-        self._schedule(call)
-
-    def _schedule(self, call: Call) -> None:
-        """Give an event to the environment, for exactly its time.
-
-        simpy takes delays and rounds the sum of now and delay.  A rounded sum would put events of one
-        instant on two.  From half of the time on, the difference of two floats is exact and so is
-        the sum; if it is rounded before, another event on the way schedules the call from there.
-        """
-        env = self.env
-        now, there = env.now, self._origin + call.time
+        now, there = self.env.now, self._origin + time
         delay = there - now
         if now + delay == there:
-            env.schedule(call, call.priority, delay)  # type: ignore[arg-type]
+            self._schedule(call, priority, delay)
         else:
-            hop = Call([lambda _: self._schedule(call)], call.time, call.priority, "", None)
-            env.schedule(hop, call.priority, 0.75 * there - now)  # type: ignore[arg-type]
+            self._hop(call, priority, there)
+
+    def _hop(self, call: Call, priority: int, there: float) -> None:
+        """Enter a call whose time is not reached exactly from now.
+
+        simpy takes delays and rounds the sum of now and delay, and a rounded sum would put events of
+        one instant on two.  From half of the time on, the difference of two floats is exact and so
+        is the sum.  Therefore another event on the way there schedules the call.
+        """
+
+        def enter(_: Event) -> None:
+            self._schedule(call, priority, there - self.env.now)
+
+        self._schedule(Call([enter], call.entry), priority, 0.75 * there - self.env.now)
 
     def run(self) -> None:
         """Run the environment until the run is over."""
@@ -128,27 +130,23 @@ class FutureEvents:
         """End the run once the present event is handled; later events of the run do not happen."""
         self._closing = True
 
-    def is_last_of_instant(self) -> bool:
-        """Whether the environment has no further event at the present time, of this run or of others."""
-        return self.env.peek() > self.env.now
-
     def has(self, kind: str) -> bool:
         """Whether an event of a kind is to come."""
-        return any(call.kind == kind for call in self._pending)
+        return any(event.kind == kind for event in self.pending())
 
     def only(self, kind: str) -> bool:
         """Whether all events to come are of one kind; checkpoints and the end of the run do not count."""
-        return all(call.kind == kind for call in self._pending if _order(call) not in (FIRST, LAST))
+        return all(call.entry[2] == kind for call in self._pending if _counts(call))
 
     def pending(self) -> Iterator[FutureEvent]:
         """Yield the events to come in their order, without checkpoints and the end of the run.
 
         These two belong to the run that wrote them and not to one that continues from its state.
         """
-        for call in sorted(self._pending, key=lambda call: (call.time, call.priority)):
-            order = _order(call)
-            if order not in (FIRST, LAST):
-                yield FutureEvent(call.time, order, call.kind, call.payload)
+        for call in sorted(self._pending, key=lambda call: call.entry[:2]):
+            if _counts(call):
+                time, priority, kind, payload = call.entry
+                yield FutureEvent(time, priority // CLASS * CLASS, kind, payload)
 
     def restore(self, now: float, events: Iterable[FutureEvent]) -> None:
         """Replace the time of the run and all events to come.
@@ -165,21 +163,21 @@ class FutureEvents:
                 raise LookupError(event.kind)
             self.at(*event)
 
-    def _fire(self, call: Event) -> None:
+    def _fire(self, call: Any) -> None:
         """Handle an event that is due."""
-        assert isinstance(call, Call)
+        pending = self._pending
         try:
-            del self._pending[call]
+            del pending[call]
         except KeyError:  # the run was closed or restored since; in a shared environment it is still due
             return
-        self.now = call.time
-        self._handlers[call.kind](call.payload)
-        if self._closing or not self._pending:
-            self._pending.clear()
+        self.now, _, kind, payload = call.entry
+        self._handlers[kind](payload)
+        if not pending or self._closing:
+            pending.clear()
             if not self.over.triggered:
                 self.over.succeed()
 
 
-def _order(call: Call) -> int:
-    """Return the class of an event at its instant."""
-    return call.priority // CLASS
+def _counts(call: Call) -> bool:
+    """Whether an event is neither a checkpoint nor the end of the run."""
+    return END <= call.entry[1] < LAST

@@ -119,9 +119,11 @@ class QueueGroups:
 
     def touch(self, *, released: bool, moved: bool = True) -> None:
         """Note that reservations may have `moved` and, if `released`, that more may fit."""
-        for group in self.groups:
-            group.context.moved |= moved
-            group.context.released |= released
+        for _, context, _ in self.groups:
+            if released:
+                context.released = True
+            if moved:
+                context.moved = True
 
     def charge(self, job: int, seconds: float, now: float) -> None:
         """Charge the use of a job to its user and bank in every group, whichever queue it was in."""
