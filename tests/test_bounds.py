@@ -13,7 +13,8 @@ from simsched.formats.rfc.duration import MAX_SECONDS, format_date, parse_time
 from simsched.formats.run_origin import read_origin
 from simsched.formats.text.documents import load_json, load_yaml
 from simsched.graph.inspect import view
-from simsched.simulation.simulate import make_config, simulate
+from simsched.simulation.options.run_config import make_config
+from simsched.simulation.simulate import simulate
 from simsched.study.spec import sweep_plan as plans
 from simsched.study.spec.study_file import study_from_dict
 from simsched.workload.job import Workload

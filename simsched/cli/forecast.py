@@ -172,7 +172,7 @@ def _rules_of_run(args: argparse.Namespace) -> dict[str, Any]:
 
     from simsched.errors import ConfigError, RunError
     from simsched.formats.run_origin import read_origin
-    from simsched.simulation.options.config_file import from_document
+    from simsched.simulation.options.run_config import from_document
 
     folder = Path(args.cluster)
     if not (folder / "run.json").is_file():

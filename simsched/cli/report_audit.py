@@ -66,7 +66,7 @@ def _inputs(command: Mapping[str, Any]) -> tuple[Cluster, Workload]:
 
     from simsched.cli.options.workloads import add_reading, read_workloads
     from simsched.graph.cluster import load_cluster
-    from simsched.simulation.options.config_file import from_document
+    from simsched.simulation.options.run_config import from_document
     from simsched.simulation.queues import admit
 
     options = from_document(command["rules"], "run.json")

@@ -1,6 +1,9 @@
-"""Queue policies: which waiting jobs start in a pass, and which may pass others.
+"""Scheduling: which waiting jobs start in a pass, and which of them may pass others.
 
-`pass_context` is what a policy sees in one scheduling pass; `queue` and `job_table` are what it is made
-of. The policies are in `policies`, the orders of the queue in `orders`, availability over time in
-`profiles`. Imports `match`; nothing here advances a clock.
+Begin with `policies/fcfs` and `policies/easy`: a queue policy is a page of its own. It sees one scheduling
+pass through a `pass_context`: the waiting jobs in order (`queue`, `orders`), their requests and limits
+(`job_table`), and the free resources, now and later (`supply`). A supply is by counts where these decide
+(`count_supply`), and asks the matcher elsewhere (`graph_supply`). Availability over time is in `profiles`.
+
+Imports `match` and the rooms before it. Nothing here advances a clock: an engine calls the policies.
 """

@@ -1,7 +1,7 @@
-"""`Book`: what a queue policy may know of the jobs, as columns indexed by job number.
+"""`JobTable`: the facts about jobs that a queue policy may use, as columns indexed by job number.
 
-A job's number is its place in the workload's submit order.  The engine writes the book
-once; policies only read it.
+The number of a job is its place in the workload's submit order. The engine makes the table once, and
+policies only read it. Run times are not in it: no scheduler knows them.
 """
 
 from __future__ import annotations
@@ -22,31 +22,31 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Book:
-    """Columns over all jobs of a workload; `durations` and the rest are seconds.
+class JobTable:
+    """Columns over all jobs of a workload; times are in seconds.
 
     Attributes
     ----------
-    requests : the compiled request of each job (None: it can never run and never waits).
+    requests : the compiled request of each job; None if the job can never run, and so never waits.
     kinds : the number of each job's request; equal requests have equal numbers.
     submits : submit time.
-    durations : requested seconds; inf where unlimited.
-    judged, judged_array : seconds by which a backfill candidate is judged (the requested ones, or, as
-        CQSim does, the actual ones).
-    priorities : greater goes first (RFC 21 urgency unless a queue says more).
-    types : the resource types that are asked for.
-    demand : units of each type that the job needs at the least, shape (types, jobs).
-    sizes : what orders and fair share go by: the cores that a job takes, those of whole nodes
-        included; without any, the units it asks for, or its nodes.
-    single : the one type in which every request of the workload is a plain number of units
-        whatever is free, or None.  If there is one, counts alone decide whether a job fits.
-        It is ``slot`` where every request is a number of copies of the one slot `content`.
-    content : what one copy asks of a target.  Copies that are alike add up: a target with room for
-        k of them has room for k - j beside j, so that it does not matter where they are.
+    durations : requested seconds; inf if unlimited.
+    judged, judged_array : the seconds by which a backfill candidate is judged: the requested ones or, as
+        in CQSim, the actual ones.
+    priorities : greater goes first (RFC 21 urgency unless the queue has a priority for the job).
+    types : the resource types in the requests.
+    demand : the least units of each type that a job needs, shape (types, jobs).
+    sizes : the size of each job for orders and fair share: its cores, those of whole nodes included. If
+        the machine has no cores, its requested units, or its nodes.
+    single : the type of which every request of the workload is a plain number of units, or None. If there
+        is one, counts alone decide whether a job fits. It is ``slot`` where every request is a number of
+        copies of one slot, `content`.
+    content : the content of that slot on a target. Equal copies add up: a target with room for k copies
+        has room for k - j beside j of them. So it does not matter on which targets the copies are.
     units : units of `single` that each job needs; empty without it.
-    tiers : the priority of each job's queue: greater goes first whatever the order; None: all equal.
-    deadlines : by when each job should have ended, inf where nothing is said; None: no job has one.
-    users, banks : numbers of the user and the bank of each job, for fair share.
+    tiers : the priority of each job's queue: greater goes first, whatever the order. None: all are equal.
+    deadlines : the time by which each job should end, inf without a deadline. None: no job has one.
+    users, banks : numbers of the user and of the bank (the account) of each job, for fair share.
     """
 
     requests: Sequence[Request | None]

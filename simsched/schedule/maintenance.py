@@ -1,7 +1,7 @@
-"""`Calendar`: targets that will be closed for a known time, such as a day of maintenance.
+"""`Calendar`: execution targets that will be closed for a known time, such as a day of maintenance.
 
-A job may not start on a target that closes before its requested end.  The question is asked
-job by job and time by time, so that a short job still runs there beforehand.
+A job may not start on a target that closes before the job's requested end. A shorter job may still run there
+before, so the answer depends on the job and on the time.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Closure(NamedTuple):
-    """Targets (ordinals) that are closed from `start` until `end`, in seconds."""
+    """Targets, as ordinals, that are closed from `start` until `end` seconds."""
 
     start: float
     end: float
@@ -26,7 +26,7 @@ class Closure(NamedTuple):
 
 
 class Calendar:
-    """The closures that are known beforehand; true if there are any."""
+    """The closures that are known in advance; true if there are any."""
 
     def __init__(self, closures: Sequence[Closure] = ()) -> None:
         self._closures = sorted(closures, key=lambda closure: (closure.start, closure.end))
@@ -35,25 +35,25 @@ class Calendar:
         return bool(self._closures)
 
     def closed(self, begin: float, end: float) -> Ints | None:
-        """Return the targets that are closed at any time from `begin` until `end`; None if none are.
+        """Return the targets that are closed at some time from `begin` until `end` seconds; None if none are.
 
-        Zero seconds are the moment at which they begin.
+        A window of zero seconds is the moment at which it begins.
         """
         found = [c.targets for c in self._closures if (c.start < end or c.start <= begin) and begin < c.end]
         return np.unique(np.concatenate(found)) if found else None
 
     def reopenings(self, after: float) -> list[float]:
-        """Return the times after `after` at which something opens again."""
+        """Return the times in seconds after `after` at which targets open again."""
         return [closure.end for closure in self._closures if after < closure.end < float("inf")]
 
     def ending(self, now: float, time: float) -> Iterator[Ints]:
-        """Yield the targets of each closure that is going on now and has ended by `time`."""
+        """Yield the targets of each closure that has begun by `now` and will have ended by `time`."""
         for closure in self._closures:
             if closure.start <= now < closure.end <= time:
                 yield closure.targets
 
     def within(self, state: Availability, begin: float, end: float) -> Availability:
-        """Return what of `state` may be used from `begin` until `end`."""
+        """Return `state` without the targets that close at some time from `begin` until `end` seconds."""
         closed = self.closed(begin, end)
         if closed is None:
             return state

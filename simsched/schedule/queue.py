@@ -1,4 +1,4 @@
-"""`Waiting`: the queue, in the order in which a pass considers it."""
+"""`WaitingQueue`: the waiting jobs, in the order in which a pass considers them."""
 
 from __future__ import annotations
 
@@ -12,69 +12,76 @@ from simsched.match.policies.plugins import failed, is_ours, named_in_errors
 from simsched.schedule.orders.ranking import Order
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     import numpy.typing as npt
 
-    from simsched.schedule.job_table import Book
+    from simsched.schedule.job_table import JobTable
     from simsched.schedule.orders.ranking import JobOrder
 
     Integers = npt.NDArray[np.int64]
 
 
-def _ranked(order: JobOrder, book: Book, jobs: Integers, now: float) -> Integers:
-    """Return the jobs in order; what an order of another package returns is checked.
+def _ranked(order: JobOrder, table: JobTable, jobs: Integers, now: float) -> Integers:
+    """Return the jobs in order; the answer of another package's order is checked.
 
     Raises
     ------
     PluginError
-        If such an order fails, or does not return each job once.
+        If another package's order fails or does not return each job once.
     """
     if is_ours(order):
-        return order.ranked(book, jobs, now)
+        return order.ranked(table, jobs, now)
     with named_in_errors("job order", order):
-        found = np.asarray(_called(order, book, jobs, now))
+        found = np.asarray(_called(order, table, jobs, now))
     if found.shape != jobs.shape or found.dtype.kind not in "iu" or not np.array_equal(np.sort(found), jobs):
         raise failed("job order", order, f"did not return each of its {len(jobs)} jobs once")
     return found
 
 
-def _called(order: JobOrder, book: Book, jobs: Integers, now: float) -> Any:
-    """Rank the jobs; of an `Order` the keys are checked, since NumPy's message would not name it."""
+def _called(order: JobOrder, table: JobTable, jobs: Integers, now: float) -> Any:
+    """Rank the jobs; check the keys of an `Order` here, since NumPy's message would not name it."""
     if isinstance(order, Order):
-        keys = np.asarray(order.keys(book, jobs, now))
+        keys = np.asarray(order.keys(table, jobs, now))
         if keys.shape != jobs.shape or keys.dtype.kind not in "biuf":
             raise failed("job order", order, f"did not return one number for each of its {len(jobs)} jobs")
-    return order.ranked(book, jobs, now)
+    return order.ranked(table, jobs, now)
 
 
-class Waiting:
-    """Jobs that wait, always in order.
+class WaitingQueue:
+    """The jobs that wait, always in order.
 
-    Every job has a rank: its place in the order among all jobs of the workload.  A static
-    order ranks once; any other ranks the waiting jobs again at `sort`.  The ranks that wait
-    are one sorted array of machine integers, so that adding and removing is a bisection and
-    a short move of memory, and a whole pass can look at them as one vector.
+    Every job has a rank: its place in the order among all jobs of the workload. A static order ranks the
+    jobs once; any other order ranks the waiting jobs again at `sort`. The ranks of the waiting jobs are one
+    sorted array of machine integers. So adding and removing is a bisection and a short move of memory, and
+    a pass can look at all of them as one vector.
+
+    Attributes
+    ----------
+    order : the job order.
+    static : whether jobs keep their places while they wait.
+    ranks : the ranks that wait, sorted; empty if no job waits. To be read, not written.
+    fresh : the ranks that were added since the last pass.
+    gone : the jobs that were taken out since the last pass began, those that started included.
     """
 
-    __slots__ = ("_at", "_book", "_plain", "_rank", "fresh", "gone", "order", "ranks", "static")
+    __slots__ = ("_at", "_plain", "_rank", "_table", "fresh", "gone", "order", "ranks", "static")
 
-    def __init__(self, book: Book, order: JobOrder) -> None:
-        self._book = book
+    def __init__(self, table: JobTable, order: JobOrder) -> None:
+        self._table = table
         self.order = order
-        everyone = np.arange(len(book), dtype=np.int64)
-        at = _ranked(order, book, everyone, 0.0) if order.static else everyone
-        self._plain = bool((at == everyone).all())  # rank and job number are the same
-        self.ranks = array("q")
-        """The ranks that wait, sorted; false when nobody does.  To be read, not written."""
         self.static = order.static
-        """Whether jobs keep their places while they wait."""
-        self.fresh: list[int] = []  # ranks added since the last pass
+        self.ranks = array("q")
+        self.fresh: list[int] = []
         self.gone: list[int] = []
-        """The jobs taken out since the last pass began, those that started among them."""
+        numbers = np.arange(len(table), dtype=np.int64)
+        at = _ranked(order, table, numbers, 0.0) if order.static else numbers
+        # Where rank and job number are the same, as in the order fifo, nothing need be translated.
+        self._plain = bool((at == numbers).all())
         self._use(at)
 
     def _use(self, at: Integers) -> None:
+        """Take the jobs by rank, and the inverse: the ranks by job."""
         self._at = at
         rank = np.empty_like(at)
         rank[at] = np.arange(len(at), dtype=np.int64)
@@ -109,6 +116,16 @@ class Waiting:
         jobs: list[int] = self.jobs(begin).tolist()
         return jobs
 
+    def hide(self, ranks: list[int]) -> None:
+        """Take ranks out of view; their jobs are not `gone`, and `show` puts them back."""
+        if ranks:
+            self.ranks = array("q", sorted(set(self.ranks).difference(ranks)))
+
+    def show(self, ranks: list[int]) -> None:
+        """Put hidden ranks back."""
+        if ranks:
+            self.ranks = array("q", sorted([*self.ranks, *ranks]))
+
     def new_jobs(self) -> list[int]:
         """Return the jobs added since the last pass that still wait, in order."""
         ranks = self.fresh if len(self.fresh) == 1 else sorted(self.fresh)
@@ -140,13 +157,13 @@ class Waiting:
             self.fresh.remove(rank)
 
     def sort(self, now: float) -> None:
-        """Rank the waiting jobs again, as an order that looks at the clock must. O(n log n)."""
+        """Rank the waiting jobs again if the order depends on the time `now` (seconds). O(n log n)."""
         if self.order.static or not self.ranks:
             return
-        jobs = _ranked(self.order, self._book, np.sort(self.jobs()), now)
+        jobs = _ranked(self.order, self._table, np.sort(self.jobs()), now)
         fresh = {int(self._at[rank]) for rank in self.fresh}
         at = self._at.copy()
-        # The waiting jobs take the ranks that the waiting jobs had, in the new order.
+        # The jobs share out the same ranks in the new order, so that no other job changes its rank.
         slots = np.array(self.ranks, dtype=np.int64)
         at[slots] = jobs
         for rank, job in zip(slots.tolist(), jobs.tolist(), strict=True):
@@ -156,17 +173,21 @@ class Waiting:
         self.fresh = [self._rank[job] for job in fresh]
 
     def state(self) -> dict[str, Any]:
-        """Return the waiting jobs, and their ranks if the order ranks them again at each pass."""
-        ranks = None if self.static else (self._at, self._rank, self._plain)
-        return {"ranks": self.ranks, "fresh": self.fresh, "gone": self.gone, "order": ranks}
+        """Return the part that a checkpoint must keep, as plain values; a static order can be rebuilt."""
+        state: dict[str, Any] = {"ranks": self.ranks, "fresh": self.fresh, "gone": self.gone}
+        if not self.static:
+            state |= {"at": self._at, "plain": self._plain}
+        return state
 
-    def restore(self, state: dict[str, Any]) -> None:
-        """Take over the state of a queue of the same jobs and order."""
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Put the queue into a state."""
         self.ranks, self.fresh, self.gone = state["ranks"], state["fresh"], state["gone"]
         if not self.static:
-            self._at, self._rank, self._plain = state["order"]
+            self._plain = state["plain"]
+            self._use(state["at"])
 
-    def _check(self) -> None:
+    def check(self) -> None:
+        """Assert that the ranks are in order and belong to their jobs."""
         ranks = list(self.ranks)
         assert ranks == sorted(set(ranks))
         assert all(self._rank[int(self._at[rank])] == rank for rank in ranks)

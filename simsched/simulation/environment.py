@@ -2,11 +2,12 @@
 
 The environment may be the run's own or be shared with other processes.  Only simpy's public
 interface is used, and other events in the environment never change the order of those of the run.
-Events of a run are ordered by (time, class, order of entry); the last two make up the priority in
-simpy, so that they follow the usual events of other processes at the same instant.  The classes order the events of one
-instant: ends, then disruptions, then submissions and met dependencies, then the scheduling
-pass.  (`EARLY_END` is for a variation of EASY in which ends before the requested end come after
-submissions; `WAKE` is the start of a reservation.)
+Events of a run are ordered by (time, class, order of entry).  Class and order of entry are the
+priority in simpy, so events of other processes at the same instant usually come first.
+
+The classes order the events of one instant: ends, then disruptions, then submissions and met
+dependencies, then the scheduling pass.  (`EARLY_END` is for a variation of EASY in which ends before
+the requested end come after submissions; `WAKE` is the start of a reservation.)
 """
 
 from __future__ import annotations

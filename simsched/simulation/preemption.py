@@ -97,7 +97,7 @@ class Preemption:
     def _victims(self, job: int, now: float, free: Availability) -> list[int] | None:
         """Return the fewest running jobs, the latest first, without which the job fits, or None."""
         engine = self._engine
-        request = engine.prepared.book.requests[job]
+        request = engine.prepared.table.requests[job]
         assert request is not None
         starts = engine.recorder.start
         ranked = sorted(self._candidates(job, now), key=lambda victim: (-starts[victim], -victim))
@@ -113,7 +113,7 @@ class Preemption:
     def _needed(self, job: int, chosen: list[int], free: Availability) -> list[int]:
         """Return the chosen jobs without those whose preemption does not help."""
         engine = self._engine
-        request = engine.prepared.book.requests[job]
+        request = engine.prepared.table.requests[job]
         assert request is not None
         needed = list(chosen)
         for spared in chosen[:-1]:

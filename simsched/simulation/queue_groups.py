@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from simsched.schedule.orders.fairshare import FairShare
 from simsched.schedule.orders.order import job_order
-from simsched.schedule.pass_context import Desk
+from simsched.schedule.pass_context import PassContext
 from simsched.schedule.policies.registry import queue_policy
-from simsched.schedule.queue import Waiting
+from simsched.schedule.queue import WaitingQueue
 from simsched.simulation.memory import memory_of, recall
 
 if TYPE_CHECKING:
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 class QueueGroup(NamedTuple):
     """Queues that share targets: their waiting jobs, the context of their passes, and their policy."""
 
-    queue: Waiting
-    context: Desk
+    queue: WaitingQueue
+    context: PassContext
     policy: QueuePolicy
 
 
@@ -58,8 +58,8 @@ class QueueGroups:
         self._admission = admission if admission is not None and admission.group_count else None
         self.groups: list[QueueGroup] = []
         for _ in range(admission.group_count if admission else 1):
-            queue = Waiting(prepared.book, job_order(config.order))
-            context = Desk(prepared.book, plan, queue, config.match_policy, rng, calendar)
+            queue = WaitingQueue(prepared.table, job_order(config.order))
+            context = PassContext(prepared.table, plan, queue, config.match_policy, rng, calendar)
             policy = queue_policy(config.queue_policy, config.queue_options)
             self.groups.append(QueueGroup(queue, context, policy))
         orders = [group.queue.order for group in self.groups]
@@ -128,7 +128,7 @@ class QueueGroups:
     def charge(self, job: int, seconds: float, now: float) -> None:
         """Charge the use of a job to its user and bank in every group, whichever queue it was in."""
         for order in self.shares:
-            order.charge(self._prepared.book, job, seconds, now)
+            order.charge(self._prepared.table, job, seconds, now)
 
     def state(self) -> dict[str, Any]:
         """Return the waiting and parked jobs, and what contexts, policies and orders remember."""

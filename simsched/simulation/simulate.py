@@ -14,13 +14,12 @@ from simsched.formats.rfc.duration import MAX_SECONDS
 from simsched.formats.text.garbage import collector_paused
 from simsched.match.policies.plugins import name_of
 from simsched.match.policies.policy import MatchPolicy, find_policy
-from simsched.schedule.policies.registry import known_options, naming_policy
-from simsched.schedule.policies.registry import queue_policy as make_policy
+from simsched.schedule.policies.registry import naming_policy
 from simsched.simulation.engine import Engine
 from simsched.simulation.jobs.conditions import Conditions
 from simsched.simulation.jobs.prepare import prepare
 from simsched.simulation.jobs.unplayable import refuse_odd_jobs
-from simsched.simulation.options.run_config import RunConfig
+from simsched.simulation.options.run_config import make_config
 from simsched.simulation.outages.disruption import (
     Disruption,
     QueueHours,
@@ -46,6 +45,7 @@ if TYPE_CHECKING:
     from simsched.graph.index.index import Index
     from simsched.schedule.pass_context import QueuePolicy
     from simsched.simulation.jobs.prepare import Prepared
+    from simsched.simulation.options.run_config import RunConfig
     from simsched.simulation.queues import Admission
     from simsched.workload.job import Workload
 
@@ -294,48 +294,7 @@ def _log(
     names = [job.queue or "default" for job in workload.jobs]
     scheduler = {name: {"queue": name, **policies} for name in set(names)}
     ids = [job.id for job in workload.jobs]
-    return AllocationLog(ids, prepared.book.durations, index, [scheduler[name] for name in names], sink)
-
-
-def make_config(**options: Any) -> RunConfig:
-    """Return the configuration of these options.
-
-    The variations of EASY that change the simulation (``pass``, ``candidates``) may stand among
-    the `queue_options`, and ``pass`` may be called ``passes``.
-
-    Raises
-    ------
-    ConfigError
-        For an option, a policy or an order that does not exist, or a value it does not take.
-    """
-    from dataclasses import fields
-
-    from simsched.schedule.orders.order import job_order
-    from simsched.simulation.options.config_file import read_option
-
-    known = [field.name for field in fields(RunConfig)]
-    options = _lifted(options)
-    for name in options:
-        if name not in known:
-            raise ConfigError(f"unknown option {name!r}", expected=", ".join(known))
-    config = RunConfig(**{name: read_option(name, value) for name, value in options.items()})
-    find_policy(config.match_policy)
-    config = replace(config, queue_options=known_options(config.queue_policy, config.queue_options))
-    make_policy(config.queue_policy, config.queue_options)
-    job_order(config.order)
-    return config
-
-
-def _lifted(options: dict[str, Any]) -> dict[str, Any]:
-    """Return the options with those of the simulation taken out of the policy's own."""
-    policy = options.get("queue_options") or {}
-    if not isinstance(policy, dict):
-        return options
-    names = {"pass": "passes", "passes": "passes", "candidates": "candidates"}
-    lifted = {names[key]: value for key, value in policy.items() if key in names}
-    plain = {names.get(key, key): value for key, value in options.items()}
-    own = {key: value for key, value in policy.items() if key not in names}
-    return {**lifted, **plain, **({"queue_options": own} if "queue_options" in options else {})}
+    return AllocationLog(ids, prepared.table.durations, index, [scheduler[name] for name in names], sink)
 
 
 def _pools(cluster: Cluster) -> tuple[str, ...]:

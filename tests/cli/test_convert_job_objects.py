@@ -164,7 +164,7 @@ def test_validate_names_every_fault_and_tells_warnings_and_patterns_as_notes(run
     assert validate(early) == (2, "standard input:1:1: starts before it is submitted\n")
     circle = "<Data><Job><Id>1</Id><Dependency>1</Dependency></Job></Data>"
     assert validate(circle)[1] == (
-        "standard input:1:1: jobs wait for each other: 1 -> 1 (expected no circle of dependencies)\n"
+        "standard input:1:1: jobs wait for each other: 1 -> 1 (expected no cycle of dependencies)\n"
     )
 
 

@@ -8,14 +8,14 @@ import hypothesis.strategies as st
 import numpy as np
 from hypothesis import given
 
-from simsched.schedule.job_table import Book
+from simsched.schedule.job_table import JobTable
 from simsched.schedule.orders.order import ORDERS, job_order
-from simsched.schedule.queue import Waiting
+from simsched.schedule.queue import WaitingQueue
 
 
-def book(submits, durations, sizes, priorities=None):
+def table(submits, durations, sizes, priorities=None):
     n = len(submits)
-    return Book(
+    return JobTable(
         requests=[None] * n,
         kinds=[0] * n,
         submits=np.array(submits, dtype=float),
@@ -39,11 +39,11 @@ ACTIONS = st.lists(st.integers(0, 11), max_size=40)
 
 @given(JOBS, ACTIONS, st.sampled_from(sorted(ORDERS)))
 def test_the_queue_is_always_in_order(jobs, actions, name):
-    """Law: waiting jobs stand by (key, priority, submit time, workload order) as of the last sort."""
+    """Law: waiting jobs are in order of (key, priority, submit time, workload order) as of the last sort."""
     jobs.sort(key=lambda job: job[0])
-    columns = book(*(list(column) for column in zip(*jobs, strict=True)))
+    columns = table(*(list(column) for column in zip(*jobs, strict=True)))
     order = job_order(name)
-    waiting = Waiting(columns, order)
+    waiting = WaitingQueue(columns, order)
     inside = set()
     for now, action in enumerate(actions, start=10):
         job = action % len(jobs)
@@ -54,7 +54,7 @@ def test_the_queue_is_always_in_order(jobs, actions, name):
             waiting.add(job)
             inside.add(job)
         waiting.sort(now)
-        waiting._check()
+        waiting.check()
         expected = order.ranked(columns, np.array(sorted(inside), dtype=np.int64), now).tolist()
         assert list(waiting) == expected
         assert len(waiting) == len(inside)
@@ -64,7 +64,7 @@ def test_the_queue_is_always_in_order(jobs, actions, name):
 
 
 def test_new_jobs_are_those_since_the_last_pass():
-    waiting = Waiting(book([0, 1, 2, 3], [1] * 4, [1] * 4), job_order("fifo"))
+    waiting = WaitingQueue(table([0, 1, 2, 3], [1] * 4, [1] * 4), job_order("fifo"))
     waiting.add(0)
     waiting.add(2)
     waiting.fresh.clear()
@@ -81,7 +81,7 @@ def test_new_jobs_are_those_since_the_last_pass():
 
 def test_unicef_and_wfp3_let_age_win():
     """At 55 the old long job has waited 55 of 100 s, the new short one 5 of 10; later it overtakes."""
-    columns = book([0, 50], [100, 10], [4, 4])
+    columns = table([0, 50], [100, 10], [4, 4])
     both = np.array([0, 1])
     for name in ("wfp3", "unicef"):
         order = job_order(name)
@@ -90,12 +90,12 @@ def test_unicef_and_wfp3_let_age_win():
 
 
 def test_f1_prefers_small_and_early():
-    columns = book([10, 10, 100_000], [100, 10, 10], [64, 1, 1])
+    columns = table([10, 10, 100_000], [100, 10, 10], [64, 1, 1])
     assert job_order("f1").ranked(columns, np.arange(3), 0.0).tolist() == [1, 0, 2]
 
 
 def test_the_earliest_deadline_goes_first_and_jobs_without_one_last():
-    columns = replace(book([0, 1, 2, 3], [1] * 4, [1] * 4), deadlines=np.array([np.inf, 90.0, 40.0, np.inf]))
+    columns = replace(table([0, 1, 2, 3], [1] * 4, [1] * 4), deadlines=np.array([np.inf, 90.0, 40.0, np.inf]))
     assert job_order("edf").ranked(columns, np.arange(4), 5.0).tolist() == [2, 1, 0, 3]
     plain = replace(columns, deadlines=None)
     assert job_order("edf").ranked(plain, np.arange(4), 5.0).tolist() == [0, 1, 2, 3]

@@ -10,7 +10,8 @@ import simpy
 
 from simsched.errors import ConfigError
 from simsched.simulation.environment import END, SUBMISSION, FutureEvents
-from simsched.simulation.simulate import engine_of, make_config, simulate
+from simsched.simulation.options.run_config import make_config
+from simsched.simulation.simulate import engine_of, simulate
 from tests.simulation.checkpoint.test_checkpoint import draw_jobs, draw_options, saved
 from tests.simulation.simworld import job, machine, workload
 

@@ -9,14 +9,15 @@ import msgspec
 import numpy as np
 import pytest
 
+from simsched.cycles import cyclic_groups
 from simsched.errors import ConfigError, WorkloadError
 from simsched.formats.cluster.rset import ResourceSet
 from simsched.formats.rfc.dependency import Dependency
 from simsched.simulation.audit.auditor import audit_run
-from simsched.simulation.jobs.cycles import circles
 from simsched.simulation.jobs.lifecycle import State, replay
+from simsched.simulation.options.run_config import make_config
 from simsched.simulation.outages.outages import Failures
-from simsched.simulation.simulate import engine_of, make_config, simulate
+from simsched.simulation.simulate import engine_of, simulate
 from simsched.workload.job import Workload
 from tests.simulation.simworld import job, machine, results, run, spans, starts, workload
 
@@ -67,8 +68,8 @@ def test_jobs_that_wait_for_each_other_in_a_circle_fail_and_say_so():
         job("F", 0, "slot=1/core", 5, **after("afterok:E", "afterok:A")),
     )
     assert starts(found) == {"E": 2}
-    assert reasons(found)["C"] == "dependencies in a circle can never be met: A, B, C"
-    assert reasons(found)["D"] == "dependencies in a circle can never be met: D"
+    assert reasons(found)["C"] == "dependencies in a cycle can never be met: A, B, C"
+    assert reasons(found)["D"] == "dependencies in a cycle can never be met: D"
     assert reasons(found)["F"] == "dependency afterok:A can never be met"
     assert set(results(found).values()) == {"FAILED", "COMPLETED"}
 
@@ -87,8 +88,8 @@ def test_circles_are_those_of_every_pair_of_walks():
         for k in range(n):
             reach |= np.outer(reach[:, k], reach[k])
         groups = {tuple(np.flatnonzero(reach[i] & reach[:, i]).tolist()) for i in range(n) if reach[i, i]}
-        assert circles(links) == [list(group) for group in sorted(groups)]
-    assert circles({n: [n + 1] for n in range(50_000)}) == []
+        assert cyclic_groups(links) == [list(group) for group in sorted(groups)]
+    assert cyclic_groups({n: [n + 1] for n in range(50_000)}) == []
 
 
 @pytest.mark.parametrize(("text", "expected"), [("afterok:A", 3), ("after:A", 4)])
@@ -384,7 +385,7 @@ def test_what_a_reservation_that_stays_has_set_aside_is_no_whole_node(tmp_path):
         ({"cancel_at": float("nan")}, "job B: cancel_at is nan"),
         ({"preceding": "A", "think_time": float("inf")}, "job B: think_time is inf"),
         ({"id": "A"}, "job A: its id occurs twice"),
-        ({"submit": 0}, "job B: it is submitted before the job in front of it"),
+        ({"submit": 0}, "job B: it is submitted before the previous job"),
     ],
 )
 def test_jobs_that_cannot_be_played_are_one_clear_error(odd, message):

@@ -86,7 +86,7 @@ def test_dependencies_on_jobs_that_ended_are_met_or_in_vain_at_once():
     )
     assert starts(found) == {"A": 0, "B": 5}
     assert results(found)["C"] == "FAILED"
-    assert reasons(found)["D"] == "dependency afterok:nobody names no job of the workload"
+    assert reasons(found)["D"] == "dependency afterok:nobody does not name a job of the workload"
 
 
 def test_what_can_never_run_ends_badly_for_those_that_wait_for_it():

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+from simsched.cycles import find_cycle
 from simsched.errors import FormatError
 from simsched.formats.jobspec.jobspec import CANONICAL, DEFAULT_COMMAND, Jobspec, v1_misfit
 from simsched.formats.jobspec.tasks import Task
@@ -74,7 +75,7 @@ def job_records(
     given for what was not expanded: then its constraint is left out and noted there.
 
     Raises FormatError for contradictory counts, a dependency on a job that is not there or
-    on itself in a circle, and whatever cannot be done under the policy Reject.
+    on itself in a cycle, and whatever cannot be done under the policy Reject.
     """
     warnings = list(document.warnings)
     requester = Requester(where, cluster, warnings, unexpanded)
@@ -300,14 +301,9 @@ def _ordered(records: list[JobRecord], where: str | None) -> list[JobRecord]:
 
 
 def _cycle(records: list[JobRecord], waiting: list[set[int]], where: str | None) -> FormatError:
-    """Name the jobs of one circle."""
-    number = next(n for n, needed in enumerate(waiting) if needed)
-    walked: dict[int, None] = {}
-    while number not in walked:
-        walked[number] = None
-        number = min(waiting[number])
-    steps = list(walked)
-    circle = [*steps[steps.index(number) :], number]
-    names = " -> ".join(clip(records[n].id, 30) for n in reversed(circle[:12]))
+    """Return an error that names the jobs of one cycle."""
+    cycle = find_cycle(dict(enumerate(waiting)))
+    number = cycle[0]
+    names = " -> ".join(clip(records[n].id, 30) for n in reversed(cycle[:12]))
     spot = place(where, records[number].line, 1)
-    return FormatError(f"jobs wait for each other: {names}", where=spot, expected="no circle of dependencies")
+    return FormatError(f"jobs wait for each other: {names}", where=spot, expected="no cycle of dependencies")

@@ -1,9 +1,9 @@
-"""Fair share: those who used least of late go first, by bank and by user.
+"""Fair share: jobs of the banks and users with the least recent usage go first.
 
-A job is charged its size × seconds when it ends, to its user and to its bank, and what was
-charged decays with a half-life.  A waiting job's key is its bank's share of all that was used
-plus its user's share; the smallest goes first.  All usage decays alike, so a charge is
-written down magnified by how much less everything before it counts; only ratios matter.
+When a job ends, its size × seconds are charged to its user and to its bank, and a charge decays with a
+half-life. The key of a waiting job is the share of its bank in all usage plus the share of its user; the
+smallest goes first. All charges decay by the same factor and only ratios matter. So instead of shrinking
+the old charges, a new one is entered magnified by as much.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from simsched.schedule.orders.ranking import Order
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from simsched.schedule.job_table import Book
+    from simsched.schedule.job_table import JobTable
 
     Floats = npt.NDArray[np.float64]
     Integers = npt.NDArray[np.int64]
 
 WEEK = 7 * 86400.0
 MOST = 500.0
-"""Halvings after which the magnified sums are brought down again, well before they overflow."""
+"""After this many halvings the magnified sums are scaled down again, well before they overflow."""
 
 
 class FairShare:
-    """The job order ``fairshare``; unlike the others it remembers, so every run has its own."""
+    """The job order ``fairshare``; it remembers usage, so every queue has an order of its own."""
 
     name = "fairshare"
     static = False
@@ -43,36 +43,36 @@ class FairShare:
         self._banks = np.zeros(0)
         self._order = Order(self.name, self._keys, static=False)
 
-    def ranked(self, book: Book, jobs: Integers, now: float) -> Integers:
+    def ranked(self, table: JobTable, jobs: Integers, now: float) -> Integers:
         """Return the jobs by (share used, priority, submit time, workload order)."""
-        return self._order.ranked(book, jobs, now)
+        return self._order.ranked(table, jobs, now)
 
-    def charge(self, book: Book, job: int, seconds: float, now: float) -> None:
-        """Charge a job that ended at `now` after so many seconds."""
-        if book.users is None or book.banks is None:
+    def charge(self, table: JobTable, job: int, seconds: float, now: float) -> None:
+        """Charge a job that ended at `now` after a run of `seconds`."""
+        if table.users is None or table.banks is None:
             return
-        self._grow(book)
+        self._grow(table)
         halvings = (now - self._origin) / self.half_life
         if halvings > MOST:
             self._users *= 0.5**halvings
             self._banks *= 0.5**halvings
             self._origin, halvings = now, 0.0
-        amount = float(book.sizes[job]) * seconds * 2.0**halvings
-        self._users[book.users[job]] += amount
-        self._banks[book.banks[job]] += amount
+        amount = float(table.sizes[job]) * seconds * 2.0**halvings
+        self._users[table.users[job]] += amount
+        self._banks[table.banks[job]] += amount
 
-    def _keys(self, book: Book, jobs: Integers, _now: float) -> Floats:
-        if book.users is None or book.banks is None:
+    def _keys(self, table: JobTable, jobs: Integers, _now: float) -> Floats:
+        if table.users is None or table.banks is None:
             return np.zeros(len(jobs))
-        self._grow(book)
-        keys: Floats = _shares(self._banks)[book.banks[jobs]] + _shares(self._users)[book.users[jobs]]
+        self._grow(table)
+        keys: Floats = _shares(self._banks)[table.banks[jobs]] + _shares(self._users)[table.users[jobs]]
         return keys
 
-    def _grow(self, book: Book) -> None:
-        """Make room for every user and bank of the book, the first time."""
-        if not len(self._users) and book.users is not None and book.banks is not None and len(book):
-            self._users = np.zeros(int(book.users.max()) + 1)
-            self._banks = np.zeros(int(book.banks.max()) + 1)
+    def _grow(self, table: JobTable) -> None:
+        """Make an account for every user and bank of the table, the first time."""
+        if not len(self._users) and table.users is not None and table.banks is not None and len(table):
+            self._users = np.zeros(int(table.users.max()) + 1)
+            self._banks = np.zeros(int(table.banks.max()) + 1)
 
 
 def _shares(used: Floats) -> Floats:

@@ -1,4 +1,4 @@
-"""Job orders: who is considered first.  One function each, found by name in one table."""
+"""The job orders by name: a function for each, which gives every job a key."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from simsched.schedule.orders.ranking import Order
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from simsched.schedule.job_table import Book
+    from simsched.schedule.job_table import JobTable
     from simsched.schedule.orders.ranking import JobOrder
 
     Floats = npt.NDArray[np.float64]
@@ -29,15 +29,15 @@ KIND = "job order"
 
 
 def job_order(given: str | JobOrder) -> JobOrder:
-    """Find a job order by its name, or copy the one that is given; one that remembers is made anew.
+    """Return the job order of this name, or a copy of the given one; an order that remembers starts empty.
 
-    ``fairshare:3d`` is ``fairshare`` with another half-life than a week.
+    ``fairshare:3d`` is ``fairshare`` with a half-life of three days instead of a week.
 
     Raises
     ------
     ConfigError, FormatError
-        If there is none of that name, here or among the installed ``simsched.job_orders``, or
-        what follows is no half-life.
+        If neither simsched nor an installed package (``simsched.job_orders``) has an order of this name,
+        or if the half-life is not a duration.
 
     >>> job_order("sjf").static
     True
@@ -54,7 +54,7 @@ def job_order(given: str | JobOrder) -> JobOrder:
 
     for entry in entry_points(group=GROUP, name=name):
         found = load(KIND, name, entry)
-        if isinstance(found, type):  # one that remembers is given as its class
+        if isinstance(found, type):  # an order that remembers is installed as its class
             with named_in_errors(KIND, found, name):
                 found = found()
         return _own(found, name)
@@ -62,7 +62,7 @@ def job_order(given: str | JobOrder) -> JobOrder:
 
 
 def _own(value: Any, name: str | None = None) -> JobOrder:
-    """Return an order for one queue, a copy if it may remember; ConfigError for what is not an order."""
+    """Return an order for one queue, a copy if it may remember; ConfigError if it is not an order."""
     if not callable(getattr(value, "ranked", None)) or not hasattr(value, "static"):
         expected = "the name of a job order, or an object such as simsched.schedule.orders.ranking.Order"
         raise wrong("order" if name is None else f"the job order {name!r}", value, expected)
@@ -70,74 +70,74 @@ def _own(value: Any, name: str | None = None) -> JobOrder:
     return order
 
 
-def _durations(book: Book, jobs: Integers) -> Floats:
-    return np.asarray(book.durations, dtype=np.float64)[jobs]
+def _durations(table: JobTable, jobs: Integers) -> Floats:
+    return np.asarray(table.durations, dtype=np.float64)[jobs]
 
 
-def _finite_durations(book: Book, jobs: Integers) -> Floats:
+def _finite_durations(table: JobTable, jobs: Integers) -> Floats:
     """Requested seconds, at least one; unlimited counts as a hundred years."""
-    return np.clip(_durations(book, jobs), 1.0, 3.2e9)
+    return np.clip(_durations(table, jobs), 1.0, 3.2e9)
 
 
-def _fifo(book: Book, jobs: Integers, _now: float) -> Floats:
+def _fifo(table: JobTable, jobs: Integers, _now: float) -> Floats:
     """First come, first served: by submit time."""
-    return book.submits[jobs]
+    return table.submits[jobs]
 
 
-def _priority(book: Book, jobs: Integers, _now: float) -> Floats:
+def _priority(table: JobTable, jobs: Integers, _now: float) -> Floats:
     """Highest priority first (RFC 21: urgency 0 to 31)."""
-    return -book.priorities[jobs].astype(np.float64)
+    return -table.priorities[jobs].astype(np.float64)
 
 
-def _sjf(book: Book, jobs: Integers, _now: float) -> Floats:
+def _sjf(table: JobTable, jobs: Integers, _now: float) -> Floats:
     """Shortest requested time first."""
-    return _durations(book, jobs)
+    return _durations(table, jobs)
 
 
-def _ljf(book: Book, jobs: Integers, _now: float) -> Floats:
+def _ljf(table: JobTable, jobs: Integers, _now: float) -> Floats:
     """Longest requested time first."""
-    return -_durations(book, jobs)
+    return -_durations(table, jobs)
 
 
-def _smallest_area(book: Book, jobs: Integers, _now: float) -> Floats:
+def _smallest_area(table: JobTable, jobs: Integers, _now: float) -> Floats:
     """Smallest requested time times size first."""
-    return _durations(book, jobs) * book.sizes[jobs]
+    return _durations(table, jobs) * table.sizes[jobs]
 
 
-def _largest_area(book: Book, jobs: Integers, now: float) -> Floats:
+def _largest_area(table: JobTable, jobs: Integers, now: float) -> Floats:
     """Largest requested time times size first."""
-    return -_smallest_area(book, jobs, now)
+    return -_smallest_area(table, jobs, now)
 
 
-def _wfp3(book: Book, jobs: Integers, now: float) -> Floats:
+def _wfp3(table: JobTable, jobs: Integers, now: float) -> Floats:
     """WFP3 (Tang et al. 2009): (wait / requested time)³ times size, the greatest first."""
-    waits = now - book.submits[jobs]
-    return -((waits / _finite_durations(book, jobs)) ** 3) * book.sizes[jobs]
+    waits = now - table.submits[jobs]
+    return -((waits / _finite_durations(table, jobs)) ** 3) * table.sizes[jobs]
 
 
-def _unicef(book: Book, jobs: Integers, now: float) -> Floats:
+def _unicef(table: JobTable, jobs: Integers, now: float) -> Floats:
     """UNICEF (Tang et al. 2009): wait / (log2(size) times requested time), the greatest first.
 
     log2 of a one-unit job is 0; it is taken of size + 1, so that one unit counts 1.
     """
-    waits = now - book.submits[jobs]
-    keys: Floats = -waits / (np.log2(book.sizes[jobs] + 1.0) * _finite_durations(book, jobs))
+    waits = now - table.submits[jobs]
+    keys: Floats = -waits / (np.log2(table.sizes[jobs] + 1.0) * _finite_durations(table, jobs))
     return keys
 
 
-def _edf(book: Book, jobs: Integers, _now: float) -> Floats:
+def _edf(table: JobTable, jobs: Integers, _now: float) -> Floats:
     """Earliest deadline first (Liu and Layland 1973); jobs without one come last."""
-    return np.full(len(jobs), np.inf) if book.deadlines is None else book.deadlines[jobs]
+    return np.full(len(jobs), np.inf) if table.deadlines is None else table.deadlines[jobs]
 
 
-def _f1(book: Book, jobs: Integers, _now: float) -> Floats:
+def _f1(table: JobTable, jobs: Integers, _now: float) -> Floats:
     """F1 (Carastan-Santos & de Camargo 2017), the least first: log10(requested) size + 870 log10(submit).
 
     The submit time is that of the workload's clock, in seconds from its origin and at least 1: the
     order depends on the origin.
     """
-    submits = np.maximum(book.submits[jobs], 1.0)
-    return np.log10(_finite_durations(book, jobs)) * book.sizes[jobs] + 870.0 * np.log10(submits)
+    submits = np.maximum(table.submits[jobs], 1.0)
+    return np.log10(_finite_durations(table, jobs)) * table.sizes[jobs] + 870.0 * np.log10(submits)
 
 
 #: Name → order.

@@ -1,7 +1,8 @@
-"""What a job order is: it ranks the jobs that wait.
+"""The interface of job orders, and orders by a key.
 
-An order gives every job a key; the smallest goes first, after queues of higher priority.
-Equal keys break by (priority, submit time, workload order), the same in every order.
+An order ranks the waiting jobs. An order by a key gives every job a number, and the smallest goes first,
+after the jobs of queues with a higher priority. Jobs with equal keys go by (priority, submit time, workload
+order), the same in every order.
 """
 
 from __future__ import annotations
@@ -16,43 +17,43 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from simsched.schedule.job_table import Book
+    from simsched.schedule.job_table import JobTable
 
     Floats = npt.NDArray[np.float64]
     Integers = npt.NDArray[np.int64]
-    Key = Callable[["Book", "Integers", float], "Floats"]
+    Key = Callable[["JobTable", "Integers", float], "Floats"]
 
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """A named job order; `keys(book, jobs, now)` gives one key a job, the smallest first.
+    """A named job order by a key: `keys(table, jobs, now)` returns a number for each job.
 
-    A static order never looks at `now`, so its keys are computed once.
+    The keys of a static order do not depend on `now` (seconds), so they are computed once.
     """
 
     name: str
     keys: Key
     static: bool = True
 
-    def ranked(self, book: Book, jobs: Integers, now: float) -> Integers:
+    def ranked(self, table: JobTable, jobs: Integers, now: float) -> Integers:
         """Return the jobs by (key, priority, submit time, workload order)."""
         columns: tuple[npt.NDArray[Any], ...] = (
             jobs,
-            book.submits[jobs],
-            -book.priorities[jobs],
-            self.keys(book, jobs, now),
+            table.submits[jobs],
+            -table.priorities[jobs],
+            self.keys(table, jobs, now),
         )
-        if book.tiers is not None:
-            columns = (*columns, -book.tiers[jobs])
+        if table.tiers is not None:
+            columns = (*columns, -table.tiers[jobs])
         return jobs[np.lexsort(columns)]
 
 
 class JobOrder(Protocol):
-    """What a queue needs of an order: ranks, and whether they ever change."""
+    """An order as a queue needs it: ranks, and whether they ever change."""
 
     @property
     def static(self) -> bool:
         """Whether jobs keep their places while they wait."""
 
-    def ranked(self, book: Book, jobs: Integers, now: float) -> Integers:
-        """Return the jobs in order."""
+    def ranked(self, table: JobTable, jobs: Integers, now: float) -> Integers:
+        """Return the jobs in order at the time `now`, in seconds."""

@@ -1,89 +1,182 @@
-"""Conservative backfilling, and hybrid: every waiting job, or the first few, get reservations.
+"""Conservative backfilling with compression: a promised start only moves earlier.
 
-Mu'alem & Feitelson 2001 (conservative); the depth of the hybrid is what Flux's queue manager
-calls reservation-depth (for its queue-depth see `limited`).  Every job in order gets the
-earliest start that moves no earlier job's.
-The plan is made anew in queue order at each pass, so that what ends early moves everybody up.
+Mu'alem & Feitelson 2001. A pass has three steps:
+
+1. Compress: if a job ended before its expected end, or a waiting job was cancelled, each waiting job is
+   tried in turn, and its reservation moves if it can start earlier beside all the others.
+2. Reserve: a new job gets a reservation at the earliest start that moves no other reservation.
+3. Start the jobs whose reservations begin now.
+
+The job order decides which job is tried first; it never takes a start away. With a `depth`, at most that
+many jobs have reservations at a time (the policy ``hybrid``), and other jobs start where they delay none of
+these.
+
+Announced maintenance is planned around. A failure, a drain, an overrun, a preemption or a stopped queue may
+break a promise. Then the reservations that still hold are kept in the order of their starts, and the others
+are made again.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from simsched.schedule.profiles.kept_plan import outlook_on
-from simsched.schedule.profiles.profile import Hole
+from simsched.schedule.profiles.gap import NEVER, Gap, end_of
 
 if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
+    from simsched.match.state.selection import Selection
+    from simsched.schedule.pass_context import PassContext
+    from simsched.schedule.profiles.profile import Reservations
 
-    from simsched.schedule.pass_context import Desk
-    from simsched.schedule.profiles.profile import Profile
-
-    Integers = npt.NDArray[np.int64]
+COMPRESS = ("queue", "start", "none")
+"""The order in which waiting jobs are tried when a job ended early; ``none``: they are not tried."""
 
 
-class Reserving:
-    """Reserve for the first `depth` jobs that cannot start (None: for all); backfill the rest."""
+class Conservative:
+    """Keep a reservation for each waiting job, or for at most `depth` of them.
 
-    def __init__(self, depth: int | None = None) -> None:
+    Attributes
+    ----------
+    starts : waiting job → start of its reservation in seconds. A job without a known earliest start has none.
+    selections : waiting job → reserved resources, where counts do not decide.
+    next_start : no start is before it.
+    """
+
+    def __init__(self, compress: str = "queue", depth: int | None = None) -> None:
+        self.compress = compress
         self.depth = depth
+        self.starts: dict[int, float] = {}
+        self.selections: dict[int, Selection] = {}
+        self.next_start = NEVER
 
-    def run_pass(self, desk: Desk) -> None:
-        """Plan in order, as far as a job lies that could start now, and start those that may."""
-        if not self._may_start(desk):
-            return
-        queue = desk.waiting.jobs()
-        jobs: list[int] = queue[: _reach(desk, queue)].tolist()
-        if not jobs:
-            return
-        outlook = outlook_on(desk, jobs)
-        profile, reserved = outlook.profile, outlook.jobs
-        reach = len(jobs)
-        for at in range(len(reserved), len(jobs)):
-            if at >= reach:
-                break
-            job = jobs[at]
-            free = self.depth is not None and len(reserved) >= self.depth
-            if free and not desk.could_start(job):
-                continue
-            hole = profile.now(job) if free else profile.earliest(job)
-            if self._try(desk, profile, job, hole, backfilled=bool(reserved)):
-                reach = _reach(desk, queue[:reach])
-            elif not free:
-                reserved.append(job)
-                outlook.starts.append(hole.start)
-                profile.book(job, hole)
-        outlook.close(desk)
+    def run_pass(self, context: PassContext) -> None:
+        """Compress after early releases, reserve for new jobs, and start the jobs that are due."""
+        for job in context.queue.gone:  # cancelled, or its queue stopped
+            if job in self.starts:
+                self._withdraw(context.reservations, job)
+        profile = self.profile(context)
+        jobs, early = self._visits(context), context.moved
+        for job in jobs:
+            self._visit(context, profile, job, early=early)
+        if early:
+            profile.compressed()
+        # A reservation behind a job of zero seconds begins a moment after now. The job may have ended.
+        for job in self._due(end_of(context.now, 0)):
+            self._start(context, profile, job, fresh=False)
+        if self.next_start <= context.now or early:
+            self.next_start = min(self.starts.values(), default=NEVER)
+        context.wake = self.next_start
+        profile.close(changed=bool(context.started) or context.moved)
 
-    def _may_start(self, desk: Desk) -> bool:
-        """Whether anybody could start who could not at the last pass.
+    def profile(self, context: PassContext) -> Reservations:
+        """Return the availability over time beside all reservations, brought to the present.
 
-        When nothing was released, nothing runs beyond its expected end and only jobs at the end
-        of the queue are new, nobody else can start.
+        It is followed from pass to pass while only early ends happen, and rebuilt otherwise.
         """
-        waiting = desk.waiting
-        settled = not desk.released and waiting.only_appended() and not desk.plan.overrun(desk.now)
-        return not settled or any(desk.could_start(job) for job in waiting.new_jobs())
+        profile, now = context.reservations, context.now
+        missed = self.next_start < now
+        if profile is None or missed or not profile.follow(self._due(now), moved=context.moved):
+            profile = context.reservations = context.supply.reservations()
+            self._restore(context, profile)
+        return profile
 
-    def _try(self, desk: Desk, profile: Profile, job: int, hole: Hole, *, backfilled: bool) -> bool:
-        """Start the job if its hole begins now and it fits (an overrunning job may still be in it)."""
-        if hole.start != desk.now:
-            return False
-        selection = hole.selection
-        if selection is None or desk.plan.overrun(desk.now):
-            selection = profile.real(job)
+    def _restore(self, context: PassContext, profile: Reservations) -> None:
+        """Keep the reservations that still hold, in the order of their starts, and drop the others."""
+        for job, start in sorted(self.starts.items(), key=lambda item: item[1]):
+            gap = Gap(max(start, context.now), self.selections.get(job))
+            if profile.fits(job, gap):
+                self.starts[job] = gap.start
+                profile.restore(job, gap)
+            else:
+                del self.starts[job]
+                self.selections.pop(job, None)
+
+    # -- which jobs -------------------------------------------------------------------------------
+
+    def _due(self, now: float) -> list[int]:
+        """Return the jobs whose reservations begin now or have begun."""
+        return [job for job, start in self.starts.items() if start <= now] if self.next_start <= now else []
+
+    def _visits(self, context: PassContext) -> list[int]:
+        """Return the jobs to look at, in turn: all of them, or only those for which something changed."""
+        queue, now = context.queue, context.now
+        new, due = queue.new_jobs(), self.next_start <= now
+        compresses = context.moved and self.compress != "none"
+        if not compresses and len(self.starts) + len(new) == len(queue):
+            # Every job but the new ones has a reservation, and none of these moves.
+            return [job for job in queue if self.starts.get(job, now) <= now] if due else new
+        full = self.depth is not None and len(self.starts) >= self.depth
+        if full and not (due or context.moved or context.released or context.plan.overrun(now)):
+            return new  # a job that did not fit beside the reservations then does not fit now
+        jobs = queue.listed()
+        if self.compress == "start":
+            jobs.sort(key=lambda job: self.starts.get(job, NEVER))
+        return jobs
+
+    def _visit(self, context: PassContext, profile: Reservations, job: int, *, early: bool) -> None:
+        """Reserve for a job without a reservation, try to move another, and start the job if it is due."""
+        start, fresh = self.starts.get(job), True
+        if start is None:
+            if self.depth is not None and len(self.starts) >= self.depth:
+                self._backfill(context, profile, job)
+            else:
+                self._reserve(context, profile, job)
+        elif start > context.now and early and self.compress != "none":
+            self._move(profile, job)
+        else:
+            fresh = False
+        if self.starts.get(job, NEVER) > context.now or self._start(context, profile, job, fresh=fresh):
+            return
+        if not context.plan.overrun(context.now):
+            # Its resources are not free, for a reason that the plan did not know: reserve again. While a
+            # job overruns, the reservation waits for its end.
+            self._withdraw(profile, job)
+            self._reserve(context, profile, job)
+
+    # -- one job --------------------------------------------------------------------------------
+
+    def _reserve(self, context: PassContext, profile: Reservations, job: int) -> None:
+        """Promise a job the earliest start that moves no other reservation, if it has one."""
+        gap = profile.earliest(job)
+        if gap.start != NEVER:
+            self._keep(profile, job, gap)
+            context.promised.append((job, gap.start))
+
+    def _keep(self, profile: Reservations, job: int, gap: Gap) -> None:
+        profile.reserve(job, gap)
+        self.starts[job] = gap.start
+        self.next_start = min(self.next_start, gap.start)
+        if gap.selection is not None:
+            self.selections[job] = gap.selection
+
+    def _withdraw(self, profile: Reservations | None, job: int) -> None:
+        gap = Gap(self.starts.pop(job), self.selections.pop(job, None))
+        if profile is not None:
+            profile.withdraw(job, gap)
+
+    def _move(self, profile: Reservations, job: int) -> None:
+        """Move a reservation to an earlier start, if there is one beside all the others."""
+        gap = profile.earlier(job, Gap(self.starts[job], self.selections.get(job)))
+        if gap is not None:
+            self._keep(profile, job, gap)
+
+    def _backfill(self, context: PassContext, profile: Reservations, job: int) -> None:
+        """Start a job without a reservation if it delays no job that has one."""
+        if not context.supply.could_start(job):
+            return
+        gap = profile.now(job)
+        if gap.start == NEVER:
+            return
+        self._keep(profile, job, gap)
+        if not self._start(context, profile, job, fresh=True):
+            self._withdraw(profile, job)
+
+    def _start(self, context: PassContext, profile: Reservations, job: int, *, fresh: bool) -> bool:
+        """Start a job whose reservation begins now; return False if its resources are not free in fact."""
+        gap = Gap(self.starts[job], self.selections.get(job))
+        selection = profile.due(job, gap, fresh=fresh)
         if selection is None:
             return False
-        desk.start(job, selection, backfilled=backfilled)
-        profile.book(job, Hole(hole.start, selection))
+        context.start(job, selection, backfilled=context.queue.first != job)
+        del self.starts[job]
+        self.selections.pop(job, None)
         return True
-
-
-def _reach(desk: Desk, queue: Integers) -> int:
-    """Return how far into the queue lies the last job that the free units of now would hold.
-
-    What lies behind it cannot start now, and its reservations move nobody.
-    """
-    could = desk.fits_now(queue).nonzero()[0]
-    return could.item(-1) + 1 if len(could) else 0

@@ -1,37 +1,28 @@
-"""EASY backfilling: the first job that cannot start gets a reservation, later ones may pass it.
+"""EASY backfilling: the first job that does not fit gets a reservation, and later jobs may pass it.
 
-Lifka 1995; Mu'alem & Feitelson 2001.  Jobs start in order.  The first that cannot gets its
-earliest start computed from the requested durations of what runs (the *shadow time*).  A
-later job starts now if it fits now and, running to its requested end, would not move that
-earliest start: it ends by the shadow time, or what is left at the shadow time still holds
-the first job.  The reservation is a time, not a set of vertices: whether a candidate is in
-the way is asked of the matcher.  Only where the candidate's first choice of vertices is in
-the way is it tried once more, on what the reservation leaves.
+Lifka 1995; Mu'alem & Feitelson 2001. A pass has three steps:
+
+1. Start jobs in order until one does not fit.
+2. Compute the earliest start of that job from the expected ends of the running jobs: its shadow time.
+3. Start each later job that fits now and does not move the shadow time. Either it ends by then, or it uses
+   only resources that are left over then beside the first job (the "extra nodes" of the papers).
+
+The first job starts at the shadow time or earlier, if jobs end early. The other jobs have no guarantee.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
-import numpy as np
-
-from simsched.schedule.profiles.plan import beside, units_in
+from simsched.schedule.policies.fcfs import start_in_order
+from simsched.schedule.supply import NoShadow
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import numpy.typing as npt
-
-    from simsched.match.state.availability import Availability
-    from simsched.match.state.selection import Selection
-    from simsched.schedule.pass_context import Desk
-    from simsched.schedule.profiles.plan import Shadow
-
-    Integers = npt.NDArray[np.int64]
-
-LONG = 48
-"""A queue of so many jobs is looked at as one vector."""
+    from simsched.schedule.pass_context import PassContext
+    from simsched.schedule.supply import Shadow
 
 REFRESH = ("always", "when-blocked")
 RESERVATION = ("hard", "none")
@@ -43,8 +34,8 @@ class EasyOptions:
 
     Attributes
     ----------
-    extra : whether a candidate that ends after the shadow time may use what is left over then.
-    refresh : when the reservation is computed: ``always`` when it could have moved, or once,
+    extra : whether a job that ends after the shadow time may use resources that are left over then.
+    refresh : when the shadow time is computed: ``always`` when it could have moved, or once,
         ``when-blocked``, and kept until the job starts.
     reservation : ``hard`` binds; ``none`` lets every job start that fits.
     """
@@ -55,296 +46,63 @@ class EasyOptions:
 
 
 class Easy:
-    """The policy; it keeps the reservation from pass to pass until something may move it."""
+    """The policy. It keeps the shadow of the first job from pass to pass until something may move it."""
 
     def __init__(self, options: EasyOptions | None = None) -> None:
         self.options = options or EasyOptions()
-        self._kept: Reservation | None = None
+        self._shadow: Shadow | None = None
 
-    def run_pass(self, desk: Desk) -> None:
-        """Start in order, reserve for the first that cannot start, then backfill."""
-        waiting = desk.waiting
-        if not waiting.ranks:
+    def run_pass(self, context: PassContext) -> None:
+        """Start jobs in order, reserve for the first that does not fit, and backfill."""
+        queue, supply = context.queue, context.supply
+        if not queue.ranks:
             return
-        kept = self._kept
-        if kept is not None and self._still_blocked(desk, kept):
-            kept.backfill(desk, waiting.new_jobs())
-        elif start_in_order(desk):
-            reservation = self._kept = self._reserve(desk, waiting.first)
-            reservation.backfill(desk, reservation.candidates(desk))
+        shadow = self._shadow
+        if shadow is not None and self._still_blocked(context, shadow):
+            _backfill(context, shadow, supply.candidates(queue.new_jobs()))
+        elif start_in_order(context):
+            shadow = self._shadow = self._reserve(context, queue.first)
+            _backfill(context, shadow, supply.candidates_behind_first(queue, shadow))
         else:
-            self._kept = None
+            self._shadow = None
 
-    def _still_blocked(self, desk: Desk, kept: Reservation) -> bool:
-        """Whether the first job is the one of the last pass, and only new jobs need a look.
+    def _still_blocked(self, context: PassContext, shadow: Shadow) -> bool:
+        """Whether the first job is that of the last pass, and only new jobs can start.
 
-        Nothing was given back, so that what failed then fails now; and a candidate that
-        ended too late then ends too late now.  Only a start may give a candidate that was in
-        the way another choice of vertices.
+        Nothing was released, so a job that did not fit then does not fit now; and a job that would have
+        ended too late then ends too late now. Only a start may change which resources a refused job
+        gets, so after one all jobs are looked at again (`unsettled`).
         """
-        waiting = desk.waiting
-        if desk.released or desk.moved or kept.unsettled:
+        queue = context.queue
+        if context.released or context.moved or shadow.unsettled:
             return False
-        if not waiting.static or waiting.first != kept.job:
+        if not queue.static or queue.first != shadow.job:
             return False
-        return self.options.refresh != "always" or not kept.is_past(desk.now)
+        return self.options.refresh != "always" or not shadow.is_past(context.now)
 
-    def _reserve(self, desk: Desk, job: int) -> Reservation:
-        """Return the reservation of the first job, computed only if it could have moved."""
-        kept = self._kept
-        if kept is not None and kept.job == job:
-            if self.options.refresh == "when-blocked":
-                return kept
-            passed = bool(desk.started)  # by others that came later and stand before it
-            if not (desk.moved or passed or kept.is_past(desk.now)):
-                return kept
-        if self.options.reservation == "none":
-            return NoReservation(job)
-        if desk.book.single is not None:
-            counted = CountReservation(job, extra=self.options.extra)
-            if self.options.refresh != "always":
-                counted.settle(desk)
-            return counted
-        shadow = _shadow(desk, job)
-        if shadow is None:
-            return NoReservation(job)
-        stays = self.options.refresh != "always"
-        return GraphReservation(job, shadow, extra=self.options.extra, stays=stays)
+    def _reserve(self, context: PassContext, job: int) -> Shadow:
+        """Return the shadow of the first job; it is computed only if it could have moved."""
+        options, shadow = self.options, self._shadow
+        fixed = options.refresh == "when-blocked"
+        if shadow is not None and shadow.job == job:
+            # Jobs that this pass has started came after the last pass and are before this job in the order.
+            moved = context.moved or context.started or shadow.is_past(context.now)
+            if fixed or not moved:
+                return shadow
+        if options.reservation == "none":
+            return NoShadow(job)
+        return context.supply.shadow(job, extra=options.extra, fixed=fixed)
 
 
-def start_in_order(desk: Desk) -> bool:
-    """Start jobs in order until one does not fit; return whether one is left."""
-    if desk.book.single is not None:
-        return _start_counted(desk)
-    waiting = desk.waiting
-    while waiting.ranks:
-        job = waiting.first
-        selection = desk.fit(job)
-        if selection is None:
-            return True
-        desk.start(job, selection)
-    return False
-
-
-def _start_counted(desk: Desk) -> bool:
-    """Do the same where counts decide."""
-    waiting, units = desk.waiting, desk.book.units
-    free = desk.free_units()
-    while waiting.ranks:
-        job = waiting.first
-        if units[job] > free:
-            return True
-        free -= units[job]
-        desk.start(job, desk.matched(job))
-    return False
-
-
-def listed(jobs: Integers, chosen: npt.NDArray[np.bool_]) -> list[int]:
-    """Return the chosen jobs, in order."""
-    found: list[int] = jobs[chosen].tolist()
-    return found
-
-
-def _shadow(desk: Desk, job: int) -> Shadow | None:
-    """Return the earliest start of a job if nothing else starts before it."""
-    plan, calendar = desk.plan, desk.calendar
-    if not calendar:
-        return plan.shadow(desk.request(job), desk.now, desk.seek)
-
-    def seek(state: Availability, time: float) -> Selection | None:
-        return desk.seek_at(job, state, time)
-
-    return plan.shadow_in_turn(desk.now, calendar.reopenings(desk.now), seek)
-
-
-class Reservation(Protocol):
-    """What a pass promises to the first job that cannot start."""
-
-    job: int
-    unsettled: bool
-    """Whether a candidate that the last scan refused could be admitted now, without any release."""
-
-    def is_past(self, now: float) -> bool:
-        """Whether the reserved start has passed, because something overruns."""
-
-    def candidates(self, desk: Desk) -> Sequence[int]:
-        """Return the jobs behind the first that the sums of free units do not rule out, in order."""
-
-    def backfill(self, desk: Desk, jobs: Sequence[int]) -> None:
-        """Start each of the candidates, in order, that fits and does not delay the first job."""
-
-
-class NoReservation:
-    """The first job cannot start on any release, or nobody wants it protected."""
-
-    unsettled = False
-
-    def __init__(self, job: int) -> None:
-        self.job = job
-
-    def is_past(self, now: float) -> bool:  # noqa: ARG002 (there is no start)
-        """Never."""
-        return False
-
-    def candidates(self, desk: Desk) -> Sequence[int]:
-        """Return what the free units of now allow."""
-        jobs = desk.waiting.jobs(1)
-        return listed(jobs, desk.fits_now(jobs))
-
-    def backfill(self, desk: Desk, jobs: Sequence[int]) -> None:
-        """Start whatever fits."""
-        for job in jobs:
-            selection = desk.fit(job)
-            if selection is not None:
-                desk.start(job, selection, backfilled=True)
-
-
-class CountReservation:
-    """A reservation where every request is a number of units of one type: the classical rule.
-
-    `left` is how many units are left over at the shadow time (the "extra nodes" of the
-    literature); nothing else need be known.  Both are worked out when a candidate first fits:
-    on a full machine nobody asks.
-    """
-
-    __slots__ = ("_extra", "_start", "job", "left", "unsettled")
-
-    def __init__(self, job: int, *, extra: bool) -> None:
-        self.job = job
-        self.unsettled = False
-        self.left = 0
-        self._start: float | None = None
-        self._extra = extra
-
-    def is_past(self, now: float) -> bool:
-        """Whether the shadow time has passed."""
-        return self._start is not None and self._start < now
-
-    def candidates(self, desk: Desk) -> Sequence[int]:
-        """Return those that fit now: in a long queue by one vector operation, in a short one later."""
-        free = desk.free_units()
-        waiting = desk.waiting
-        if not free:
-            return ()
-        if len(waiting.ranks) < LONG:
-            return waiting.listed(1)
-        jobs = waiting.jobs(1)
-        jobs = jobs[desk.book.demand[0][jobs] <= free]
-        if not len(jobs):
-            return ()
-        start = self.settle(desk) if self._start is None else self._start
-        small = desk.book.demand[0][jobs] <= self.left
-        return listed(jobs, small | (desk.book.judged_array[jobs] <= start - desk.now))
-
-    def backfill(self, desk: Desk, jobs: Sequence[int]) -> None:
-        """Start those that end by the shadow time, or are among what is left over then."""
-        free = desk.free_units()
-        now, units, judged = desk.now, desk.book.units, desk.book.judged
-        for job in jobs:
-            need = units[job]
-            if need > free:
-                continue
-            start = self._start
-            if start is None:
-                start = self.settle(desk)
-            if now + judged[job] > start:
-                if need > self.left:
-                    continue
-                self.left -= need
-            free -= need
-            desk.start(job, desk.matched(job), backfilled=True)
-
-    def settle(self, desk: Desk) -> float:
-        """Work out the shadow time and what is left over then."""
-        units = desk.book.units
-        found = desk.plan.earliest_count(units, desk.free_units(), units[self.job], desk.now)
-        self._start, left = found
-        self.left = left if self._extra else 0
-        return self._start
-
-
-class GraphReservation:
-    """A reservation on the real graph: the shadow time, and what is available then.
-
-    One that `stays` keeps what candidates took of that, whenever they end.
-    """
-
-    def __init__(self, job: int, shadow: Shadow, *, extra: bool, stays: bool = False) -> None:
-        self.job = job
-        self.start = shadow.start
-        self._then = shadow.available
-        self._chosen = shadow.selection
-        self._extra = extra
-        self._stays = stays
-        self.unsettled = False
-        self._left: Availability | None = None  # what the reservation leaves
-        self._refused: set[int] = set()  # kinds of requests that are in the way
-
-    def is_past(self, now: float) -> bool:
-        """Whether the shadow time has passed."""
-        return self.start < now
-
-    def _look_again(self) -> None:
-        """Forget what was found out: something was given back, or started."""
-        self._left = None
-        self._refused.clear()
-
-    def candidates(self, desk: Desk) -> Sequence[int]:
-        """Free now, and ended by the shadow time or, by the sums, small enough to stand beside."""
-        book = desk.book
-        jobs = desk.waiting.jobs(1)
-        self.unsettled = False
-        self._look_again()
-        allowed = book.judged_array[jobs] <= self.start - desk.now
-        if self._extra:
-            spare = np.array([units_in(self._then, type_) for type_ in book.types]) - book.demand[:, self.job]
-            allowed |= np.logical_and.reduce(book.demand[:, jobs] <= spare[:, None], axis=0)
-        return listed(jobs, desk.fits_now(jobs) & allowed)
-
-    def backfill(self, desk: Desk, jobs: Sequence[int]) -> None:
-        """Start each on what its policy chooses, or else on what the reservation leaves."""
-        for job in jobs:
-            selection = self._placed(desk, job)
-            if selection is not None:
-                self.unsettled = True
-                desk.start(job, selection, backfilled=True)
-                self._look_again()
-
-    def _placed(self, desk: Desk, job: int) -> Selection | None:
-        """Return what a candidate may start on, or None.
-
-        Requests of one kind that would all run beyond the shadow time share one answer.
-        """
-        if desk.now + desk.book.judged[job] <= self.start:
-            return desk.fit(job)
-        kind = desk.book.kinds[job]
-        if not self._extra or kind in self._refused:
-            return None
-        selection = desk.fit(job)
-        if selection is None or self._stands_beside(desk, selection):
-            return selection
-        if self._left is None or desk.calendar:
-            self._left = beside(desk.plan.available, self._then, self._chosen)
-        second = desk.seek_at(job, self._left, desk.now)
-        if second is not None and self._stands_beside(desk, second):
-            return second
-        if desk.is_steady:
-            self._refused.add(kind)
-        return None
-
-    def _stands_beside(self, desk: Desk, selection: Selection) -> bool:
-        """Note the candidate's claim at the shadow time if the first job still fits then."""
-        if self._stays and not _is_free(self._then, selection):
-            return False
-        self._then.claim(selection)
-        chosen = desk.seek_at(self.job, self._then, self.start)
-        if chosen is None:
-            self._then.release(selection)
-            return False
-        self._chosen = chosen
-        return True
-
-
-def _is_free(state: Availability, selection: Selection) -> bool:
-    """Whether a state has free what a selection takes; it may have been selected on another."""
-    return all((state.free[draw.type][draw.banks] >= draw.units).all() for draw in selection.held)
+def _backfill(context: PassContext, shadow: Shadow, jobs: Sequence[int]) -> None:
+    """Start each job, in order, that fits now and does not delay the first job."""
+    if not jobs:
+        return
+    supply, now, judged = context.supply, context.now, context.table.judged
+    time = shadow.time(supply)
+    for job in jobs:
+        ends_in_time = now + judged[job] <= time
+        selection = supply.fit(job) if ends_in_time else shadow.fit_beside(supply, job)
+        if selection is not None:
+            context.start(job, selection, backfilled=True)
+            shadow.note_start()

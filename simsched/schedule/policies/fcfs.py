@@ -1,25 +1,36 @@
-"""First come, first served: stop at the first job that does not fit."""
+"""First come, first served: jobs start strictly in order, and the first that does not fit blocks the rest."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from simsched.schedule.policies.easy import start_in_order
-
 if TYPE_CHECKING:
-    from simsched.schedule.pass_context import Desk
+    from simsched.schedule.pass_context import PassContext
 
 
 class Fcfs:
-    """Jobs start strictly in order; nobody passes."""
+    """Start jobs in order; no job passes another."""
 
     def __init__(self) -> None:
         self._blocked: int | None = None
 
-    def run_pass(self, desk: Desk) -> None:
-        """Start in order until one does not fit."""
-        if not desk.waiting.ranks:
+    def run_pass(self, context: PassContext) -> None:
+        """Start jobs in order until one does not fit."""
+        queue = context.queue
+        if not queue.ranks:
             return
-        if desk.waiting.first == self._blocked and not desk.released:
-            return
-        self._blocked = desk.waiting.first if start_in_order(desk) else None
+        if queue.first == self._blocked and not context.released:
+            return  # the job that did not fit at the last pass does not fit now
+        self._blocked = queue.first if start_in_order(context) else None
+
+
+def start_in_order(context: PassContext) -> bool:
+    """Start jobs in order until one does not fit; return whether one is left."""
+    queue, supply = context.queue, context.supply
+    while queue.ranks:
+        job = queue.first
+        selection = supply.fit(job)
+        if selection is None:
+            return True
+        context.start(job, selection)
+    return False

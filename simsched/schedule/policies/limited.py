@@ -1,58 +1,56 @@
-"""A queue policy that considers only the first so many waiting jobs: Flux's ``queue-depth``.
+"""A queue policy that considers only the first waiting jobs: ``queue-depth`` of Flux.
 
-A cycle sees the first `depth` jobs of the queue as if nobody else waited.  Where it started
-some and more wait, another cycle follows with those that have moved up, so that a pass ends
-when the first `depth` jobs cannot start (queue-params.queue-depth of Fluxion's queue manager).
-A job that holds a reservation stays in view wherever the order puts it: it was promised a start.
+In a cycle the policy sees the first `depth` jobs of the queue and no others. If the cycle started a job and
+more jobs wait, another cycle follows with the jobs that have moved up. So a pass ends when none of the first
+`depth` jobs can start (queue-params.queue-depth of Fluxion's queue manager). A job with a reservation is
+always seen, wherever the order puts it: it was promised a start.
 """
 
 from __future__ import annotations
 
-from array import array
 from typing import TYPE_CHECKING
 
-from simsched.schedule.policies.compression import Compressing
+from simsched.schedule.policies.conservative import Conservative
 
 if TYPE_CHECKING:
-    from simsched.schedule.pass_context import Desk, QueuePolicy
+    from simsched.schedule.pass_context import PassContext, QueuePolicy
 
 
 class Limited:
-    """`inner`, looking at the first `depth` waiting jobs only."""
+    """The policy `inner`, limited to the first `depth` waiting jobs."""
 
     def __init__(self, inner: QueuePolicy, depth: int) -> None:
         self.inner = inner
         self.depth = depth
-        self._seen: set[int] = set()  # ranks that the last cycle looked at
+        self._seen: set[int] = set()
+        """Ranks that the last cycle looked at."""
 
-    def run_pass(self, desk: Desk) -> None:
-        """Run cycles until one starts nothing, or nobody is left out."""
+    def run_pass(self, context: PassContext) -> None:
+        """Run cycles until one starts no job, or no job is hidden."""
         while True:
-            hidden = self._hidden(desk)
-            started = len(desk.started)
-            self._cycle(desk, hidden)
-            if not hidden or len(desk.started) == started:
+            hidden = self._hidden(context)
+            started = len(context.started)
+            self._cycle(context, hidden)
+            if not hidden or len(context.started) == started:
                 return
 
-    def _hidden(self, desk: Desk) -> list[int]:
-        """Return the ranks beyond the first `depth`, but for those of jobs that hold a reservation."""
-        behind = desk.waiting.ranks[self.depth :].tolist()
-        reserved = self.inner.starts if isinstance(self.inner, Compressing) else {}
+    def _hidden(self, context: PassContext) -> list[int]:
+        """Return the ranks beyond the first `depth`, except for those of jobs with a reservation."""
+        behind = context.queue.ranks[self.depth :].tolist()
+        reserved = self.inner.starts if isinstance(self.inner, Conservative) else {}
         if not reserved or not behind:
             return behind
-        jobs = desk.waiting.listed(self.depth)
+        jobs = context.queue.listed(self.depth)
         return [rank for rank, job in zip(behind, jobs, strict=True) if job not in reserved]
 
-    def _cycle(self, desk: Desk, hidden: list[int]) -> None:
-        """Run the policy on the window; what is in it for the first time is new to the policy."""
-        waiting = desk.waiting
-        if hidden:
-            waiting.ranks = array("q", sorted(set(waiting.ranks).difference(hidden)))
-        fresh = set(waiting.fresh)
-        waiting.fresh = [rank for rank in waiting.ranks if rank in fresh or rank not in self._seen]
-        self._seen = set(waiting.ranks)
-        self.inner.run_pass(desk)
-        self._seen.intersection_update(waiting.ranks)
-        waiting.fresh = []
-        if hidden:
-            waiting.ranks = array("q", sorted([*waiting.ranks, *hidden]))
+    def _cycle(self, context: PassContext, hidden: list[int]) -> None:
+        """Run the policy without the hidden jobs; a job that it sees for the first time is new to it."""
+        queue = context.queue
+        queue.hide(hidden)
+        fresh = set(queue.fresh)
+        queue.fresh = [rank for rank in queue.ranks if rank in fresh or rank not in self._seen]
+        self._seen = set(queue.ranks)
+        self.inner.run_pass(context)
+        self._seen.intersection_update(queue.ranks)
+        queue.fresh = []
+        queue.show(hidden)

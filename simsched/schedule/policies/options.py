@@ -1,4 +1,4 @@
-"""Options of queue policies as text: the annotations of whatever makes the policy say what they are."""
+"""Options of queue policies as text: the annotations of a policy's parameters are their types."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ _CALLED = {bool: "yes or no", int: "a whole number", float: "a number", str: "a 
 def typed_options(
     maker: Callable[..., Any], options: Mapping[str, Any], *, strict: bool = True
 ) -> dict[str, Any]:
-    """Return options with texts read as the types that the parameters of `maker` are annotated with.
+    """Return options with each text read as the type with which its parameter of `maker` is annotated.
 
-    A text without an annotation is read as it looks: yes or no, a number, or a text.  Other values stay.
+    Without an annotation a text that looks like yes, no or a number is read as that. Other values stay.
 
     Raises
     ------
     ConfigError
-        If a text is not of the type that its option has; unless `strict`, it stays a text.
+        If a text is not of its parameter's type and `strict` is set; without `strict` it stays a text.
 
     >>> def policy(aging: float = 0.1, label: str = ""): ...
     >>> typed_options(policy, {"aging": "2", "label": "7"})
@@ -51,7 +51,7 @@ def _annotations(maker: Callable[..., Any]) -> dict[str, Any]:
 
 
 def _resolved(kind: Any) -> Any:
-    """Return an annotation as types; a text such as ``float | None`` is read where its names are known."""
+    """Return an annotation as types; a text such as ``float | None`` is read if its names are known."""
     if not isinstance(kind, str):
         return kind
     parts = [_NAMES.get(part.strip(), object) for part in kind.split("|")]
@@ -76,7 +76,7 @@ def _read(name: str, text: str, kind: Any, *, strict: bool) -> Any:
 
 
 def _as(kind: type, text: str) -> Any:
-    """Return a text as a value of a simple type; None where it is none."""
+    """Return a text as a value of a simple type, or None if it is not one."""
     if kind is bool:
         return WORDS.get(text)
     if not _NUMBER.fullmatch(text) or len(text) > _MOST_DIGITS + 8:

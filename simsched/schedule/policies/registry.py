@@ -1,4 +1,4 @@
-"""The table of queue policies, and how one is found by name."""
+"""The queue policies by name, and those of other packages."""
 
 from __future__ import annotations
 
@@ -51,38 +51,37 @@ def _hybrid(depth: int = 8, compress: str = "queue") -> QueuePolicy:
 
 
 def _reserving(compress: str, depth: int | None) -> QueuePolicy:
-    """Return the policy that keeps reservations, or the one that plans anew at each pass."""
-    from simsched.schedule.policies.compression import COMPRESS, Compressing
-    from simsched.schedule.policies.conservative import Reserving
+    """Return a policy whose reservations last, or the one that plans again at each pass."""
+    from simsched.schedule.policies.conservative import COMPRESS, Conservative
+    from simsched.schedule.policies.replanning import Replanning
 
     _among("compress", compress, (*COMPRESS, "replan"))
-    return Reserving(depth) if compress == "replan" else Compressing(compress, depth)
+    return Replanning(depth) if compress == "replan" else Conservative(compress, depth)
 
 
-#: Name → maker; the keyword arguments are the policy's options.
 POLICIES: dict[str, Callable[..., QueuePolicy]] = {
     "conservative": _conservative,
     "easy": _easy,
     "fcfs": _fcfs,
     "hybrid": _hybrid,
 }
+"""Name → a function that makes the policy; its keyword arguments are the policy's options."""
 
-
-#: The entry-point group that other packages put their policies in.
 GROUP = "simsched.queue_policies"
+"""The entry-point group in which other packages offer their policies."""
 KIND = "queue policy"
 
 
 def queue_policy(given: str | QueuePolicy, options: Mapping[str, Any] | None = None) -> QueuePolicy:
-    """Make the queue policy of that name, or copy the one that is given.
+    """Return a new queue policy of this name, or a copy of the given one.
 
-    Texts among the options are read as the annotations of the policy's maker say.
+    An option that is a text is read as the type with which its parameter is annotated.
 
     Raises
     ------
     ConfigError
-        If there is none of that name here or among the installed ``simsched.queue_policies``,
-        or if it has no such option.
+        If neither simsched nor an installed package (``simsched.queue_policies``) has a policy of this
+        name, or if the policy does not have an option or takes another value.
     PluginError
         If the policy of another package cannot be made.
 
@@ -99,41 +98,41 @@ def queue_policy(given: str | QueuePolicy, options: Mapping[str, Any] | None = N
         raise ConfigError(f"queue policy {name_of(given)!r}: {error}") from error
     if not callable(getattr(policy, "run_pass", None)):
         raise failed(
-            KIND, maker, f"is a {type(policy).__name__} without a method run_pass(desk)", name_of(given)
+            KIND, maker, f"is a {type(policy).__name__} without a method run_pass(context)", name_of(given)
         )
     return policy if depth is None else _limited(policy, depth)
 
 
 def known_options(given: str | QueuePolicy, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options of a queue policy, texts read as the types they are; errors as `queue_policy`."""
+    """Return the options of a queue policy with texts read as values; errors as `queue_policy`."""
     maker = _maker(given)
     depth = {name: value for name, value in options.items() if name == "queue_depth"}
     mine = {name: value for name, value in options.items() if name != "queue_depth"}
     _refuse_unknown(name_of(given), maker, mine)
-    strict = not is_ours(maker)  # ours say themselves what they take
+    strict = not is_ours(maker)  # our own policies check their options and name the accepted values
     return typed_options(maker, mine, strict=strict) | typed_options(_depth, depth, strict=False)
 
 
 def _depth(queue_depth: int) -> None:
-    """Stand for the option that every policy has."""
+    """Declare the option that every policy has, for `typed_options`."""
 
 
 def _maker(given: str | QueuePolicy) -> Callable[..., QueuePolicy]:
-    """Return what makes a policy: of an object that was given, a copy, so that no run changes it."""
+    """Return a function that makes the policy; from an object it makes copies, so that no run changes it."""
     if isinstance(given, str):
         return POLICIES.get(given) or _installed(given)
     if not callable(getattr(given, "run_pass", None)) or isinstance(given, type):
-        raise wrong("queue_policy", given, "the name of a queue policy, or an object with run_pass(desk)")
+        raise wrong("queue_policy", given, "the name of a queue policy, or an object with run_pass(context)")
     return _Copies(given)
 
 
 def naming_policy(given: str | QueuePolicy) -> AbstractContextManager[None]:
-    """Return a context in which an exception of somebody else's queue policy becomes a `PluginError`."""
+    """Return a context in which an exception of another package's policy becomes a `PluginError`."""
     return named_in_errors(KIND, _maker(given), name_of(given))
 
 
 class _Copies:
-    """Makes copies of a policy that was given as an object; it has no options."""
+    """Makes copies of a policy that is an object; it has no options."""
 
     def __init__(self, inner: QueuePolicy) -> None:
         self.inner = inner
@@ -146,7 +145,7 @@ class _Copies:
 
 
 def _limited(policy: QueuePolicy, depth: object) -> QueuePolicy:
-    """Return the policy, looking only so deep into the queue; any policy can be limited."""
+    """Return the policy limited to the first `depth` jobs of the queue; any policy can be limited."""
     from simsched.schedule.policies.limited import Limited
 
     if not isinstance(depth, int) or isinstance(depth, bool) or depth < 1:

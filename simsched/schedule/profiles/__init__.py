@@ -1,5 +1,7 @@
 """Availability over time: expected ends, reservations, and the earliest start of a request.
 
-`plan` is what policies use. A profile is one number per segment of time where counts decide
-(`count_profile`), and the states of the graph where they do not (`graph_profile`).
+Begin with `plan`: the running jobs and their expected ends. `earliest` searches it for the start of one
+request. `profile` says how reservations are added: as numbers per segment of time where counts decide
+(`free_steps`, `count_profile`, `count_reservations`), on the graph elsewhere (`graph_profile`,
+`graph_reservations`). Imports `match`, `job_table` and `maintenance`.
 """

@@ -6,130 +6,117 @@ from bisect import bisect_left, bisect_right
 from typing import TYPE_CHECKING
 
 from simsched.schedule.profiles.count_profile import CountProfile
-from simsched.schedule.profiles.gap import NEVER, Bounds, Hole, end_of
+from simsched.schedule.profiles.gap import NEVER, Bounds, Gap, end_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from simsched.match.state.selection import Selection
-    from simsched.schedule.pass_context import Desk
+    from simsched.schedule.profiles.profile import Present
 
 
 class CountReservations(CountProfile):
-    """What is free over time beside the running jobs and all reservations, kept up to date.
+    """The free units of one type over time, beside the running jobs and all reservations.
 
-    A job that starts at its reserved start or ends at its expected end changes nothing here.
+    It is kept up to date: a job that starts at its reserved start or ends at its expected end
+    changes nothing, since its units were taken for the same time.
 
     Attributes
     ----------
-    gained : until when (seconds) more may be free than when the waiting jobs were last tried: a
-        job can move only to a start before then.
+    gained : a time in seconds; more units than at the last compression can be free only before it, so
+        that a job can move only to a start before it.
     """
 
-    def __init__(self, desk: Desk) -> None:
-        super().__init__(desk)
+    __slots__ = ("_ends", "_later", "_most", "gained")
+
+    def __init__(self, present: Present) -> None:
+        super().__init__(present)
         self.gained = NEVER
-        self._later = 0.0  # the same, but for what came free while this round of compression went on
-        self._most: int | None = None  # the most units that are free at any time before `gained`
-        self._ends: dict[int, float] = {}  # running job -> expected end, at the end of the last pass
+        self._later = 0.0
+        """`gained`, but only for units that came free while this round of compression went on."""
+        self._most: int | None = None
+        """The greatest number of units that are free at any time before `gained`; None: not known."""
+        self._ends: dict[int, float] = {}
+        """Running job → expected end, at the end of the last pass."""
 
     # -- from pass to pass --------------------------------------------------------------------
 
-    def follow(self, desk: Desk, due: Iterable[int]) -> bool:
-        """Come to the present; return False if something happened that no early end explains.
-
-        The reservations of the jobs that are `due` begin now.
-        """
-        if desk.plan.overrun(desk.now):
+    def follow(self, due: Iterable[int], *, moved: bool) -> bool:
+        """Come to the present; return False if something happened that early ends do not explain."""
+        present = self._present
+        plan, now = present.plan, present.now
+        if plan.overrun(now):
             return False
-        self.advance(desk.now)
-        if desk.moved:
-            running = desk.plan.expected_ends()
+        self.advance(now)
+        if moved:
+            running = plan.expected_ends()
             for job in self._ends.keys() - running:
-                if self._ends[job] > desk.now:
-                    self._give(desk.now, self._ends[job], self._units[job])
+                if self._ends[job] > now:
+                    self._give(now, self._ends[job], self._units[job])
         self._later = 0.0
-        return self.free[0] + sum(map(self._units.__getitem__, due)) == desk.free_units()
+        # Whatever else happened (a failure, a start by another policy) shows in the sum of free units.
+        return self.free[0] + sum(map(self._units.__getitem__, due)) == present.free_units()
 
-    def close(self, desk: Desk) -> None:
-        """Note which jobs run at the end of a pass."""
-        if desk.started or desk.moved:
-            self._ends = desk.plan.expected_ends().copy()
+    def close(self, *, changed: bool) -> None:
+        """Note the running jobs at the end of a pass, if they have changed."""
+        if changed:
+            self._ends = self._present.plan.expected_ends().copy()
 
     def compressed(self) -> None:
-        """Note that each waiting job was tried; the first of them did not see what the last gave back."""
+        """Note that each waiting job was tried; a job did not see the gains of those behind it."""
         self.gained, self._later, self._most = self._later, 0.0, None
 
     # -- one job --------------------------------------------------------------------------------
 
-    def earlier(self, job: int, hole: Hole) -> Hole | None:
-        """Take a job's reservation away if it can start earlier, and return where; else None.
+    def earlier(self, job: int, gap: Gap) -> Gap | None:
+        """Withdraw a job's reservation and return an earlier gap; if there is none, change nothing.
 
-        Its own units are free for it from its present start on.  O(steps before that).
+        O(steps before the present start): from that start on the job's own units are free for it.
         """
+        times = self.times
         if self._most is None:
-            stop = bisect_left(self.times, self.gained)
-            self._most = max(self.free[:stop], default=0)
+            self._most = max(self.free[: bisect_left(times, self.gained)], default=0)
         if self._units[job] > self._most:
             return None
-        found = self._find_before(self._units[job], self._durations[job], hole.start)
-        if found is None:
+        limit = bisect_left(times, gap.start)
+        last = min(limit, bisect_left(times, self.gained)) - 1
+        at = self.find(self._units[job], self._durations[job], last=last, until=limit)
+        if at is None:
             return None
-        self.withdraw(job, hole)
-        return Hole(found, None)
+        start = times[at]
+        self.withdraw(job, gap)
+        return Gap(start, None)
 
-    def _find_before(self, units: int, duration: float, start: float) -> float | None:
-        """Return the first time before `start` from which `units` are free up to there, or for `duration`."""
-        times, free = self.times, self.free
-        limit = bisect_left(times, start)
-        last = min(limit, bisect_left(times, self.gained))
-        begin = 0
-        while begin < last:
-            if free[begin] < units:
-                begin += 1
-                continue
-            end = times[begin] + duration
-            at = begin + 1
-            while at < limit and times[at] < end and free[at] >= units:
-                at += 1
-            if at == limit or times[at] >= end:
-                return times[begin]
-            begin = at + 1
-        return None
+    def due(self, job: int, gap: Gap, *, fresh: bool) -> Selection | None:  # noqa: ARG002
+        """Return resources for a job whose reservation begins now; None if they are not free in fact."""
+        return self._present.fit(job)
 
-    def due(self, job: int, hole: Hole, *, fresh: bool) -> Selection | None:  # noqa: ARG002
-        """Return what a job whose reservation begins now starts on, or None if it is not free in fact."""
-        return self._fit(job)
+    def fits(self, job: int, gap: Gap) -> bool:
+        """Whether the units of an old reservation are free over all its time."""
+        at = bisect_right(self.times, gap.start) - 1
+        end = end_of(gap.start, self._durations[job])
+        return min(self.free[at : bisect_left(self.times, end)]) >= self._units[job]
 
-    def fits(self, job: int, hole: Hole) -> bool:
-        """Whether a reservation still holds."""
-        units, times = self._units[job], self.times
-        at = bisect_right(times, hole.start) - 1
-        end = end_of(hole.start, self._durations[job])
-        return min(self.free[at : bisect_left(times, end)]) >= units
+    def restore(self, job: int, gap: Gap) -> None:
+        """Reserve again a gap that need not begin at a step."""
+        self.step_at(gap.start)
+        self.reserve(job, gap)
 
-    def lay(self, job: int, hole: Hole) -> None:
-        """Book a reservation that begins at any time."""
-        self._step(hole.start)
-        self.book(job, hole)
-
-    def withdraw(self, job: int, hole: Hole) -> None:
+    def withdraw(self, job: int, gap: Gap) -> None:
         """Take back a reservation."""
-        self._give(hole.start, end_of(hole.start, self._durations[job]), self._units[job])
+        self._give(gap.start, end_of(gap.start, self._durations[job]), self._units[job])
 
-    def book(self, job: int, hole: Hole) -> None:
-        """Reserve the job's units from the hole's start to its requested end."""
-        super().book(job, hole)
+    def reserve(self, job: int, gap: Gap) -> None:
+        """Reserve the job's units from the start of the gap to its requested end."""
+        super().reserve(job, gap)
         self._most = None
 
-    # -- steps ------------------------------------------------------------------------------------
-
     def _give(self, begin: float, end: float, units: int) -> None:
-        """Free units from now or `begin` on until `end`, and join steps that are equal now."""
+        """Free units from `begin`, or now, until `end`, and join neighbouring steps that are equal then."""
         times, free = self.times, self.free
         if end <= times[0]:
             return
-        first, stop = self._step(max(begin, times[0])), self._step(end)
+        first, stop = self.step_at(max(begin, times[0])), self.step_at(end)
         for at in range(first, stop):
             free[at] += units
         for at in (stop, first):
@@ -137,11 +124,3 @@ class CountReservations(CountProfile):
                 del times[at], free[at]
         self.gained, self._later = max(self.gained, end), max(self._later, end)
         self._most, self._bounds = None, Bounds()
-
-    def _step(self, time: float) -> int:
-        """Return the step that begins at a time, made if there is none."""
-        at = bisect_left(self.times, time)
-        if at == len(self.times) or self.times[at] != time:
-            self.times.insert(at, time)
-            self.free.insert(at, self.free[at - 1])
-        return at

@@ -1,4 +1,4 @@
-"""Holes in time: where a job could run, and how soon at the soonest."""
+"""`Gap`: a time from which a job could run to its requested end, and bounds on where to look for one."""
 
 from __future__ import annotations
 
@@ -14,20 +14,25 @@ if TYPE_CHECKING:
 NEVER = float("inf")
 
 
-class Hole(NamedTuple):
-    """The earliest start of a job: when, and on what (None where counts decide or there is none)."""
+class Gap(NamedTuple):
+    """A start in seconds (`NEVER` if there is none) and the resources, None where counts decide."""
 
     start: float
     selection: Selection | None
 
 
 def end_of(start: float, duration: float) -> float:
-    """Return the end of a reservation: a job of zero seconds needs its resources, too."""
+    """Return the end of a reservation in seconds.
+
+    A job of zero seconds needs its resources for a moment, so its reservation is not empty.
+    """
     return start + duration if duration else nextafter(start, NEVER)
 
 
 class Bounds:
-    """How soon at the soonest: while reservations are only added, no job starts sooner than one like it.
+    """Lower bounds of starts: a job starts no earlier than an equal request of at most its duration.
+
+    That holds while reservations are only added. Taking one away makes the bounds void.
 
     >>> bounds = Bounds()
     >>> bounds.note("two nodes", 60, 500)
@@ -39,17 +44,17 @@ class Bounds:
 
     def __init__(self) -> None:
         self._found: dict[Hashable, tuple[list[float], list[float]]] = {}
-        """What is asked for → durations, growing, and the starts found for them, which grow along."""
+        """Request → growing durations, and the starts that were found for them, which grow as well."""
 
-    def of(self, asked: Hashable, duration: float) -> float:
-        """Return the latest start found for the same for no longer; 0 if none was."""
-        durations, starts = self._found.get(asked, ((), ()))
+    def of(self, request: Hashable, duration: float) -> float:
+        """Return the latest start found for an equal request of at most this duration; 0 without one."""
+        durations, starts = self._found.get(request, ((), ()))
         place = bisect_right(durations, duration)
         return starts[place - 1] if place else 0
 
-    def note(self, asked: Hashable, duration: float, start: float) -> None:
-        """Note a start, and forget those for a longer time that are no later."""
-        durations, starts = self._found.setdefault(asked, ([], []))
+    def note(self, request: Hashable, duration: float, start: float) -> None:
+        """Note a start, and forget starts of longer durations that are no later: this one implies them."""
+        durations, starts = self._found.setdefault(request, ([], []))
         place = bisect_left(durations, duration)
         stop = bisect_right(starts, start, place)
         durations[place:stop], starts[place:stop] = [duration], [start]

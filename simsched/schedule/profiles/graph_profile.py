@@ -1,4 +1,4 @@
-"""Availability over time on the real graph."""
+"""The availability profile where the matcher decides: free units of each leaf pool over time."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from simsched.schedule.profiles.count_profile import CountProfile
-from simsched.schedule.profiles.gap import NEVER, Bounds, Hole, end_of
-from simsched.schedule.profiles.plan import set_aside
+from simsched.schedule.profiles.free_steps import FreeSteps
+from simsched.schedule.profiles.gap import NEVER, Bounds, Gap, end_of
+from simsched.schedule.profiles.remainder import set_aside
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from simsched.graph.index.types import Ints
     from simsched.match.state.availability import Availability
     from simsched.match.state.selection import Selection
-    from simsched.schedule.pass_context import Desk
-    from simsched.schedule.profiles.kept_plan import Known
+    from simsched.schedule.profiles.plan import Moment
+    from simsched.schedule.profiles.profile import Known, Present
 
 
 class Booking(NamedTuple):
-    """A reservation: from when until when, and for what."""
+    """A reservation: its time in seconds and its resources."""
 
     start: float
     end: float
@@ -32,133 +32,143 @@ class Booking(NamedTuple):
 
 
 class GraphProfile:
-    """What is free of each pool as a step function: row i from `times[i]` to `times[i + 1]`.
+    """The free units of every leaf pool as a step function: row i from `times[i]` to `times[i + 1]`.
 
-    A row is the free units of all banks, one pool type after the other.  A start is sought by
-    the sums of each type first; then by what the least rows of a window leave on each target,
-    where a request is copies of plain units; and only then by the matcher, on what is available
-    at the start with the reservations of the window set aside.
+    A row is the free units of all leaf pools, one pool type after the other. A start is searched in three
+    steps, the cheap ones first. None of them rules out a start that the next would find:
+
+    1. the sums of each type must suffice over the whole window;
+    2. where a request is copies of plain units, or whole targets, the least rows of the window must have
+       room for it, target by target;
+    3. the matcher decides, on the state at the start with the reservations of the window set aside.
     """
 
-    def __init__(self, desk: Desk) -> None:
-        plan = desk.plan
-        self._desk = desk
-        self._now = desk.now
-        self._moments = [moment for moment in plan.moments(desk.now) if moment[0] != NEVER]
-        base = plan.available.copy(counts_only=plan.counts_only)  # before this pass starts anything
+    def __init__(self, present: Present) -> None:
+        plan = present.plan
+        self._present = present
+        self._now = present.now
+        self._moments = [moment for moment in plan.moments(present.now) if moment[0] != NEVER]
+        base = plan.available.copy(counts_only=plan.counts_only)  # before this pass starts a job
         self._states = {0: base}
+        """Number of moments that have passed → the state then, without reservations."""
         self._bookings: list[Booking] = []
         self._soonest = Bounds()
         self._banks: dict[str, slice] = {}
+        """Pool type → the part of a row that belongs to it."""
         for name, free in base.free.items():
             begin = sum(len(base.free[before]) for before in self._banks)
             self._banks[name] = slice(begin, begin + len(free))
         self.times: list[float] = []
         self._rows: list[Ints] = []
-        self._sums = [CountProfile.of([], []) for _ in desk.book.types]
-        self._foresee(base.copy(counts_only=plan.counts_only))
+        self._sums = [FreeSteps([], []) for _ in present.table.types]
+        self._make_steps(base.copy(counts_only=plan.counts_only))
 
-    def _foresee(self, state: Availability) -> None:
-        """Make a step of every moment at which something ends or opens again."""
-        desk = self._desk
+    def _make_steps(self, state: Availability) -> None:
+        """Make a step at each time at which a job ends or a target opens again."""
+        present = self._present
         most = max((int(pool.size.max(initial=0)) for pool in state.index.pool_types.values()), default=0)
         small = np.int16 if most < 1 << 15 else np.int64  # rows are read many times
-        openings: list[tuple[float, list[int]]] = [(time, []) for time in desk.calendar.reopenings(self._now)]
+        openings: list[Moment] = [(time, []) for time in present.calendar.reopenings(self._now)]
         moments = sorted([(self._now, []), *self._moments, *openings], key=itemgetter(0))
-        for (end, jobs), (following, _) in pairwise([*moments, (NEVER, [])]):
-            for job in jobs:
-                state.release(desk.plan.held[job])
-            if end == following:
+        for moment, (following, _) in pairwise([*moments, (NEVER, [])]):
+            time = moment[0]
+            present.plan.release_moments(state, [moment])
+            if time == following:
                 continue
-            self._open(state, end)
-            self.times.append(end)
+            self._open(state, time)
+            self.times.append(time)
             self._rows.append(np.concatenate([*state.free.values()], dtype=small, casting="same_kind"))
-            for type_, sums in zip(desk.book.types, self._sums, strict=True):
-                sums.times.append(end)
+            for type_, sums in zip(present.table.types, self._sums, strict=True):
+                sums.times.append(time)
                 sums.free.append(state.total.get(type_, 0))
 
     def _open(self, state: Availability, time: float) -> None:
-        """Open nothing: what is down now stays down in this plan."""
+        """Do nothing: in a plan of one pass, targets that are down now stay down."""
 
     def advance(self, now: float) -> None:
-        """Forget what lies before now."""
+        """Forget the time before now."""
 
     def settle(self, known: Known) -> int:  # noqa: ARG002
-        """Reserve what is known in front of the first job that could start sooner, or now; say how many."""
+        """Reserve for none of the known jobs: the changes since are not known by leaf pool."""
         return 0
 
     # -- questions --------------------------------------------------------------------------
 
-    def earliest(self, job: int) -> Hole:
+    def earliest(self, job: int) -> Gap:
         """Return the first time from which the job could run to its requested end."""
-        book = self._desk.book
-        kind, duration = book.kinds[job], book.durations[job]
-        at = self._fitting(job, bisect_left(self.times, self._soonest.of(kind, duration)))
-        hole = Hole(NEVER, None)
-        while at is not None and self.times[at] != NEVER:
-            found = self._at(job, self.times[at])
-            if found is not None:
-                hole = found
-                break
+        table = self._present.table
+        kind, duration = table.kinds[job], table.durations[job]
+        begin = bisect_left(self.times, self._soonest.of(kind, duration))
+        gap = self._first_gap(job, begin, NEVER) or Gap(NEVER, None)
+        self._soonest.note(kind, duration, gap.start)
+        return gap
+
+    def _first_gap(self, job: int, begin: int, before: float) -> Gap | None:
+        """Return the first gap from the step `begin` on that starts before a time, if there is one."""
+        at = self._fitting(job, begin)
+        while at is not None and self.times[at] < before:
+            gap = self._at(job, self.times[at])
+            if gap is not None:
+                return gap
             at = self._fitting(job, at + 1)
-        self._soonest.note(kind, duration, hole.start)
-        return hole
+        return None
 
-    def now(self, job: int) -> Hole:
-        """Return a hole that begins now, or one that never begins."""
-        book = self._desk.book
-        if self._soonest.of(book.kinds[job], book.durations[job]) > self._now or self._fitting(job, 0) != 0:
-            return Hole(NEVER, None)
-        return self._at(job, self._now) or Hole(NEVER, None)
+    def now(self, job: int) -> Gap:
+        """Return a gap that begins now, or one that never begins."""
+        table = self._present.table
+        if self._soonest.of(table.kinds[job], table.durations[job]) > self._now or self._fitting(job, 0) != 0:
+            return Gap(NEVER, None)
+        return self._at(job, self._now) or Gap(NEVER, None)
 
-    def real(self, job: int) -> Selection | None:
-        """Return what the job may start on now: free in fact, and in nobody's way until its requested end."""
-        desk, now = self._desk, self._now
-        end = now + desk.book.durations[job]
-        window = self._beside(desk.plan.available, now, end, self._least(now, desk.book.durations[job]))
-        return desk.seek_at(job, window, now)
+    def fit_now(self, job: int) -> Selection | None:
+        """Return resources that are free in fact, and not reserved until the job's requested end."""
+        present, now = self._present, self._now
+        duration = present.table.durations[job]
+        least = self._least(now, duration)
+        return present.seek_at(job, self._beside(present.plan.available, now, now + duration, least), now)
 
     def _fitting(self, job: int, begin: int) -> int | None:
-        """Return the first step, `begin` at the soonest, from which the sums suffice for the job's time."""
-        book = self._desk.book
-        needs = book.demand[:, job].tolist()
+        """Return the first step from `begin` on from which the sums suffice for the job's requested time."""
+        table = self._present.table
+        needs = table.demand[:, job].tolist()
         at = -1
         while at != begin:
             at = begin
             for sums, need in zip(self._sums, needs, strict=True):
-                found = sums.find(need, book.durations[job], begin)
+                found = sums.find(need, table.durations[job], begin)
                 if found is None:
                     return None
                 begin = found
         return at
 
-    def _at(self, job: int, time: float) -> Hole | None:
-        """Return the hole at one of the times, or None if the job could not run from then to its end."""
-        desk = self._desk
-        end = time + desk.book.durations[job]
-        least = self._least(time, desk.book.durations[job])
+    def _at(self, job: int, time: float) -> Gap | None:
+        """Return the gap at one of the times, or None if the job could not run from then to its end."""
+        present = self._present
+        end = time + present.table.durations[job]
+        least = self._least(time, present.table.durations[job])
         if not self._has_room(job, least):
             return None
-        # What this pass has given away is known by id; an overrunning job may hold what is expected back.
-        as_it_is = time == self._now and not desk.plan.overrun(time)
-        state = desk.plan.available if as_it_is else self._released(time)
-        selection = desk.seek_at(job, self._beside(state, time, end, least), time)
-        return None if selection is None else Hole(time, selection)
+        # The state of now knows by id what this pass has started; but while a job overruns, its claim is not
+        # free yet, and the plan takes it as released.
+        as_it_is = time == self._now and not present.plan.overrun(time)
+        state = present.plan.available if as_it_is else self._released(time)
+        selection = present.seek_at(job, self._beside(state, time, end, least), time)
+        return None if selection is None else Gap(time, selection)
 
     def _least(self, begin: float, duration: float) -> Ints:
-        """Return the least that is free of each bank for some time from `begin` on."""
+        """Return the least free units of each leaf pool in the window from `begin` on."""
         at = bisect_left(self.times, begin)
         least: Ints = np.minimum.reduce(self._rows[at : self._stop(at, duration)])
         return least
 
     def _stop(self, begin: int, duration: float) -> int:
-        """Return the step behind the last that a window from a step on takes in."""
+        """Return the first step behind the window that begins with a step."""
         return max(begin + 1, bisect_left(self.times, self.times[begin] + duration))
 
     def _has_room(self, job: int, least: Ints) -> bool:
-        """Whether what is free on each target does not rule out copies of plain units, or whole targets."""
-        request = self._desk.request(job)
-        each = self._desk.plan.available.index.on_each_target
+        """Whether the free units of each target do not rule out copies of plain units, or whole targets."""
+        request = self._present.request(job)
+        each = self._present.plan.available.index.on_each_target
         if request.plain is not None and request.plain.flat:
             flat, wanted = request.plain.flat, request.slots
         elif request.whole and each:
@@ -169,12 +179,12 @@ class GraphProfile:
         return int(np.maximum(copies, 0).sum(where=request.eligible, dtype=np.int64)) >= wanted
 
     def _beside(self, state: Availability, begin: float, end: float, least: Ints) -> Availability:
-        """Return what the reservations leave of a state from `begin` to `end`."""
+        """Return the part of a state that the reservations from `begin` to `end` leave."""
         within = self._within(begin, end)
         if not within:
             return state
         keep = {name: least[banks] for name, banks in self._banks.items()}
-        counts_only = self._desk.plan.counts_only
+        counts_only = self._present.plan.counts_only
         return set_aside(state, [booking.selection for booking in within], keep, counts_only=counts_only)
 
     def _within(self, begin: float, end: float) -> list[Booking]:
@@ -182,31 +192,30 @@ class GraphProfile:
         return [b for b in self._bookings if (b.start < end and begin < b.end) or b.start == begin < b.end]
 
     def _released(self, time: float) -> Availability:
-        """Return what is available at `time` but for the reservations; made once between two ends."""
+        """Return the state at a time without the reservations; it is made once between two ends."""
+        plan = self._present.plan
         number = bisect_right(self._moments, time, key=itemgetter(0))
         if number not in self._states:
             nearest = max(known for known in self._states if known < number)
-            state = self._states[nearest].copy(counts_only=self._desk.plan.counts_only)
-            for _, jobs in self._moments[nearest:number]:
-                for job in jobs:
-                    state.release(self._desk.plan.held[job])
+            state = self._states[nearest].copy(counts_only=plan.counts_only)
+            plan.release_moments(state, self._moments[nearest:number])
             self._states[number] = state
         return self._states[number]
 
     # -- reservations -----------------------------------------------------------------------
 
-    def book(self, job: int, hole: Hole) -> None:
-        """Reserve the hole for the job."""
-        if hole.selection is None:
+    def reserve(self, job: int, gap: Gap) -> None:
+        """Reserve the gap for the job."""
+        if gap.selection is None:
             return
-        end = end_of(hole.start, self._desk.book.durations[job])
-        self._bookings.append(Booking(hole.start, end, hole.selection))
-        self._shift(hole.selection, hole.start, end, -1)
+        end = end_of(gap.start, self._present.table.durations[job])
+        self._bookings.append(Booking(gap.start, end, gap.selection))
+        self._shift(gap.selection, gap.start, end, -1)
 
     def _shift(self, selection: Selection, begin: float, end: float, sign: int) -> None:
-        """Take (-1) or give back (1) what a selection holds from `begin`, which is a step, until `end`."""
+        """Take (-1) or free (1) the units of a selection from `begin`, which is a step, until `end`."""
         at, stop = bisect_left(self.times, begin), self._step(end)
-        totals = dict.fromkeys(self._desk.book.types, 0)
+        totals = dict.fromkeys(self._present.table.types, 0)
         for type_, found, units in self._taken(selection):
             banks, change = found + self._banks[type_].start, sign * units
             for row in self._rows[at:stop]:
@@ -218,24 +227,24 @@ class GraphProfile:
                 sums.free[step] += sign * total
 
     def _taken(self, selection: Selection) -> Iterator[tuple[str, Ints, Ints | int]]:
-        """Yield type, banks and units of what a selection takes from others."""
+        """Yield pool type, leaf pools and units that a selection takes from other jobs."""
         for draw in selection.held:
             yield draw.type, draw.banks, draw.units
 
     def _step(self, time: float) -> int:
-        """Return the step that begins at a time, made if there is none."""
+        """Return the step that begins at a time; it is made if there is none."""
         at = bisect_left(self.times, time)
         if at == len(self.times) or self.times[at] != time:
             self.times.insert(at, time)
             self._rows.insert(at, self._rows[at - 1].copy())
             for sums in self._sums:
-                sums.times.insert(at, time)
-                sums.free.insert(at, sums.free[at - 1])
+                sums.step_at(time)
         return at
 
-    def _check(self) -> None:
+    def check(self) -> None:
+        """Assert that the sums are those of the rows."""
         assert self.times == sorted(set(self.times))
-        for type_, sums in zip(self._desk.book.types, self._sums, strict=True):
+        for type_, sums in zip(self._present.table.types, self._sums, strict=True):
             assert sums.times == self.times
             banks = self._banks.get(type_, slice(0, 0))
             assert sums.free == [int(row[banks].sum()) for row in self._rows]

@@ -1,4 +1,4 @@
-"""Reservations for the vertices that the matcher chose, where counts do not decide."""
+"""Reservations that last from pass to pass, for the resources that the matcher chose."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from simsched.match.state.masks import listed
-from simsched.schedule.profiles.gap import Bounds, Hole, end_of
+from simsched.schedule.profiles.gap import Bounds, Gap, end_of
 from simsched.schedule.profiles.graph_profile import Booking, GraphProfile
-from simsched.schedule.profiles.plan import set_aside
+from simsched.schedule.profiles.remainder import is_free, set_aside
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -18,106 +18,99 @@ if TYPE_CHECKING:
     from simsched.graph.index.types import Ints
     from simsched.match.state.availability import Availability
     from simsched.match.state.selection import Draw, Selection
-    from simsched.schedule.pass_context import Desk
 
 
 class GraphReservations(GraphProfile):
-    """What is free of each pool over time beside the running jobs and all reservations.
+    """The free units of each leaf pool over time, beside the running jobs and all reservations.
 
-    It is built again at each pass.  A reservation is for banks and numbers of units.  Only where
-    the state knows the units by id (a request or the match policy does) is it for these units, so
-    that two reservations that overlap never need the same one.
+    It is built again at each pass. A reservation is for leaf pools and numbers of units. Only where the
+    state knows the units by id (a request or the match policy needs that) is it for these units. Then two
+    reservations that overlap never need the same one.
     """
 
     # -- from pass to pass --------------------------------------------------------------------
 
-    def follow(self, desk: Desk, due: Iterable[int]) -> bool:  # noqa: ARG002
-        """Return False: it is of one pass."""
+    def follow(self, due: Iterable[int], *, moved: bool) -> bool:  # noqa: ARG002
+        """Return False: it is valid for one pass."""
         return False
 
-    def close(self, desk: Desk) -> None:
+    def close(self, *, changed: bool) -> None:
         """Do nothing at the end of a pass."""
 
     def compressed(self) -> None:
-        """Do nothing when each waiting job was tried."""
+        """Do nothing after a compression."""
 
     # -- one job --------------------------------------------------------------------------------
 
-    def earlier(self, job: int, hole: Hole) -> Hole | None:
-        """Take a job's reservation away if it can start earlier, and return where; else None.
-
-        Where the matcher finds no earlier start, the reservation stays as it was, units and all.
-        """
-        if not self._may_be_earlier(job, hole.start):
+    def earlier(self, job: int, gap: Gap) -> Gap | None:
+        """Withdraw a job's reservation and return an earlier gap; if there is none, change nothing."""
+        if not self._may_be_earlier(job, gap.start):
             return None
-        self.withdraw(job, hole)
-        at = self._fitting(job, 0)
-        while at is not None and self.times[at] < hole.start:
-            found = self._at(job, self.times[at])
-            if found is not None:
-                return found
-            at = self._fitting(job, at + 1)
-        self.book(job, hole)
-        return None
+        self.withdraw(job, gap)
+        found = self._first_gap(job, 0, gap.start)
+        if found is None:
+            # The old reservation again, with its very units: at its start the matcher could choose others.
+            self.reserve(job, gap)
+        return found
 
     def _may_be_earlier(self, job: int, start: float) -> bool:
-        """Whether the sums of free units allow it to begin before its present start."""
-        demand = self._desk.book.demand[:, job].tolist()
+        """Whether the sums of free units do not rule out a start before the present one."""
+        demand = self._present.table.demand[:, job].tolist()
         stop = bisect_left(self.times, start)
         return all(
             max(sums.free[:stop], default=0) >= need for sums, need in zip(self._sums, demand, strict=True)
         )
 
-    def due(self, job: int, hole: Hole, *, fresh: bool) -> Selection | None:
-        """Return what a job whose reservation begins now starts on, or None if it is not free in fact.
+    def due(self, job: int, gap: Gap, *, fresh: bool) -> Selection | None:
+        """Return resources for a job whose reservation begins now; None if they are not free in fact.
 
-        The matcher is asked again, since more may be free than was foreseen; what was reserved does
-        if it finds nothing.
+        The matcher is asked again, since more may be free than the plan expected. If it finds nothing,
+        the reserved resources are taken.
         """
-        desk, reserved = self._desk, hole.selection
+        present, reserved = self._present, gap.selection
         assert reserved is not None
-        if fresh and not desk.plan.overrun(desk.now):
+        if fresh and not present.plan.overrun(present.now):
             return reserved
-        self.withdraw(job, hole)
-        found = self.real(job)
-        if found is None and is_free(reserved, desk.plan.available):
+        self.withdraw(job, gap)
+        found = self.fit_now(job)
+        if found is None and is_free(present.plan.available, reserved):
             found = reserved
-        self.book(job, hole if found is None else Hole(desk.now, found))
+        self.reserve(job, gap if found is None else Gap(present.now, found))
         return found
 
-    def fits(self, job: int, hole: Hole) -> bool:
-        """Whether a reservation still holds: its units are free, and nothing is closed in between."""
-        selection = hole.selection
+    def fits(self, job: int, gap: Gap) -> bool:
+        """Whether the units of an old reservation are free over all its time, and no target of it closes."""
+        selection = gap.selection
         assert selection is not None
-        duration = self._desk.book.durations[job]
-        closed = self._desk.calendar.closed(hole.start, hole.start + duration)
+        duration = self._present.table.durations[job]
+        closed = self._present.calendar.closed(gap.start, gap.start + duration)
         if closed is not None and np.isin(selection.targets, closed).any():
             return False
-        at = bisect_right(self.times, hole.start) - 1
-        stop = bisect_left(self.times, end_of(hole.start, duration))
+        at = bisect_right(self.times, gap.start) - 1
+        stop = bisect_left(self.times, end_of(gap.start, duration))
         least = np.minimum.reduce(self._rows[at:stop])
         return all(
             bool((least[banks + self._banks[type_].start] >= units).all())
             for type_, banks, units in self._taken(selection)
         )
 
-    def lay(self, job: int, hole: Hole) -> None:
-        """Book a reservation that begins at any time."""
-        self._step(hole.start)
-        self.book(job, hole)
+    def restore(self, job: int, gap: Gap) -> None:
+        """Reserve again a gap that need not begin at a step."""
+        self._step(gap.start)
+        self.reserve(job, gap)
 
-    def withdraw(self, job: int, hole: Hole) -> None:
+    def withdraw(self, job: int, gap: Gap) -> None:
         """Take back a reservation."""
-        assert hole.selection is not None
-        end = end_of(hole.start, self._desk.book.durations[job])
-        self._bookings.remove(Booking(hole.start, end, hole.selection))
-        self._shift(hole.selection, hole.start, end, 1)
+        assert gap.selection is not None
+        end = end_of(gap.start, self._present.table.durations[job])
+        self._bookings.remove(Booking(gap.start, end, gap.selection))
+        self._shift(gap.selection, gap.start, end, 1)
         self._soonest = Bounds()
 
-    # -- what is free ---------------------------------------------------------------------------
+    # -- free resources -------------------------------------------------------------------------
 
     def _beside(self, state: Availability, begin: float, end: float, least: Ints) -> Availability:
-        """Return what the reservations leave of a state; where it knows units by id, by their ids."""
+        """Return the part of a state that reservations leave; by ids of units if the state has them."""
         reserved = [booking.selection for booking in self._within(begin, end)]
         if not reserved:
             return state
@@ -131,7 +124,7 @@ class GraphReservations(GraphProfile):
         return left
 
     def _units(self, reserved: Iterable[Selection]) -> dict[str, dict[int, int]]:
-        """Return pool type -> bank -> mask of the units that selections name."""
+        """Return pool type → leaf pool → mask of the units that selections name."""
         units: dict[str, dict[int, int]] = {}
         for selection in reserved:
             for draw in (*selection.held, *selection.shared):
@@ -143,9 +136,9 @@ class GraphReservations(GraphProfile):
     def _unshare(self, left: Availability, selection: Selection) -> None:
         """Keep a reservation apart from claims that are shared.
 
-        A unit that running jobs share until a reservation takes it is not free, and could be shared
-        once more, beyond the start of the reservation.  A vertex that a reservation shares looks
-        idle, and could be held alone.
+        A unit that running jobs share is not free, but another job could share it, also beyond the start of
+        a reservation that takes it. A vertex that a reservation shares looks idle, and another job could
+        claim it alone.
         """
         if left.sharers:
             for draw in selection.held:
@@ -157,59 +150,36 @@ class GraphReservations(GraphProfile):
                 left.shared[hold.type][hold.ordinals] += 1
 
     def _masks(self, draw: Draw) -> Iterator[tuple[int, int]]:
-        """Yield bank and units of a draw, where its pool's units have ids; all of a bank taken whole."""
-        pool = self._desk.plan.available.index.pool_types[draw.type]
+        """Yield leaf pool and mask of the units of a draw, where units have ids."""
+        pool = self._present.plan.available.index.pool_types[draw.type]
         if pool.named:
             banks = draw.banks.tolist()
             masks = [pool.full[bank] for bank in banks] if draw.masks is None else listed(draw.masks)
             yield from zip(banks, masks, strict=True)
 
     def _taken(self, selection: Selection) -> Iterator[tuple[str, Ints, Ints | int]]:
-        """Yield type, banks and units of a selection; a unit that is shared is nobody else's in the plan."""
+        """Yield pool type, leaf pools and units; in the plan a shared unit is taken as if claimed alone."""
         yield from super()._taken(selection)
         for draw in selection.shared:
             if draw.masks is not None:
                 yield draw.type, draw.banks, np.array([mask.bit_count() for mask in listed(draw.masks)])
 
     def _open(self, state: Availability, time: float) -> None:
-        """Open the targets of maintenance that is going on and ends by a time."""
-        desk = self._desk
-        for targets in desk.calendar.ending(self._now, time):
+        """Open the targets of the maintenance of now that has ended by a time."""
+        present = self._present
+        for targets in present.calendar.ending(self._now, time):
             state.set_status(targets[state.index.up[targets]], up=True)
 
     def _released(self, time: float) -> Availability:
-        """Return what is available at `time` but for the reservations, after the maintenance of now.
+        """Return the state at a time without the reservations; maintenance that has ended is over.
 
-        A reservation does not count on sharing units with a running job: whether that job still has
-        them is not known from the numbers of free units, by which reservations are kept.
+        A reservation does not share units with a running job: reservations are kept as numbers of free
+        units, and these do not say whether that job still has its units.
         """
         state = super()._released(time)
-        opens = any(True for _ in self._desk.calendar.ending(self._now, time))
+        opens = any(True for _ in self._present.calendar.ending(self._now, time))
         if opens or state.sharers:
-            state = state.copy(counts_only=self._desk.plan.counts_only)
+            state = state.copy(counts_only=self._present.plan.counts_only)
             state.sharers.clear()
             self._open(state, time)
         return state
-
-
-def is_free(selection: Selection, available: Availability) -> bool:
-    """Whether all that a selection takes is free: its targets are up, its units and vertices idle."""
-    if not available.up[selection.targets].all():
-        return False
-    for draw in selection.held:
-        if not (available.free[draw.type][draw.banks] >= draw.units).all():
-            return False
-    for hold in selection.holds:
-        busy = available.held[hold.type][hold.ordinals].any()
-        if busy or (hold.exclusive and available.shared[hold.type][hold.ordinals].any()):
-            return False
-    return all(_has_units(draw, available) for draw in (*selection.held, *selection.shared))
-
-
-def _has_units(draw: Draw, available: Availability) -> bool:
-    """Whether the units that a draw names are free."""
-    pool = available.index.pool_types[draw.type]
-    if draw.masks is None or available.partial is None:
-        return True
-    masks = zip(draw.banks.tolist(), listed(draw.masks), strict=True)
-    return all(mask & ~available.free_mask(pool, bank) == 0 for bank, mask in masks)

@@ -1,67 +1,63 @@
-"""What the plan of the last pass is still worth at this one.
+"""`KeptPlan`: the plan of the last pass, and how much of it is still right at this one.
 
-A plan follows from who runs until when and from the order of the queue.  While jobs only end,
-it can only change where one ended before its time: until its expected end more is free than
-was foreseen.  A job in front of which nobody moved starts before then, sooner than was planned,
-or stays where it is.  So the reservations in front of the first that moves need no search, and
-a plan that nothing has changed is taken up where it ended.
+A plan follows from the expected ends of the running jobs and from the order of the queue. While jobs only
+end, it can change only where a job ended early: until its expected end more is free than the plan
+assumed. If no job before it has moved, a job either starts before that time, earlier than planned, or keeps
+its start. So the reservations before the first job that moves need no search, and a plan that nothing has
+changed is continued at its end.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-from simsched.schedule.profiles.profile import profile_of
+from simsched.schedule.profiles.profile import Known
 
 if TYPE_CHECKING:
-    from simsched.schedule.pass_context import Desk
+    from simsched.schedule.job_table import JobTable
+    from simsched.schedule.profiles.plan import Plan
     from simsched.schedule.profiles.profile import Profile
 
 
-class Known(NamedTuple):
-    """The first jobs of the queue, their reserved starts, and until when more is free than was foreseen."""
+class KeptPlan:
+    """The reservations of one pass in the order of the queue, and the running jobs at its end.
 
-    jobs: list[int]
-    starts: list[float]
-    until: float
-
-
-class Outlook:
-    """The plan of one pass: who ran until when at its end, and what it reserved, in order of the queue.
-
-    `jobs` and `starts` are the reservations, which all lie in `profile`.
+    Attributes
+    ----------
+    profile : availability over time beside the reservations.
+    jobs, starts : the jobs with reservations, and their starts in seconds.
     """
 
     def __init__(self, profile: Profile, known: Known) -> None:
         self.profile = profile
-        stand = profile.settle(known)
-        self.jobs, self.starts = known.jobs[:stand], known.starts[:stand]
+        settled = profile.settle(known)
+        self.jobs, self.starts = known.jobs[:settled], known.starts[:settled]
         self._ends: dict[int, float] = {}
         self._free = 0
 
-    def close(self, desk: Desk) -> None:
-        """Note the state in which the pass leaves the machine."""
-        self._ends = desk.plan.expected_ends().copy()
-        self._free = desk.free_units()
+    def close(self, plan: Plan, free: int) -> None:
+        """Note the running jobs and the free units at the end of the pass."""
+        self._ends = plan.expected_ends().copy()
+        self._free = free
 
-    def more_until(self, desk: Desk) -> float | None:
-        """Return until when more is free than was foreseen; None if all may be different.
+    def more_until(self, plan: Plan, table: JobTable, free: int, now: float) -> float | None:
+        """Return the time until which more is free than was planned; None if all may be different.
 
-        It may be once a job overruns, somebody else started one, or the machine changed; or one of
-        zero seconds is done, behind whose moment others were planned for this very instant.
+        All may be different if a job overruns, another policy started a job, or the machine changed. The
+        same holds after a job of zero seconds: others were planned behind its moment, at this instant.
         """
-        ends, units, durations = desk.plan.expected_ends(), desk.book.units, desk.book.durations
-        if desk.plan.overrun(desk.now) or ends.items() - self._ends.items():
+        ends, units, durations = plan.expected_ends(), table.units, table.durations
+        if plan.overrun(now) or ends.items() - self._ends.items():
             return None
         gone = self._ends.items() - ends.items()
         if not all(durations[job] for job, _ in gone):
             return None
-        if desk.free_units() != self._free + sum(units[job] for job, _ in gone):
+        if free != self._free + sum(units[job] for job, _ in gone):
             return None
-        return max([desk.now, *(end for _, end in gone)])
+        return max([now, *(end for _, end in gone)])
 
     def known(self, jobs: list[int], until: float) -> Known:
-        """Return the reservations of these jobs, as far as they stand in the same order."""
+        """Return the reservations of these jobs, up to the first that was at another place of the queue."""
         same = 0
         for mine, job in zip(self.jobs, jobs, strict=False):
             if mine != job:
@@ -69,16 +65,6 @@ class Outlook:
             same += 1
         return Known(jobs[:same], self.starts[:same], until)
 
-
-def outlook_on(desk: Desk, jobs: list[int]) -> Outlook:
-    """Return the plan of this pass for the first of these jobs, as far as the last plan has it."""
-    last: Outlook | None = desk.outlook
-    until = None if last is None or desk.book.single is None else last.more_until(desk)
-    known = Known([], [], 0)
-    if last is not None and until is not None:
-        known = last.known(jobs, until)
-        if until == desk.now < min(last.starts, default=0) and len(known.jobs) == len(last.jobs):
-            last.profile.advance(desk.now)
-            return last
-    desk.outlook = Outlook(profile_of(desk), known)
-    return desk.outlook
+    def continues(self, known: Known, now: float) -> bool:
+        """Whether nothing has changed: all reservations are known, none begins, and nothing ended early."""
+        return known.until == now < min(self.starts, default=0) and len(known.jobs) == len(self.jobs)

@@ -1,49 +1,115 @@
-"""Availability over time: what is free between now and the last expected end.
+"""The interfaces of availability profiles: the free resources between now and the last expected end.
 
-Two profiles with one interface.  `CountProfile` knows one number a segment of time and is
-exact where every request of the workload is a number of units of one type.  `GraphProfile`
-knows what is free of each pool from when to when, asks the sums first and the matcher last.
-Both start from the running jobs' expected ends; `book` adds a reservation.
+A profile begins from the expected ends of the running jobs. `reserve` adds a reservation, and `earliest`
+finds the first time from which a job could run beside the reservations. Where counts decide, a profile is
+a number per segment of time (`count_profile`); elsewhere it is the free units of each leaf pool, and the
+matcher has the last word (`graph_profile`). Profiles whose reservations last from pass to pass are
+`Reservations` (`count_reservations`, `graph_reservations`).
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
-
-from simsched.schedule.profiles.count_profile import CountProfile
-from simsched.schedule.profiles.gap import NEVER, Hole
-from simsched.schedule.profiles.graph_profile import GraphProfile
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 if TYPE_CHECKING:
-    from simsched.match.state.selection import Selection
-    from simsched.schedule.pass_context import Desk
-    from simsched.schedule.profiles.kept_plan import Known
+    from collections.abc import Iterable
 
-__all__ = ["NEVER", "CountProfile", "GraphProfile", "Hole", "Profile", "profile_of"]
+    from simsched.match.requests.request import Request
+    from simsched.match.state.availability import Availability
+    from simsched.match.state.selection import Selection
+    from simsched.schedule.job_table import JobTable
+    from simsched.schedule.maintenance import Calendar
+    from simsched.schedule.profiles.gap import Gap
+    from simsched.schedule.profiles.plan import Plan
+
+
+class Known(NamedTuple):
+    """Reservations of the last pass that may still be right.
+
+    Attributes
+    ----------
+    jobs, starts : the first jobs of the queue, in order, and their reserved starts in seconds.
+    until : before this time (seconds) more may be free than the last pass expected.
+    """
+
+    jobs: list[int]
+    starts: list[float]
+    until: float
+
+
+class Present(Protocol):
+    """The cluster at the present instant, from which a profile begins. A supply is one."""
+
+    table: JobTable
+    plan: Plan
+    calendar: Calendar
+    now: float
+
+    def free_units(self) -> int:
+        """Return the free units of the counted type."""
+
+    def request(self, job: int) -> Request:
+        """Return the compiled request of a job."""
+
+    def fit(self, job: int) -> Selection | None:
+        """Return free resources on which the job may start now, or None."""
+
+    def seek_at(self, job: int, available: Availability, time: float) -> Selection | None:
+        """Match a job that would start at a time (seconds) on the state of that time."""
 
 
 class Profile(Protocol):
-    """Availability over time, with reservations."""
+    """Availability over time, with reservations of one pass."""
 
     def advance(self, now: float) -> None:
-        """Forget what lies before now."""
+        """Forget the time before now."""
 
     def settle(self, known: Known) -> int:
-        """Reserve what is known in front of the first job that could start sooner, or now; say how many."""
+        """Reserve for the known jobs up to the first that could start earlier or now; return how many."""
 
-    def earliest(self, job: int) -> Hole:
-        """Return the first time from which the job could run to its requested end."""
+    def earliest(self, job: int) -> Gap:
+        """Return the first gap in which the job could run to its requested end."""
 
-    def now(self, job: int) -> Hole:
-        """Return a hole that begins now, or one that never begins."""
+    def now(self, job: int) -> Gap:
+        """Return a gap that begins now, or one that never begins."""
 
-    def real(self, job: int) -> Selection | None:
-        """Return what a job with a hole now may start on in fact, while another runs on beyond its end."""
+    def fit_now(self, job: int) -> Selection | None:
+        """Return resources that are free in fact, also while a job overruns, and until the requested end."""
 
-    def book(self, job: int, hole: Hole) -> None:
-        """Reserve the hole for the job, from its start to its requested end."""
+    def reserve(self, job: int, gap: Gap) -> None:
+        """Reserve a gap for the job, from its start to the requested end."""
 
 
-def profile_of(desk: Desk) -> Profile:
-    """Return the profile of the running jobs at this instant."""
-    return CountProfile(desk) if desk.book.single is not None else GraphProfile(desk)
+class Reservations(Profile, Protocol):
+    """Availability over time beside reservations that last from pass to pass."""
+
+    def follow(self, due: Iterable[int], *, moved: bool) -> bool:
+        """Come to the present; return False if something happened that early ends do not explain.
+
+        The reservations of the jobs that are `due` begin now. `moved` says that an early end or a change of
+        the machine may have moved reservations.
+        """
+
+    def close(self, *, changed: bool) -> None:
+        """Note the running jobs at the end of a pass, if they have changed."""
+
+    def compressed(self) -> None:
+        """Note that each waiting job was tried at an earlier start."""
+
+    def earlier(self, job: int, gap: Gap) -> Gap | None:
+        """Withdraw a job's reservation and return an earlier gap; if there is none, change nothing."""
+
+    def due(self, job: int, gap: Gap, *, fresh: bool) -> Selection | None:
+        """Return resources for a job whose reservation begins now; None if they are not free in fact.
+
+        `fresh` says that the reservation was made in this pass.
+        """
+
+    def fits(self, job: int, gap: Gap) -> bool:
+        """Whether the resources of an old reservation are free over all its time."""
+
+    def restore(self, job: int, gap: Gap) -> None:
+        """Reserve again a gap that need not begin at a step of the profile."""
+
+    def withdraw(self, job: int, gap: Gap) -> None:
+        """Take back a reservation."""

@@ -130,9 +130,9 @@ def _pieces(engine: Engine, workload: Workload, identity: Mapping[str, Any]) -> 
 
 def _codec_of(engine: Engine) -> Codec:
     """Return the codec for the values of this run."""
-    book = engine.prepared.book
-    requests: list[Any] = [None] * (max(book.kinds, default=-1) + 1)
-    for kind, request in zip(book.kinds, book.requests, strict=True):
+    table = engine.prepared.table
+    requests: list[Any] = [None] * (max(table.kinds, default=-1) + 1)
+    for kind, request in zip(table.kinds, table.requests, strict=True):
         requests[kind] = request
     return Codec(engine.plan.available.index, requests)
 
@@ -167,7 +167,7 @@ def _running(engine: Engine, workload: Workload) -> Iterator[dict[str, Any]]:
 
 def _waiting(engine: Engine, workload: Workload) -> Iterator[dict[str, Any]]:
     """Yield the jobs that wait for resources, in the order of their queue."""
-    durations, never = engine.prepared.book.durations, float("inf")
+    durations, never = engine.prepared.table.durations, float("inf")
     for group in engine.queues:
         for place, number in enumerate(group.queue, start=1):
             job = workload.jobs[number]

@@ -20,7 +20,9 @@ from simsched.match.requests.compile import compile_request, with_amount
 from simsched.match.state.availability import Availability
 from simsched.match.state.selection import Selection
 from simsched.match.state.selection_codec import selection_from_dict, selection_to_dict
-from simsched.schedule.policies.easy import CountReservation, GraphReservation, NoReservation
+from simsched.schedule.count_supply import CountShadow
+from simsched.schedule.graph_supply import GraphShadow
+from simsched.schedule.supply import NoShadow
 from simsched.simulation.engine_state import EngineState
 from simsched.simulation.memory import attributes_of
 from simsched.simulation.progress import Progress
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
     from simsched.match.requests.request import Request
 
 #: Classes whose attributes are their state.
-OBJECTS: tuple[type, ...] = (EngineState, Progress, CountReservation, GraphReservation, NoReservation)
+OBJECTS: tuple[type, ...] = (EngineState, Progress, CountShadow, GraphShadow, NoShadow)
 _NAMED = {kind.__name__: kind for kind in (*OBJECTS, Selection, Availability)}
 _SIMPLE = frozenset({int, str, bool, type(None)})
 _KINDS = {"i": "ints", "u": "words", "f": "floats", "b": "bools"}

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from simsched.graph.index.index import Index
     from simsched.match.requests.request import Content
     from simsched.match.state.selection import Draw, Selection
-    from simsched.schedule.job_table import Book
+    from simsched.schedule.job_table import JobTable
     from simsched.workload.queue_snapshot.snapshot import RunningJob
 
 
@@ -126,27 +126,27 @@ def untold_request(selection: Selection, index: Index, common: Jobspec | None) -
 # --- counts ---------------------------------------------------------------------------------------
 
 
-def as_counted(held: Mapping[int, Selection], book: Book, index: Index, *, alone: bool) -> bool:
+def as_counted(held: Mapping[int, Selection], table: JobTable, index: Index, *, alone: bool) -> bool:
     """Whether counts alone can decide: each job gives back what counts take it to hold.
 
     `held` is job number → what it holds; `alone` promises that jobs have their targets for themselves.
     """
     users = np.zeros(len(index), dtype=np.int64)
     for number, selection in held.items():
-        asked, units = book.units[number], units_of(selection, book, index)
-        if asked != units or not index.up[selection.targets].all() or (book.content and not units):
+        asked, units = table.units[number], units_of(selection, table, index)
+        if asked != units or not index.up[selection.targets].all() or (table.content and not units):
             return False
         users[selection.targets] += 1
-    return not (alone or book.single == index.target_type) or bool((users <= 1).all())
+    return not (alone or table.single == index.target_type) or bool((users <= 1).all())
 
 
-def units_of(selection: Selection, book: Book, index: Index) -> int:
+def units_of(selection: Selection, table: JobTable, index: Index) -> int:
     """Return how many units of the one type that counts go by a selection holds."""
-    if book.content is not None:
-        return copies_of(selection, book.content)
-    if book.single == index.target_type:
+    if table.content is not None:
+        return copies_of(selection, table.content)
+    if table.single == index.target_type:
         return len(selection.targets)
-    return selection.counts.get(book.single or "", 0)
+    return selection.counts.get(table.single or "", 0)
 
 
 def copies_of(selection: Selection, content: Content) -> int:

@@ -25,7 +25,8 @@ from simsched.simulation.forecast.live_claims import (
 )
 from simsched.simulation.forecast.start_times import forecast_of, forecast_queue
 from simsched.simulation.jobs.lifecycle import State
-from simsched.simulation.simulate import engine_of, make_config, refuse_time
+from simsched.simulation.options.run_config import make_config
+from simsched.simulation.simulate import engine_of, refuse_time
 from simsched.workload.job import Workload, in_submit_order
 from simsched.workload.queue_snapshot.load_snapshot import load_picture
 from simsched.workload.queue_snapshot.snapshot import Picture, with_fields
@@ -118,11 +119,11 @@ class _Stage:
         self._runs = {self._number[str(run.job.id)]: run for run in picture.running}
         self._held = {self._number[str(run.job.id)]: usable(selection, index) for run, selection in runs}
         engine, prepared, played = engine_of(cluster, workload, config, allocations=False)
-        book = prepared.book
-        if book.single is not None:
-            if as_counted(self._held, book, index, alone=prepared.takes_whole_targets):
+        table = prepared.table
+        if table.single is not None:
+            if as_counted(self._held, table, index, alone=prepared.takes_whole_targets):
                 self._held = {
-                    number: changed(selection, slots=units_of(selection, book, index))
+                    number: changed(selection, slots=units_of(selection, table, index))
                     for number, selection in self._held.items()
                 }
             else:
@@ -160,7 +161,7 @@ class _Stage:
         """Let jobs complete at their requested ends, be these their own or their queue's."""
         prepared = self.engine.prepared
         prepared.timeouts[:] = bytes(len(prepared.timeouts))
-        for number, duration in enumerate(prepared.book.durations):
+        for number, duration in enumerate(prepared.table.durations):
             if duration != NEVER:
                 prepared.runtimes[number] = duration
 

@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from simsched.errors import ConfigError
-from simsched.schedule.policies.compression import Compressing
+from simsched.schedule.policies.conservative import Conservative
 from simsched.schedule.policies.limited import Limited
 from simsched.schedule.policies.registry import naming_policy
 from simsched.schedule.profiles.gap import NEVER
-from simsched.schedule.profiles.profile import profile_of
 from simsched.simulation.checkpoint.checkpoint import read_checkpoint, restore_run
-from simsched.simulation.simulate import engine_of, identity_of, make_config, refuse_time
+from simsched.simulation.options.run_config import make_config
+from simsched.simulation.simulate import engine_of, identity_of, refuse_time
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -117,7 +117,7 @@ def forecast_of(
         job.queue,
         place,
         job.submit,
-        engine.prepared.book.durations[number],
+        engine.prepared.table.durations[number],
         job.jobspec.to_shape(),
         start,
         reason,
@@ -125,17 +125,17 @@ def forecast_of(
 
 
 def _of_group(engine: Engine, group: QueueGroup, workload: Workload, at: float) -> Iterator[Forecast]:
-    desk = group.context
-    desk.open(at)
+    context = group.context
+    context.open(at)
     keeps = group.policy.inner if isinstance(group.policy, Limited) else group.policy
-    starts = keeps.starts if isinstance(keeps, Compressing) else {}
-    profile = keeps.profile(desk) if isinstance(keeps, Compressing) else profile_of(desk)
+    starts = keeps.starts if isinstance(keeps, Conservative) else {}
+    profile = keeps.profile(context) if isinstance(keeps, Conservative) else context.supply.profile()
     for place, number in enumerate(group.queue, start=1):
         start = starts.get(number)
         if start is None:
-            hole = profile.earliest(number)
-            start = hole.start
+            gap = profile.earliest(number)
+            start = gap.start
             if start != NEVER:
-                profile.book(number, hole)
+                profile.reserve(number, gap)
         reason = None if start != NEVER else NO_END
         yield forecast_of(engine, workload, number, start, place=place, reason=reason)

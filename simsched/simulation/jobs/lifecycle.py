@@ -33,8 +33,8 @@ class State(IntEnum):
 #: An exception of severity 0 ends a job in any of these.
 _LIVE = (State.NEW, State.DEPEND, State.PRIORITY, State.SCHED, State.RUN)
 
-#: (state, event) → state.  Events that leave a state as it is are in the table too: what is
-#: not in it must not happen.  ``requeue`` is ours: RFC 21 has no way back from RUN.
+#: (state, event) → state.  Events that do not change the state are in the table too: an event that is
+#: not in it cannot happen.  ``requeue`` is an addition: RFC 21 has no transition back from RUN.
 TRANSITIONS: dict[tuple[State, str], State] = {
     (State.NEW, "submit"): State.NEW,
     (State.NEW, "validate"): State.DEPEND,
@@ -90,11 +90,11 @@ def replay(events: Iterable[str], state: State = State.NEW) -> State:
     return state
 
 
-#: The whole way of a job that nothing holds up, from submission into the queue …
+#: The state of a job without conditions once it is in the queue …
 ARRIVED = replay(("submit", "validate", "depend", "priority"))
-#: … into execution …
+#: … once it has started …
 STARTED = replay(("alloc", "start"), ARRIVED)
-#: … and out of it.
+#: … and once it has ended.
 ENDED = replay(("finish", "release", "free", "clean"), STARTED)
 
 

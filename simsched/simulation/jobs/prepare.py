@@ -1,4 +1,4 @@
-"""From a workload to the columns that a run works on: compiled requests, durations, feasibility."""
+"""The jobs of a workload as the columns of a run: compiled requests, durations, feasibility."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from simsched.match.requests.request import POOL, SLOT, VERTEX
 from simsched.match.search.exact import SearchLimitError
 from simsched.match.search.select import select
 from simsched.match.state.availability import Availability
-from simsched.schedule.job_table import Book
+from simsched.schedule.job_table import JobTable
 from simsched.simulation.jobs.sizes import Sizes
 from simsched.simulation.queues import size_fault
 from simsched.simulation.record.recorder import DROPPED, FAILED, INFEASIBLE
@@ -46,7 +46,7 @@ class Prepared:
     ----------
     book : what queue policies see.
     submits : submit times, as the workload has them (whole numbers stay whole).
-    runtimes : seconds that the job will run, the end at its duration included.
+    runtimes : seconds that the job will run, at most its duration where that ends it.
     timeouts : 1 where the job is ended at its duration.
     rejected : job → (result, reason) for those that can never run.
     sizes : cores that the job takes (or units, or nodes, where it takes none).
@@ -56,7 +56,7 @@ class Prepared:
     takes_whole_targets : whether every job takes execution targets whole, whatever it gets.
     """
 
-    book: Book
+    table: JobTable
     submits: list[float]
     runtimes: list[float]
     timeouts: bytearray
@@ -77,11 +77,11 @@ def prepare(
     dependent: Collection[int] = (),
     counts_decide: bool = True,
 ) -> Prepared:
-    """Compile every job's request, and find out which jobs can never run on this cluster.
+    """Compile every job's request, and find the jobs that can never run on this cluster.
 
-    `admission` is what the queues made of these jobs; `dependent` are the jobs that wait for
-    something besides resources.  Unless `counts_decide`, every match is asked of the matcher:
-    closed or drained targets cannot be counted away.
+    `admission` is the jobs as their queues admit them; `dependent` are the jobs that wait for
+    more than resources.  Unless `counts_decide`, the matcher decides every match, because counts
+    do not know which targets are closed or drained.
     """
     kinds = _Kinds(index, find_policy(config.match_policy))
     numbers = [kinds.number(job.jobspec) for job in jobs]
@@ -99,22 +99,22 @@ def prepare(
             rejected.setdefault(at, (DROPPED, NO_END))
     judged = [min(a, b) for a, b in zip(runtimes, durations, strict=True)]
     judged = judged if config.candidates == "actual" else durations
-    book = _book(jobs, kinds, numbers, durations, judged, counts_decide=counts_decide)
+    table = _table(jobs, kinds, numbers, durations, judged, counts_decide=counts_decide)
     if admission is not None:
-        book = replace(book, tiers=np.array(admission.tiers, dtype=np.int64))
+        table = replace(table, tiers=np.array(admission.tiers, dtype=np.int64))
     submits = [job.submit for job in jobs]
-    whole = _takes_whole_targets(book.single, index)
+    whole = _takes_whole_targets(table.single, index)
     holds = frozenset(at for at, job in enumerate(jobs) if job.hold or job.urgency == 0)
     cancels = {at: job.cancel_at for at, job in enumerate(jobs) if job.cancel_at is not None}
     special = holds.union(cancels, rejected, dependent)
-    sizes = book.sizes.tolist()
-    return Prepared(book, submits, runtimes, timeouts, rejected, sizes, whole, holds, cancels, special)
+    sizes = table.sizes.tolist()
+    return Prepared(table, submits, runtimes, timeouts, rejected, sizes, whole, holds, cancels, special)
 
 
 def _rejections(
     admission: Admission, requests: Sequence[Request | None], sizes: Sizes
 ) -> Iterator[tuple[int, tuple[int, str]]]:
-    """Yield the jobs that their queue refuses: by name, by duration, by size."""
+    """Yield the jobs that their queue rejects: for its name, their duration or their size."""
     for at, reason in admission.rejected.items():
         yield at, (FAILED, reason)
     for at, (queue, request) in enumerate(zip(admission.of, requests, strict=True)):
@@ -139,7 +139,7 @@ def _whole_targets(need: Need, times: int) -> int:
 
 
 def _takes_whole_targets(single: str | None, index: Index) -> bool:
-    """Whether every unit of the single type is an execution target, or all that is on one."""
+    """Whether every unit of the single type is an execution target, or the only unit on one."""
     if single in (None, SLOT) or single == index.target_type:
         return single == index.target_type
     pool = index.pool_types[single]
@@ -157,7 +157,7 @@ class _Kinds:
         self._by_spec: dict[int, int] = {}
         self._by_request: dict[int, int] = {}
         self._compiled: list[Request] = []
-        """Every request that was compiled: they are told apart by their ids, so all have to live."""
+        """Every compiled request: they are distinguished by their ids, so none may be freed."""
         self.requests: list[Request | None] = []
         self.reasons: list[str] = []
 
@@ -182,7 +182,7 @@ class _Kinds:
         return number
 
     def _why_never(self, request: Request) -> str:
-        """Return why a request is not matched even on the idle cluster; empty if it is."""
+        """Return why a request is not matched even on the idle cluster; an empty text if it is matched."""
         try:
             if select(request, self._idle, self.policy, np.random.default_rng(0)) is not None:
                 return ""
@@ -215,7 +215,7 @@ def _runtimes(
     return runtimes, timeouts
 
 
-def _book(
+def _table(
     jobs: Sequence[Job],
     kinds: _Kinds,
     numbers: list[int],
@@ -223,7 +223,7 @@ def _book(
     judged: list[float],
     *,
     counts_decide: bool,
-) -> Book:
+) -> JobTable:
     whole = kinds.policy.whole_nodes
     plain = [None if request is None else plain_units(request, whole=whole) for request in kinds.requests]
     single = _single(kinds.requests, plain) if counts_decide else None
@@ -243,7 +243,7 @@ def _book(
     sizes = np.array(
         [1 if request is None else kinds.sizes.size(request) for request in kinds.requests], dtype=np.int64
     )
-    return Book(
+    return JobTable(
         requests=[kinds.requests[number] for number in numbers],
         kinds=numbers,
         submits=np.array([job.submit for job in jobs], dtype=np.float64),
@@ -264,14 +264,14 @@ def _book(
 
 
 def _deadlines(jobs: Sequence[Job]) -> npt.NDArray[np.float64] | None:
-    """Return by when each job should have ended, inf where nothing is said; None if no job has a deadline."""
+    """Return the deadline of each job, inf where it has none; None if no job has one."""
     if all(job.deadline is None for job in jobs):
         return None
     return np.array([np.inf if job.deadline is None else job.deadline for job in jobs], dtype=np.float64)
 
 
 def _types(requests: Sequence[Request | None]) -> tuple[str, ...]:
-    """Return the pool types that are asked for, in order of first appearance."""
+    """Return the requested pool types, in order of first appearance."""
     types: dict[str, None] = {}
     for request in requests:
         if request is not None:
@@ -280,7 +280,7 @@ def _types(requests: Sequence[Request | None]) -> tuple[str, ...]:
 
 
 def _numbered(names: Sequence[str | None]) -> npt.NDArray[np.int64]:
-    """Return a number for each name, in order of first appearance; no name is a name, too."""
+    """Return a number for each name, in order of first appearance; None counts as a name."""
     numbers: dict[str | None, int] = {}
     return np.array([numbers.setdefault(name, len(numbers)) for name in names], dtype=np.int64)
 
@@ -296,13 +296,13 @@ def _single(requests: Sequence[Request | None], plain: Sequence[tuple[str, int] 
 
 
 def _one_slot(requests: Sequence[Request | None]) -> Content | None:
-    """Return what one copy asks for, where every request is some copies of one slot of plain units."""
+    """Return the content of one slot if every request is copies of the same slot of plain units."""
     contents = {request.plain for request in requests if request is not None}
     return contents.pop() if len(contents) == 1 else None
 
 
 def plain_units(request: Request, *, whole: bool = False) -> tuple[str, int] | None:
-    """Return type and number if the request is a plain number of units, wherever they are.
+    """Return type and number if the request is a plain number of units that may be anywhere.
 
     Such a request fits if and only if that many units are free: ``slot=N/core`` (N units of
     a pool, each from anywhere) and ``slot=N/node`` (N whole targets), without a constraint.

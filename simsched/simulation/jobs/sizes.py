@@ -1,4 +1,4 @@
-"""How large a job is, as one number: what orders by size, fair share and limits go by."""
+"""The size of a job as one number: orders by size, fair share and limits of queues use it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Sizes:
-    """Counts what requests take at least; what a vertex of a type holds is counted once."""
+    """Counts the units that requests take at least; each type of vertex is counted once."""
 
     def __init__(self, index: Index) -> None:
         self._index = index

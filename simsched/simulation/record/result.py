@@ -87,7 +87,7 @@ def job_columns(workload: Workload, prepared: Prepared, recorder: Recorder) -> d
         "eligible": np.array(recorder.eligible + [NAN] * more, dtype=np.float64),
         "start": start,
         "end": end,
-        "duration": np.array(prepared.book.durations + [NAN] * more, dtype=np.float64),
+        "duration": np.array(prepared.table.durations + [NAN] * more, dtype=np.float64),
         "runtime": end - start,
         "nodes": counts[:, 0].astype(np.int32),
         "cores": counts[:, 1],

@@ -83,13 +83,13 @@ def wish_of(
         for a keyword that does not exist, or a value of the wrong type.
     """
     from simsched.formats.rfc.duration import parse_duration
-    from simsched.simulation.options.config_file import OTHERS, PLAIN
+    from simsched.simulation.options.run_config import KEYS as OPTION_KEYS
 
     known = {item.name for item in fields(Ask)}
     given = {name: value for name, value in ask.items() if name in known}
     rest = {name: value for name, value in ask.items() if name not in known}
     for name in rest:
-        if name.replace("_", "-") not in (*PLAIN, *OTHERS):
+        if name.replace("_", "-") not in OPTION_KEYS:
             raise ConfigError(f"unknown keyword {name!r}", expected=", ".join(sorted(known)))
     for name in ("seeds", "seed"):
         check_number(name, given.get(name, 0), whole=True)

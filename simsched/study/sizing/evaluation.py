@@ -251,8 +251,9 @@ def look(task: Task) -> tuple[int, str, float]:
     SimschedError
         for inputs that make no run.
     """
+    from simsched.simulation.options.run_config import make_config
     from simsched.simulation.record.recorder import INFEASIBLE
-    from simsched.simulation.simulate import engine_of, make_config, totals_of
+    from simsched.simulation.simulate import engine_of, totals_of
     from simsched.workload.transforms.transforms import offered_work
 
     config = make_config(**options_of(task))

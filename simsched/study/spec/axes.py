@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from simsched.errors import ConfigError, SimschedError
 from simsched.report.metrics.summary import METRICS
-from simsched.simulation.options.config_file import OTHERS, PLAIN
+from simsched.simulation.options.run_config import KEYS as OPTION_KEYS
 from simsched.spelling import nearest
 from simsched.study.runs.task import canonical
 from simsched.study.spec.study import SEED, Axis, Change, Setting, column, merged
@@ -161,7 +161,7 @@ class _Maker:
     @property
     def _known(self) -> bool:
         name = self.name
-        options = name.replace("_", "-") in (*PLAIN, *OTHERS) or name.startswith(OPTION)
+        options = name.replace("_", "-") in OPTION_KEYS or name.startswith(OPTION)
         return options or name in STEPS or name in {"cluster", "workload", "edits", "transforms"}
 
     def _change(self, value: Any, path: Steps) -> Change:
@@ -254,7 +254,7 @@ class _Maker:
 
     def _unknown(self) -> ConfigError:
         """Return the error of an axis that does not exist, with the name that may be meant."""
-        known = [*sorted({*PLAIN, *OTHERS} - {SEED, "policy"}), f"{OPTION}KEY"]
+        known = [*sorted(set(OPTION_KEYS) - {SEED, "policy"}), f"{OPTION}KEY"]
         known += ["cluster", "workload", "edits", "transforms", *STEPS]
         where = self.finder.document.place(("axes", self.name), key=True)
         near = meant(self.name, known)

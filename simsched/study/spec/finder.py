@@ -138,8 +138,7 @@ class Finder:
 
     def check_options(self, options: Mapping[str, Any], place: str) -> None:
         """Refuse options that do not exist, or values that they do not take."""
-        from simsched.simulation.options.config_file import from_document
-        from simsched.simulation.simulate import make_config
+        from simsched.simulation.options.run_config import from_document, make_config
 
         try:
             make_config(**from_document(dict(options), place))

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 from simsched.errors import ConfigError, SimschedError
-from simsched.schedule.job_table import Book
+from simsched.schedule.job_table import JobTable
 from simsched.schedule.orders.fairshare import WEEK, FairShare
 from simsched.schedule.orders.order import job_order
 
 
-def book(users, banks):
+def table(users, banks):
     n = len(users)
-    return Book(
+    return JobTable(
         requests=[None] * n,
         kinds=[0] * n,
         submits=np.arange(n, dtype=float),
@@ -30,7 +30,7 @@ def book(users, banks):
 
 
 def test_who_used_less_goes_first_by_user_and_by_bank():
-    jobs = book([0, 1, 2, 0], [0, 0, 1, 0])
+    jobs = table([0, 1, 2, 0], [0, 0, 1, 0])
     order = FairShare()
     everyone = np.arange(4)
     assert order.ranked(jobs, everyone, 0).tolist() == [0, 1, 2, 3]
@@ -40,7 +40,7 @@ def test_who_used_less_goes_first_by_user_and_by_bank():
 
 def test_the_past_counts_half_after_a_half_life():
     """Ann used 100 long ago, bob 60 just now: hers counts 50 by then."""
-    jobs = book([0, 1], [0, 0])
+    jobs = table([0, 1], [0, 0])
     order = FairShare()
     order.charge(jobs, 0, 100, 0)
     order.charge(jobs, 1, 60, WEEK)
@@ -51,7 +51,7 @@ def test_the_past_counts_half_after_a_half_life():
 
 def test_the_half_life_stands_behind_the_name():
     """Ann used 100 a day ago, bob 60 now: with a half-life of a day hers counts 50, with a week's 91."""
-    jobs = book([0, 1], [0, 0])
+    jobs = table([0, 1], [0, 0])
     for name, first in (("fairshare:1d", [0, 1]), ("fairshare", [1, 0]), ("fairshare:inf", [1, 0])):
         order = job_order(name)
         order.charge(jobs, 0, 100, 0)
@@ -63,7 +63,7 @@ def test_the_half_life_stands_behind_the_name():
 
 
 def test_decades_do_not_overflow():
-    jobs = book([0, 1], [0, 0])
+    jobs = table([0, 1], [0, 0])
     order = FairShare()
     for year in range(60):
         order.charge(jobs, year % 2, 100, year * 365 * 86400.0)

@@ -57,7 +57,7 @@ def test_a_depth_of_one_is_fcfs_and_a_great_one_is_none(policy):
 @pytest.mark.parametrize("policy", POLICY_NAMES)
 @pytest.mark.parametrize("shapes", ["cores", "mixed"])
 def test_what_the_policy_remembers_changes_nothing(policy, shapes, monkeypatch):
-    """Law: a limited policy that is made anew for every pass starts the same jobs at the same times."""
+    """Law: a limited policy that is new at every pass starts the same jobs at the same times."""
 
     rule = {"compress": "replan"} if policy in ("conservative", "hybrid") else {}
 
@@ -65,9 +65,9 @@ def test_what_the_policy_remembers_changes_nothing(policy, shapes, monkeypatch):
         def __init__(self, queue_depth=3):
             self.depth = queue_depth
 
-        def run_pass(self, desk):
-            desk.released = desk.moved = True
-            Limited(queue_policy(policy, rule), self.depth).run_pass(desk)
+        def run_pass(self, context):
+            context.released = context.moved = True
+            Limited(queue_policy(policy, rule), self.depth).run_pass(context)
 
     for seed in range(8):
         rng = random.Random(f"{policy} {shapes} {seed}")

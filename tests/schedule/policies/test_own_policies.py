@@ -1,4 +1,4 @@
-"""Queue policies and job orders of somebody else: typed options, objects, and errors that name them."""
+"""Queue policies and job orders of other packages: typed options, objects, and errors that name them."""
 
 from __future__ import annotations
 
@@ -30,23 +30,23 @@ class Aging:
         if label == "refuse":
             raise RuntimeError("no such label")
 
-    def run_pass(self, desk):
-        for job in desk.waiting.listed():
-            selection = desk.fit(job)
+    def run_pass(self, context):
+        for job in context.queue.listed():
+            selection = context.fit(job)
             if selection is None:
                 return
-            desk.start(job, selection)
+            context.start(job, selection)
 
 class Failing(Aging):
-    def run_pass(self, desk):
-        return 1 / len(desk.waiting.listed()[:0])
+    def run_pass(self, context):
+        return 1 / len(context.queue.listed()[:0])
 
 class NoPass:
     pass
 
-last_first = Order("last-first", lambda book, jobs, now: -book.submits[jobs])
-broken = Order("broken", lambda book, jobs, now: {}["no such key"])
-short = Order("short", lambda book, jobs, now: np.zeros(1))
+last_first = Order("last-first", lambda table, jobs, now: -table.submits[jobs])
+broken = Order("broken", lambda table, jobs, now: {}["no such key"])
+short = Order("short", lambda table, jobs, now: np.zeros(1))
 whole = MatchPolicy(
     name="x", says="last first", order=lambda c: np.arange(len(c.fits))[::-1], whole_nodes=True, static=True
 )
@@ -185,9 +185,9 @@ def test_an_object_is_copied_for_each_run(theirs):
     class Counting(theirs.Aging):
         passes = 0
 
-        def run_pass(self, desk):
+        def run_pass(self, context):
             self.passes += 1
-            super().run_pass(desk)
+            super().run_pass(context)
 
     mine = Counting()
     ss.simulate("tiny", "first-steps", mine)
@@ -207,7 +207,7 @@ def test_what_is_no_policy_or_order_is_refused(value):
 class Idle:
     """A policy that starts nothing."""
 
-    def run_pass(self, desk):
+    def run_pass(self, context):
         raise LookupError("idle")
 
 
@@ -215,7 +215,7 @@ def test_an_object_that_fails_is_named():
     with pytest.raises(PluginError, match="the queue policy 'Idle' failed in run_pass: LookupError: idle"):
         ss.simulate("tiny", "first-steps", Idle())
     with pytest.raises(PluginError, match="the job order 'late' did not return one number"):
-        ss.simulate("tiny", "first-steps", order=Order("late", lambda book, jobs, now: None))
+        ss.simulate("tiny", "first-steps", order=Order("late", lambda table, jobs, now: None))
 
 
 def test_the_queue_policy_and_the_order_of_the_example_package():

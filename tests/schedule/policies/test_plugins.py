@@ -20,14 +20,14 @@ class Lazy:
     def __init__(self, limit: int = 1):
         self.limit = limit
 
-    def run_pass(self, desk):
-        for job in desk.waiting.listed()[: self.limit]:
-            selection = desk.fit(job)
+    def run_pass(self, context):
+        for job in context.queue.listed()[: self.limit]:
+            selection = context.fit(job)
             if selection is not None:
-                desk.start(job, selection)
+                context.start(job, selection)
 
 
-LAST_FIRST = Order("last-first", lambda book, jobs, now: -book.submits[jobs])
+LAST_FIRST = Order("last-first", lambda table, jobs, now: -table.submits[jobs])
 
 
 class Entry:

@@ -37,10 +37,10 @@ def test_unicef_divides_the_wait_by_time_and_the_logarithm_of_size():
     from simsched.schedule.orders.order import ORDERS
 
     order = ORDERS.get("unicef") or ORDERS["unicep"]
-    book = SimpleNamespace(
+    table = SimpleNamespace(
         submits=np.array([0.0, 0.0, 40.0, 60.0]),
         durations=[10.0, 10.0, 20.0, 40.0],
         sizes=np.array([1, 3, 7, 1]),
     )
-    keys = order.keys(book, np.arange(4), 100.0)
+    keys = order.keys(table, np.arange(4), 100.0)
     assert keys.tolist() == [-10.0, -5.0, -1.0, -1.0]

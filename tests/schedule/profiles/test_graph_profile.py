@@ -1,4 +1,4 @@
-"""Reservations on the graph: the timeline tells what is free, and its filters refuse nothing that fits."""
+"""Reservations on the graph: the rows are the free units, and the filters refuse no start that fits."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import pytest
 
 import simsched as ss
 from simsched.formats.rfc.idset import Idset
-from simsched.schedule.profiles import kept_plan
-from simsched.schedule.profiles.gap import NEVER, Hole
+from simsched.schedule import graph_supply
+from simsched.schedule.profiles.gap import NEVER, Gap
 from simsched.schedule.profiles.graph_profile import GraphProfile
 from simsched.simulation.outages.outages import DRAIN, MAINTENANCE, Outage
 
@@ -48,27 +48,27 @@ def crowd(name, seed, jobs=60):
 
 
 class Patient(GraphProfile):
-    """Asks the matcher at every time, and looks at each row after each reservation."""
+    """Asks the matcher at every time, and checks each row after each reservation."""
 
     booked = 0
 
     def earliest(self, job):
         for time in self.times:
-            hole = self._at(job, time) if time != NEVER else None
-            if hole is not None:
-                return hole
-        return Hole(NEVER, None)
+            gap = self._at(job, time) if time != NEVER else None
+            if gap is not None:
+                return gap
+        return Gap(NEVER, None)
 
     def now(self, job):
-        return self._at(job, self.times[0]) or Hole(NEVER, None)
+        return self._at(job, self.times[0]) or Gap(NEVER, None)
 
     def _has_room(self, job, least):
         return True
 
-    def book(self, job, hole):
-        super().book(job, hole)
+    def reserve(self, job, gap):
+        super().reserve(job, gap)
         Patient.booked += 1
-        self._check()
+        self.check()
         for time, row in zip(self.times, self._rows, strict=True):
             for name, free in self._released(time).free.items():
                 left = free.copy()
@@ -98,7 +98,7 @@ def test_sums_and_room_rule_out_nothing_that_the_matcher_would_find(cluster, opt
     machine, workload = ss.load_cluster(cluster), crowd(cluster, 1)
     run = ss.simulate(machine, workload, **options)
     Patient.booked = 0
-    monkeypatch.setattr(kept_plan, "profile_of", Patient)
+    monkeypatch.setattr(graph_supply, "GraphProfile", Patient)
     again = ss.simulate(machine, workload, **options)
     assert Patient.booked > 50
     assert run.jobs.equals(again.jobs)

@@ -1,4 +1,4 @@
-"""The plan of the last pass is worth something at this one, and changes no start."""
+"""The plan of the last pass is used at this one, and does not change a start."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ import random
 import pytest
 
 import simsched as ss
-from simsched.schedule.policies import conservative
-from simsched.schedule.profiles.kept_plan import Known, Outlook, outlook_on
+from simsched.schedule.count_supply import CountSupply
+from simsched.schedule.profiles.kept_plan import KeptPlan
+from simsched.schedule.profiles.profile import Known
 from simsched.simulation.outages.outages import Failures
 
 
@@ -51,23 +52,24 @@ CASES = {
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_a_plan_made_anew_at_each_pass_starts_the_same_jobs(case, monkeypatch):
+def test_a_plan_that_is_new_at_each_pass_starts_the_same_jobs(case, monkeypatch):
     cluster, taken_up, searched = machine(16, 1), 0, 0
+    plan_ahead = CountSupply.plan_ahead
 
-    def watched(desk, jobs):
+    def watched(supply, jobs):
         nonlocal taken_up, searched
-        found = outlook_on(desk, jobs)
+        found = plan_ahead(supply, jobs)
         taken_up, searched = taken_up + len(found.jobs), searched + len(jobs) - len(found.jobs)
         return found
 
-    def forgetful(desk, jobs):
-        desk.outlook = None
-        return outlook_on(desk, jobs)
+    def forgetful(supply, jobs):
+        supply.kept_plan = None
+        return plan_ahead(supply, jobs)
 
     for seed in range(2):
-        monkeypatch.setattr(conservative, "outlook_on", watched)
+        monkeypatch.setattr(CountSupply, "plan_ahead", watched)
         run = ss.simulate(cluster, crowd(seed), seed=seed, **CASES[case])
-        monkeypatch.setattr(conservative, "outlook_on", forgetful)
+        monkeypatch.setattr(CountSupply, "plan_ahead", forgetful)
         again = ss.simulate(cluster, crowd(seed), seed=seed, **CASES[case])
         assert run.jobs.equals(again.jobs)
     assert taken_up > 0 or case == "overruns", f"{taken_up} of {taken_up + searched} were known"
@@ -78,6 +80,6 @@ def test_reservations_in_another_order_are_known_up_to_there():
         def settle(self, known):
             return len(known.jobs)
 
-    outlook = Outlook(Nothing(), Known([3, 1, 2], [5.0, 6.0, 7.0], 0))
-    assert outlook.known([3, 1, 4], 9).starts == [5.0, 6.0]
-    assert outlook.known([1, 3], 9).jobs == []
+    kept_plan = KeptPlan(Nothing(), Known([3, 1, 2], [5.0, 6.0, 7.0], 0))
+    assert kept_plan.known([3, 1, 4], 9).starts == [5.0, 6.0]
+    assert kept_plan.known([1, 3], 9).jobs == []

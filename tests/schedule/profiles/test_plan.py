@@ -1,4 +1,4 @@
-"""The plan: sorted expected ends over the live state, and questions that change nothing."""
+"""The plan: sorted expected ends over the live state, and searches that change nothing."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ from simsched.graph.cluster import Cluster
 from simsched.match.requests.compile import compile_request
 from simsched.match.search.select import select
 from simsched.match.state.availability import Availability
-from simsched.schedule.profiles.plan import Plan, beside, first_fit, set_aside, units_in
+from simsched.schedule.profiles.earliest import earliest_by_bisection, earliest_by_counts
+from simsched.schedule.profiles.plan import Plan, first_fit, units_in
+from simsched.schedule.profiles.remainder import beside, set_aside
 
 
 def cluster(*cores):
@@ -59,13 +61,13 @@ class Plans(RuleBasedStateMachine):
 
     @rule(step=st.sampled_from([0, 1, 2, 7]))
     def wait(self, step):
-        self.now += step  # what should have ended by now and has not is an overrun
+        self.now += step  # a job whose end has passed overruns
 
     @rule(shape=st.sampled_from(SHAPES))
     def earliest(self, shape):
         request = REQUESTS[shape]
         before = self.plan.available.total.copy()
-        found = self.plan.shadow(request, self.now, first_fit)
+        found = earliest_by_bisection(self.plan, request, self.now, first_fit)
         expected = None
         for time in sorted({self.now, *(max(end, self.now) for end, _ in self.ends.values())}):
             state = self.plan.available.copy()
@@ -80,7 +82,7 @@ class Plans(RuleBasedStateMachine):
 
     @invariant()
     def sound(self):
-        self.plan._check()
+        self.plan.check()
 
 
 Plans.TestCase.settings = settings(max_examples=60, stateful_step_count=30)
@@ -103,8 +105,8 @@ def test_counting_is_the_same_as_matching_where_requests_are_plain_counts(runnin
         if selection is not None:
             plan.claim(len(units), selection, end)
             units.append(n)
-    start, left = plan.earliest_count(units, plan.free("core"), need, now)
-    shadow = plan.shadow(request[need], now, first_fit)
+    start, left = earliest_by_counts(plan, units, plan.free("core"), need, now)
+    shadow = earliest_by_bisection(plan, request[need], now, first_fit)
     assert shadow is not None
     assert start == shadow.start
     assert left == shadow.available.total["core"] - need
@@ -136,7 +138,7 @@ def test_setting_aside_leaves_the_lowest_ids():
 
 
 class Copies(RuleBasedStateMachine):
-    """Every job takes copies of one slot; what the plan keeps count of is what the matcher finds."""
+    """Every job takes copies of one slot; the plan counts as many free copies as the matcher finds."""
 
     def __init__(self):
         super().__init__()
@@ -163,7 +165,7 @@ class Copies(RuleBasedStateMachine):
 
     @invariant()
     def sound(self):
-        self.plan._check()
+        self.plan.check()
 
 
 Copies.TestCase.settings = settings(max_examples=60, stateful_step_count=30)

@@ -1,4 +1,4 @@
-"""Availability over time: finding and reserving holes."""
+"""Availability over time: finding gaps and reserving them."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from hypothesis import given
 from simsched.errors import ConfigError
 from simsched.schedule.orders.order import job_order
 from simsched.schedule.policies.registry import POLICIES, queue_policy
-from simsched.schedule.profiles.count_profile import CountProfile
+from simsched.schedule.profiles.free_steps import FreeSteps
 
 INF = float("inf")
 STEPS = st.lists(st.tuples(st.integers(1, 5), st.integers(0, 4)), max_size=6)
 BOOKINGS = st.lists(st.tuples(st.integers(1, 8), st.sampled_from([0, 1, 2, 5, 9, INF])), max_size=8)
 
 
-def profile_of(steps):
+def steps_of(steps):
     """Free units only grow where nothing is reserved: releases alone."""
     times, free = [0], [3]
     for gap, units in steps:
         times.append(times[-1] + gap)
         free.append(free[-1] + units)
-    return CountProfile.of(times, free)
+    return FreeSteps(times, free)
 
 
 def level(profile, moment):
@@ -31,12 +31,12 @@ def level(profile, moment):
 
 
 @given(STEPS, BOOKINGS)
-def test_a_hole_is_the_first_that_holds(steps, bookings):
+def test_a_gap_is_the_first_that_holds(steps, bookings):
     """Law: the units are free through the whole window found, and through no window that starts sooner.
 
-    A hole can only begin where something becomes free, so the steps are the starts to try.
+    A gap can only begin where something becomes free, so the steps are the starts to try.
     """
-    profile = profile_of(steps)
+    profile = steps_of(steps)
     for units, duration in bookings:
 
         def holds(begin, units=units, duration=duration):
@@ -50,8 +50,8 @@ def test_a_hole_is_the_first_that_holds(steps, bookings):
         if at is not None:
             before = {t: level(profile, t) for t in profile.times}
             begin = profile.times[at]
-            profile.reserve(at, units, duration)
-            profile._check()
+            profile.take(at, units, duration)
+            profile.check()
             assert all(
                 level(profile, t) == n - (units if t == begin < INF or begin <= t < begin + duration else 0)
                 for t, n in before.items()
@@ -75,8 +75,8 @@ def test_every_policy_and_order_has_a_name_and_others_are_refused():
 
 
 def test_a_reservation_of_zero_seconds_is_a_moment():
-    """Three units at 10, for no time: who would still run then finds no hole before it."""
-    profile = CountProfile.of([0, 10], [2, 3])
-    profile.reserve(1, 3, 0)
+    """Three units at 10, for no time: a job that would still run then finds no gap before it."""
+    profile = FreeSteps([0, 10], [2, 3])
+    profile.take(1, 3, 0)
     assert profile.find(2, 10) == 0
     assert profile.times[profile.find(2, 11)] > 10

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import simsched as ss
 from simsched.errors import ConfigError
 from simsched.formats.rfc.dependency import Dependency
-from simsched.schedule.policies import compression
+from simsched.schedule.policies.conservative import Conservative
 from simsched.simulation.audit.auditor import audit_run
 from simsched.simulation.forecast.start_times import forecast
 from tests.reference import promises
@@ -266,11 +266,11 @@ def test_nobody_starts_after_its_promise(made):
 @pytest.mark.parametrize("compress", KEPT)
 def test_what_is_free_over_time_can_be_worked_out_again_at_any_pass(shapes, compress, monkeypatch):
     """Law: reservations are all the state there is; what is kept of the last pass changes no start."""
-    keeps = compression.Compressing.profile
+    keeps = Conservative.profile
 
-    def forgetful(self, desk):
-        desk.reservations = None
-        return keeps(self, desk)
+    def forgetful(self, context):
+        context.reservations = None
+        return keeps(self, context)
 
     for seed in range(12):
         rng = random.Random(seed)
@@ -281,7 +281,7 @@ def test_what_is_free_over_time_can_be_worked_out_again_at_any_pass(shapes, comp
         cluster, order = machine(3, cores=4, gpus=1), rng.choice(["fifo", "sjf", "wfp3"])
         found = kept(cluster, *jobs, compress=compress, order=order)
         with monkeypatch.context() as patch:
-            patch.setattr(compression.Compressing, "profile", forgetful)
+            patch.setattr(Conservative, "profile", forgetful)
             again = kept(cluster, *jobs, compress=compress, order=order)
         assert starts(found) == starts(again)
         assert promised(found) == promised(again)

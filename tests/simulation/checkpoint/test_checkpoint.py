@@ -316,11 +316,11 @@ def test_a_policy_of_others_that_remembers_what_cannot_be_written_is_said(tmp_pa
         def __init__(self):
             self.memory = 0
 
-        def run_pass(self, desk):
-            self.memory = desk
+        def run_pass(self, context):
+            self.memory = context
 
     monkeypatch.setitem(POLICIES_TABLE, "odd", Odd)
-    with pytest.raises(RunError, match=r"Odd\.memory: a value of class Desk cannot be written"):
+    with pytest.raises(RunError, match=r"Odd\.memory: a value of class PassContext cannot be written"):
         simulate(machine(4), workload(*QUEUE), "odd", checkpoints={5: tmp_path / "x"})
 
 
@@ -331,10 +331,10 @@ def test_a_policy_of_others_that_remembers_plain_values_is_saved(tmp_path, monke
         def __init__(self):
             self.passes = [0]
 
-        def run_pass(self, desk):
+        def run_pass(self, context):
             self.passes[0] += 1
-            if self.passes[0] % 3 == 0 and (found := desk.fit(desk.waiting.first)):
-                desk.start(desk.waiting.first, found)
+            if self.passes[0] % 3 == 0 and (found := context.fit(context.queue.first)):
+                context.start(context.queue.first, found)
 
     monkeypatch.setitem(POLICIES_TABLE, "every", Every)
     jobs = [job(n, n // 2, "slot=1/core", 1 + n % 4) for n in range(30)]

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from simsched.simulation.simulate import engine_of, make_config
+from simsched.simulation.options.run_config import make_config
+from simsched.simulation.simulate import engine_of
 from tests.simulation.simworld import job, machine, results, run, starts, workload
 
 
 def sizes(cluster, *shapes, **options):
     jobs = [job(str(number), number, shape, 5) for number, shape in enumerate(shapes)]
     _, prepared, _ = engine_of(cluster, workload(*jobs), make_config(**options))
-    return prepared.book.sizes.tolist()
+    return prepared.table.sizes.tolist()
 
 
 @pytest.mark.parametrize("options", [{}, {"epilog": "1s"}, {"order": "fairshare"}])

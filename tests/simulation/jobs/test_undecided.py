@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from simsched.match.search.exact import SearchLimitError
-from simsched.schedule import pass_context
+from simsched.schedule import supply
 from simsched.simulation.jobs import prepare
 from tests.simulation.simworld import job, machine, results, run, starts
 
@@ -26,8 +26,8 @@ def test_a_request_undecided_on_the_idle_cluster_is_reported(monkeypatch):
 
 
 def test_a_request_undecided_now_waits_for_a_release(monkeypatch):
-    hard = giving_up(pass_context.select, lambda request, available: available.total["core"] < 4)
-    monkeypatch.setattr(pass_context, "select", hard)
+    hard = giving_up(supply.select, lambda request, available: available.total["core"] < 4)
+    monkeypatch.setattr(supply, "select", hard)
     gpu = {"constraint": "gpu"}  # no plain counts
     cluster = machine(4, properties={"gpu": "0-3"})
     found = run(cluster, job("A", 0, "slot=1/core", 5, **gpu), job("B", 1, "slot=1/node", 1, **gpu))

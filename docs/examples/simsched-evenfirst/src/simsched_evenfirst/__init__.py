@@ -14,7 +14,7 @@ from simsched.match.policies.policy import Candidates, MatchPolicy, ascending
 from simsched.schedule.orders.ranking import Order
 
 if TYPE_CHECKING:
-    from simsched.schedule.pass_context import Desk
+    from simsched.schedule.pass_context import PassContext
 
 
 def even_first(candidates: Candidates) -> np.ndarray:
@@ -43,15 +43,15 @@ class Patient:
     def __init__(self, patience: float = 1.0) -> None:
         self.patience = patience
 
-    def run_pass(self, desk: Desk) -> None:
+    def run_pass(self, context: PassContext) -> None:
         """Start what may start now."""
-        for job in desk.waiting.listed():
-            selection = desk.fit(job)
+        for job in context.queue.listed():
+            selection = context.fit(job)
             if selection is not None:
-                desk.start(job, selection)
-            elif desk.now - desk.book.submits[job] > self.patience * desk.book.durations[job]:
+                context.start(job, selection)
+            elif context.now - context.table.submits[job] > self.patience * context.table.durations[job]:
                 return  # from here on nobody passes
 
 
 #: A job order: the key of each job, the smallest first.
-NARROW_FIRST = Order("narrow-first", lambda book, jobs, _now: book.sizes[jobs])
+NARROW_FIRST = Order("narrow-first", lambda table, jobs, _now: table.sizes[jobs])

@@ -1,0 +1,181 @@
+"""The supply where every request of a workload is a number of units of one type: numbers decide.
+
+Units are nodes, cores, or copies of a slot that all jobs have in common (`JobTable.single`). Whether a job
+fits does not depend on where its units are. So EASY needs two numbers, as in the papers: the shadow time,
+and the "extra nodes" that are left over then (Mu'alem & Feitelson 2001).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from simsched.schedule.profiles.count_profile import CountProfile
+from simsched.schedule.profiles.count_reservations import CountReservations
+from simsched.schedule.profiles.earliest import earliest_by_counts
+from simsched.schedule.profiles.kept_plan import KeptPlan
+from simsched.schedule.profiles.profile import Known
+from simsched.schedule.supply import Supply
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy as np
+    import numpy.typing as npt
+
+    from simsched.match.policies.policy import MatchPolicy
+    from simsched.match.state.selection import Selection
+    from simsched.schedule.job_table import JobTable
+    from simsched.schedule.maintenance import Calendar
+    from simsched.schedule.profiles.plan import Plan
+    from simsched.schedule.queue import WaitingQueue
+    from simsched.schedule.supply import Shadow
+
+    Bools = npt.NDArray[np.bool_]
+    Integers = npt.NDArray[np.int64]
+
+LONG = 48
+"""A queue of at least this many jobs is looked at as one vector; a shorter one is faster in a loop."""
+
+
+class CountSupply(Supply):
+    """Free units of one type; there are no closures, since those are in particular places.
+
+    Attributes
+    ----------
+    kept_plan : the plan of the last pass of a policy that plans again at each pass. It can be rebuilt.
+    """
+
+    __slots__ = ("_type", "_units", "kept_plan")
+
+    def __init__(
+        self,
+        table: JobTable,
+        plan: Plan,
+        policy: MatchPolicy,
+        rng: np.random.Generator | None,
+        calendar: Calendar,
+    ) -> None:
+        super().__init__(table, plan, policy, rng, calendar)
+        assert table.single is not None
+        self._type = table.single
+        self._units = table.units
+        self.kept_plan: KeptPlan | None = None
+
+    def free_units(self) -> int:
+        """Return the free units of the counted type."""
+        return self.plan.free(self._type)
+
+    def could_start(self, job: int) -> bool:
+        """Whether the job's units are free."""
+        return self._units[job] <= self.plan.free(self._type)
+
+    def could_start_each(self, jobs: Integers) -> Bools:
+        """Return for each job whether its units are free."""
+        could: Bools = self.table.demand[0][jobs] <= self.free_units()
+        return could
+
+    def fit(self, job: int) -> Selection | None:
+        """Return free resources on which the job may start now, or None."""
+        if self._units[job] > self.plan.free(self._type):
+            return None
+        selection = self.seek(self.request(job), self.plan.available)
+        assert selection is not None, "the counts promised more than the matcher found"
+        return selection
+
+    def shadow(self, job: int, *, extra: bool, fixed: bool) -> CountShadow:
+        """Return the earliest start of a job if no other job starts before it."""
+        shadow = CountShadow(job, extra=extra)
+        if fixed:
+            shadow.time(self)
+        return shadow
+
+    def candidates(self, jobs: Sequence[int]) -> Sequence[int]:
+        """Return those of a few jobs whose units are free."""
+        free, units = self.free_units(), self._units
+        return [job for job in jobs if units[job] <= free]
+
+    def candidates_behind_first(self, queue: WaitingQueue, shadow: Shadow) -> Sequence[int]:
+        """Return the jobs behind the first whose units are free; of a long queue, fewer."""
+        if not self.free_units():
+            return ()
+        if len(queue.ranks) < LONG:
+            return self.candidates(queue.listed(1))
+        return super().candidates_behind_first(queue, shadow)
+
+    def profile(self) -> CountProfile:
+        """Return the free units over time beside the running jobs."""
+        return CountProfile(self)
+
+    def reservations(self) -> CountReservations:
+        """Return the free units over time beside the running jobs, for reservations that last."""
+        return CountReservations(self)
+
+    def plan_ahead(self, jobs: list[int]) -> KeptPlan:
+        """Return a plan for a pass over these jobs, with the old reservations that still hold."""
+        last, now = self.kept_plan, self.now
+        known = Known([], [], 0)
+        if last is not None:
+            until = last.more_until(self.plan, self.table, self.free_units(), now)
+            if until is not None:
+                known = last.known(jobs, until)
+                if last.continues(known, now):
+                    last.profile.advance(now)
+                    return last
+        self.kept_plan = KeptPlan(CountProfile(self), known)
+        return self.kept_plan
+
+
+class CountShadow:
+    """The shadow time of the classical rule, and how many units are left over then.
+
+    Attributes
+    ----------
+    extra : whether other jobs may use units that are left over; without it none are.
+    start : the shadow time in seconds; None until it is needed. On a full machine no job needs it.
+    left : units that are left over at the shadow time beside the first job (the "extra nodes").
+    """
+
+    __slots__ = ("extra", "job", "left", "start", "unsettled")
+
+    def __init__(self, job: int, *, extra: bool) -> None:
+        self.job = job
+        self.extra = extra
+        self.start: float | None = None
+        self.left = 0
+        # A start takes units, so a job that was refused before it is refused after it.
+        self.unsettled = False
+
+    def time(self, supply: Supply) -> float:
+        """Return the shadow time, in seconds."""
+        if self.start is None:
+            units = supply.table.units
+            self.start, left = earliest_by_counts(
+                supply.plan, units, supply.free_units(), units[self.job], supply.now
+            )
+            self.left = left if self.extra else 0
+        return self.start
+
+    def is_past(self, now: float) -> bool:
+        """Whether the shadow time has passed, because a job overruns."""
+        return self.start is not None and self.start < now
+
+    def leaves_room(self, supply: Supply, jobs: Integers) -> Bools:
+        """Return which jobs need no more units than are left over."""
+        small: Bools = supply.table.demand[0][jobs] <= self.left
+        return small
+
+    def fit_beside(self, supply: Supply, job: int) -> Selection | None:
+        """Return resources for a job that needs no more units than are left over, and count them off."""
+        need = supply.table.units[job]
+        if need > self.left:
+            return None
+        selection = supply.fit(job)
+        if selection is not None:
+            self.left -= need
+        return selection
+
+    def note_start(self) -> None:
+        """Do nothing: `left` is up to date."""
+
+    def forget(self) -> None:
+        """Do nothing: a refusal is not kept."""

@@ -1,0 +1,237 @@
+"""`Supply`: the free resources of a cluster, now and later, for the jobs of one queue.
+
+Queue policies are written once, over this interface. A supply answers three kinds of questions:
+
+* Now: may the job start, as far as sums tell (`could_start`), and on which resources (`fit`)?
+* Shadow: when could the first job of the queue start if no other job started before it (`shadow`), and
+  which later jobs may start now without moving that time (`Shadow.fit_beside`)?
+* Over time: when could each job start beside reservations (`profile`, `reservations`, `plan_ahead`)?
+
+Where every request of the workload is a number of units of one type, numbers alone decide
+(`count_supply`). Elsewhere the sums of free units only rule jobs out, and the matcher decides on the graph
+(`graph_supply`).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+
+from simsched.match.policies.policy import POLICIES
+from simsched.match.search.exact import SearchLimitError
+from simsched.match.search.select import select
+from simsched.match.state.draws import with_units
+from simsched.schedule.profiles.gap import NEVER
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy.typing as npt
+
+    from simsched.match.policies.policy import MatchPolicy
+    from simsched.match.requests.request import Request
+    from simsched.match.state.availability import Availability
+    from simsched.match.state.selection import Selection
+    from simsched.schedule.job_table import JobTable
+    from simsched.schedule.maintenance import Calendar
+    from simsched.schedule.profiles.kept_plan import KeptPlan
+    from simsched.schedule.profiles.plan import Plan
+    from simsched.schedule.profiles.profile import Profile, Reservations
+    from simsched.schedule.queue import WaitingQueue
+
+    Bools = npt.NDArray[np.bool_]
+    Integers = npt.NDArray[np.int64]
+
+
+class Supply(ABC):
+    """The free resources of a cluster for the jobs of one queue.
+
+    Attributes
+    ----------
+    table : the jobs.
+    plan : the running jobs; several queues may share one plan.
+    calendar : closures that are known in advance.
+    now : the time of the present pass, in seconds.
+    failed : kinds of requests that did not fit since the last release; they are not matched again.
+    """
+
+    __slots__ = ("_policy", "_rng", "calendar", "failed", "now", "plan", "table")
+
+    def __init__(
+        self,
+        table: JobTable,
+        plan: Plan,
+        policy: MatchPolicy,
+        rng: np.random.Generator | None,
+        calendar: Calendar,
+    ) -> None:
+        self.table = table
+        self.plan = plan
+        self.calendar = calendar
+        self.now: float = 0
+        self.failed: set[int] = set()
+        self._policy = policy
+        self._rng = rng
+
+    # -- now ------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def free_units(self) -> int:
+        """Return the free units of the counted type; the idle execution targets if there is none."""
+
+    @abstractmethod
+    def could_start(self, job: int) -> bool:
+        """Whether the sums of free units do not rule out that the job starts now."""
+
+    @abstractmethod
+    def could_start_each(self, jobs: Integers) -> Bools:
+        """Return for each job the answer of `could_start`."""
+
+    @abstractmethod
+    def fit(self, job: int) -> Selection | None:
+        """Return free resources on which the job may start now, or None."""
+
+    def claim(self, job: int, selection: Selection) -> Selection:
+        """Claim resources for a job that starts now; its expected end is its requested one.
+
+        Return the selection with the ids of its units: the matcher may have chosen numbers of units only.
+        """
+        if selection.counted:
+            selection = with_units(selection, self.plan.available, highest=self._policy.highest)
+        self.plan.claim(job, selection, self.now + self.table.durations[job])
+        return selection
+
+    # -- the first job of the queue -----------------------------------------------------------------
+
+    @abstractmethod
+    def shadow(self, job: int, *, extra: bool, fixed: bool) -> Shadow:
+        """Return the earliest start of a job if no other job starts before it.
+
+        Parameters
+        ----------
+        extra : whether other jobs may use resources that are left over at that time.
+        fixed : whether the time is kept, even if it could be recomputed. Then resources that other jobs
+            took beside it stay taken, even after these jobs have ended.
+        """
+
+    def candidates(self, jobs: Sequence[int]) -> Sequence[int]:
+        """Return those of a few jobs that the sums of free units do not rule out."""
+        return [job for job in jobs if self.could_start(job)]
+
+    def candidates_behind_first(self, queue: WaitingQueue, shadow: Shadow) -> Sequence[int]:
+        """Return the jobs behind the first that sums do not rule out, now and beside a shadow, in order."""
+        shadow.forget()
+        jobs = queue.jobs(1)
+        jobs = jobs[self.could_start_each(jobs)]
+        if not len(jobs):
+            return ()
+        soon = self.table.judged_array[jobs] <= shadow.time(self) - self.now
+        chosen: list[int] = jobs[soon | shadow.leaves_room(self, jobs)].tolist()
+        return chosen
+
+    # -- over time ------------------------------------------------------------------------------
+
+    @abstractmethod
+    def profile(self) -> Profile:
+        """Return the availability over time beside the running jobs."""
+
+    @abstractmethod
+    def reservations(self) -> Reservations:
+        """Return the availability over time beside the running jobs, for reservations that last."""
+
+    @abstractmethod
+    def plan_ahead(self, jobs: list[int]) -> KeptPlan:
+        """Return a plan for a pass over these jobs, with the old reservations that still hold."""
+
+    # -- the matcher ------------------------------------------------------------------------------
+
+    @property
+    def is_steady(self) -> bool:
+        """Whether equal requests get equal answers while nothing changes: no random choice, no closures."""
+        policy = self._policy
+        return not self.calendar and policy is POLICIES.get(policy.name) and policy.name != "random"
+
+    def request(self, job: int) -> Request:
+        """Return the compiled request of a job that waits (so it has one)."""
+        request = self.table.requests[job]
+        assert request is not None
+        return request
+
+    def seek(self, request: Request, available: Availability) -> Selection | None:
+        """Match a request under the match policy of the run.
+
+        If the exact search gives up, the job waits: it is matched again after the next release.
+        """
+        try:
+            return select(request, available, self._policy, self._rng)
+        except SearchLimitError:
+            return None
+
+    def seek_at(self, job: int, available: Availability, time: float) -> Selection | None:
+        """Match a job that would start at a time (seconds) on the state of that time, beside closures."""
+        if self.calendar:
+            available = self.calendar.within(available, time, time + self.table.durations[job])
+        return self.seek(self.request(job), available)
+
+
+class Shadow(Protocol):
+    """The shadow time of the first job of a queue, and the resources that are left over then.
+
+    It is a value that lasts from pass to pass; the supply of the present pass is an argument.
+    """
+
+    job: int
+    unsettled: bool
+    """Whether a job that was refused before may be admitted now, although nothing was released."""
+
+    def time(self, supply: Supply) -> float:
+        """Return the shadow time: the earliest start of the first job, in seconds."""
+
+    def is_past(self, now: float) -> bool:
+        """Whether the shadow time has passed, because a job overruns."""
+
+    def leaves_room(self, supply: Supply, jobs: Integers) -> Bools:
+        """Return which jobs are not ruled out, by sums, beside the first job at the shadow time."""
+
+    def fit_beside(self, supply: Supply, job: int) -> Selection | None:
+        """Return resources for a job that runs beyond the shadow time and leaves the first job its start."""
+
+    def note_start(self) -> None:
+        """Note that a job was started beside the shadow."""
+
+    def forget(self) -> None:
+        """Forget which jobs were refused, before all jobs are looked at again."""
+
+
+class NoShadow:
+    """The shadow of a job that is not protected or has no known earliest start: every job may pass it."""
+
+    __slots__ = ("job", "unsettled")
+
+    def __init__(self, job: int) -> None:
+        self.job = job
+        self.unsettled = False
+
+    def time(self, supply: Supply) -> float:  # noqa: ARG002
+        """Return infinity: every job ends by then."""
+        return NEVER
+
+    def is_past(self, now: float) -> bool:  # noqa: ARG002
+        """Return False."""
+        return False
+
+    def leaves_room(self, supply: Supply, jobs: Integers) -> Bools:  # noqa: ARG002
+        """Return true for each job."""
+        return np.ones(len(jobs), dtype=np.bool_)
+
+    def fit_beside(self, supply: Supply, job: int) -> Selection | None:
+        """Return resources on which the job may start now."""
+        return supply.fit(job)
+
+    def note_start(self) -> None:
+        """Do nothing: nothing is reserved."""
+
+    def forget(self) -> None:
+        """Do nothing: no job was refused."""
