@@ -121,3 +121,6 @@ def _check_options(options: Mapping[str, Any]) -> None:
     stop = options.get("stop")
     if stop is not None and not hasattr(stop, "is_set"):
         raise wrong("stop", stop, "a threading.Event")
+    env = options.get("env")
+    if env is not None and not hasattr(env, "schedule"):
+        raise wrong("env", env, "a simpy.Environment")

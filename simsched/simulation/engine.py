@@ -24,10 +24,10 @@ from simsched.simulation.environment import (
     FutureEvents,
 )
 from simsched.simulation.jobs.epilogs import draw_epilogs
-from simsched.simulation.jobs.lifecycle import ARRIVED, ENDED, STARTED, State, step
-from simsched.simulation.progress import NEVER, Progress
+from simsched.simulation.jobs.lifecycle import ARRIVED, ENDED, STARTED, JobState, step
 from simsched.simulation.queue_groups import QueueGroups
 from simsched.simulation.record.recorder import CANCELED, COMPLETED, FAILED, TIMEOUT
+from simsched.simulation.run_progress import NEVER, RunProgress
 
 if TYPE_CHECKING:
     import threading
@@ -41,10 +41,10 @@ if TYPE_CHECKING:
     from simsched.simulation.jobs.conditions import Conditions, Met
     from simsched.simulation.jobs.prepare import Prepared
     from simsched.simulation.options.run_config import RunConfig
-    from simsched.simulation.progress import Stateful
     from simsched.simulation.queue_groups import QueueGroup
     from simsched.simulation.queues import Admission
     from simsched.simulation.record.recorder import Recorder
+    from simsched.simulation.run_progress import Stateful
 
 #: Passes between two reports of progress.
 REPORT_EVERY = 512
@@ -97,7 +97,7 @@ class Engine:
         self.generators = {"match": np.random.default_rng(config.seed), "epilogs": self._epilogs}
         rng = self.generators["match"]
         self.queues = QueueGroups(prepared, self.plan, config, Calendar(closures), rng, admission)
-        self.progress = Progress([State.NEW] * len(prepared.submits))
+        self.progress = RunProgress([JobState.NEW] * len(prepared.submits))
         self.parts: dict[str, Stateful] = {}
         self.preemption: MakesRoom | None = None
         self.on_report: Callable[[Engine], None] | None = None
@@ -163,7 +163,7 @@ class Engine:
 
     def is_running(self, job: int) -> bool:
         """Whether a job is in state RUN; one that cleans up holds resources and is not."""
-        return self.progress.states[job] is State.RUN
+        return self.progress.states[job] is JobState.RUN
 
     def name_of(self, job: int) -> str:
         """Return the job's id, for people."""
@@ -215,7 +215,7 @@ class Engine:
 
     def _submit_special(self, job: int, now: float) -> None:
         """Take in a job that can never run, is held, will be cancelled, or has dependencies."""
-        self.progress.states[job] = State.DEPEND
+        self.progress.states[job] = JobState.DEPEND
         if self.recorder.events is not None:
             self.recorder.events.note(job, now, "submit", "validate")
         rejected = self.prepared.rejected.get(job)
@@ -248,7 +248,7 @@ class Engine:
     def _meet(self, met: Iterable[Met], now: float) -> None:
         """Queue jobs whose dependencies are met, and end those whose dependencies never will be."""
         for job, reason in met:
-            if self.progress.states[job] is not State.DEPEND:
+            if self.progress.states[job] is not JobState.DEPEND:
                 continue
             if reason is None:
                 self._become_eligible(job, now)
@@ -372,7 +372,7 @@ class Engine:
         state = self.progress.states[job]
         if state is STARTED:
             self.interrupt(job, now, CANCELED, "cancelled")
-        elif state in (State.DEPEND, State.SCHED):
+        elif state in (JobState.DEPEND, JobState.SCHED):
             self.queues.remove(job)
             if self.conditions is not None:
                 self.conditions.forget(job)

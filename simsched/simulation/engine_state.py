@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from simsched.simulation.environment import FutureEvent
-from simsched.simulation.jobs.lifecycle import State
+from simsched.simulation.jobs.lifecycle import JobState
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from simsched.match.state.selection import Selection
     from simsched.schedule.profiles.plan import Plan
     from simsched.simulation.engine import Engine
-    from simsched.simulation.progress import Progress
+    from simsched.simulation.run_progress import RunProgress
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class EngineState:
     """
 
     now: float
-    progress: Progress
+    progress: RunProgress
     claims: list[tuple[int, float, Selection]]
     down: list[int]
     events: list[FutureEvent]
@@ -78,7 +78,7 @@ def restore(engine: Engine, state: EngineState) -> None:
     LookupError, TypeError, ValueError, AttributeError
         If it is not a state of such an engine.
     """
-    states = [State(code) for code in state.progress.states]
+    states = [JobState(code) for code in state.progress.states]
     later = engine.progress.states[len(states) :]
     engine.progress = replace(state.progress, states=states + later)
     # Pass contexts share the generators with the engine, so only the generators' states change.

@@ -72,31 +72,29 @@ def simulate(
     stop: threading.Event | None = None,
     **options: Any,
 ) -> Result:
-    """Run a workload on a cluster and return what happened.
+    """Run a workload on a cluster and return its records.
 
     Parameters
     ----------
     queue_policy, match_policy : names, or policies as objects; `options` are further fields of `RunConfig`.
     seed : of every random choice; the same seed gives the same result, to the byte.
-    allocations : whether to record the allocations (R documents); without them a run is faster.
-    eventlog : whether to record every job's events (RFC 18 and 21).
+    allocations, eventlog : whether to record R documents (slower) and events (RFC 18 and 21).
     sink : a binary file that takes the allocations during the run; None keeps them in memory.
     inputs : the files of the ``cluster`` and the ``workload``, to be recorded with their digests.
-    until : end the run at this time (seconds); running jobs are then RUNNING, waiting ones PENDING.
-    measure_from : the figures are those of the jobs submitted from this time on; all are played.
+    until : end the run at this time (s); running jobs are then RUNNING, waiting jobs PENDING.
+    measure_from : the figures are those of the jobs submitted from this time (s) on; all are played.
     checkpoints : time (seconds) → file for the state at the start of that instant.
     resume : a checkpoint of this very run; the run continues from it as if never interrupted.
-    env : a simpy environment to run in, beside the processes that it has; None makes one.  Second 0 of
-        the workload is the environment's present time.  The environment runs until this run is over.
+    env : a simpy environment to share; it runs until this run is over.  Its present time is second 0 of
+        the workload.
     progress : called every few hundred passes with the engine.
     stop : once set, the run ends after the pass at hand; ``meta["complete"]`` is then false.
 
     Raises
     ------
-    ConfigError
-        For a policy, an order or an option that does not exist, or a time outside of the run.
-    FormatError, RunError
-        For a file that is not a checkpoint of this run, or a checkpoint that cannot be written.
+    ConfigError, FormatError, RunError
+        For an option that does not exist, a time outside of the run, a file that is not a checkpoint
+        of this run, or a checkpoint that cannot be written.
     """
     config = make_config(queue_policy=queue_policy, match_policy=match_policy, seed=seed, **options)
     began = time.perf_counter()
@@ -104,15 +102,14 @@ def simulate(
         engine, prepared, workload = engine_of(
             cluster, workload, config, allocations=allocations, eventlog=eventlog, sink=sink, env=env
         )
-        engine.on_report, engine.stop = progress, stop
         _refuse_times(workload, until, measure_from)
+        engine.on_report, engine.stop = progress, stop
         files = [_input("cluster", cluster, inputs), _input("workload", workload, inputs)]
         if checkpoints or resume is not None:
             identity = identity_of(cluster, workload, config, files)
             _enter(engine, workload, identity, checkpoints or {}, resume, until)
         with naming_policy(config.queue_policy):
-            complete = engine.run(until)
-        times = {"complete": complete, "until": until, "from": measure_from}
+            times = {"complete": engine.run(until), "until": until, "from": measure_from}
         meta = {**_identity(), **times, **_description(config, files, cluster, workload)}
         return _result(engine, prepared, workload, meta, began)
 

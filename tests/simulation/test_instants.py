@@ -14,7 +14,7 @@ from simsched.errors import ConfigError, WorkloadError
 from simsched.formats.cluster.rset import ResourceSet
 from simsched.formats.rfc.dependency import Dependency
 from simsched.simulation.audit.auditor import audit_run
-from simsched.simulation.jobs.lifecycle import State, replay
+from simsched.simulation.jobs.lifecycle import JobState, replay
 from simsched.simulation.options.run_config import make_config
 from simsched.simulation.outages.outages import Failures
 from simsched.simulation.simulate import engine_of, simulate
@@ -283,7 +283,7 @@ def test_who_waited_for_a_job_whose_node_failed_is_ended_in_the_eventlog_too():
     names = {name: [event["name"] for event in events if event["id"] == name] for name in "AB"}
     assert names["A"][-4:] == ["exception", "release", "free", "clean"]
     assert names["B"] == ["submit", "validate", "exception", "clean"]
-    assert all(replay(said) is State.INACTIVE for said in names.values())
+    assert all(replay(said) is JobState.INACTIVE for said in names.values())
 
 
 def test_the_last_instant_of_a_run_is_written_as_in_the_whole_run():

@@ -15,7 +15,7 @@ from simsched.errors import ConfigError, SimschedError
 from simsched.formats.rfc.dependency import Dependency
 from simsched.formats.rfc.idset import Idset
 from simsched.simulation.audit.auditor import audit_run
-from simsched.simulation.jobs.lifecycle import State, replay
+from simsched.simulation.jobs.lifecycle import JobState, replay
 from simsched.simulation.outages.outages import Failures, Outage, read_outages
 from tests.simulation.simworld import gantt, job, machine, results, run, starts, workload
 
@@ -336,9 +336,9 @@ def test_whatever_happens_the_audit_is_clean_and_the_eventlog_replays(tmp_path, 
         event = json.loads(line)
         logs.setdefault(str(event["id"]), []).append(event["name"])
     ended = {n: replay(names) for n, names in logs.items()}
-    waits = {"PENDING": {State.SCHED, State.DEPEND}, "RUNNING": {State.RUN}}
+    waits = {"PENDING": {JobState.SCHED, JobState.DEPEND}, "RUNNING": {JobState.RUN}}
     for name, result in results(found).items():
-        assert ended[name] in waits.get(result, {State.INACTIVE}), (name, result, logs[name])
+        assert ended[name] in waits.get(result, {JobState.INACTIVE}), (name, result, logs[name])
 
 
 # --- bad input -------------------------------------------------------------------------------------------

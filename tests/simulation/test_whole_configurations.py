@@ -17,7 +17,7 @@ from simsched.formats.cluster.rset import ResourceSet
 from simsched.formats.jobspec.reader import Jobspec
 from simsched.formats.rfc.dependency import Dependency
 from simsched.simulation.audit.auditor import audit_run
-from simsched.simulation.jobs.lifecycle import State, replay
+from simsched.simulation.jobs.lifecycle import JobState, replay
 from simsched.simulation.simulate import simulate
 from simsched.workload.job import Job
 from tests.simulation.simworld import machine, workload
@@ -215,9 +215,9 @@ def assert_replays(events, found):
         names[event["id"]].append(event["name"])
     for name, row in found.items():
         state = replay(names[name])
-        assert state in ((State.DEPEND, State.SCHED) if row["result"] == "PENDING" else (State.INACTIVE,)), (
-            name
-        )
+        assert state in (
+            (JobState.DEPEND, JobState.SCHED) if row["result"] == "PENDING" else (JobState.INACTIVE,)
+        ), name
 
 
 def assert_clean(directory, cluster, result):

@@ -6,17 +6,17 @@ from typing import TYPE_CHECKING, Any
 
 from simsched.errors import RunError
 from simsched.simulation.audit.comparing import known
-from simsched.simulation.jobs.lifecycle import State, step
+from simsched.simulation.jobs.lifecycle import JobState, step
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
 #: Result → the states in which its job's events end; jobs that ended are INACTIVE, or in CLEANUP.
 LAST = {
-    "PENDING": (State.NEW, State.DEPEND, State.PRIORITY, State.SCHED),
-    "RUNNING": (State.RUN,),
+    "PENDING": (JobState.NEW, JobState.DEPEND, JobState.PRIORITY, JobState.SCHED),
+    "RUNNING": (JobState.RUN,),
 }
-ENDED = (State.CLEANUP, State.INACTIVE)
+ENDED = (JobState.CLEANUP, JobState.INACTIVE)
 #: Event → the column of the table of jobs that has its time (of the last one, if there are several).
 COLUMNS = {"submit": "submit", "start": "start"}
 
@@ -27,14 +27,14 @@ def wrong_events(
     """Yield (job, what is wrong) of an eventlog; a run that was `cut` has jobs that still clean up."""
     import msgspec
 
-    states: dict[str, State] = {}
+    states: dict[str, JobState] = {}
     times: dict[str, dict[str, float]] = {}
     last = float("-inf")
     for number, line in enumerate(lines, start=1):
         try:
             event = msgspec.json.decode(line)
             name, time, what = str(event["id"]), event["timestamp"] + 0.0, event["name"]
-            states[name] = step(states.get(name, State.NEW), what)
+            states[name] = step(states.get(name, JobState.NEW), what)
         except (msgspec.DecodeError, KeyError, TypeError, RunError) as error:
             yield f"(line {number})", f"the eventlog cannot be followed: {error}"
             return
@@ -47,7 +47,7 @@ def wrong_events(
         yield from ((name, fault) for fault in _wrong_times(row, times.get(name, {})))
 
 
-def _wrong_end(row: Mapping[str, Any], state: State | None, *, cut: bool) -> Iterator[str]:
+def _wrong_end(row: Mapping[str, Any], state: JobState | None, *, cut: bool) -> Iterator[str]:
     result = row["result"]
     if state is None:
         if result not in ("PENDING", "DROPPED"):

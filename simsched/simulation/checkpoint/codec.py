@@ -25,7 +25,7 @@ from simsched.schedule.graph_supply import GraphShadow
 from simsched.schedule.supply import NoShadow
 from simsched.simulation.engine_state import EngineState
 from simsched.simulation.memory import attributes_of
-from simsched.simulation.progress import Progress
+from simsched.simulation.run_progress import RunProgress
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from simsched.match.requests.request import Request
 
 #: Classes whose attributes are their state.
-OBJECTS: tuple[type, ...] = (EngineState, Progress, CountShadow, GraphShadow, NoShadow)
+OBJECTS: tuple[type, ...] = (EngineState, RunProgress, CountShadow, GraphShadow, NoShadow)
 _NAMED = {kind.__name__: kind for kind in (*OBJECTS, Selection, Availability)}
 _SIMPLE = frozenset({int, str, bool, type(None)})
 _KINDS = {"i": "ints", "u": "words", "f": "floats", "b": "bools"}

@@ -16,7 +16,7 @@ from simsched.formats.rfc.count import Count
 from simsched.match.claims_from_r import Grants
 from simsched.match.requests.compile import compile_request
 from simsched.match.state.selection import changed
-from simsched.simulation.jobs.prepare import plain_units
+from simsched.simulation.jobs.sizes import plain_units
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -24,7 +24,7 @@ from simsched.simulation.forecast.live_claims import (
     usable,
 )
 from simsched.simulation.forecast.start_times import forecast_of, forecast_queue
-from simsched.simulation.jobs.lifecycle import State
+from simsched.simulation.jobs.lifecycle import JobState
 from simsched.simulation.options.run_config import make_config
 from simsched.simulation.simulate import engine_of, refuse_time
 from simsched.workload.job import Workload, in_submit_order
@@ -192,7 +192,10 @@ class _Stage:
         yield from forecast_queue(engine, workload, at)
         queued = {number for group in engine.queues for number in group.queue}
         for number, waits in jobs:
-            if number not in queued and engine.progress.states[number] not in (State.RUN, State.CLEANUP):
+            if number not in queued and engine.progress.states[number] not in (
+                JobState.RUN,
+                JobState.CLEANUP,
+            ):
                 if engine.recorder.start[number] == engine.recorder.start[number]:  # it ran and is done
                     continue
                 reason = waits.reason or self._why(number)
@@ -207,7 +210,7 @@ class _Stage:
         if known is not None:
             return known
         job = self._workload.jobs[number]
-        if engine.progress.states[number] is State.DEPEND:
+        if engine.progress.states[number] is JobState.DEPEND:
             return "waits for " + ", ".join(map(str, job.dependencies))
         return f"queue {job.queue} is closed"
 

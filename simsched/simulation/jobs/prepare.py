@@ -8,16 +8,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from simsched.errors import SimschedError
-from simsched.graph.index.types import BELOW, TARGET
 from simsched.match.explain.explanation import explain
 from simsched.match.policies.policy import find_policy
 from simsched.match.requests.compile import compile_request
-from simsched.match.requests.request import POOL, SLOT, VERTEX
+from simsched.match.requests.request import SLOT
 from simsched.match.search.exact import SearchLimitError
 from simsched.match.search.select import select
 from simsched.match.state.availability import Availability
 from simsched.schedule.job_table import JobTable
-from simsched.simulation.jobs.sizes import Sizes
+from simsched.simulation.jobs.sizes import Sizes, plain_units
 from simsched.simulation.queues import size_fault
 from simsched.simulation.record.recorder import DROPPED, FAILED, INFEASIBLE
 
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
     from simsched.formats.jobspec.reader import Jobspec
     from simsched.graph.index.index import Index
     from simsched.match.policies.policy import MatchPolicy
-    from simsched.match.requests.request import Content, Need, Request
+    from simsched.match.requests.request import Content, Request
     from simsched.simulation.options.run_config import RunConfig
     from simsched.simulation.queues import Admission
     from simsched.workload.job import Job
@@ -119,23 +118,9 @@ def _rejections(
         yield at, (FAILED, reason)
     for at, (queue, request) in enumerate(zip(admission.of, requests, strict=True)):
         if queue is not None and request is not None and at not in admission.rejected:
-            nodes = sum(_whole_targets(need, 1) for need in request.needs)
-            asked = {
-                "nnodes": max(nodes, request.nodes),
-                "ncores": sizes.units(request, "core"),
-                "ngpus": sizes.units(request, "gpu"),
-            }
-            fault = size_fault(queue, asked)
+            fault = size_fault(queue, sizes.counts(request))
             if fault is not None:
                 yield at, (FAILED, fault)
-
-
-def _whole_targets(need: Need, times: int) -> int:
-    """Return how many targets a need takes for itself alone."""
-    times *= need.amount
-    if need.kind == VERTEX and need.level == TARGET:
-        return times if need.exclusive else 0
-    return sum(_whole_targets(child, times) for child in need.children)
 
 
 def _takes_whole_targets(single: str | None, index: Index) -> bool:
@@ -299,31 +284,3 @@ def _one_slot(requests: Sequence[Request | None]) -> Content | None:
     """Return the content of one slot if every request is copies of the same slot of plain units."""
     contents = {request.plain for request in requests if request is not None}
     return contents.pop() if len(contents) == 1 else None
-
-
-def plain_units(request: Request, *, whole: bool = False) -> tuple[str, int] | None:
-    """Return type and number if the request is a plain number of units that may be anywhere.
-
-    Such a request fits if and only if that many units are free: ``slot=N/core`` (N units of
-    a pool, each from anywhere) and ``slot=N/node`` (N whole targets), without a constraint.
-    Under a policy that gives `whole` targets only the second is plain.
-    """
-    if len(request.needs) != 1 or request.ranged or not request.every:
-        return None
-    slot = request.needs[0]
-    if slot.kind != SLOT or len(slot.children) != 1:
-        return None
-    asked = slot.children[0]
-    if not asked.exclusive or asked.ids is not None or asked.names is not None or asked.children:
-        return None
-    if (
-        not whole
-        and asked.kind == POOL
-        and asked.level == BELOW
-        and asked.amount == 1
-        and slot.content is not None
-    ):
-        return asked.type, slot.amount
-    if asked.kind == VERTEX and asked.level == TARGET:
-        return asked.type, slot.amount * asked.amount
-    return None

@@ -1,4 +1,4 @@
-"""`Progress`: the part of a run's state that the engine changes itself, event by event."""
+"""`RunProgress`: the part of a run's state that the engine changes itself, event by event."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from simsched.simulation.jobs.lifecycle import State
+    from simsched.simulation.jobs.lifecycle import JobState
 
 NEVER = float("inf")
 
 
 @dataclass(slots=True)
-class Progress:
+class RunProgress:
     """How far a run has come.
 
     Attributes
@@ -28,7 +28,7 @@ class Progress:
     wake : when the next pass for the start of a reservation is entered (seconds).
     """
 
-    states: list[State]
+    states: list[JobState]
     ends: dict[int, float] = field(default_factory=dict)
     submitted: int = 0
     done: int = 0
