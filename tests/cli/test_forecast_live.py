@@ -145,7 +145,7 @@ def test_a_run_of_a_log_with_active_jobs_is_still_a_run(place, capsys):
         (["p.yaml", "-t", "first(1)"], "--transform: a picture is taken as it is"),
         (["p.yaml", "--at", "59m"], "a forecast at 3540 s (expected a time from 3600 s on)"),
         (["p.yaml", "--at", "+soon"], "--at"),
-        (["p.yaml", "--failures", "mtbf=1d,mttr=1h"], "nobody can foresee random failures"),
+        (["p.yaml", "--failures", "mtbf=1d,mttr=1h"], "random failures cannot be forecast"),
         (["p.yaml", "--details", "none.jsonl"], "none.jsonl: no such file"),
         (["first-steps", "--details", "none.jsonl", "--at", "3"], "--details: there is no picture"),
         (["first-steps"], "no time was given"),

@@ -1,7 +1,7 @@
-"""The forecast of a live cluster: when each waiting job of a queue picture would start.
+"""The forecast of a live cluster: the predicted start of each waiting job of a queue snapshot.
 
-The picture's running jobs are claimed as they are, and its waiting jobs put into the queue;
-from there the schedule is played as any other, nobody ending before the requested end.
+The running jobs of the snapshot are claimed as they are, and its waiting jobs put into the queue.
+From there the schedule is played as any other, and each job runs to its requested end.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 NEVER = float("inf")
 MOST_PRIORITY = 2**32 - 1
-"""The greatest priority that Flux has."""
+"""The greatest priority in Flux."""
 FOR_EVER = 2.0**53
 """How long (seconds) a job without a limit runs when a schedule is played."""
 
@@ -52,32 +52,31 @@ FOR_EVER = 2.0**53
 def forecast_live(
     cluster: Cluster, picture: Picture | str | Path, at: float | None = None, **options: Any
 ) -> list[Forecast]:
-    """Return the predicted start of every job that waits at time `at`, by default that of the picture.
+    """Return the predicted start of every job that waits at time `at`, by default that of the snapshot.
 
-    From the picture to a later time the schedule is played by the rules that `options` give
-    (fields of `RunConfig`), each job up to its requested end; what starts by then is left out, but for
-    what starts at that very instant.  Jobs that are held, can never run, or wait for what
-    nobody can foresee come last, with the reason.  What Flux printed is ordered by Flux's
-    priorities unless `options` name another order.
+    From the snapshot to a later time the schedule is played under `options` (fields of `RunConfig`),
+    each job up to its requested end.  Jobs that start before that time are left out.  Jobs that are
+    held, can never run, or wait for an event without a known time come last, with the reason.  A
+    queue printed by Flux is ordered by the priorities of Flux unless `options` name another order.
 
     Raises
     ------
     ConfigError
-        For an option that does not exist, random failures, or a time before the picture's.
+        For an option that does not exist, random failures, or a time before the snapshot's.
     FormatError, WorkloadError, ClusterError
-        For what is no picture, or none of this cluster: a rank, host or unit that it lacks, a
+        For a file that is not a queue snapshot, or not of this cluster: a rank, host or unit that it lacks, a
         unit that two jobs hold.
     """
     return live_at(cluster, picture_of(picture), at, **options)[1]
 
 
 def picture_of(picture: Picture | str | Path) -> Picture:
-    """Return a picture as it is, or the one in a file; errors as `forecast_live`."""
+    """Return a queue snapshot as it is, or the one in a file; errors as `forecast_live`."""
     if isinstance(picture, Picture):
         return picture
     found = load_picture(picture)
     if found is None:
-        raise WorkloadError("this is no queue picture", where=str(picture))
+        raise WorkloadError("not a queue snapshot", where=str(picture))
     return found
 
 
@@ -89,7 +88,7 @@ def live_at(
         options = {"order": "priority", **options}
     config = make_config(**options)
     if config.failures is not None:
-        raise ConfigError("nobody can foresee random failures", where="failures", expected="outages")
+        raise ConfigError("random failures cannot be forecast", where="failures", expected="outages")
     at = picture.time if at is None else at
     refuse_time(at, picture.time, None, "a forecast")
     stage = _Stage(cluster, picture, config)
@@ -100,7 +99,7 @@ def live_at(
 
 
 class _Stage:
-    """An engine that is put into the state of a picture."""
+    """An engine in the state of a queue snapshot."""
 
     def __init__(self, cluster: Cluster, picture: Picture, config: RunConfig) -> None:
         self._picture = picture
@@ -130,7 +129,7 @@ class _Stage:
                 engine, _, played = engine_of(cluster, workload, config, allocations=False, counted=False)
         self.engine, self._workload = engine, played
 
-    # --- into the picture ------------------------------------------------------------------------
+    # --- into the snapshot -----------------------------------------------------------------------
 
     def enter(self, at: float) -> None:
         """Let the engine, which is to be played up to `at`, take over the queue at its time.
@@ -166,7 +165,7 @@ class _Stage:
                 prepared.runtimes[number] = duration
 
     def _claim(self) -> None:
-        """Claim what is held, on nodes that are down as well: they go down with what runs there."""
+        """Claim the held resources, also on nodes that are down: their jobs still hold them."""
         engine, plan = self.engine, self.engine.plan
         touched = [selection.targets for selection in self._held.values()]
         down = np.unique(np.concatenate([np.empty(0, dtype=np.int64), *touched]))
@@ -183,7 +182,7 @@ class _Stage:
     # --- out of it -------------------------------------------------------------------------------
 
     def forecasts(self, at: float) -> Iterator[Forecast]:
-        """Yield the forecasts: what starts now, what waits in its order, what nobody can foresee."""
+        """Yield the forecasts: jobs that start now, waiting jobs in order, jobs of unknown start."""
         engine, workload = self.engine, self._workload
         jobs = [(self._number[str(waits.job.id)], waits) for waits in self._picture.waiting]
         for number, _ in jobs:
@@ -225,7 +224,7 @@ def _as_running(run: RunningJob, jobspec: Jobspec) -> Job:
 def _as_waiting(waits: WaitingJob) -> Job:
     """Return a waiting job as the engine takes it: by the priority that it was given, and held if so.
 
-    The priority of Flux (RFC 21) is what its queue is ordered by; it is the urgency unless a plugin
+    The queue of Flux is ordered by priority (RFC 21), which is the urgency unless a plugin
     made another of it, and like it holds a job where it is 0.
     """
     job = waits.job

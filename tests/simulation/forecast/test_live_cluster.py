@@ -326,7 +326,7 @@ def test_times_and_rules_that_do_not_fit():
     drawn = picture(7, [], [waiting("C", "slot=1/core", 5)])
     with pytest.raises(SimschedError, match="a forecast at 6 s"):
         forecast_live(machine(1), drawn, 6)
-    with pytest.raises(SimschedError, match="nobody can foresee random failures"):
+    with pytest.raises(SimschedError, match="random failures cannot be forecast"):
         forecast_live(machine(1), drawn, failures="mtbf=1d,mttr=1h")
     with pytest.raises(SimschedError, match="unknown queue policy"):
         forecast_live(machine(1), drawn, queue_policy="esay")
