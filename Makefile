@@ -1,4 +1,4 @@
-# `make demo` shows a study; `make test` checks everything that is quick; `make test-all` checks the rest too.
+# `make demo` shows a study; `make test` runs the quick checks; `make test-all` runs all of them.
 # The first of them makes .venv with $(PYTHON), which has to be 3.11 or later.
 
 PYTHON ?= python3
@@ -13,16 +13,19 @@ NEWEST = $(firstword $(foreach v,3.15 3.14 3.13 3.12 3.11,\
 UV := $(BIN)/uv
 export UV_PYTHON_DOWNLOADS := never
 
+# Tests of a few seconds each, in one process; under five minutes on two cores.
+QUICK = "not slow and not integration"
+
 .PHONY: help demo test test-all test-lowest test-newest lint format bench studies docs install install-test clean
 
 help:
 	@echo "make demo      a real study in under a minute"
-	@echo "make test      ruff, mypy and every quick test"
-	@echo "make test-all  the same with the slow tests"
+	@echo "make test      ruff, mypy and the quick tests"
+	@echo "make test-all  ruff, mypy and all tests, with those that are slow or start servers and processes"
 	@echo "make test-lowest, make test-newest"
 	@echo "               the quick tests with the lowest versions that pyproject.toml allows, on Python 3.11,"
 	@echo "               and with the newest that there are, on the newest Python at hand"
-	@echo "make bench     the benchmark table of the README"
+	@echo "make bench     the table of docs/benchmarks.md"
 	@echo "make studies   every study under analysis/studies again, pages and figures"
 	@echo "make docs      the manual, into docs/_build"
 	@echo "make lint      ruff and mypy only;  make format applies ruff's fixes"
@@ -32,7 +35,7 @@ demo: install
 	$(BIN)/simsched demo
 
 test: lint
-	$(BIN)/pytest -m "not slow"
+	$(BIN)/pytest -m $(QUICK)
 
 test-all: lint
 	$(BIN)/pytest
@@ -42,13 +45,13 @@ test-lowest: $(UV)
 	$(UV) venv --quiet --clear --python $(LOWEST) $(VENV)-lowest
 	$(UV) pip install --quiet --python $(VENV)-lowest --resolution lowest-direct --editable ".[test]"
 	$(UV) pip list --quiet --python $(VENV)-lowest
-	$(VENV)-lowest/bin/pytest -m "not slow" $(PYTEST)
+	$(VENV)-lowest/bin/pytest -m $(QUICK) $(PYTEST)
 
 test-newest: $(UV)
 	$(UV) venv --quiet --clear --python $(NEWEST) $(VENV)-newest
 	$(UV) pip install --quiet --python $(VENV)-newest --upgrade --editable ".[test]"
 	$(UV) pip list --quiet --python $(VENV)-newest
-	$(VENV)-newest/bin/pytest -m "not slow" $(PYTEST)
+	$(VENV)-newest/bin/pytest -m $(QUICK) $(PYTEST)
 
 lint: install-test
 	$(BIN)/ruff check .

@@ -4,7 +4,7 @@
 >>> ss.Jobspec.from_shape("slot=2/core=4", duration=60).to_shape()
 'slot=2/core=4'
 
-Every public name is loaded when it is first used, so that importing the package costs nothing.
+Every public name is loaded at its first use, so that the import of the package costs nothing.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from simsched.errors import SimschedError as SimschedError
     from simsched.errors import WorkloadError as WorkloadError
     from simsched.formats.cluster.rset import ResourceSet as ResourceSet
-    from simsched.formats.jobspec.reader import Jobspec as Jobspec
-    from simsched.formats.jobspec.reader import load_jobspec as load_jobspec
-    from simsched.formats.jobspec.reader import load_jobspecs as load_jobspecs
+    from simsched.formats.jobspec.jobspec import Jobspec as Jobspec
+    from simsched.formats.request_files import load_jobspec as load_jobspec
+    from simsched.formats.request_files import load_jobspecs as load_jobspecs
     from simsched.formats.rfc.hostlist import Hostlist as Hostlist
     from simsched.formats.rfc.idset import Idset as Idset
     from simsched.graph.cluster import Cluster as Cluster
@@ -67,9 +67,9 @@ _HOME = {
     "WorkloadError": "simsched.errors",
     "Hostlist": "simsched.formats.rfc.hostlist",
     "Idset": "simsched.formats.rfc.idset",
-    "Jobspec": "simsched.formats.jobspec.reader",
-    "load_jobspec": "simsched.formats.jobspec.reader",
-    "load_jobspecs": "simsched.formats.jobspec.reader",
+    "Jobspec": "simsched.formats.jobspec.jobspec",
+    "load_jobspec": "simsched.formats.request_files",
+    "load_jobspecs": "simsched.formats.request_files",
     "ResourceSet": "simsched.formats.cluster.rset",
     "Cluster": "simsched.graph.cluster",
     "load_cluster": "simsched.graph.cluster",
@@ -100,7 +100,9 @@ __all__ = [*_HOME, "__version__"]  # noqa: PLE0604 (the table's keys are strings
 def __getattr__(name: str) -> object:
     """Load a public name from its module (PEP 562)."""
     if name == "__version__":
-        return _version()
+        from simsched._version import version
+
+        return version()
     home = _HOME.get(name)
     if home is None:
         raise AttributeError(f"module 'simsched' has no attribute {name!r}")
@@ -111,12 +113,3 @@ def __getattr__(name: str) -> object:
 
 def __dir__() -> list[str]:
     return sorted(__all__)
-
-
-def _version() -> str:
-    from importlib.metadata import PackageNotFoundError, version
-
-    try:
-        return version("simsched")
-    except PackageNotFoundError:  # run from a source tree that was never installed
-        return "0+unknown"

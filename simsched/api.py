@@ -1,4 +1,4 @@
-"""What Python users call, where it takes more than one room: whole runs."""
+"""The Python interface to whole runs: `simulate`, `load_run` and their results."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from simsched.graph.cluster import ClusterLike
     from simsched.match.policies.policy import MatchPolicy
     from simsched.schedule.pass_context import QueuePolicy
-    from simsched.simulation.record.result import Result
+    from simsched.simulation.record.run_directory import RunResult
     from simsched.workload.job import Workload
 
 __all__ = ["Run", "SimulatedRun", "load_run", "simulate"]
@@ -26,13 +26,13 @@ __all__ = ["Run", "SimulatedRun", "load_run", "simulate"]
 class SimulatedRun(Run):
     """A run in memory: the tables of `Run`, and `save`."""
 
-    def __init__(self, result: Result, meta: Mapping[str, Any], *, name: str) -> None:
+    def __init__(self, result: RunResult, meta: Mapping[str, Any], *, name: str) -> None:
         super().__init__(None, meta, name=name)
         self.result = result
 
     @cached_property
     def nodes(self) -> pd.DataFrame:
-        """One row an execution target of the machine; columns are `simsched.report.data.columns.NODES`."""
+        """One row per execution target of the machine; columns are `simsched.report.columns.NODES`."""
         from simsched.report.data.tables import nodes_frame
         from simsched.simulation.record.node_table import node_columns
 
@@ -44,13 +44,13 @@ class SimulatedRun(Run):
         Raises
         ------
         RunError
-            if `directory` holds anything but an earlier run of ours, which is replaced, or cannot be written.
+            if `directory` cannot be written, or holds anything but an earlier run, which is replaced.
         """
-        from simsched.report.metrics.summary_file import summary_text
+        from simsched.report.metrics.summary import summary_text
 
         check_path("directory", directory)
-        tables = Run.from_columns(self.result.jobs, self.result.timeline, self.result.meta)
-        self.path = self.result.save(directory, files={"summary.json": summary_text(tables.summary)})
+        text = summary_text(Run.from_result(self.result).summary)
+        self.path = self.result.save(directory, files={"summary.json": text})
         return self.path
 
 
@@ -66,12 +66,11 @@ def simulate(
 
     Parameters
     ----------
-    cluster, workload : as loaded, or a file, or the name of a bundled one.  A cluster may also be a
-        networkx graph.
-    queue_policy, match_policy : names, which ``simsched run --help`` lists, or policies as objects.
-        So may `order` among the options.
-    seed : of every random choice; the same seed gives the same run.
-    options : what else `simsched.simulation.simulate.simulate` takes: `allocations`, `overrun`, `order` …
+    cluster, workload : values, files or bundled names.  A cluster may also be a networkx graph.
+    queue_policy, match_policy : names, which ``simsched run --help`` lists, or policies as objects; the
+        same holds for the option `order`.
+    seed : seed of every random choice; the same seed gives the same run.
+    options : other arguments of `simsched.simulation.simulate.simulate`: `allocations`, `overrun`, `order` …
 
     Returns
     -------
@@ -82,7 +81,7 @@ def simulate(
     Raises
     ------
     ConfigError
-        for a policy or option that does not exist.
+        for an unknown policy or option.
     """
     from simsched.graph.cluster import as_cluster
     from simsched.match.policies.plugins import name_of
@@ -94,14 +93,14 @@ def simulate(
     cluster, workload = as_cluster(cluster), as_workload(workload)
     options["inputs"] = _files_of(*given) | dict(options.get("inputs") or {})
     result = run_workload(cluster, workload, queue_policy, match_policy, seed, **options)
-    tables = Run.from_columns(result.jobs, result.timeline, result.meta)
+    tables = Run.from_result(result)
     run = SimulatedRun(result, result.meta, name=f"{name_of(queue_policy)} on {cluster.name}")
     run.__dict__.update(jobs=tables.jobs, timeline=tables.timeline)
     return run
 
 
 def _files_of(cluster: object, workload: object) -> dict[str, Path]:
-    """Return the files of the inputs that were given by path or name; standard input is none."""
+    """Return the files of inputs that are paths or names, without standard input."""
     from simsched.bundled import resolve
     from simsched.workload.load import resolve_workload
 
@@ -114,7 +113,7 @@ def _files_of(cluster: object, workload: object) -> dict[str, Path]:
 
 
 def _check_options(options: Mapping[str, Any]) -> None:
-    """Refuse options of the wrong type, of those that are no part of the configuration."""
+    """Raise ConfigError for an option of the wrong type that is not part of the configuration."""
     for name in ("inputs", "checkpoints"):
         check(name, options.get(name), Mapping | None, "a mapping")
     check_callable("progress", options.get("progress"))

@@ -1,6 +1,6 @@
-"""Arguments of the Python interface: what is of the wrong type is refused, and named.
+"""Checks of arguments of the Python interface; an error names the argument.
 
-The functions that users call begin with these; what they call among themselves is typed.
+Functions that users call begin with these checks.  Internal functions rely on their types.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ if TYPE_CHECKING:
     from types import UnionType
 
 MOST = 2**63 - 1
-"""The largest whole number that is taken, unless a smaller one is said."""
+"""The largest whole number that is accepted by default."""
 
 MAX_NAME = 255
-"""The most characters that a file's name has on the file systems of the day."""
+"""The most characters of a file name on common file systems."""
 
 _WIDTH = 60
 
 
 def wrong(name: str, value: object, expected: str) -> ConfigError:
-    """Return the error for the value of an argument that cannot be used.
+    """Return the error for a value that an argument cannot have.
 
     >>> print(wrong("limit", "x", "a whole number"))
     limit is 'x' (expected a whole number)
@@ -37,7 +37,7 @@ def wrong(name: str, value: object, expected: str) -> ConfigError:
 
 
 def check(name: str, value: object, kinds: type | UnionType, expected: str) -> None:
-    """Raise ConfigError unless the value is of one of these kinds.
+    """Raise ConfigError unless the value has one of these types.
 
     >>> check("cluster", 5, str, "a cluster")
     Traceback (most recent call last):
@@ -48,14 +48,14 @@ def check(name: str, value: object, kinds: type | UnionType, expected: str) -> N
 
 
 def check_path(name: str, value: object) -> None:
-    """Raise ConfigError unless the value can name a file."""
+    """Raise ConfigError unless the value is a valid path."""
     named = isinstance(value, str | PathLike) and str(value) and "\0" not in str(value)
     if not named or max(map(len, str(value).split("/"))) > MAX_NAME:
         raise wrong(name, value, "the path of a file or folder")
 
 
 def check_whole(name: str, value: Any, least: int = 0, most: int = MOST) -> None:
-    """Raise ConfigError unless the value is a whole number (NumPy's count, True does not) in the range.
+    """Raise ConfigError unless the value is a whole number in the range; NumPy's are, bool is not.
 
     >>> check_whole("procs_per_node", 1.5, 1)
     Traceback (most recent call last):
@@ -75,13 +75,13 @@ def check_real(name: str, value: Any, least: float = -math.inf, most: float = ma
 
 
 def check_callable(name: str, value: object) -> None:
-    """Raise ConfigError unless the value can be called; None stands for no function."""
+    """Raise ConfigError unless the value is callable or None."""
     if value is not None and not callable(value):
         raise wrong(name, value, "a function")
 
 
 def texts(name: str, value: Any) -> tuple[str, ...]:
-    """Return an iterable of texts as a tuple; ConfigError for anything else, a single text included."""
+    """Return an iterable of texts as a tuple; ConfigError for anything else, including a single text."""
     try:
         found = () if isinstance(value, str | bytes) else tuple(value)
     except TypeError:

@@ -1,7 +1,7 @@
-"""The clusters and workloads that come with simsched, found by name.
+"""The bundled clusters and workloads by name.
 
-In a wheel they are package data; in a checkout they are the repository's own top-level
-folders ``clusters/`` and ``workloads/``.
+In a wheel they are package data; in a checkout they are the top-level folders ``clusters/`` and
+``workloads/`` of the repository.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def plain_name(path: Path) -> str:
 
 
 def bundled(kind: str) -> dict[str, Path]:
-    """Return name → file of everything bundled of a kind, by name."""
+    """Return name → file of all bundled inputs of a kind, sorted by name."""
     home = folder(kind)
     if not home.is_dir():
         return {}
@@ -41,17 +41,18 @@ def bundled(kind: str) -> dict[str, Path]:
 
 
 def resolve(kind: str, path_or_name: str | Path) -> Path:
-    """Return the file that a path or a bundled name stands for; ``-`` stays as it is.
+    """Return the file of a path or a bundled name; ``-`` stays as it is.
 
     Raises
     ------
     ConfigError
-        if there is neither such a file nor such a name; it says which names exist.
+        if there is no such file or name; the message lists the names.
     """
     if not isinstance(path_or_name, str | Path):
         raise wrong(kind.removesuffix("s"), path_or_name, "a file, or a bundled name")
     if not str(path_or_name):
-        raise ConfigError(f"the name of one of the {kind} is empty", expected="a file, or a bundled name")
+        noun = kind.removesuffix("s")
+        raise ConfigError(f"the name of the {noun} is empty", expected="a file, or a bundled name")
     path = Path(path_or_name)
     if str(path_or_name) == "-" or _is_file(path):
         return path
@@ -59,17 +60,17 @@ def resolve(kind: str, path_or_name: str | Path) -> Path:
     found = known.get(str(path_or_name))
     if found is not None:
         return found
-    what = "is a directory" if _is_file(path, folder=True) else "no such file"
+    fault = "is a directory" if _is_file(path, folder=True) else "no such file"
     names = ", ".join(known) or "none"
     raise ConfigError(
-        f"{what}{did_you_mean(str(path_or_name), known)}",
+        f"{fault}{did_you_mean(str(path_or_name), known)}",
         where=str(path_or_name),
         expected=f"a file, or a bundled name of {kind}: {names}",
     )
 
 
 def is_folder(path: str | Path) -> bool:
-    """Return whether there is a folder of this name; names that no file can have are none."""
+    """Return whether there is a folder of this name; false for names that no file can have."""
     return _is_file(Path(path), folder=True)
 
 

@@ -1,8 +1,7 @@
-"""The errors a user can cause.
+"""The errors that a user can cause.
 
-Every one says where the fault is (a file, a line and column, or a JSON path), what was
-found there, and what was expected.  The command line prints the message and exits with
-status 2; nothing else in the package catches them.
+Each states what is wrong, where (a file, a line and column, or a JSON path) and what was expected.  The
+command line prints the message and exits with status 2.
 """
 
 from __future__ import annotations
@@ -13,13 +12,13 @@ MAX_QUOTE = 60
 """The most characters of an input that a message quotes."""
 
 MAX_MESSAGE = 600
-"""The most characters of a message, of its place and of its expectation; a list of names is that long."""
+"""The most characters of a message, of its place and of its expectation; enough for a list of names."""
 
 _QUOTE = re.compile(rf"""(?<!\w)(?:'[^']{{{MAX_QUOTE},}}'|"[^"]{{{MAX_QUOTE},}}")(?!\w)""")
 
 
 def clip(text: str, width: int = MAX_QUOTE) -> str:
-    """Return `text`, its middle left out if it is longer than `width` characters.
+    """Return `text` without its middle if it is longer than `width` characters.
 
     >>> clip("abcdefghijkl", 9)
     'abc...jkl'
@@ -31,7 +30,7 @@ def clip(text: str, width: int = MAX_QUOTE) -> str:
 
 
 def _readable(text: str) -> str:
-    """Return a message with what it quotes clipped: an input may be as long as a file."""
+    """Return a message with long quotations clipped, since an input may be as long as a file."""
     if len(text) <= MAX_QUOTE:
         return text
     return clip(_QUOTE.sub(lambda quote: clip(quote[0], MAX_QUOTE + 2), text), MAX_MESSAGE)
@@ -42,11 +41,11 @@ class SimschedError(Exception):
 
     Parameters
     ----------
-    message : what is wrong, one sentence without a full stop.
+    message : the fault, one sentence without a full stop.
     where : the place: ``"cluster.json"``, ``"jobs.yaml:12:5"``, ``"resources[0].count"`` …
-    expected : what would have been accepted there.
+    expected : a description of valid values.
 
-    Each of them is clipped, and so is what it quotes: the values at fault may be as long as a file.
+    Each of them and its quotations are clipped, since a faulty value may be as long as a file.
 
     >>> print(SimschedError("unknown key 'cuont'", where="job.yaml:3:1", expected="count"))
     job.yaml:3:1: unknown key 'cuont' (expected count)
@@ -59,7 +58,7 @@ class SimschedError(Exception):
         super().__init__(self.message, self.where, self.expected)
 
     def at(self, where: str) -> SimschedError:
-        """Return the same error with `where` put before its own place."""
+        """Return the same error with `where` before its own place."""
         place = f"{where}: {self.where}" if self.where else where
         return type(self)(self.message, where=place, expected=self.expected)
 
@@ -82,15 +81,15 @@ class FormatError(SimschedError):
 
 
 class LimitError(FormatError):
-    """A text is well formed and stands for more than the stated limit allows."""
+    """A text is well formed but exceeds a limit."""
 
 
 class ClusterError(SimschedError):
-    """The documents are well formed and describe no possible cluster."""
+    """The documents are well formed but do not describe a possible cluster."""
 
 
 class RequestError(SimschedError):
-    """A jobspec is well formed and asks for something that cannot be matched at all."""
+    """A jobspec is well formed but requests something that can never be matched."""
 
 
 class WorkloadError(SimschedError):
@@ -98,12 +97,12 @@ class WorkloadError(SimschedError):
 
 
 class ConfigError(SimschedError):
-    """An option, policy name or configuration key is not one of those that exist."""
+    """An option, policy, configuration key or argument is unknown or not valid."""
 
 
 class RunError(SimschedError):
-    """A run directory is missing, incomplete or not one of ours."""
+    """A directory or file of results is missing, incomplete, foreign or cannot be written."""
 
 
 class PluginError(SimschedError):
-    """A policy or order of another package raised an exception or returned something it must not."""
+    """A policy or order of another package raised an exception or returned an invalid value."""

@@ -8,16 +8,16 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 LONGEST = 64
-"""Characters of a word that are compared: matching costs the square of its length."""
+"""Number of characters that are compared, since the cost is the square of the length."""
 
 
 def nearest(word: str, known: Iterable[str], *, cutoff: float = 0.6) -> str | None:
-    """Return the known name that is most like a word, or None if none is.
+    """Return the known name that is most similar to a word, or None if none is similar.
 
     >>> nearest("lonod", ["first", "lonode"]), nearest("xyz", ["first"])
     ('lonode', None)
     """
-    from difflib import get_close_matches  # only where something is wrong: it costs 5 ms to import
+    from difflib import get_close_matches  # imported only for an error: it costs 5 ms
 
     found = get_close_matches(word[:LONGEST], list(known), n=1, cutoff=cutoff)
     return found[0] if found else None

@@ -135,7 +135,7 @@ def test_what_is_strange_is_an_error_of_ours(call, name, tmp_path, monkeypatch):
             "now is nan (expected a number)",
         ),
         (lambda: matcher().release([1]), "id_ is [1] (expected the id of what is claimed)"),
-        (lambda: ss.sweep("a.yaml", "out"), "study is 'a.yaml' (expected a study, as load_study gives it)"),
+        (lambda: ss.sweep("a.yaml", "out"), "study is 'a.yaml' (expected a study, as load_study returns it)"),
         (lambda: sized(checks=10**30), "checks is a huge number (expected a whole number from 0 to 1,000)"),
         (lambda: interval([], resamples=0), "resamples is 0 (expected a whole number from 1 to 1,000,000)"),
         (

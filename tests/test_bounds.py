@@ -10,12 +10,12 @@ import pytest
 from simsched.cli import DEBUG, main
 from simsched.errors import ConfigError, FormatError, SimschedError, WorkloadError
 from simsched.formats.rfc.duration import MAX_SECONDS, format_date, parse_time
-from simsched.formats.run_origin import read_origin
 from simsched.formats.text.documents import load_json, load_yaml
 from simsched.graph.inspect import view
 from simsched.simulation.options.run_config import make_config
+from simsched.simulation.record.run_origin import read_origin
 from simsched.simulation.simulate import simulate
-from simsched.study.spec import sweep_plan as plans
+from simsched.study.runs import sweep_plan as plans
 from simsched.study.spec.study_file import study_from_dict
 from simsched.workload.job import Workload
 from simsched.workload.models.distribution import Distribution
@@ -111,7 +111,7 @@ def test_a_topology_of_ranks_that_are_not_there_is_refused_before_they_are_writt
 
 def test_lines_of_their_own_are_for_machines_that_somebody_reads(said, monkeypatch):
     monkeypatch.setattr(view, "MAX_APART", 5)
-    assert "--apart: 11 vertices, each in a line of its own (expected at most 5;" in said(
+    assert "--apart: 11 vertices with a line each (expected at most 5;" in said(
         "cluster", "show", "tiny", "--apart"
     )
 

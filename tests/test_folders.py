@@ -251,6 +251,7 @@ def test_two_writers_of_one_name_both_finish(tmp_path, way):
     assert names(tmp_path) == ["out"]
 
 
+@pytest.mark.integration
 def test_many_writers_at_the_same_time(tmp_path, way):
     out, errors = tmp_path / "out", []
 
@@ -303,6 +304,7 @@ here.write("out", "second")
 """
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("step", "name", "after"),
     [("writing", "first", "first"), ("before", "first", "first"), ("between", None, "second"),

@@ -19,7 +19,7 @@ def test_outcomes_show_the_allocation_or_the_first_reason(tiny):
     one = matcher.match(ss.Jobspec.from_shape("slot=1/node"))
     assert repr(one) == "<Matched 1: rank0/core[0-3]>"
     busy = matcher.match(ss.Jobspec.from_shape("slot=4/node"))
-    assert repr(busy).startswith("<Busy: slot/node: 4 needed, 3 to be had")
+    assert repr(busy).startswith("<Busy: slot/node: 4 needed, 3 available")
     never = matcher.match(ss.Jobspec.from_shape("slot=1/gpu=9"))
     assert repr(never).startswith("<Infeasible: ")
     assert "gpu" in repr(never)

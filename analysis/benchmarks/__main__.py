@@ -1,4 +1,4 @@
-"""``make bench``: measure everything, each figure in a process of its own, and print the README's table."""
+"""``make bench``: measure each figure in its own process and print the table of docs/benchmarks.md."""
 
 from __future__ import annotations
 

@@ -15,11 +15,12 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from simsched.formats.jobspec.reader import Jobspec, load_jobspecs
+from simsched.formats.jobspec.jobspec import Jobspec
 from simsched.formats.jobspec.shape import _parse, format_shape, parse_shape
-from simsched.formats.jobspec.validate import validate_file
+from simsched.formats.request_files import load_jobspecs
 from simsched.formats.rfc.constraint_text import parse_constraint
 from simsched.formats.text.yaml_writer import to_yaml
+from simsched.formats.validate import validate_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable

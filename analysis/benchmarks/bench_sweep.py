@@ -76,11 +76,11 @@ def dask(workers: int):
 
 def _wait_for(address: str, workers: int) -> None:
     from simsched.errors import ConfigError
-    from simsched.study.runs.executors import open_executor
+    from simsched.study.runs.worker_pools import open_workers
 
     for _ in range(60):
         try:
-            with open_executor(scheduler=address) as known:
+            with open_workers(scheduler=address) as known:
                 for _ in range(600):
                     if len(known.addresses()) == workers:
                         return
@@ -170,8 +170,8 @@ def perform(how: str, folder: Path, runs: int, jobs: int) -> None:
         sweep(study, folder, workers=1, report=False)
         return
     import simsched as ss
-    from simsched.study.runs.cache import INPUTS
-    from simsched.study.runs.run_task import options_of
+    from simsched.study.runs.input_cache import INPUTS
+    from simsched.study.runs.single_run import options_of
 
     for task in study.tasks:
         cluster, workload = INPUTS.cluster(task.cluster), INPUTS.workload(task)

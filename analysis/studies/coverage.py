@@ -10,8 +10,8 @@ import numpy as np
 import simsched as ss
 from analysis.studies.common import BLUE, GREY, ORANGE, QUICK, Page, key, new_figure, scratch, simsched, tidy
 from analysis.studies.estimates import with_limits
-from simsched.report import human
-from simsched.report.metrics.compare import compare, paired
+from simsched import human
+from simsched.report.compare import compare, paired
 from simsched.report.metrics.intervals import mean_interval, periods_of
 from simsched.report.metrics.metrics import measured
 from simsched.study.stats import interval, prediction

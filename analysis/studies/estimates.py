@@ -7,8 +7,8 @@ import numpy as np
 
 import simsched as ss
 from analysis.studies.common import BLUE, ORANGE, QUICK, Page, new_figure, tidy
-from simsched.report import human
-from simsched.report.metrics.compare import compare
+from simsched import human
+from simsched.report.compare import compare
 from simsched.report.metrics.metrics import measured, trim
 
 FACTORS = (1.0, 1.5, 2.0, 3.0, 5.0, 10.0)

@@ -8,7 +8,7 @@ import numpy as np
 
 import simsched as ss
 from analysis.studies.common import BLUE, ORANGE, QUICK, Page, new_figure, scratch, simsched, tidy
-from simsched.report import human
+from simsched import human
 from simsched.report.metrics.metrics import trim, wait
 
 TARGET = 3600.0

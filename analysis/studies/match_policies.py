@@ -7,9 +7,9 @@ import numpy as np
 
 import simsched as ss
 from analysis.studies.common import CYCLE, QUICK, Page, key, new_figure, scratch, simsched, tidy
-from simsched.report import human
+from simsched import human
+from simsched.report.compare import compare
 from simsched.report.data.series import binned
-from simsched.report.metrics.compare import compare
 from simsched.report.metrics.metrics import measured
 from simsched.report.metrics.spread import node_balance
 

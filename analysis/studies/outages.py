@@ -20,7 +20,7 @@ from analysis.studies.common import (
     tidy,
 )
 from analysis.studies.common import simsched as command
-from simsched.report import human
+from simsched import human
 from simsched.report.data.series import binned
 from simsched.report.metrics.metrics import area, ran, trim, wait
 from simsched.report.metrics.spread import failure_cost

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import simsched as ss
 from analysis.studies.common import CYCLE, QUICK, Page, key, new_figure, tidy
-from simsched.report import human
+from simsched import human
+from simsched.report.compare import bootstrap, compare
 from simsched.report.metrics.classes import size_class
-from simsched.report.metrics.compare import bootstrap, compare
 from simsched.report.metrics.fairness import jain_of_users, overtaken
 from simsched.report.metrics.metrics import by, measured, trim
 

@@ -1,12 +1,15 @@
 """The command line: a table of verbs, and the one place where errors become exit statuses.
 
-Each verb lives in a module of this package that has ``register(subparsers)``: it adds its
-parsers and gives each of them ``set_defaults(run=function)``, where ``function(args) -> int``
-returns the exit status (``None`` counts as 0).  Only the module of the verb that was asked for
-is imported, so ``simsched --help`` and ``simsched shape`` never pay for NumPy or pandas.
+Each verb is a module of this package with a function ``register(subparsers)``.  It adds parsers and gives
+each of them ``set_defaults(run=function)``, where ``function(args) -> int`` returns the exit status
+(``None`` counts as 0).  Only the module of the requested verb is imported, so ``simsched --help`` and
+``simsched shape`` never import NumPy or pandas.  A module is named after its verb; three hold a second one:
+``convert`` (`shape`), ``report`` (`plot`) and ``size`` (`headroom`).
 
-Exit status: 0 done or yes, 1 no, 2 the input is wrong, 130 interrupted (128 and the number of
-another signal: 143 for SIGTERM, 129 for SIGHUP), 141 the reader of our output went away.
+`options` has the options that verbs share, `support` the mechanics.  May import every other package.
+
+Exit status: 0 done or yes, 1 no, 2 the input is wrong, 130 interrupted (128 plus the number of another
+signal: 143 for SIGTERM, 129 for SIGHUP), 141 the reader of the output is gone.
 """
 
 from __future__ import annotations
@@ -18,7 +21,7 @@ import os
 import sys
 import warnings
 from importlib import import_module
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 from simsched.cli.support.messages import encoding_text, printable, text_of
 from simsched.cli.support.output import Visible, adapt
@@ -30,32 +33,31 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from types import ModuleType
 
-    Subparsers: TypeAlias = argparse._SubParsersAction[argparse.ArgumentParser]
 
 #: Verb → (module of this package, one line of help), in the order of ``simsched --help``.
 VERBS: dict[str, tuple[str, str]] = {
-    "shape": ("convert", "expand an RFC 46 shape into jobspec resources"),
-    "validate": ("validate", "check jobspecs, shapes, constraints, R and JGF; every fault with its place"),
-    "convert": ("convert", "turn one job format into another"),
-    "feasible": ("feasible", "could this request ever run on this cluster, and if not, why"),
-    "match": ("match", "what would these requests get, one R each"),
+    "shape": ("convert", "expand an RFC 46 shape into the resources of a jobspec"),
+    "validate": ("validate", "check jobspecs, clusters and workloads; print every fault with its place"),
+    "convert": ("convert", "convert requests between jobspec, shape, Job Object and constraint formats"),
+    "feasible": ("feasible", "check whether a cluster could ever run a request, and why not"),
+    "match": ("match", "print the allocation that each request would get, as R"),
     "run": ("run", "simulate a workload on a cluster under a queue policy"),
-    "forecast": ("forecast", "when would each waiting job start, as of a time"),
-    "report": ("report", "tables and metrics of one run, or of several compared"),
-    "plot": ("report", "pictures of a run"),
-    "sweep": ("sweep", "perform the runs of a study: many machines, loads, policies, seeds"),
-    "size": ("size", "the smallest machine that meets a target"),
-    "headroom": ("size", "how much more load a machine takes before a target breaks"),
+    "forecast": ("forecast", "predict when each waiting job would start"),
+    "report": ("report", "print tables and metrics of a run, or compare several"),
+    "plot": ("report", "draw a figure of a run"),
+    "sweep": ("sweep", "perform the runs of a study over machines, loads, policies and seeds"),
+    "size": ("size", "find the smallest machine that meets a target"),
+    "headroom": ("size", "find the highest load under which a machine meets a target"),
     "cluster": ("cluster", "show, make, convert, compare and list clusters"),
-    "workload": ("workload", "show, make, convert and list workloads"),
-    "demo": ("demo", "a real study in under a minute"),
+    "workload": ("workload", "show, make, convert, deliver and list workloads"),
+    "demo": ("demo", "run a small study in under a minute"),
     "completion": ("completion", "print the completion script of a shell"),
 }
 
 DEBUG = "SIMSCHED_DEBUG"
-"""The environment variable that lets an unforeseen exception out with its traceback."""
+"""The environment variable that shows the traceback of an unexpected exception."""
 
-#: Arguments of verbs that name what is read → what people call them.
+#: Argument that names an input → its name in messages.
 READ = {
     "cluster": "CLUSTER",
     "clusters": "--cluster",
@@ -74,19 +76,19 @@ READ = {
 STDIN = ("-", "/dev/stdin")
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
-"""What the system says where nothing more can be written."""
+"""Errors of the system when the disk is full or broken."""
 
 EXIT_BAD_INPUT = 2
 EXIT_BROKEN_PIPE = 141
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command line and return its exit status; no exception that an input causes gets out."""
+    """Run one command line and return its exit status; errors of inputs never escape as exceptions."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     _open_missing_streams()
     adapt(sys.stdout, sys.stderr)
-    if argv is None and not sys.warnoptions:  # this process is ours alone
-        warnings.simplefilter("ignore")  # what NumPy warns of is found, and said in our words, by our checks
+    if argv is None and not sys.warnoptions:  # the process belongs to us
+        warnings.simplefilter("ignore")  # our checks report the values that NumPy would warn of
     try:
         with contextlib.redirect_stdout(Visible(sys.stdout)), interruptible(lasting=argv is None):
             status = _run(arguments)
@@ -101,7 +103,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except (SimschedError, MemoryError, RecursionError) as error:
         return _fail(text_of(error))
     except OSError as error:
-        if error.filename is None and error.errno in _FULL:  # every other output says its name
+        if error.filename is None and error.errno in _FULL:  # all other outputs have a name
             _silence_stdout()
             return _fail(f"standard output: cannot be written: {error.strerror}")
         return _fail(text_of(error))
@@ -109,7 +111,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if os.environ.get(DEBUG):
             raise
         kind = type(error).__name__
-        return _fail(f"internal error: {kind}: {error}; please report it ({DEBUG}=1 shows where it happened)")
+        return _fail(f"internal error: {kind}: {error}; please report it ({DEBUG}=1 shows the traceback)")
     return status
 
 
@@ -131,23 +133,23 @@ def _run(arguments: list[str]) -> int:
 
 
 def _refuse_two_stdins(args: argparse.Namespace) -> None:
-    """Raise ConfigError if several arguments are standard input: the second would find it empty."""
+    """Raise ConfigError if several arguments are standard input, which the second would find empty."""
     named: list[str] = []
     for name, word in READ.items():
         given = getattr(args, name, None)
         named += [word for value in (given if isinstance(given, list) else [given]) if value in STDIN]
     if len(named) > 1:
-        told = " and ".join(dict.fromkeys(named))
-        message = f"standard input is given {len(named)} times and can be read once"
-        raise ConfigError(message, where=told, expected="a file for all but one")
+        where = " and ".join(dict.fromkeys(named))
+        message = f"standard input is given {len(named)} times but can be read only once"
+        raise ConfigError(message, where=where, expected="a file for all but one of them")
 
 
 def build_parser(*verbs: str | None) -> Parser:
-    """Build the parser in which `verbs` have their own arguments and every other verb only its help line."""
+    """Return the parser with the arguments of `verbs`; every other verb has only its line of help."""
     parser = Parser(
         prog="simsched",
         description="A simulated scheduler and matching engine for Flux-style HPC clusters.",
-        epilog="`simsched VERB --help` explains one verb.",
+        epilog="`simsched VERB --help` explains a verb.",
     )
     parser.add_argument("--version", action=_Version, nargs=0, help="print the version and exit")
     subparsers = parser.add_subparsers(title="verbs", metavar="VERB", dest="verb")
@@ -163,22 +165,22 @@ def build_parser(*verbs: str | None) -> Parser:
 
 
 def load_verbs(module: str) -> ModuleType:
-    """Import the module of this package that holds some verbs.
+    """Import a module of verbs.
 
     Raises
     ------
     SimschedError
-        if this installation lacks that module or something that it needs.
+        if the module or one of its libraries is not installed.
     """
     try:
         return import_module(f"simsched.cli.{module}")
     except ModuleNotFoundError as error:
         verbs = ", ".join(verb for verb, (home, _) in VERBS.items() if home == module)
-        raise SimschedError(f"{verbs}: not in this installation (no module named {error.name!r})") from error
+        raise SimschedError(f"{verbs}: not installed (there is no module {error.name!r})") from error
 
 
 class _Version(argparse.Action):
-    """Print the version; looked up only when asked, since importlib.metadata is slow to import."""
+    """Prints the version, which is looked up only here since importlib.metadata is slow to import."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
         from simsched import __version__
@@ -188,20 +190,20 @@ class _Version(argparse.Action):
 
 
 def _verb_of(arguments: Sequence[str]) -> str | None:
-    """Return the verb that the arguments name, if it is one of ours."""
+    """Return the verb of the arguments; None if there is no known one."""
     first = next((argument for argument in arguments if not argument.startswith("-")), None)
     return first if first in VERBS else None
 
 
 def _fail(message: str) -> int:
     stream = sys.stderr
-    with contextlib.suppress(OSError):  # a terminal that is gone
+    with contextlib.suppress(OSError):  # the terminal may be gone
         stream.write(f"simsched: error: {printable(message, stream)}\n")
     return EXIT_BAD_INPUT
 
 
 def _open_missing_streams() -> None:
-    """Give a process that was started with a standard stream closed an empty one in its place."""
+    """Open an empty stream for each standard stream that was closed when the process started."""
     if sys.stdin is None:
         sys.stdin = open(os.devnull, encoding="utf-8")  # noqa: SIM115, PTH123 (pathlib is slow to import)
     for name in ("stdout", "stderr"):
@@ -210,6 +212,6 @@ def _open_missing_streams() -> None:
 
 
 def _silence_stdout() -> None:
-    """Point stdout at nothing, so that the interpreter's last flush does not complain."""
-    with contextlib.suppress(OSError, ValueError):  # stdout may be no real file (a test's buffer)
+    """Redirect stdout to nothing, so that the last flush of the interpreter does not fail."""
+    with contextlib.suppress(OSError, ValueError):  # stdout may be a buffer without a file descriptor
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,19 +1,23 @@
-"""The verbs that write requests in other forms: shape, convert."""
+"""``simsched convert`` and ``simsched shape``: requests in other formats.
+
+The module is named after the more general of its two verbs.
+"""
 
 from __future__ import annotations
 
-import argparse
 import sys
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from simsched.cli.support.output import print_lines, write
+from simsched.cli.support.parser import Parser
 from simsched.errors import ConfigError, FormatError
 
 if TYPE_CHECKING:
+    import argparse
     from collections.abc import Callable, Sequence
 
-    from simsched.cli import Subparsers
-    from simsched.formats.jobspec.reader import Jobspec
+    from simsched.cli.support.parser import Subparsers
+    from simsched.formats.jobspec.jobspec import Jobspec
     from simsched.formats.jobspec.vertex import ResourceVertex
 
 T = TypeVar("T")
@@ -21,8 +25,8 @@ T = TypeVar("T")
 TARGETS = ("shape", "jobspec", "v1", "json", "yaml", "rfc31", "rfc35", "jobs", "jsonl", "sss")
 
 
-class _WithCommand(argparse.ArgumentParser):
-    """A parser that leaves everything behind ``--`` alone: it is the command of the jobspec."""
+class _WithCommand(Parser):
+    """A parser that keeps everything after ``--`` as the command of the jobspec."""
 
     def parse_known_args(  # type: ignore[override]
         self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
@@ -41,28 +45,41 @@ def register(subparsers: Subparsers) -> None:
 
 
 def _job_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--duration", metavar="D", help="RFC 23 duration: 90, 30m, 1.5h, inf")
-    parser.add_argument("--constraint", metavar="C", help="RFC 35 constraint: 'ssd and not host:node[0-3]'")
+    parser.add_argument(
+        "--duration", metavar="D", help="duration of the jobspec (RFC 23): 90, 30m, 1.5h, inf"
+    )
+    parser.add_argument(
+        "--constraint", metavar="C", help="constraint of the jobspec (RFC 35): 'ssd and not host:node[0-3]'"
+    )
     parser.add_argument("--queue", metavar="NAME", help="queue of the jobspec")
 
 
 def _register_shape(subparsers: Subparsers) -> None:
     parser = subparsers.add_parser(
         "shape",
-        help="expand an RFC 46 shape into jobspec resources",
-        description="Expand an RFC 46 shape into the resources of a jobspec, or write the shortest shape "
-        "of a file's resources (--from).",
+        help="expand an RFC 46 shape into the resources of a jobspec",
+        description="Expand an RFC 46 shape into the resources of a jobspec or, with --from, print the "
+        "shortest shape of the resources of a file.",
         usage="simsched shape [options] (SHAPE | --from FILE) [-- COMMAND…]",
     )
     parser.__class__ = _WithCommand
     parser.add_argument(
-        "shape", nargs="?", metavar="SHAPE", help="such as slot=4/[core=2;gpu]; - reads stdin"
+        "shape",
+        nargs="?",
+        metavar="SHAPE",
+        help="a shape such as slot=4/[core=2;gpu], or - for standard input",
     )
     parser.add_argument(
-        "--format", choices=("yaml", "json", "shape"), help="default: yaml; with --from, shape"
+        "--format",
+        choices=("yaml", "json", "shape"),
+        help="yaml (default), json or shape (default with --from)",
     )
-    parser.add_argument("--from", dest="source", metavar="FILE", help="jobspecs, resources or shapes to read")
-    parser.add_argument("--jobspec", action="store_true", help="a whole jobspec and not its resources alone")
+    parser.add_argument(
+        "--from", dest="source", metavar="FILE", help="read jobspecs, resources or shapes from FILE"
+    )
+    parser.add_argument(
+        "--jobspec", action="store_true", help="print a whole jobspec instead of its resources"
+    )
     _job_options(parser)
     parser.set_defaults(run=shape)
 
@@ -70,21 +87,21 @@ def _register_shape(subparsers: Subparsers) -> None:
 def _register_convert(subparsers: Subparsers) -> None:
     parser = subparsers.add_parser(
         "convert",
-        help="turn one job format into another",
-        description="Convert jobspecs, shapes and SSS Job Objects (sss), and constraints (rfc31: JSON, "
-        "rfc35: text). json and yaml keep what the file holds and change its syntax; jobs (jobs.yaml) and "
-        "jsonl are workloads, made of Job Objects.",
+        help="convert requests between jobspec, shape, Job Object and constraint formats",
+        description="Convert jobspecs, shapes and SSS Job Objects (sss), or constraints (rfc31: JSON, "
+        "rfc35: text). The targets json and yaml only change the syntax of a jobspec; jobs (jobs.yaml) and "
+        "jsonl make a workload of Job Objects.",
         usage="simsched convert [options] FILE --to TARGET [-- COMMAND…]",
     )
     parser.__class__ = _WithCommand
     parser.add_argument(
-        "file", metavar="FILE", help="jobspecs, shapes, Job Objects or a constraint; - reads stdin"
+        "file", metavar="FILE", help="jobspecs, shapes, Job Objects or a constraint, or - for standard input"
     )
-    parser.add_argument("--to", required=True, choices=TARGETS)
+    parser.add_argument("--to", required=True, choices=TARGETS, help="format to write")
     parser.add_argument(
-        "--cluster", metavar="CLUSTER", help="what patterns in Job Objects are matched against"
+        "--cluster", metavar="CLUSTER", help="resolve host patterns of Job Objects on this cluster"
     )
-    parser.add_argument("--format", choices=("yaml", "json"), help="syntax of jobspec and v1; default: yaml")
+    parser.add_argument("--format", choices=("yaml", "json"), help="syntax of jobspec and v1 (default yaml)")
     _job_options(parser)
     parser.set_defaults(run=convert)
 
@@ -96,12 +113,12 @@ def shape(args: argparse.Namespace) -> int:
     """Expand shapes, or shorten resources."""
     if (args.shape is None) == (args.source is None):
         raise ConfigError(
-            "one of them is needed and one only", where="shape", expected="SHAPE or --from FILE"
+            "there has to be exactly one source", where="shape", expected="SHAPE or --from FILE"
         )
     job_options = (args.duration, args.constraint, args.queue, args.command)
     if not args.jobspec and any(option is not None for option in job_options):
         raise ConfigError(
-            "a duration, constraint, queue or command belongs to a jobspec",
+            "a duration, constraint, queue or command needs a jobspec",
             where="shape",
             expected="--jobspec",
         )
@@ -121,7 +138,7 @@ def shape(args: argparse.Namespace) -> int:
 
 def _resources(args: argparse.Namespace) -> list[tuple[ResourceVertex, ...]]:
     if args.source is not None or args.shape == "-":
-        from simsched.formats.jobspec.request_files import load_resources
+        from simsched.formats.request_files import load_resources
 
         return _some(load_resources(args.source or "-"), args.source or "-")
     from simsched.formats.jobspec.shape import parse_shape
@@ -130,34 +147,34 @@ def _resources(args: argparse.Namespace) -> list[tuple[ResourceVertex, ...]]:
 
 
 def _some(found: list[T], path: str) -> list[T]:
-    """Return what was found in a file; `SimschedError` if that is nothing."""
+    """Return the requests of a file; FormatError if there are none."""
     if not found:
         from simsched.formats.text.documents import name_of
 
         expected = "jobspecs, shapes or Job Objects"
-        raise FormatError("there is no request in it", where=name_of(path), expected=expected)
+        raise FormatError("the file has no request", where=name_of(path), expected=expected)
     return found
 
 
 def _jobs(args: argparse.Namespace) -> list[Jobspec]:
     options = {name: getattr(args, name) for name in ("duration", "constraint", "queue", "command")}
     if args.source is not None or args.shape == "-":
-        from simsched.formats.jobspec.request_files import load_requests
+        from simsched.formats.request_files import load_requests
 
         return _some(load_requests(args.source or "-", **options), args.source or "-")
-    from simsched.formats.jobspec.reader import Jobspec
+    from simsched.formats.jobspec.jobspec import Jobspec
 
     return [Jobspec.from_shape(args.shape, **options)]
 
 
 def _document_shape(document: Any) -> str:
-    from simsched.formats.jobspec.reader import Jobspec
+    from simsched.formats.jobspec.jobspec import Jobspec
 
     return Jobspec.from_dict(document).to_shape()
 
 
 def _emit(documents: list[Any], form: str, to_shape: Callable[[Any], str]) -> None:
-    """Print documents: YAML with separators between them, JSON (Lines if several), or shapes."""
+    """Print documents as YAML with separators, JSON (JSON Lines if several) or shapes."""
     if form == "shape":
         print_lines(map(to_shape, documents))
     elif form == "json":
@@ -176,19 +193,19 @@ def _emit(documents: list[Any], form: str, to_shape: Callable[[Any], str]) -> No
 
 
 def convert(args: argparse.Namespace) -> int:
-    """Write the requests of a file in another form."""
+    """Write the requests of a file in another format."""
     if args.to in {"rfc31", "rfc35"}:
         return _convert_constraint(args)
     from simsched.formats.text.documents import name_of, read_text
 
     text, where = read_text(args.file), name_of(args.file)
     if args.to in {"jobs", "jsonl"}:
-        from simsched.cli.convert_job_objects import workload_lines
+        from simsched.cli.options.job_objects import workload_lines
 
         print_lines(workload_lines(args, text, where, args.to))
         return 0
     if args.to == "sss":
-        from simsched.cli.convert_job_objects import as_objects
+        from simsched.cli.options.job_objects import as_objects
 
         write(as_objects(args, text, where, _requests), "xml")
         return 0
@@ -206,16 +223,16 @@ def convert(args: argparse.Namespace) -> int:
 
 
 def _requests(args: argparse.Namespace, text: str, where: str) -> list[Jobspec]:
-    """Return the jobspecs of a text; `SimschedError` where it has none."""
-    from simsched.formats.jobspec.request_files import overridden, requests_of
-    from simsched.formats.text.request_forms import is_xml
+    """Return the jobspecs of a text; FormatError if there are none."""
+    from simsched.formats.request_files import overridden, requests_of
+    from simsched.formats.text.sniffing import is_xml
 
     options = {name: getattr(args, name) for name in ("duration", "constraint", "queue", "command")}
     if is_xml(text):
-        from simsched.cli.convert_job_objects import records_of, tell_losses
+        from simsched.cli.options.job_objects import note_losses, records_of
 
         records = records_of(args, text, where)
-        tell_losses(records)
+        note_losses(records)
         given = {key: value for key, value in options.items() if value is not None}
         jobs = overridden([record.jobspec for record in records], given)
     else:

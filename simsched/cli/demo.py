@@ -6,10 +6,12 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from simsched.cli.support.messages import note
+
 if TYPE_CHECKING:
     import argparse
 
-    from simsched.cli import Subparsers
+    from simsched.cli.support.parser import Subparsers
     from simsched.report.data.tables import Run
 
 CLUSTER = "flat240"
@@ -21,22 +23,22 @@ def register(subparsers: Subparsers) -> None:
     """Add the verb ``demo``."""
     parser = subparsers.add_parser(
         "demo",
-        help="a real study in under a minute",
+        help="run a small study in under a minute",
         description=f"Run a month of synthetic jobs (the bundled workload {WORKLOAD!r}) on the bundled "
-        f"cluster {CLUSTER!r}, first come first served and with EASY backfilling, and compare the waits.",
+        f"cluster {CLUSTER!r}, under FCFS and under EASY backfilling, and compare the waits.",
     )
     parser.add_argument(
         "-o",
         "--output",
         metavar="DIR",
         default="demo-results",
-        help="where the runs go (default: demo-results)",
+        help="write the runs to DIR (default demo-results)",
     )
     parser.set_defaults(run=demo)
 
 
 def demo(args: argparse.Namespace) -> int:
-    """Run the study, print its table, and end with the path of the results."""
+    """Run the study, print its table and the path of the results."""
     from simsched.api import load_run, simulate
     from simsched.folders import refuse_foreign
     from simsched.graph.cluster import load_cluster
@@ -52,17 +54,17 @@ def demo(args: argparse.Namespace) -> int:
         sys.stderr.write(f"simulating {policy} …\n")
         path = simulate(cluster, workload, queue_policy=policy).save(folder / policy)
         if policy in earlier:
-            sys.stderr.write(f"note: replaced the earlier run in {path}\n")
+            note(f"replaced the earlier run in {path}")
         runs.append(load_run(path, name=policy))
     _show(runs, folder)
     return 0
 
 
 def _show(runs: list[Run], folder: Path) -> None:
-    from simsched.cli.report import terminal
+    from simsched.cli.support.output import terminal_width
     from simsched.report import text_report
 
-    print(text_report.comparison(runs, terminal()[0]))
+    print(text_report.comparison(runs, terminal_width()))
     seconds = sum(run.meta["wall_seconds"] for run in runs)
-    print(f"Simulated in {seconds:.1f} s.  More of one run: simsched report {folder / POLICIES[-1]}")
+    print(f"Simulated in {seconds:.1f} s.  To see more of one run: simsched report {folder / POLICIES[-1]}")
     print(f"Results: {folder.resolve()}")

@@ -1,4 +1,4 @@
-"""``simsched feasible``: would this request ever run here, and if not, why."""
+"""``simsched feasible``: whether a cluster could ever run a request, and why not."""
 
 from __future__ import annotations
 
@@ -6,28 +6,29 @@ import json
 from typing import TYPE_CHECKING
 
 from simsched.cli.options.requests import (
-    STANDS_FIRST,
-    WORDS,
-    Asked,
-    about,
+    AS_CLUSTER,
+    REFUSALS,
+    NamedRequest,
     add_common,
     as_json,
     as_text,
+    note_clusters,
+    outcome_of,
     read_requests,
     split,
-    tell_clusters,
 )
 from simsched.cli.support.output import print_lines
 from simsched.errors import ConfigError
-from simsched.formats.text.garbage import seldom_collected
+from simsched.garbage import seldom_collected
+from simsched.text_table import table_lines
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable, Iterator, Mapping
 
-    from simsched.cli import Subparsers
     from simsched.cli.options.requests import Answers
-    from simsched.formats.jobspec.reader import Jobspec
+    from simsched.cli.support.parser import Subparsers
+    from simsched.formats.jobspec.jobspec import Jobspec
     from simsched.match.outcome import Outcome
 
 
@@ -35,9 +36,9 @@ def register(subparsers: Subparsers) -> None:
     """Add the verb ``feasible``."""
     feasible = subparsers.add_parser(
         "feasible",
-        help="could this request ever run on this cluster, and if not, why",
-        description="Say for each request whether the cluster could ever run it. Exit status 0: all of them; "
-        "1: not all, with the reasons; 2: the input is wrong.",
+        help="check whether a cluster could ever run a request, and why not",
+        description="Check whether the cluster could ever run each request, and print the reasons if not.",
+        epilog="Exit status: 0 all requests are feasible, 1 some are not, 2 the input is wrong.",
     )
     add_common(feasible)
     feasible.add_argument(
@@ -45,24 +46,26 @@ def register(subparsers: Subparsers) -> None:
         dest="clusters",
         metavar="CLUSTER",
         action="append",
-        help="ask about several clusters (repeat it; then every other argument is a REQUEST); exit status 0: "
-        "each request is feasible on one of them at least",
+        help="check this cluster (may be repeated); every other argument is then a REQUEST, and exit status "
+        "0 means that each request is feasible on at least one cluster",
     )
     feasible.add_argument(
-        "--now", action="store_true", help="count what is down or taken as not there: could it start now"
+        "--now",
+        action="store_true",
+        help="check whether the request could start now, without unavailable and allocated resources",
     )
     feasible.add_argument(
         "--running",
         metavar="REQUEST",
         action="append",
         default=[],
-        help="as if this ran already, placed in the order given (implies --now; may be repeated)",
+        help="treat this request as running; may be repeated, in the order of placement (implies --now)",
     )
     feasible.add_argument(
         "--format",
         choices=("text", "table", "json"),
         default="text",
-        help="text with the reasons (the default), a table of the answers alone (much quicker), or json",
+        help="text with the reasons (default), a table without them (much faster), or json",
     )
     feasible.set_defaults(run=run_feasible)
 
@@ -75,33 +78,35 @@ def run_feasible(args: argparse.Namespace) -> int:
 
 def _answer_each(args: argparse.Namespace) -> int:
     clusters, words = (args.clusters, args.words) if args.clusters else split(args.words)
-    answers: dict[str, list[tuple[Asked, Outcome]]] = {}
+    answers: dict[str, list[tuple[NamedRequest, Outcome]]] = {}
     requests = list(read_requests(words, args.constraint, lenient=args.lenient))
     for cluster in clusters:
         question = _question(cluster, args)
-        answers[cluster] = [(asked, about(asked, question)) for asked in requests]
+        answers[cluster] = [(request, outcome_of(request, question)) for request in requests]
     yes = "now" if args.now or args.running else "yes"
     print_lines(FEASIBLE_WRITERS[args.format](answers, yes), "json" if args.format == "json" else "text")
     found = [any(outcomes) for outcomes in _by_request(answers)]
-    refused = (asked for asked, one in zip(requests, found, strict=True) if not one)
-    tell_clusters(refused, "is asked with --cluster {}" if args.clusters else STANDS_FIRST)
+    refused = (request for request, one in zip(requests, found, strict=True) if not one)
+    note_clusters(refused, "use --cluster {}" if args.clusters else AS_CLUSTER)
     return 0 if all(found) else 1
 
 
 def _question(cluster: str, args: argparse.Namespace) -> Callable[[Jobspec], Outcome]:
-    """Return what is asked of one cluster about each request."""
+    """Return the question about one cluster: jobspec → outcome."""
     from simsched.graph.cluster import load_cluster
     from simsched.match.matcher import Matcher
 
     matcher = Matcher(load_cluster(cluster))
-    for asked in read_requests(args.running, None, lenient=args.lenient):
-        if not about(asked, matcher.match):
-            raise ConfigError("this does not fit, so it cannot be running", where=f"--running {asked.label}")
-    return _asked_once(matcher.feasible_now if args.now or args.running else matcher.satisfiable)
+    for request in read_requests(args.running, None, lenient=args.lenient):
+        if not outcome_of(request, matcher.match):
+            raise ConfigError(
+                "the request does not fit, so it cannot be running", where=f"--running {request.label}"
+            )
+    return _remembered(matcher.feasible_now if args.now or args.running else matcher.satisfiable)
 
 
-def _asked_once(question: Callable[[Jobspec], Outcome]) -> Callable[[Jobspec], Outcome]:
-    """Ask the question once for all jobspecs that differ in nothing that is matched."""
+def _remembered(question: Callable[[Jobspec], Outcome]) -> Callable[[Jobspec], Outcome]:
+    """Answer a question once for all jobspecs that have equal resources and constraints."""
     known: dict[tuple[object, object], Outcome] = {}
 
     def answer(jobspec: Jobspec) -> Outcome:
@@ -114,7 +119,7 @@ def _asked_once(question: Callable[[Jobspec], Outcome]) -> Callable[[Jobspec], O
 
 
 def _by_request(answers: Mapping[str, Answers]) -> Iterator[tuple[Outcome, ...]]:
-    """Yield each request's outcomes, cluster by cluster."""
+    """Yield the outcomes of each request, cluster by cluster."""
     return zip(*([outcome for _, outcome in column] for column in answers.values()), strict=True)
 
 
@@ -122,28 +127,25 @@ def _feasible_text(answers: Mapping[str, Answers], yes: str) -> Iterator[str]:
     for cluster, column in answers.items():
         if len(answers) > 1:
             yield f"{cluster}:"
-        for asked, outcome in column:
-            yield as_text(asked, outcome, yes)
+        for request, outcome in column:
+            yield as_text(request, outcome, yes)
 
 
 def _feasible_table(answers: Mapping[str, Answers], yes: str) -> Iterator[str]:
-    """One line a request, one column a cluster, without reasons."""
-    labels = [asked.label for asked, _ in next(iter(answers.values()))]
-    width = max(map(len, [*labels, "request"]))
-    yield "  ".join(["request".ljust(width), *answers])
+    """Yield a table with one line per request and one column per cluster, without reasons."""
+    labels = [request.label for request, _ in next(iter(answers.values()))]
+    rows = [["request", *answers]]
     for label, outcomes in zip(labels, _by_request(answers), strict=True):
-        words = [
-            (yes if o else WORDS[o.status]).ljust(len(c)) for c, o in zip(answers, outcomes, strict=True)
-        ]
-        yield "  ".join([label.ljust(width), *words]).rstrip()
+        rows.append([label, *(yes if outcome else REFUSALS[outcome.status] for outcome in outcomes)])
+    yield from table_lines(rows)
 
 
 def _feasible_json(answers: Mapping[str, Answers], yes: str) -> Iterator[str]:
     several = len(answers) > 1
     rows = [
-        {**({"cluster": cluster} if several else {}), **as_json(asked, outcome, yes)}
+        {**({"cluster": cluster} if several else {}), **as_json(request, outcome, yes)}
         for cluster, column in answers.items()
-        for asked, outcome in column
+        for request, outcome in column
     ]
     yield json.dumps(rows, indent=2)
 

@@ -1,26 +1,27 @@
-"""``simsched forecast``: when would each waiting job start, as of a time."""
+"""``simsched forecast``: the predicted start of each waiting job at a given time."""
 
 from __future__ import annotations
 
 import sys
 from typing import TYPE_CHECKING, Any
 
+from simsched import human
+from simsched.cli.options.recorded_command import refuse_changed_inputs
 from simsched.cli.options.run_options import NAMES, add_rules, checked_rules, time_of
 from simsched.cli.options.workloads import READING, add_reading, read_inputs
 from simsched.cli.support.heartbeat import expected, heartbeat
 from simsched.cli.support.output import write
+from simsched.text_table import table_lines
 
 if TYPE_CHECKING:
     import argparse
-    from pathlib import Path
 
-    from simsched.cli import Subparsers
-    from simsched.formats.run_origin import Origin
+    from simsched.cli.support.parser import Subparsers
     from simsched.simulation.forecast.start_times import Forecast
-    from simsched.workload.queue_snapshot.snapshot import Picture
+    from simsched.workload.queue_snapshot.snapshot import QueueSnapshot
 
 _OF_WORKLOADS = ("transform", "limit", "constrain", "strict")
-"""Arguments that have no meaning for a picture."""
+"""Arguments that do not apply to a queue snapshot."""
 
 RULES = (*NAMES, "epilog", "failures", "outages", "config", "option")
 
@@ -29,36 +30,38 @@ def register(subparsers: Subparsers) -> None:
     """Add the verb `forecast`."""
     forecast = subparsers.add_parser(
         "forecast",
-        help="when would each waiting job start, as of a time",
-        description="Say when each job that waits would start if what runs and what waits before it took all "
-        "the time that it asked for.  What runs and waits comes from a queue picture (of our own layout, or "
-        "what `flux jobs -A --json` prints), from a workload that is played up to a time, or from a run "
-        "directory: then its inputs are played by its rules.",
+        help="predict when each waiting job would start",
+        description="Predict when each waiting job would start if running jobs and the jobs before it took "
+        "all their requested time.  The jobs come from a queue snapshot (a file of our own layout, or the "
+        "output of `flux jobs -A --json`), from a workload that is simulated up to a time, or from a run "
+        "directory, whose inputs are then simulated again with its options.",
     )
     forecast.add_argument(
-        "cluster", metavar="CLUSTER|RUN", help="a cluster file, the name of a bundled one, or a run directory"
+        "cluster", metavar="CLUSTER|RUN", help="a cluster file, a bundled name, or a run directory"
     )
     forecast.add_argument(
         "workload",
-        metavar="PICTURE|WORKLOAD",
+        metavar="SNAPSHOT|WORKLOAD",
         nargs="?",
-        help="a queue picture, a workload file, or the name of a bundled one",
+        help="a queue snapshot, a workload file, or a bundled name",
     )
     forecast.add_argument(
         "--at",
         metavar="T",
-        help="the time: seconds or a duration (3d) from 0, or from the picture's time on (+2h); needed "
-        "without a picture or a checkpoint",
+        help="time of the forecast: seconds or a duration (3d) from 0, or after the time of the queue "
+        "snapshot (+2h); required for a workload without --resume",
     )
-    forecast.add_argument("--resume", metavar="FILE", help="play from a checkpoint instead of from the start")
+    forecast.add_argument(
+        "--resume", metavar="FILE", help="simulate from a checkpoint instead of from the start"
+    )
     forecast.add_argument(
         "--details",
         metavar="FILE",
-        help="of the jobs of a picture: JSON Lines of {id, R, jobspec}, what they hold and ask for",
+        help="allocations and requests of the jobs of a queue snapshot: JSON Lines of {id, R, jobspec}",
     )
-    forecast.add_argument("--format", choices=("text", "json"), default="text")
+    forecast.add_argument("--format", choices=("text", "json"), default="text", help="text (default) or json")
     forecast.add_argument(
-        "--quiet", action="store_true", help="no progress (else a line on standard error every 30 s)"
+        "--quiet", action="store_true", help="print no progress, which is a line on standard error every 30 s"
     )
     add_rules(forecast)
     add_reading(forecast)
@@ -74,14 +77,14 @@ def run_forecast(args: argparse.Namespace) -> int:
         options = _rules_of_run(args)
     else:
         options = checked_rules(args)
-        picture = _picture(args)
+        picture = _queue_snapshot(args)
         if picture is not None:
             return _run_live(args, picture, options)
     if args.details is not None:
-        raise ConfigError("there is no picture", where="--details", expected="CLUSTER PICTURE")
+        raise ConfigError("there is no queue snapshot", where="--details", expected="CLUSTER SNAPSHOT")
     if args.at is None and args.resume is None:
         raise ConfigError(
-            "no time was given", where="forecast", expected="--at T, --resume FILE, or a queue picture"
+            "there is no time", where="forecast", expected="--at T, --resume FILE, or a queue snapshot"
         )
     at = None if args.at is None else time_of(args.at, "--at")
     cluster, workload = read_inputs(args)
@@ -96,121 +99,97 @@ def run_forecast(args: argparse.Namespace) -> int:
 
 
 def _state(seen: list[float], ends: tuple[float, float | None], spent: float) -> str:
-    """Return up to which time the workload is played, and about how long the rest takes."""
+    """Return the simulated time and about how long the rest takes."""
     begin, end = ends
     if not seen or end is None:
-        return "the workload is played"
+        return "simulating the workload"
     more = expected(spent, seen[0] - begin, end - seen[0])
-    return f"the workload is played up to {seen[0]:,.0f} of {end:,.0f} s{more}"
+    return f"simulated {seen[0]:,.0f} of {end:,.0f} s of the workload{more}"
 
 
-def _picture(args: argparse.Namespace) -> Picture | None:
-    """Return the picture that was given instead of a workload; what was opened is read once."""
+def _queue_snapshot(args: argparse.Namespace) -> QueueSnapshot | None:
+    """Return the queue snapshot in place of a workload, if it is one; the source is read only once."""
     from simsched.workload.load import resolve_workload
-    from simsched.workload.mapping import Reading
-    from simsched.workload.queue_snapshot.load_snapshot import load_picture
+    from simsched.workload.mapping import ReadOptions
+    from simsched.workload.queue_snapshot.load_snapshot import load_queue_snapshot
     from simsched.workload.source import Source
 
     path = resolve_workload(args.workload)
     if args.as_ is not None or args.resume is not None or path.is_dir():
         return None
     source = Source.of(path)
-    reading = Reading(maps=args.map and tuple(args.map), procs_per_node=args.procs_per_node)
-    found = load_picture(source, reading, args.details)
+    reading = ReadOptions(maps=args.map and tuple(args.map), procs_per_node=args.procs_per_node)
+    found = load_queue_snapshot(source, reading, args.details)
     if found is None and source.content is not None:
         args.workload = source
     return found
 
 
-def _run_live(args: argparse.Namespace, picture: Picture, options: dict[str, Any]) -> int:
-    """Print the forecasts of a picture."""
+def _run_live(args: argparse.Namespace, picture: QueueSnapshot, options: dict[str, Any]) -> int:
+    """Print the forecasts of a queue snapshot."""
     from simsched.errors import ConfigError
     from simsched.graph.cluster import load_cluster
     from simsched.simulation.forecast.live_cluster import live_at
     from simsched.workload.queue_snapshot.snapshot import Spread
 
-    said = next((name for name in _OF_WORKLOADS if getattr(args, name)), None)
-    if said is not None:
-        raise ConfigError("a picture is taken as it is", where=f"--{said}", expected="a workload")
+    given = next((name for name in _OF_WORKLOADS if getattr(args, name)), None)
+    if given is not None:
+        raise ConfigError(
+            "the option does not apply to a queue snapshot", where=f"--{given}", expected="a workload"
+        )
     at = None
     if args.at is not None:
         later = args.at.startswith("+")
         at = time_of(args.at.removeprefix("+"), "--at") + (picture.time if later else 0)
     at, found = live_at(load_cluster(args.cluster), picture, at, **options)
-    untold = sum(isinstance(run.holds, Spread) for run in picture.running)
-    if untold:
+    without = sum(isinstance(run.holds, Spread) for run in picture.running)
+    if without:
         sys.stderr.write(
-            f"without R: {untold} running jobs, placed by their nodes and numbers of cores (see --details)\n"
+            f"{without} running jobs have no R and are placed by their nodes and numbers of cores "
+            "(see --details)\n"
         )
     _put(found, at, args.format, dates=picture.epoch)
     return 0
 
 
-def command_of(args: argparse.Namespace, rules: dict[str, Any]) -> dict[str, Any]:
-    """Return how a run was asked for, as plain data: with the inputs it is enough to play it again.
-
-    `rules` is the document of its rules.
-    """
-    reading = {name: getattr(args, name) for name in READING}
-    return {
-        "cluster": args.cluster,
-        "workload": args.workload,
-        "rules": rules,
-        "reading": {name: value for name, value in reading.items() if value},
-    }
-
-
 def _rules_of_run(args: argparse.Namespace) -> dict[str, Any]:
-    """Return the rules of the run directory that was given, and let `args` name its inputs.
+    """Return the rules of a run directory, and set the inputs of `args` to its inputs.
 
     Raises
     ------
     ConfigError, RunError
-        If it is no run directory, does not say how it was made, or its inputs are not as they were.
+        if it is not a run directory, does not record its command, or an input has changed.
     """
     from pathlib import Path
 
     from simsched.errors import ConfigError, RunError
-    from simsched.formats.run_origin import read_origin
     from simsched.simulation.options.run_config import from_document
+    from simsched.simulation.record.run_origin import read_origin
 
     folder = Path(args.cluster)
     if not (folder / "run.json").is_file():
         raise ConfigError(
-            "no workload was given", where="forecast", expected="CLUSTER WORKLOAD, or a run directory"
+            "there is no workload", where="forecast", expected="CLUSTER WORKLOAD, or a run directory"
         )
-    said = next((name for name in (*RULES, *READING) if getattr(args, name)), None)
-    if said is not None:
-        raise ConfigError("the rules of a run are its own", where=f"--{said.strip('_').replace('_', '-')}",
-                          expected="CLUSTER WORKLOAD, for others")  # fmt: skip
+    given = next((name for name in (*RULES, *READING) if getattr(args, name)), None)
+    if given is not None:
+        option = f"--{given.strip('_').replace('_', '-')}"
+        raise ConfigError(
+            "a run directory has its own options", where=option, expected="CLUSTER WORKLOAD with options"
+        )
     origin = read_origin(folder / "run.json")
     command = origin.command
     if command is None:
-        raise RunError("does not say how it was made", where=str(folder), expected="a run of `simsched run`")
+        raise RunError(
+            "the run does not record its command", where=str(folder), expected="a run of `simsched run`"
+        )
     args.cluster, args.workload = command.cluster, command.workload
-    for name, value in command.reading.said().items():
+    for name, value in command.reading.specified().items():
         setattr(args, name, value)
-    _refuse_changed(args, origin, folder)
+    refuse_changed_inputs(args, origin, folder)
     options = from_document(command.rules, str(folder))
     args.seed = options.get("seed", 0)
     return options
-
-
-def _refuse_changed(args: argparse.Namespace, origin: Origin, folder: Path) -> None:
-    """Raise RunError if an input is not here, or not what it was when the run was made."""
-    from hashlib import file_digest
-
-    from simsched.bundled import resolve
-    from simsched.errors import RunError
-    from simsched.workload.load import resolve_workload
-
-    places = {"cluster": resolve("clusters", args.cluster), "workload": resolve_workload(args.workload)}
-    for known in origin.inputs:
-        if known.sha256 is None:  # a folder of jobs
-            continue
-        with places[known.role].open("rb") as stream:
-            if file_digest(stream, "sha256").hexdigest() != known.sha256:
-                raise RunError(f"has changed since {folder} was made", where=str(places[known.role]))
 
 
 def _put(found: list[Forecast], at: float, form: str, *, dates: bool = False) -> None:
@@ -231,22 +210,17 @@ def _as_json(found: list[Forecast]) -> str:
 
 
 def _as_text(found: list[Forecast], at: float, *, dates: bool = False) -> str:
-    """Return a table; times are seconds, or dates (UTC) where they count from the epoch."""
-    wide = 20 if dates else 12
-    told = any(job.reason for job in found)
-    shapes = max((len(job.shape) for job in found), default=0) if told else 0
-    head = f"{'JOB':>10} {'USER':>10} {'QUEUE':>10} {'PLACE':>5} {'SUBMIT':>{wide}} {'START':>{wide}} "
-    lines = [f"{head}{'IN':>12} {'SHAPE':<{shapes}}{' REASON' if told else ''}"]
+    """Return a table; times are in seconds, or dates (UTC) if they count from the epoch."""
+    head = ["JOB", "USER", "QUEUE", "PLACE", "SUBMIT", "START", "IN", "SHAPE"]
+    rows = [[*head, "REASON" if any(job.reason for job in found) else ""]]
     for job in found:
         start, wait = "unknown", ""
         if job.start != float("inf"):
             start, wait = _time(job.start, dates=dates), _wait(job.start - at, dates=dates)
-        line = (
-            f"{job.id:>10} {job.user or '-':>10} {job.queue or '-':>10} {job.place or '-':>5} "
-            f"{_time(job.submit, dates=dates):>{wide}} {start:>{wide}} {wait:>12} {job.shape:<{shapes}} "
-        )
-        lines.append(f"{line}{job.reason or ''}".rstrip())
-    return "\n".join(lines)
+        who = [job.id, job.user or "-", job.queue or "-", str(job.place or "-")]
+        rows.append([*who, _time(job.submit, dates=dates), start, wait, job.shape, job.reason or ""])
+    wide = 20 if dates else 12
+    return "\n".join(table_lines(rows, range(7), least=[10, 10, 10, 5, wide, wide, 12], gap=" "))
 
 
 def _time(seconds: float, *, dates: bool) -> str:
@@ -256,4 +230,4 @@ def _time(seconds: float, *, dates: bool) -> str:
 
 
 def _wait(seconds: float, *, dates: bool) -> str:
-    return f"{round(seconds) if dates else seconds:.12g}s"
+    return human.seconds(round(seconds) if dates else seconds)

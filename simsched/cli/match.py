@@ -1,4 +1,4 @@
-"""``simsched match``: what would these requests get."""
+"""``simsched match``: the allocations that requests would get."""
 
 from __future__ import annotations
 
@@ -7,23 +7,25 @@ import sys
 from typing import TYPE_CHECKING
 
 from simsched.cli.options.requests import (
-    STANDS_FIRST,
-    Asked,
-    about,
+    AS_CLUSTER,
+    NamedRequest,
     add_common,
     as_json,
     as_text,
+    note_clusters,
+    outcome_of,
     read_requests,
     split,
-    tell_clusters,
 )
+from simsched.cli.options.workloads import whole
+from simsched.text_table import table_lines
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable, Iterator
 
-    from simsched.cli import Subparsers
     from simsched.cli.options.requests import Answers
+    from simsched.cli.support.parser import Subparsers
     from simsched.formats.cluster.rset import ResourceSet
     from simsched.graph.index.index import Index
     from simsched.match.state.selection import Selection
@@ -33,44 +35,43 @@ def register(subparsers: Subparsers) -> None:
     """Add the verb ``match``."""
     match = subparsers.add_parser(
         "match",
-        help="what would these requests get, one R each",
-        description="Match the requests one after another, each on what the earlier ones left, and print what"
-        " each gets. Exit status 0: all were matched; 1: not all, with the reasons on stderr.",
+        help="print the allocation that each request would get, as R",
+        description="Match requests one after another, each on the resources that the earlier ones left, and "
+        "print the allocations.",
+        epilog="Exit status: 0 all requests matched, 1 some did not (the reasons are on standard error), "
+        "2 the input is wrong.",
     )
     add_common(match)
     match.add_argument(
-        "--policy", default="first", help="match policy (default: first; an unknown one lists all)"
+        "--policy",
+        default="first",
+        metavar="P",
+        help="match policy (default first; an unknown name lists all)",
     )
     match.add_argument(
-        "--format", choices=tuple(WRITERS), default="r", help="r (the default), jgf, tree, table or json"
+        "--format", choices=tuple(WRITERS), default="r", help="r (default), jgf, tree, table or json"
     )
-    match.add_argument("--seed", type=_seed, default=0, help="of the policies that draw lots (default 0)")
+    match.add_argument(
+        "--seed", metavar="S", type=whole, default=0, help="seed of random policies (default 0)"
+    )
     match.set_defaults(run=run_match)
 
 
-def _seed(text: str) -> int:
-    import argparse
-
-    if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 0 on")
-    return int(text)
-
-
 def run_match(args: argparse.Namespace) -> int:
-    """Match the requests one after another and print what each gets; 0 if all were matched, else 1."""
+    """Match requests one after another and print their allocations; 0 if all matched, else 1."""
     from simsched.graph.cluster import load_cluster
     from simsched.match.matcher import Matcher
 
     (cluster,), words = split(args.words)
     matcher = Matcher(load_cluster(cluster), policy=args.policy, seed=args.seed)
     outcomes = [
-        (asked, about(asked, matcher.match))
-        for asked in read_requests(words, args.constraint, lenient=args.lenient)
+        (request, outcome_of(request, matcher.match))
+        for request in read_requests(words, args.constraint, lenient=args.lenient)
     ]
-    for asked, outcome in outcomes:
+    for request, outcome in outcomes:
         if not outcome:
-            sys.stderr.write(as_text(asked, outcome, "now") + "\n")
-    tell_clusters((asked for asked, outcome in outcomes if not outcome), STANDS_FIRST)
+            sys.stderr.write(as_text(request, outcome, "now") + "\n")
+    note_clusters((request for request, outcome in outcomes if not outcome), AS_CLUSTER)
     text = WRITERS[args.format](outcomes, matcher.index)
     if text:
         print(text)
@@ -78,22 +79,22 @@ def run_match(args: argparse.Namespace) -> int:
 
 
 def as_r(outcomes: Answers, _: Index) -> str:
-    """One R document a line (RFC 20)."""
+    """Return one R document per line (RFC 20)."""
     return "\n".join(json.dumps(r.to_dict()) for _, r in _rsets(outcomes))
 
 
 def as_jgf(outcomes: Answers, index: Index) -> str:
-    """One JGF document a line (RFC 40)."""
+    """Return one JGF document per line (RFC 40)."""
     from simsched.match.emit_graph import jgf_of
 
     return "\n".join(json.dumps(jgf_of(selection, index)) for _, selection in _selections(outcomes))
 
 
 def as_document(outcomes: Answers, _: Index) -> str:
-    """All answers as one document, the failed ones with their reasons."""
+    """Return all answers as one JSON document; refusals have their reasons."""
     answers = []
-    for asked, outcome in outcomes:
-        answer = as_json(asked, outcome, "matched")
+    for request, outcome in outcomes:
+        answer = as_json(request, outcome, "matched")
         if outcome.R is not None:
             answer |= {"id": outcome.id, "R": outcome.R.to_dict()}
         answers.append(answer)
@@ -101,34 +102,31 @@ def as_document(outcomes: Answers, _: Index) -> str:
 
 
 def as_tree(outcomes: Answers, index: Index) -> str:
-    """What each request got, as a tree with like subtrees folded into one."""
+    """Return each allocation as a tree; equal subtrees are folded."""
     from simsched.match.emit_graph import tree_of
 
     lines = []
-    for asked, selection in _selections(outcomes):
-        lines += [asked.label, *(f"  {line}" for line in tree_of(selection, index))]
+    for request, selection in _selections(outcomes):
+        lines += [request.label, *(f"  {line}" for line in tree_of(selection, index))]
     return "\n".join(lines)
 
 
 def as_table(outcomes: Answers, _: Index) -> str:
-    """One line a request: how much of each type, and where."""
+    """Return a table with one line per request: units of each type, and hosts."""
     rsets = list(_rsets(outcomes))
     kinds = sorted({kind for _, r in rsets for group in r.groups for kind in group.children})
     rows = [["request", "nodes", *kinds, "hosts"]]
-    for asked, r in rsets:
-        rows.append([asked.label, str(len(r.ranks)), *(str(r.count(kind)) for kind in kinds), str(r.hosts)])
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    return "\n".join(
-        "  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip() for row in rows
-    )
+    for request, r in rsets:
+        rows.append([request.label, str(len(r.ranks)), *(str(r.count(kind)) for kind in kinds), str(r.hosts)])
+    return "\n".join(table_lines(rows))
 
 
-def _rsets(outcomes: Answers) -> Iterator[tuple[Asked, ResourceSet]]:
-    return ((asked, r) for asked, outcome in outcomes if (r := outcome.R) is not None)
+def _rsets(outcomes: Answers) -> Iterator[tuple[NamedRequest, ResourceSet]]:
+    return ((request, r) for request, outcome in outcomes if (r := outcome.R) is not None)
 
 
-def _selections(outcomes: Answers) -> Iterator[tuple[Asked, Selection]]:
-    return ((asked, outcome.selection) for asked, outcome in outcomes if outcome.selection is not None)
+def _selections(outcomes: Answers) -> Iterator[tuple[NamedRequest, Selection]]:
+    return ((request, outcome.selection) for request, outcome in outcomes if outcome.selection is not None)
 
 
 WRITERS: dict[str, Callable[[Answers, Index], str]] = {

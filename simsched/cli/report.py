@@ -1,4 +1,7 @@
-"""``simsched report`` and ``simsched plot``: what a run, or several, came to."""
+"""``simsched report`` and ``simsched plot``: tables, metrics, audits and figures of runs.
+
+The module is named after the first of its two verbs.
+"""
 
 from __future__ import annotations
 
@@ -6,22 +9,23 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from simsched.cli.support.output import put
-from simsched.errors import ConfigError, RunError
+from simsched.cli.support.output import put, terminal_width
+from simsched.errors import ConfigError, RunError, SimschedError
 from simsched.visible import visible
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable, Sequence
 
-    from simsched.cli import Subparsers
     from simsched.cli.support.output import Form
+    from simsched.cli.support.parser import Subparsers
     from simsched.report.data.tables import Run
+    from simsched.simulation.audit.audit_report import AuditReport
 
 FORMATS = ("text", "json", "html", "csv", "markdown")
-#: what `--by` groups jobs by, single jobs, and the parts of the machine that it shows the use of
+#: values of `--by`: groups of jobs, single jobs, and parts of the machine
 BY = ("queue", "user", "bank", "size", "runtime", "day", "result", "job", "property", "place", "node")
-#: the format that a file's ending asks for
+#: ending of a file → format
 ENDINGS = {".txt": "text", ".json": "json", ".html": "html", ".htm": "html", ".csv": "csv", ".md": "markdown"}
 
 
@@ -32,57 +36,57 @@ def register(subparsers: Subparsers) -> None:
     """Add the verbs `report` and `plot`."""
     report = subparsers.add_parser(
         "report",
-        help="tables and metrics of one run, or of several compared",
-        description="Tables and metrics of one run directory, or of several side by side. "
-        "Several runs of the same workload are also compared job by job, each with the first.",
+        help="print tables and metrics of a run, or compare several",
+        description="Print tables and metrics of a run directory, or of several side by side. "
+        "Runs of the same workload are also compared job by job with the first of them.",
         epilog="Exit status: 0 done, 1 the audit found faults, 2 the input is wrong.",
     )
-    report.add_argument("runs", nargs="+", metavar="DIR", help="a run directory, or NAME=DIR to call it NAME")
-    report.add_argument("-o", "--output", metavar="FILE", help="write to FILE; its ending gives the format")
-    report.add_argument("--format", choices=FORMATS, help="text (the default), json, html, csv or markdown")
+    report.add_argument("runs", nargs="+", metavar="DIR", help="run directory, or NAME=DIR to name the run")
+    report.add_argument("-o", "--output", metavar="FILE", help="write to FILE; its ending selects the format")
+    report.add_argument("--format", choices=FORMATS, help="text (default), json, html, csv or markdown")
     report.add_argument(
-        "--warm-up", metavar="D", default="0", help="leave out what was submitted in the first D, such as 3d"
+        "--warm-up", metavar="D", default="0", help="ignore jobs submitted in the first D, such as 3d"
     )
-    report.add_argument(
-        "--drain", metavar="D", default="0", help="leave out what was submitted in the last D"
-    )
+    report.add_argument("--drain", metavar="D", default="0", help="ignore jobs submitted in the last D")
     report.add_argument(
         "--by",
         choices=BY,
-        help="a table of the jobs grouped by this, of every job (`--by job --format csv` has all columns), "
-        "or of the use of the machine by property, place or node",
+        help="print a table of groups of jobs, of single jobs (`--by job --format csv` has all columns), or "
+        "of the use of the machine by property, place or node",
     )
     report.add_argument(
         "--audit",
         action="store_true",
-        help="audit each run instead: its files against their digests, and, where its inputs are still "
-        "there, every job and allocation against them",
+        help="audit each run instead: check its files against their digests and, if its inputs are still "
+        "there, every job and allocation against the inputs",
     )
     report.set_defaults(run=run_report)
 
     plot = subparsers.add_parser(
         "plot",
-        help="pictures of a run",
-        description="Draw one kind of picture of one run, or of several where the kind compares.",
+        help="draw a figure of a run",
+        description="Draw one kind of figure of a run, or of several runs if the kind compares runs.",
     )
-    plot.add_argument("kind", metavar="KIND", help="the kind of picture; `list` names them all")
-    plot.add_argument("runs", nargs="*", metavar="DIR", help="a run directory, or NAME=DIR to call it NAME")
-    plot.add_argument("-o", "--output", metavar="FILE", help="a .png, .svg or .pdf file (default: KIND.png)")
-    plot.add_argument("--dpi", type=int, default=144, help="dots per inch of a PNG (default 144)")
-    plot.add_argument("--dark", action="store_true", help="light lines on a dark ground")
+    plot.add_argument("kind", metavar="KIND", help="kind of figure; `list` prints all kinds")
+    plot.add_argument("runs", nargs="*", metavar="DIR", help="run directory, or NAME=DIR to name the run")
+    plot.add_argument(
+        "-o", "--output", metavar="FILE", help="write to a .png, .svg or .pdf file (default: KIND.png)"
+    )
+    plot.add_argument(
+        "--dpi", metavar="N", type=int, default=144, help="dots per inch of a PNG (default 144)"
+    )
+    plot.add_argument("--dark", action="store_true", help="draw light lines on a dark background")
     plot.set_defaults(run=run_plot)
 
 
 def run_report(args: argparse.Namespace) -> int:
     """Print or write the report of the runs."""
     if args.audit:
-        from simsched.cli.report_audit import run_audits
-
         return run_audits(args.runs)
     kind = args.format or _kind_of(args.output)
     if kind == "html" and not args.output:
         raise ConfigError(
-            "a page of HTML is no text for a terminal", where="--format html", expected="-o FILE"
+            "an HTML page cannot be printed on standard output", where="--format html", expected="-o FILE"
         )
     runs = _steady(load_runs(args.runs), args)
     text = _grouped(runs, args.by, kind) if args.by else _rendered(runs, kind)
@@ -92,11 +96,11 @@ def run_report(args: argparse.Namespace) -> int:
 
 
 def _kind_of(output: str | None) -> str:
-    """Return the format that a file's ending asks for; text where there is none."""
+    """Return the format that the ending of a file selects; text without an ending."""
     ending = Path(output).suffix.lower() if output else ""
     if ending and ending not in ENDINGS:
         raise ConfigError(
-            f"the ending {ending} tells no format",
+            f"the ending {ending} does not select a format",
             where=output,
             expected=f"{', '.join(ENDINGS)}, or --format",
         )
@@ -104,7 +108,7 @@ def _kind_of(output: str | None) -> str:
 
 
 def _steady(runs: list[Run], args: argparse.Namespace) -> list[Run]:
-    """Leave out warm-up and drain, if any were asked for."""
+    """Return the runs without the warm-up and drain that the options give."""
     from simsched.formats.rfc.duration import parse_duration
 
     warm_up = parse_duration(args.warm_up, where="--warm-up")
@@ -114,10 +118,12 @@ def _steady(runs: list[Run], args: argparse.Namespace) -> list[Run]:
 
 def _grouped(runs: Sequence[Run], by: str, kind: str) -> str:
     """Return a table of groups in one of the formats."""
-    from simsched.report.metrics import groups
+    from simsched.report import groups
 
     if kind not in groups.FORMATS:
-        raise ConfigError(f"no table --by as {kind}", where="--by", expected=", ".join(groups.FORMATS))
+        raise ConfigError(
+            f"there is no table --by in the format {kind}", where="--by", expected=", ".join(groups.FORMATS)
+        )
     return groups.FORMATS[kind](runs, by)
 
 
@@ -129,25 +135,13 @@ def _rendered(runs: Sequence[Run], kind: str) -> str:
     if kind == "text":
         from simsched.report import text_report as text
 
-        width, height = terminal()
-        return text.page(runs[0], width, height) if len(runs) == 1 else text.comparison(runs, width)
+        width = terminal_width()
+        return text.page(runs[0], width) if len(runs) == 1 else text.comparison(runs, width)
     from simsched.report import export
 
     writers: dict[str, Callable[[Sequence[Run]], str]]
     writers = {"json": export.as_json, "csv": export.as_csv, "markdown": export.as_markdown}
     return writers[kind](runs)
-
-
-def terminal() -> tuple[int, int | None]:
-    """Return how many columns and lines a page may have: the terminal's, or any number of lines in a pipe."""
-    import shutil
-
-    from simsched.report.text_report import WIDTH
-
-    if not sys.stdout.isatty():
-        return WIDTH, None
-    size = shutil.get_terminal_size()
-    return min(size.columns, 120), size.lines - 1
 
 
 def load_runs(arguments: Sequence[str]) -> list[Run]:
@@ -167,7 +161,7 @@ def load_runs(arguments: Sequence[str]) -> list[Run]:
 
 
 def run_plot(args: argparse.Namespace) -> int:
-    """Draw one picture into a file, or list the kinds."""
+    """Draw one figure into a file, or list the kinds."""
     from simsched.report.figures import figures
 
     if args.kind == "list":
@@ -175,8 +169,59 @@ def run_plot(args: argparse.Namespace) -> int:
             print(f"{name:<14}{kind.summary}")
         return 0
     if not args.runs:
-        raise RunError("no run directory", where="simsched plot", expected="KIND DIR…")
+        raise RunError("there is no run directory", where="simsched plot", expected="KIND DIR…")
     target = Path(args.output or f"{args.kind}.png")
     figures.save(args.kind, load_runs(args.runs), target, dpi=args.dpi, dark=args.dark)
     sys.stderr.write(f"written: {target}\n")
     return 0
+
+
+# --- audit
+
+
+def run_audits(folders: Sequence[str]) -> int:
+    """Audit each run directory and print the report; return the exit status, 1 if any run has a fault."""
+    faults = False
+    for folder in folders:
+        found = audit_again(Path(folder))
+        faults |= not found
+        print(f"{folder}: {found}")
+    return 1 if faults else 0
+
+
+def audit_again(folder: Path) -> AuditReport:
+    """Audit a run directory against its inputs, or only its files if the inputs cannot be read again.
+
+    Raises
+    ------
+    RunError
+        if it is not a run directory, or one of its files cannot be read.
+    """
+    from simsched.cli.options.recorded_command import recorded_inputs
+    from simsched.simulation.audit.auditor import audit_run
+    from simsched.simulation.audit.job_life import read_meta
+    from simsched.simulation.audit.run_files import audit_files
+
+    if not (folder / "run.json").is_file():
+        raise RunError(
+            "this is not a run directory: it has no run.json",
+            where=str(folder),
+            expected="a directory that `simsched run` wrote",
+        )
+    command = read_meta(folder).get("command")
+    found = audit_files(folder)
+    if not (folder / "allocations.jsonl").is_file():
+        why = "the run has no allocations"
+    elif command is None:
+        why = "run.json does not have the command of the run"
+    elif any("has changed since" in fault.text for fault in found.faults):
+        why = "an input has changed"
+    else:
+        try:
+            inputs = recorded_inputs(command)
+        except (SimschedError, LookupError, TypeError, AttributeError) as error:
+            why = f"the inputs cannot be read: {error}"
+        else:
+            return audit_run(folder, *inputs)
+    found.notes.append(f"jobs and allocations were not compared with the inputs: {why}")
+    return found

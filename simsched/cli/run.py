@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 from simsched.cli.options.run_options import add_rules, rules_document, rules_of, time_of
 from simsched.cli.options.workloads import add_reading, read_inputs
+from simsched.cli.support.messages import note
 
 if TYPE_CHECKING:
     import threading
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from simsched.cli import Subparsers
+    from simsched.cli.support.parser import Subparsers
     from simsched.graph.cluster import Cluster
     from simsched.simulation.engine import Engine
-    from simsched.simulation.record.result import Result
-    from simsched.simulation.record.run_directory import RunDirectory
+    from simsched.simulation.record.run_directory import RunDirectory, RunResult
     from simsched.workload.job import Workload
 
 EXIT_FAULTS = 1
@@ -32,35 +32,37 @@ def register(subparsers: Subparsers) -> None:
         "run",
         help="simulate a workload on a cluster under a queue policy",
         description="Simulate a workload on a cluster and write a run directory: tables of jobs and of the "
-        "timeline, every allocation as R, and a summary.  An earlier run of that name is replaced once the "
-        "new one is whole.  A directory that holds anything else, even beside a run, is left alone.",
+        "timeline, every allocation as R, and a summary.  An earlier run in DIR is replaced when the new "
+        "one is complete.  A directory with any other files is never changed.",
         epilog="Exit status: 0 done, 1 the audit found faults or, under --strict, a job can never run or "
-        "none ran, 2 the input is wrong, 130 interrupted, 143 ended by SIGTERM (what was done is then in "
-        "DIR.partial).",
+        "none ran, 2 the input is wrong, 130 interrupted, 143 ended by SIGTERM (the results so far are then "
+        "in DIR.partial).",
     )
-    run.add_argument("cluster", metavar="CLUSTER", help="a cluster file, or the name of a bundled one")
-    run.add_argument("workload", metavar="WORKLOAD", help="a workload file, or the name of a bundled one")
-    run.add_argument("-o", "--output", metavar="DIR", required=True, help="the run directory to write")
+    run.add_argument("cluster", metavar="CLUSTER", help="a cluster file, or a bundled name")
+    run.add_argument("workload", metavar="WORKLOAD", help="a workload file, or a bundled name")
+    run.add_argument("-o", "--output", metavar="DIR", required=True, help="run directory to write")
     add_rules(run)
     add_reading(run)
     run.add_argument("--audit", action="store_true", help="check the run with the independent auditor")
-    run.add_argument("--no-allocations", action="store_true", help="do not write who got what (faster)")
-    run.add_argument("--eventlog", action="store_true", help="write every job's events (RFC 18, 21)")
-    run.add_argument("--quiet", action="store_true", help="no progress, no summary")
+    run.add_argument(
+        "--no-allocations", action="store_true", help="do not write allocations, which is faster"
+    )
+    run.add_argument("--eventlog", action="store_true", help="write the events of every job (RFC 18, 21)")
+    run.add_argument("--quiet", action="store_true", help="print no progress and no summary")
     _add_times(run)
     run.set_defaults(run=run_run)
 
 
 def _add_times(run: argparse.ArgumentParser) -> None:
     times = run.add_argument_group(
-        "times", "T is in seconds, or a duration such as 3d, on the workload's clock"
+        "times", "T is in seconds, or a duration such as 3d, on the clock of the workload"
     )
-    times.add_argument("--until", metavar="T", help="end the run at this time; see its state then")
+    times.add_argument("--until", metavar="T", help="end the run at this time and report its state")
     times.add_argument(
         "--from",
         dest="from_",
         metavar="T",
-        help="play everything, but measure only the jobs submitted from this time on",
+        help="simulate all jobs, but measure only those submitted from this time on",
     )
     times.add_argument(
         "--checkpoint-at",
@@ -82,10 +84,10 @@ def _add_times(run: argparse.ArgumentParser) -> None:
 
 
 def run_run(args: argparse.Namespace) -> int:
-    """Simulate, write, audit if asked to, and say what came of it."""
+    """Simulate a workload, write the run directory, and print a report; audit the run with ``--audit``."""
     from dataclasses import replace
 
-    from simsched.cli.forecast import command_of
+    from simsched.cli.options.recorded_command import command_of
     from simsched.cli.support.signals import stopping
     from simsched.folders import refuse_foreign
     from simsched.simulation.record.run_directory import RUN, RunDirectory
@@ -95,16 +97,16 @@ def run_run(args: argparse.Namespace) -> int:
     refuse_foreign(args.output, RUN)
     cluster, workload = read_inputs(args)
     if not len(workload):
-        sys.stderr.write("note: the workload has no job\n")
+        note("the workload has no jobs")
     with stopping() as stop, RunDirectory(args.output) as directory:
         if directory.recovered:
-            sys.stderr.write(f"note: recovered in {args.output} a finished run whose process was killed\n")
+            note(f"recovered a finished run in {args.output} whose process was killed")
         sink = None if args.no_allocations else directory.allocations()
         result = _simulate(args, cluster, workload, sink, stop, options)
         result = replace(result, meta={**result.meta, "command": command_of(args, rules)})
         path = directory.finish(result, {"summary.json": _summary(result)})
-        left_out = _tell_left_out(result)
-        _tell_end(result, directory, path)
+        left_out = _write_left_out(result)
+        _write_end(result, directory, path)
     if not result.meta["complete"]:
         return stop.status
     if not args.quiet:
@@ -113,8 +115,8 @@ def run_run(args: argparse.Namespace) -> int:
     return faults or (EXIT_LEFT_OUT if args.strict and left_out else 0)
 
 
-def _tell_left_out(result: Result) -> bool:
-    """Write one line about the jobs that can never run, and one if no job ran; return whether any."""
+def _write_left_out(result: RunResult) -> bool:
+    """Report jobs that can never run, and a run without jobs; return whether there is either."""
     from simsched.report.metrics.causes import left_out
 
     kept = len(result.workload) if result.workload is not None else len(result.jobs["id"])
@@ -126,12 +128,12 @@ def _tell_left_out(result: Result) -> bool:
     if line is not None:
         sys.stderr.write(f"{line}\n")
     if not counts["run"] and kept:
-        sys.stderr.write("note: no job ran\n")
+        note("no job ran")
     return line is not None or not counts["run"]
 
 
 def _times(args: argparse.Namespace) -> dict[str, Any]:
-    """Return what the command line says of times."""
+    """Return the times of the command line."""
     return {
         "until": None if args.until is None else time_of(args.until, "--until"),
         "measure_from": None if args.from_ is None else time_of(args.from_, "--from"),
@@ -147,7 +149,7 @@ def _simulate(
     sink: Any,
     stop: threading.Event,
     options: dict[str, Any],
-) -> Result:
+) -> RunResult:
     from simsched.bundled import resolve
     from simsched.simulation.simulate import simulate
     from simsched.workload.load import resolve_workload
@@ -168,24 +170,26 @@ def _simulate(
 
 
 def _rules(args: argparse.Namespace) -> dict[str, Any]:
-    """Return the rules as a document, checked before anything is read."""
+    """Return the rules as a document; they are checked before any input is read."""
     from simsched.errors import ConfigError
 
     if args.audit and args.no_allocations:
-        raise ConfigError("there would be no allocations to audit", where="--audit --no-allocations")
+        raise ConfigError(
+            "an audit needs the allocations", where="--audit --no-allocations", expected="one of them"
+        )
     return rules_document(args)
 
 
-def _tell_end(result: Result, directory: RunDirectory, path: Path) -> None:
+def _write_end(result: RunResult, directory: RunDirectory, path: Path) -> None:
     if directory.replaced:
-        sys.stderr.write(f"note: replaced the earlier run in {path}\n")
+        note(f"replaced the earlier run in {path}")
     if not result.meta["complete"]:
-        sys.stderr.write(f"interrupted; what was done until then: {path}\n")
+        sys.stderr.write(f"interrupted; the results so far are in {path}\n")
 
 
 @contextmanager
 def _progress(jobs: int, *, quiet: bool) -> Iterator[Callable[[Engine], None] | None]:
-    """Show a bar on a terminal's standard error; nothing in a pipe."""
+    """Show a progress bar on standard error if it is a terminal."""
     if quiet or not sys.stderr.isatty():
         yield None
         return
@@ -205,20 +209,20 @@ def _progress(jobs: int, *, quiet: bool) -> Iterator[Callable[[Engine], None] | 
         yield show
 
 
-def _summary(result: Result) -> str:
+def _summary(result: RunResult) -> str:
     """Return ``summary.json`` of a run."""
     from simsched.report.data.tables import Run
-    from simsched.report.metrics.summary_file import summary_text
+    from simsched.report.metrics.summary import summary_text
 
-    return summary_text(Run.from_columns(result.jobs, result.timeline, result.meta).summary)
+    return summary_text(Run.from_result(result).summary)
 
 
 def _report(path: str) -> None:
-    from simsched.cli.report import terminal
+    from simsched.cli.support.output import terminal_width
     from simsched.report import text_report as text
     from simsched.report.data.tables import load_run
 
-    print(text.page(load_run(path), *terminal()), end="")
+    print(text.page(load_run(path), terminal_width()), end="")
     sys.stderr.write(f"written: {path}\n")
 
 

@@ -1,4 +1,7 @@
-"""``simsched size`` and ``simsched headroom``: the smallest machine, and the most load."""
+"""``simsched size`` and ``simsched headroom``: the smallest machine, and the highest load.
+
+The module is named after the first of its two verbs, which share nearly all options.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from simsched.cli.options.run_options import add_rules, rules_document
 from simsched.cli.options.workloads import READING, add_reading, whole
 from simsched.cli.support.heartbeat import expected, heartbeat
+from simsched.cli.support.messages import note
 from simsched.cli.support.output import write
 
 if TYPE_CHECKING:
@@ -15,15 +19,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from simsched.cli import Subparsers
+    from simsched.cli.support.parser import Subparsers
     from simsched.study.sizing.answer import Answer
-    from simsched.study.sizing.evaluation import Trial
+    from simsched.study.sizing.evaluation import Evaluation
 
 EXIT_NONE = 1
 FORMATS = ("text", "json", "csv")
 TARGETS = """\
 targets: FIGURE RELATION VALUE, such as p95_wait<=1h, utilisation>=80%, mean_bsld<=10;
-of some jobs alone: 'p95_wait[queue == debug]<=10m', 'max_wait[user == alice]<=1d'
+for some jobs only: 'p95_wait[queue == debug]<=10m', 'max_wait[user == alice]<=1d'
 """
 
 
@@ -33,10 +37,9 @@ def register(subparsers: Subparsers) -> None:
 
     size = subparsers.add_parser(
         "size",
-        help="the smallest machine that meets a target",
-        description="Search for the smallest machine on which a workload meets targets, by simulating it on "
-        "machines of different size.",
-        epilog=TARGETS + "\nExit status: 0 found, 1 none of the sizes tried does, 2 the input is wrong.",
+        help="find the smallest machine that meets a target",
+        description="Search for the smallest machine on which a workload meets all targets.",
+        epilog=TARGETS + "\nExit status: 0 found, 1 no size tried meets the targets, 2 the input is wrong.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     _add_inputs(size)
@@ -44,154 +47,171 @@ def register(subparsers: Subparsers) -> None:
         "--grow",
         metavar="WHAT",
         default="nodes",
-        help="what is varied: nodes (default), a group of nodes (a property, the common part of names, a "
-        "hostlist), gpus or cores of a node, or a value of a recipe (groups[0].count)",
+        help="vary this number: nodes (default), the nodes of a group (a property, the common part of names, "
+        "a hostlist), gpus or cores per node, or a value of a recipe (groups[0].count)",
     )
-    size.add_argument("--min", metavar="N", type=whole, help="the smallest that is tried (default 1)")
-    size.add_argument("--max", metavar="N", type=whole, help="the largest (default 16 times today's)")
-    size.add_argument("--load", metavar="F", type=float, default=1.0, help="times today's load (default 1)")
+    size.add_argument("--min", metavar="N", type=whole, help="smallest size to try (default 1)")
+    size.add_argument("--max", metavar="N", type=whole, help="largest size to try (default 16 times today's)")
+    size.add_argument(
+        "--load", metavar="F", type=float, default=1.0, help="multiple of today's load (default 1)"
+    )
     _add_rest(size)
     size.set_defaults(run=run_size)
 
     headroom = subparsers.add_parser(
         "headroom",
-        help="how much more load a machine takes before a target breaks",
-        description="Search for the most load under which a workload still meets targets on a machine.",
+        help="find the highest load under which a machine meets a target",
+        description="Search for the highest load under which a machine still meets all targets.",
         epilog=TARGETS
         + "\nExit status: 0 today's load meets the targets, 1 it does not, 2 the input is wrong.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     _add_inputs(headroom)
     headroom.add_argument(
-        "--step", metavar="F", type=float, help="precision in times the load (default 0.01)"
+        "--step", metavar="F", type=float, help="precision, as a multiple of the load (default 0.01)"
     )
-    headroom.add_argument("--min", metavar="F", type=float, help="the least load that is tried (default 0.1)")
-    headroom.add_argument("--max", metavar="F", type=float, help="the most (default 10)")
+    headroom.add_argument("--min", metavar="F", type=float, help="lowest load to try (default 0.1)")
+    headroom.add_argument("--max", metavar="F", type=float, help="highest load to try (default 10)")
     headroom.add_argument(
         "--load",
         metavar="F",
         type=float,
         default=1.0,
-        help="what counts as today's load, times the workload's",
+        help="today's load, as a multiple of the workload's (default 1)",
     )
     _add_rest(headroom)
     headroom.set_defaults(run=run_headroom)
 
 
 def _add_inputs(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("cluster", metavar="CLUSTER", help="a cluster file, or the name of a bundled one")
+    parser.add_argument("cluster", metavar="CLUSTER", help="a cluster file, or a bundled name")
     parser.add_argument(
         "workload",
         metavar="WORKLOAD",
-        help="a workload file, the file of a mix, or the name of a bundled one",
+        help="a workload file, the file of a mix, or a bundled name",
     )
     parser.add_argument(
-        "--target", metavar="T", action="append", required=True, help="what has to be met; may be repeated"
+        "--target", metavar="T", action="append", required=True, help="target to meet; may be repeated"
     )
     parser.add_argument(
         "--by",
         choices=("arrival", "runtime", "users", "jobs"),
         default="arrival",
-        help="how load is scaled: by denser arrivals (default; days become shorter, while run times, limits "
-        "and windows of time stay), longer run times and limits, or users or jobs left out or copied",
+        help="scale load by denser arrivals (default; days become shorter, while run times, limits and time "
+        "windows do not change), by longer run times and limits, or by removed or copied users or jobs",
     )
 
 
 def _add_rest(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "-o", "--output", metavar="DIR", help="write answer.json, trials.csv and answer.png there"
+        "-o", "--output", metavar="DIR", help="write answer.json, trials.csv and answer.png to DIR"
     )
     parser.add_argument("--runs", action="store_true", help="keep every run directory in DIR/runs")
-    parser.add_argument("--format", choices=FORMATS, default="text")
+    parser.add_argument("--format", choices=FORMATS, default="text", help="text (default), json or csv")
     parser.add_argument(
-        "--quiet", action="store_true", help="no progress (else a line on standard error every 30 s)"
+        "--quiet", action="store_true", help="print no progress, which is a line on standard error every 30 s"
     )
     chance = parser.add_argument_group("chance")
-    chance.add_argument("--seeds", metavar="N", type=whole, default=5,
-                        help="the workload as it is and N - 1 resamples of it (default 5)")  # fmt: skip
     chance.add_argument(
-        "--block", metavar="D", help="length of the blocks of a resampled workload, such as 7d"
+        "--seeds",
+        metavar="N",
+        type=whole,
+        default=5,
+        help="simulate the workload as it is and N - 1 resamples of it (default 5)",
     )
+    chance.add_argument("--block", metavar="D", help="length of the blocks of a resample, such as 7d")
     chance.add_argument(
         "--shake",
         metavar="D",
-        help="in place of resamples: the workload with each submission moved at random by up to D (1m)",
+        help="move each submission at random by up to D (1m) instead of resampling",
     )
     chance.add_argument(
         "--meet",
         choices=("every", "mean", "confident"),
         default="every",
-        help="a target is met with every seed (default), by their mean, or by its whole confidence interval",
+        help="require a target for every seed (default), for the mean, or for its whole confidence interval",
     )
     chance.add_argument(
-        "--confidence", metavar="P", type=float, default=0.95, help="of intervals (default 0.95)"
+        "--confidence", metavar="P", type=float, default=0.95, help="confidence of intervals (default 0.95)"
     )
     chance.add_argument(
         "--checks",
         metavar="N",
         type=whole,
-        help="sizes (or steps of load) tried on each side of the answer (default: 3 to 10, until the noise "
-        "between seeds cannot explain what they come to)",
+        help="number of sizes or loads to try on each side of the answer (default: 3 to 10, until their "
+        "results are clearer than the noise between seeds)",
     )
-    what = parser.add_argument_group("what counts")
-    what.add_argument("--warm-up", metavar="D", default="0", help="leave out jobs of the first D, such as 3d")
-    what.add_argument("--drain", metavar="D", default="0", help="leave out jobs of the last D")
-    what.add_argument(
-        "--allow-infeasible", action="store_true", help="leave out jobs that can never run on the machine"
+    measured = parser.add_argument_group("measured jobs")
+    measured.add_argument(
+        "--warm-up", metavar="D", default="0", help="ignore jobs submitted in the first D, such as 3d"
     )
-    place = parser.add_argument_group("where runs are performed")
-    place.add_argument("--workers", metavar="N", type=whole,
-                       help="processes of this machine (default one a core; 0: this process)")  # fmt: skip
-    place.add_argument("--scheduler", metavar="ADDRESS", help="a Dask scheduler, tcp://host:8786")
+    measured.add_argument("--drain", metavar="D", default="0", help="ignore jobs submitted in the last D")
+    measured.add_argument(
+        "--allow-infeasible", action="store_true", help="ignore jobs that can never run on the machine"
+    )
+    place = parser.add_argument_group("workers")
     place.add_argument(
-        "--hpc", choices=("flux", "slurm"), help="within an allocation of Flux or Slurm (executorlib)"
+        "--workers",
+        metavar="N",
+        type=whole,
+        help="number of processes on this machine (default one per core; 0: this process)",
+    )
+    place.add_argument(
+        "--scheduler", metavar="ADDRESS", help="use the workers of a Dask scheduler, such as tcp://host:8786"
+    )
+    place.add_argument(
+        "--hpc", choices=("flux", "slurm"), help="use executorlib within an allocation of Flux or Slurm"
     )
     add_rules(parser)
     add_reading(parser)
 
 
 def run_size(args: argparse.Namespace) -> int:
-    """Search, print, write; 1 if no size does."""
+    """Search for a size, print and write the answer; return 1 if no size meets the targets."""
     from simsched.study.sizing.size import size
 
-    return _answered(args, lambda ask: size(args.cluster, args.workload, args.target, grow=args.grow,
-                                            least=args.min, most=args.max, **ask))  # fmt: skip
+    return _answered(args, lambda options: size(args.cluster, args.workload, args.target, grow=args.grow,
+                                            least=args.min, most=args.max, **options))  # fmt: skip
 
 
 def run_headroom(args: argparse.Namespace) -> int:
-    """Search, print, write; 1 if today's load misses a target."""
+    """Search for a load, print and write the answer; return 1 if today's load misses a target."""
     from simsched.study.sizing.headroom import headroom
 
     given = {"step": args.step, "least": args.min, "most": args.max}
     chosen = {name: value for name, value in given.items() if value is not None}
-    return _answered(args, lambda ask: headroom(args.cluster, args.workload, args.target, **chosen, **ask))
+    return _answered(
+        args, lambda options: headroom(args.cluster, args.workload, args.target, **chosen, **options)
+    )
 
 
 def _answered(args: argparse.Namespace, search: Callable[[dict[str, Any]], Answer]) -> int:
     from simsched.errors import ConfigError
 
     if args.runs and not args.output:
-        raise ConfigError("it is not said where the runs go", where="--runs", expected="-o DIR")
-    tried: list[Trial] = []
+        raise ConfigError("there is no directory for the runs", where="--runs", expected="-o DIR")
+    tried: list[Evaluation] = []
     with heartbeat(args.verb, lambda spent: _state(tried, spent), quiet=args.quiet):
         if not args.output:
-            answer = search(_ask(args, tried, None))
+            answer = search(_options(args, tried, None))
             _show_answer(answer, args.format)
             return 0 if answer else EXIT_NONE
         return _written(args, search, tried)
 
 
-def _written(args: argparse.Namespace, search: Callable[[dict[str, Any]], Answer], tried: list[Trial]) -> int:
-    """Search, print, and write the directory of the answer."""
+def _written(
+    args: argparse.Namespace, search: Callable[[dict[str, Any]], Answer], tried: list[Evaluation]
+) -> int:
+    """Search, print the answer and write its directory."""
     from simsched.folders import StagedFolder
     from simsched.study.sizing.answer_folder import ANSWER, finish_answer
 
     with StagedFolder(args.output, ANSWER) as staged:
-        answer = search(_ask(args, tried, staged.work / "runs" if args.runs else None))
+        answer = search(_options(args, tried, staged.work / "runs" if args.runs else None))
         _show_answer(answer, args.format)
         written = finish_answer(answer, staged)
     if staged.replaced:
-        sys.stderr.write(f"note: replaced the earlier answer in {args.output}\n")
+        note(f"replaced the earlier answer in {args.output}")
     for path in written:
         sys.stderr.write(f"written: {path}\n")
     return 0 if answer else EXIT_NONE
@@ -206,8 +226,8 @@ def _show_answer(answer: Answer, kind: str) -> None:
         write(answer.text())
 
 
-def _ask(args: argparse.Namespace, tried: list[Trial], runs: Path | None) -> dict[str, Any]:
-    """Return the keywords of `size` and `headroom`; trials are added to `tried` as they are made."""
+def _options(args: argparse.Namespace, tried: list[Evaluation], runs: Path | None) -> dict[str, Any]:
+    """Return the keywords of `size` and `headroom`, which append evaluations to `tried` as they are made."""
     from simsched.formats.rfc.duration import parse_duration
 
     options = rules_document(args)
@@ -236,24 +256,24 @@ def _ask(args: argparse.Namespace, tried: list[Trial], runs: Path | None) -> dic
     }
 
 
-def _state(tried: list[Trial], spent: float) -> str:
-    """Return how many trials there were, and about how long the further ones take at least."""
+def _state(tried: list[Evaluation], spent: float) -> str:
+    """Return the number of evaluations, and the least time of further ones."""
     left = tried[-1].left if tried else None
-    done = "1 trial" if len(tried) == 1 else f"{len(tried)} trials"
-    return f"{done} done{expected(spent, len(tried), left or 0, 'at least')}"
+    done = "1 value" if len(tried) == 1 else f"{len(tried)} values"
+    return f"tried {done}{expected(spent, len(tried), left or 0, 'at least')}"
 
 
-def _shown(tried: list[Trial]) -> Callable[[Trial], None]:
-    """Return what says on a terminal what each trial came to."""
+def _shown(tried: list[Evaluation]) -> Callable[[Evaluation], None]:
+    """Return a function that appends an evaluation to `tried` and prints it."""
 
-    def show(trial: Trial) -> None:
+    def show(trial: Evaluation) -> None:
         tried.append(trial)
         _show(trial)
 
     return show
 
 
-def _show(trial: Trial) -> None:
-    """Say on a terminal what a trial came to."""
-    said = "never fit" if trial.refused else "meets" if trial.met else "misses"
-    sys.stderr.write(f"  tried {trial.value:,}: {said} ({trial.seconds:.1f} s)\n")
+def _show(trial: Evaluation) -> None:
+    """Write the verdict of an evaluation to the terminal."""
+    verdict = "some jobs never fit" if trial.refused else "meets" if trial.met else "misses"
+    sys.stderr.write(f"  tried {trial.value:,}: {verdict} ({trial.seconds:.1f} s)\n")

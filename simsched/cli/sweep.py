@@ -1,4 +1,4 @@
-"""``simsched sweep``: the runs of a study, performed wherever there are workers."""
+"""``simsched sweep``: performs the runs of a study."""
 
 from __future__ import annotations
 
@@ -8,18 +8,19 @@ from typing import TYPE_CHECKING, Any
 
 from simsched.cli.options.workloads import whole
 from simsched.cli.support.heartbeat import expected, heartbeat
+from simsched.cli.support.messages import note
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable, Iterator
 
-    from simsched.cli import Subparsers
+    from simsched.cli.support.parser import Subparsers
+    from simsched.study.runs.sweep_plan import SweepPlan
     from simsched.study.spec.study import Study
-    from simsched.study.spec.sweep_plan import Plan
-    from simsched.study.sweep import Progress
+    from simsched.study.sweep import SweepProgress
 
 EXIT_FAILED = 1
-#: rows of the table of runs that `--dry-run` prints, unless all are asked for
+#: rows of the table of runs that `--dry-run` prints at most
 MAX_ROWS = 60
 
 
@@ -27,38 +28,51 @@ def register(subparsers: Subparsers) -> None:
     """Add the verb `sweep`."""
     sweep = subparsers.add_parser(
         "sweep",
-        help="perform the runs of a study: many machines, loads, policies, seeds",
+        help="perform the runs of a study over machines, loads, policies and seeds",
         description="Perform every run that a study file describes, and write a directory with one run "
-        "directory each, Parquet tables over all of them, and a report.  docs/studies.md has the words.",
-        epilog="Exit status: 0 done, 1 some runs failed (failures.json says why), 2 the input is wrong, "
-        "130 interrupted (--resume goes on).",
+        "directory per run, Parquet tables over all runs, and a report.  See docs/studies.md.",
+        epilog="Exit status: 0 done, 1 some runs failed (failures.json has the reasons), 2 the input is "
+        "wrong, 130 interrupted (--resume continues).",
     )
-    sweep.add_argument("study", metavar="STUDY.yaml", help="the study file")
-    sweep.add_argument("-o", "--output", metavar="DIR", help="the directory to write")
-    sweep.add_argument("--dry-run", action="store_true", help="show the runs and about how long they take")
-    sweep.add_argument("--resume", action="store_true", help="go on with the study in DIR")
+    sweep.add_argument("study", metavar="STUDY.yaml", help="study file")
+    sweep.add_argument("-o", "--output", metavar="DIR", help="directory to write")
+    sweep.add_argument("--dry-run", action="store_true", help="print the runs and about how long they take")
+    sweep.add_argument("--resume", action="store_true", help="continue the study in DIR")
     sweep.add_argument(
-        "--workers", type=whole, metavar="N", help="runs at a time (default: one a core; 0: in this process)"
+        "--workers",
+        type=whole,
+        metavar="N",
+        help="number of processes on this machine (default one per core; 0: this process)",
     )
     where = sweep.add_mutually_exclusive_group()
-    where.add_argument("--scheduler", metavar="ADDRESS", help="a Dask scheduler: tcp://host:8786")
-    where.add_argument("--hpc", metavar="SYSTEM", help="executorlib in an allocation of flux or slurm")
+    where.add_argument(
+        "--scheduler", metavar="ADDRESS", help="use the workers of a Dask scheduler, such as tcp://host:8786"
+    )
+    where.add_argument(
+        "--hpc", metavar="SYSTEM", help="use executorlib within an allocation of flux or slurm"
+    )
     sweep.add_argument(
-        "--retries", type=whole, default=2, metavar="N", help="tries more if a worker dies (default 2)"
+        "--retries",
+        type=whole,
+        default=2,
+        metavar="N",
+        help="further attempts of a run whose worker dies (default 2)",
     )
     sweep.add_argument("--no-report", action="store_true", help="do not write report.html")
-    sweep.add_argument("--quiet", action="store_true", help="no progress, no summary")
+    sweep.add_argument("--quiet", action="store_true", help="print no progress and no summary")
     sweep.set_defaults(run=run_sweep)
 
 
 def run_sweep(args: argparse.Namespace) -> int:
-    """Plan, and perform unless only the plan was asked for."""
+    """Perform a study; with ``--dry-run`` print its plan."""
     from simsched.errors import ConfigError
+    from simsched.study.runs.sweep_plan import plan
     from simsched.study.spec.study_file import load_study
-    from simsched.study.spec.sweep_plan import plan
 
     if args.output is None and not args.dry_run:
-        raise ConfigError("no directory to write", where="simsched sweep", expected="-o DIR, or --dry-run")
+        raise ConfigError(
+            "there is no directory to write", where="simsched sweep", expected="-o DIR, or --dry-run"
+        )
     study = load_study(args.study)
     if args.dry_run:
         _show(study, plan(study), args)
@@ -67,17 +81,17 @@ def run_sweep(args: argparse.Namespace) -> int:
 
 
 def _perform(study: Study, args: argparse.Namespace) -> int:
-    from simsched.study.runs.cache import INPUTS
+    from simsched.study.runs.input_cache import INPUTS
     from simsched.study.runs.study_folder import place_of
-    from simsched.study.spec.sweep_plan import plan
+    from simsched.study.runs.sweep_plan import plan
     from simsched.study.sweep import changed_inputs, sweep
 
     folder, earlier = place_of(args.output, resume=args.resume)
     for name in changed_inputs(folder.record() or {}, study):
-        sys.stderr.write(f"note: {name} is not what it was: its runs are performed anew\n")
-    for note in plan(study, measure=False).notes:
-        sys.stderr.write(f"note: {note}\n")
-    INPUTS.forget()  # runs are mostly performed elsewhere
+        note(f"{name} has changed; its runs are performed again")
+    for text in plan(study, measure=False).notes:
+        note(text)
+    INPUTS.forget()  # usually other processes perform the runs
     try:
         with _progress(quiet=args.quiet) as progress:
             result = sweep(
@@ -92,13 +106,13 @@ def _perform(study: Study, args: argparse.Namespace) -> int:
                 progress=progress,
             )
     except KeyboardInterrupt:
-        sys.stderr.write("interrupted; what was done is kept, and --resume goes on\n")
+        sys.stderr.write("interrupted; finished runs are kept, and --resume continues\n")
         raise
     if earlier is not None and result.path == earlier.path:
-        sys.stderr.write(f"note: replaced the earlier study in {args.output}\n")
+        note(f"replaced the earlier study in {args.output}")
     for failure in result.failures:
-        told = ", ".join(f"{axis} {label}" for axis, label in failure["settings"].items())
-        sys.stderr.write(f"failed: run {failure['run']} ({told}): {failure['reason']}\n")
+        settings = ", ".join(f"{axis} {label}" for axis, label in failure["settings"].items())
+        sys.stderr.write(f"failed: run {failure['run']} ({settings}): {failure['reason']}\n")
     if not args.quiet:
         from simsched.study.study_text import summary
 
@@ -107,31 +121,31 @@ def _perform(study: Study, args: argparse.Namespace) -> int:
     return EXIT_FAILED if result.failures else 0
 
 
-def _show(study: Study, found: Plan, args: argparse.Namespace) -> None:
-    """Print the runs, their count, and about how long they take."""
+def _show(study: Study, found: SweepPlan, args: argparse.Namespace) -> None:
+    """Print the runs, their number, and about how long they take."""
     from simsched.study.runs.workers import cores
     from simsched.study.study_text import plan_table
 
     print(plan_table(study, MAX_ROWS), end="")
     same = f" ({found.distinct:,} of them distinct)" if found.distinct < len(found.tasks) else ""
-    print(f"{len(found.tasks):,} runs{same}, {found.jobs:,} jobs in all")
-    for note in found.notes:
-        print(f"note: {note}")
+    print(f"{len(found.tasks):,} runs{same}, {found.jobs:,} jobs in total")
+    for text in found.notes:
+        print(f"note: {text}")
     workers = args.workers or cores()
     seconds = found.wall(workers)
     if seconds is not None:
-        from simsched.report import human
+        from simsched import human
 
-        many = f"{workers} workers" if workers > 1 else "1 worker"
+        several = f"{workers} workers" if workers > 1 else "1 worker"
         sampled = "1 run" if found.samples == 1 else f"{found.samples} runs"
-        told = f"by the first jobs of {sampled}; more if queues grow later"
-        print(f"about {human.seconds(seconds)} on {many} of this machine, {told}")
+        basis = f"estimated from the first jobs of {sampled}; longer if queues grow later"
+        print(f"about {human.seconds(seconds)} on {several} of this machine ({basis})")
 
 
-def _state(last: list[Progress], spent: float) -> str:
-    """Return how many runs are done, and about how long the others take."""
+def _state(last: list[SweepProgress], spent: float) -> str:
+    """Return the number of finished runs, and about how long the others take."""
     if not last:
-        return "the inputs are read"
+        return "reading the inputs"
     state = last[0]
     failed = f", {state.failed} failed" if state.failed else ""
     fresh = state.done - state.there + state.failed
@@ -140,13 +154,13 @@ def _state(last: list[Progress], spent: float) -> str:
 
 
 @contextmanager
-def _progress(*, quiet: bool) -> Iterator[Callable[[Progress], None] | None]:
-    """Show on standard error: done, running, failed, time left; without a terminal a line every 30 s."""
+def _progress(*, quiet: bool) -> Iterator[Callable[[SweepProgress], None] | None]:
+    """Show the progress on standard error: a bar on a terminal, otherwise a line every 30 s."""
     if quiet:
         yield None
         return
     if not sys.stderr.isatty():
-        seen: list[Progress] = []
+        seen: list[SweepProgress] = []
         with heartbeat("sweep", lambda spent: _state(seen[-1:], spent)):
             yield seen.append
         return
@@ -159,7 +173,7 @@ def _progress(*, quiet: bool) -> Iterator[Callable[[Progress], None] | None]:
     with Bar(*columns, TimeRemainingColumn(), console=console, transient=True, redirect_stdout=False) as bar:
         line = bar.add_task("starting", total=None)
 
-        def show(state: Progress) -> None:
+        def show(state: SweepProgress) -> None:
             failed = f", {state.failed} failed" if state.failed else ""
             text = f"{state.done} done, {state.running} running{failed}"
             fresh = state.done - state.there + state.failed

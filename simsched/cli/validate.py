@@ -1,4 +1,4 @@
-"""The verb that checks files of every kind: validate."""
+"""``simsched validate``: every fault of files of any kind, with its place."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable
 
-    from simsched.cli import Subparsers
-    from simsched.formats.jobspec.validate import Report
+    from simsched.cli.support.parser import Subparsers
+    from simsched.formats.validate import Report
 
 REQUEST_KINDS = ("jobspec", "v1", "shape", "constraint")
 OTHER_KINDS = ("r", "jgf", "cluster", "sss", "swf", "workload")
@@ -24,35 +24,42 @@ def register(subparsers: Subparsers) -> None:
     """Add the parser of the verb."""
     parser = subparsers.add_parser(
         "validate",
-        help="check jobspecs, shapes, constraints, R and JGF; every fault with its place",
-        description="Print every fault with file, line, column and JSON path; exit status 2 if there is any.",
+        help="check jobspecs, clusters and workloads; print every fault with its place",
+        description="Print every fault of files with file, line, column and JSON path.",
+        epilog="Exit status: 0 no fault, 2 some faults.",
     )
-    parser.add_argument("files", nargs="*", metavar="FILE", help="- reads stdin")
+    parser.add_argument("files", nargs="*", metavar="FILE", help="file to check, or - for standard input")
     kinds = (*REQUEST_KINDS, *OTHER_KINDS, "auto")
-    parser.add_argument("--as", dest="kind", choices=kinds, default="auto", help="what the files should be")
-    parser.add_argument("--print-schema", choices=("v1", "rfc14"), help="print the JSON Schema and exit")
-    parser.add_argument("--format", choices=("text", "json"), default="text")
+    parser.add_argument(
+        "--as", dest="kind", choices=kinds, default="auto", help="kind of the files (default auto: detect it)"
+    )
+    parser.add_argument(
+        "--print-schema", choices=("v1", "rfc14"), help="print the JSON Schema of jobspecs and exit"
+    )
+    parser.add_argument("--format", choices=("text", "json"), default="text", help="text (default) or json")
     parser.add_argument(
         "--lenient",
         action="store_true",
-        help="of jobspecs: a task that names no slot, or one that is not there, is a warning and not a fault",
+        help="treat a task without a slot, or with an unknown one, as a warning",
     )
-    parser.add_argument("--quiet", "-q", action="store_true", help="print faults only")
+    parser.add_argument("--quiet", "-q", action="store_true", help="print only faults")
     parser.add_argument(
-        "--cluster", metavar="CLUSTER", help="what patterns in Job Objects are matched against"
+        "--cluster", metavar="CLUSTER", help="resolve host patterns of Job Objects on this cluster"
     )
     parser.set_defaults(run=validate)
 
 
 def validate(args: argparse.Namespace) -> int:
-    """Print every fault of every file; 0 if there is none, else 2."""
+    """Print every fault of every file; return 0 if there is none, else 2."""
     if args.print_schema:
-        from simsched.formats.jobspec.validate import schema_text
+        from simsched.formats.validate import schema_text
 
         write(schema_text(args.print_schema), "json")
         return 0
     if not args.files:
-        raise ConfigError("no file is named", where="validate", expected="FILE…, or - for stdin")
+        raise ConfigError(
+            "there is no file to check", where="validate", expected="FILE…, or - for standard input"
+        )
     reports = [_report(path, args) for path in args.files]
     if args.format == "json":
         _print_json(reports)
@@ -65,9 +72,9 @@ def validate(args: argparse.Namespace) -> int:
 
 
 def _counted(report: Report) -> str:
-    many = "" if report.documents == 1 else "s"
+    plural = "" if report.documents == 1 else "s"
     countless = not report.documents and report.kind != "job"
-    counted = report.kind if countless else f"{report.documents} {report.kind}{many}"
+    counted = report.kind if countless else f"{report.documents} {report.kind}{plural}"
     return "; ".join((counted, *report.notes))
 
 
@@ -93,14 +100,14 @@ def _print_json(reports: list[Report]) -> None:
 
 
 def _report(path: str, args: argparse.Namespace) -> Report:
-    """Judge one file, a fault of reading it included."""
-    from simsched.formats.jobspec.validate import Report
+    """Check one file; an error of reading it is a fault, too."""
     from simsched.formats.text.diagnostics import Fault
     from simsched.formats.text.documents import name_of
+    from simsched.formats.validate import Report
 
     where = name_of(path)
     try:
-        return _judge(path, where, args)
+        return _checked(path, where, args)
     except (SimschedError, OSError, RecursionError, MemoryError) as error:
         message, expected, place = text_of(error), "", where
         if isinstance(error, SimschedError):
@@ -109,7 +116,7 @@ def _report(path: str, args: argparse.Namespace) -> Report:
 
 
 def _place(place: str | None, where: str) -> str:
-    """Return a place that begins with the file as the user named it."""
+    """Return a place that begins with the user's name of the file."""
     from pathlib import Path
 
     name = Path(where).name
@@ -118,9 +125,9 @@ def _place(place: str | None, where: str) -> str:
     return where + place[len(name) :] if place.startswith(name) else f"{where}: {place}"
 
 
-def _judge(path: str, where: str, args: argparse.Namespace) -> Report:
-    from simsched.formats.jobspec.validate import validate_text
+def _checked(path: str, where: str, args: argparse.Namespace) -> Report:
     from simsched.formats.text.documents import read_text
+    from simsched.formats.validate import validate_text
 
     kind = args.kind
     if kind in _LOADERS and path != "-":
@@ -129,7 +136,7 @@ def _judge(path: str, where: str, args: argparse.Namespace) -> Report:
     if kind == "auto":
         kind = guess_kind(text)
     if kind == "sss":
-        from simsched.cli.convert_job_objects import judge
+        from simsched.cli.options.job_objects import judge
 
         return judge(text, where, args.cluster)
     if kind in _LOADERS:
@@ -138,7 +145,7 @@ def _judge(path: str, where: str, args: argparse.Namespace) -> Report:
 
 
 def _from_stdin(text: str, where: str, kind: str) -> Report:
-    """Judge what came from standard input with a loader that wants a file."""
+    """Check standard input with a loader that needs a file."""
     from pathlib import Path
     from tempfile import TemporaryDirectory
 
@@ -154,7 +161,7 @@ def _from_stdin(text: str, where: str, kind: str) -> Report:
 
 
 def guess_kind(text: str) -> str:
-    """Return what a text seems to be: one of the kinds of ``--as``, or auto for a request.
+    """Return the probable kind of a text, one of the kinds of ``--as``; auto for a request.
 
     >>> guess_kind('{"version": 1, "execution": {}}'), guess_kind("; Version: 2.2"), guess_kind("core=4")
     ('r', 'swf', 'auto')
@@ -169,7 +176,9 @@ def guess_kind(text: str) -> str:
     if delimiter_of(head.partition("\n")[0]) is not None:
         return "workload"
     keys = set(re.findall(r"""(?m)(?:^|[{,\s])["']?(\w+)["']?\s*:(?=\s|["'\[{\d]|$)""", head[:20_000]))
-    top = set(re.findall(r"(?m)^(\w+):", head))  # of a YAML text; in JSON anything may stand anywhere
+    top = set(
+        re.findall(r"(?m)^(\w+):", head)
+    )  # top-level keys of YAML; in JSON the position of a key says nothing
     for needed, kind in _KEYS:
         if needed <= top or (needed <= keys and "resources" not in keys):
             return kind
@@ -178,7 +187,7 @@ def guess_kind(text: str) -> str:
     return "constraint" if first and first[1] in operators else "auto"
 
 
-#: Keys that tell a kind of document, looked for in this order.
+#: Keys that identify a kind of document, in the order of the checks.
 _KEYS = (
     ({"execution"}, "r"),
     ({"R_lite"}, "r"),
@@ -191,8 +200,8 @@ _KEYS = (
 
 def _r(path: str, where: str) -> Report:
     from simsched.formats.cluster.rset import ResourceSet
-    from simsched.formats.jobspec.validate import Report
     from simsched.formats.text.documents import load_document, read_text
+    from simsched.formats.validate import Report
 
     found = ResourceSet.from_dict(load_document(read_text(path), where), where)
     if found.scheduling:
@@ -201,14 +210,14 @@ def _r(path: str, where: str) -> Report:
 
 
 def _cluster(path: str, where: str) -> Report:
-    from simsched.formats.jobspec.validate import Report
+    from simsched.formats.validate import Report
     from simsched.graph.cluster import load_cluster
 
     load_cluster(path)
     return Report(where, "graph", 1, ())
 
 
-#: Reasons to leave a record out that are no faults of a trace: it says that these jobs never ran.
+#: Reasons to ignore a record that are not faults of a trace: these jobs never ran.
 _NO_JOBS = {
     "partial execution record",
     "cancelled before it started",
@@ -220,9 +229,9 @@ _NO_JOBS = {
 
 
 def _workload(kind: str | None) -> Callable[[str, str], Report]:
-    def judge(path: str, where: str) -> Report:
-        from simsched.formats.jobspec.validate import Report
+    def check(path: str, where: str) -> Report:
         from simsched.formats.text.diagnostics import Fault
+        from simsched.formats.validate import Report
         from simsched.workload.load import load_workload
 
         loaded = load_workload(path, as_=kind)
@@ -236,10 +245,10 @@ def _workload(kind: str | None) -> Callable[[str, str], Report]:
             if skip.reason not in _NO_JOBS
         )
         counts = loaded.skipped_counts.items()
-        notes = tuple(f"{count} records left out: {reason}" for reason, count in counts if reason in _NO_JOBS)
+        notes = tuple(f"ignored {count} records: {reason}" for reason, count in counts if reason in _NO_JOBS)
         return Report(where, "job", len(loaded.jobs), faults, notes)
 
-    return judge
+    return check
 
 
 _LOADERS: dict[str, Callable[[str, str], Report]] = {

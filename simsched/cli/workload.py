@@ -1,4 +1,4 @@
-"""``simsched workload show|make|convert|list``: look at, make and rewrite workloads."""
+"""``simsched workload``: show, make, convert, deliver and list workloads."""
 
 from __future__ import annotations
 
@@ -6,25 +6,26 @@ import sys
 from typing import TYPE_CHECKING
 
 from simsched.cli.options.workloads import TRANSFORMS, add_reading, generator, read_workloads, whole
+from simsched.cli.support.messages import note
 from simsched.cli.support.output import print_lines, put
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
 
-    from simsched.cli import Subparsers
+    from simsched.cli.support.parser import Subparsers
     from simsched.workload.job import Workload
 
 
 def register(subparsers: Subparsers) -> None:
     """Add the verb ``workload`` and its actions."""
-    parser = subparsers.add_parser("workload", help="show, make, convert and list workloads")
+    parser = subparsers.add_parser("workload", help="show, make, convert, deliver and list workloads")
     actions = parser.add_subparsers(title="actions", metavar="ACTION", dest="action", required=True)
     _register_show(actions)
     _register_make(actions)
     _register_convert(actions)
     _register_deliver(actions)
-    actions.add_parser("list", help="name the bundled workloads").set_defaults(run=list_names)
+    actions.add_parser("list", help="list the bundled workloads").set_defaults(run=list_names)
 
 
 def list_names(_: argparse.Namespace) -> int:
@@ -40,16 +41,16 @@ def _register_show(actions: Subparsers) -> None:
 
     parser = actions.add_parser(
         "show",
-        help="what a workload holds: counts, load by week, sizes, run times, limits, users",
+        help="print a summary: counts, load by week, sizes, run times, limits, users",
         epilog=TRANSFORMS,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     _add_input(parser)
     parser.add_argument(
-        "--capacity", type=int, metavar="P", help="processors of the machine, to tell the load"
+        "--capacity", type=int, metavar="P", help="processors of the machine, from which the load is computed"
     )
-    parser.add_argument("--format", choices=("text", "json"), default="text", help="default: text")
-    parser.add_argument("--plot", metavar="FILE", help="draw it into a .png, .svg or .pdf file as well")
+    parser.add_argument("--format", choices=("text", "json"), default="text", help="text (default) or json")
+    parser.add_argument("--plot", metavar="FILE", help="also draw the summary into a .png, .svg or .pdf file")
     parser.set_defaults(run=show)
 
 
@@ -58,7 +59,7 @@ def _register_convert(actions: Subparsers) -> None:
 
     parser = actions.add_parser(
         "convert",
-        help="rewrite workloads in another format, transformed on the way; several are merged",
+        help="write workloads in another format after transforms; several are merged",
         epilog=TRANSFORMS,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -70,11 +71,11 @@ def _register_convert(actions: Subparsers) -> None:
 def _register_deliver(actions: Subparsers) -> None:
     parser = actions.add_parser(
         "deliver",
-        help="write what a run did back into the SSS Job Objects that it ran: State, times, Delivered",
+        help="write the results of a run (State, times, Delivered) into its SSS Job Objects",
     )
-    parser.add_argument("document", metavar="JOBS.xml", help="the Job Objects")
-    parser.add_argument("directory", metavar="RUN", help="the run directory")
-    parser.add_argument("-o", "--output", metavar="FILE", help="where to (default: standard output)")
+    parser.add_argument("document", metavar="JOBS.xml", help="file of Job Objects")
+    parser.add_argument("directory", metavar="RUN", help="run directory")
+    parser.add_argument("-o", "--output", metavar="FILE", help="write to FILE (default: standard output)")
     parser.set_defaults(run=deliver)
 
 
@@ -82,31 +83,39 @@ def _register_make(actions: Subparsers) -> None:
     parser = actions.add_parser("make", help="make a synthetic workload")
     models = parser.add_subparsers(title="models", metavar="MODEL", dest="model_name", required=True)
     _register_lublin(models)
-    mix = models.add_parser("mix", help="a stream of jobs from weighted templates (a YAML file)")
-    mix.add_argument("spec", metavar="MIX.yaml", help="gap, jobs or span, and parts: see docs/workloads.md")
+    mix = models.add_parser("mix", help="make a stream of jobs from weighted templates (a YAML file)")
+    mix.add_argument(
+        "spec", metavar="MIX.yaml", help="file with gap, jobs or span, and parts (see docs/workloads.md)"
+    )
     _add_seed(mix)
     _add_output(mix)
     mix.set_defaults(run=make_mix)
 
 
 def _register_lublin(models: Subparsers) -> None:
-    parser = models.add_parser("lublin", help="the Lublin-Feitelson model of rigid jobs")
+    parser = models.add_parser("lublin", help="make jobs by the Lublin-Feitelson model of rigid jobs")
     parser.add_argument(
-        "--machine", type=int, required=True, metavar="P", help="the largest job, in processors"
+        "--machine", type=int, required=True, metavar="P", help="processors of the largest job"
     )
-    parser.add_argument("--jobs", type=int, metavar="N", help="how many jobs")
-    parser.add_argument("--span", metavar="D", help="for how long jobs are submitted, such as 30d")
-    parser.add_argument("--load", type=float, metavar="L", help="offered load to reach, such as 0.8")
+    parser.add_argument("--jobs", type=int, metavar="N", help="number of jobs")
+    parser.add_argument("--span", metavar="D", help="time in which jobs are submitted, such as 30d")
+    parser.add_argument("--load", type=float, metavar="L", help="offered load, such as 0.8")
     parser.add_argument(
         "--capacity", type=int, metavar="P", help="processors of the machine (default: --machine)"
     )
-    parser.add_argument("--type", default="typeless", help="typeless (default), batch, interactive or both")
-    parser.add_argument("--run-time-factor", type=float, default=1.0, metavar="F", help="multiply run times")
-    parser.add_argument("--estimates", metavar="D", help="give limits by Tsafrir's model, up to this time")
+    parser.add_argument(
+        "--type", default="typeless", metavar="T", help="typeless (default), batch, interactive or both"
+    )
+    parser.add_argument(
+        "--run-time-factor", type=float, default=1.0, metavar="F", help="multiply run times by F"
+    )
+    parser.add_argument("--estimates", metavar="D", help="add limits by Tsafrir's model, up to this time")
     parser.add_argument(
         "--users", type=int, default=0, metavar="N", help="number of users (default: no names)"
     )
-    parser.add_argument("--map", metavar="TEMPLATE", help="what a processor is (default: slot={procs}/core)")
+    parser.add_argument(
+        "--map", metavar="TEMPLATE", help="shape of a job's request (default slot={procs}/core)"
+    )
     _add_seed(parser)
     _add_output(parser)
     parser.set_defaults(run=make_lublin)
@@ -114,9 +123,14 @@ def _register_lublin(models: Subparsers) -> None:
 
 def _add_input(parser: argparse.ArgumentParser, *, several: bool = False) -> None:
     many = "+" if several else None
-    parser.add_argument("workload", metavar="WORKLOAD", nargs=many, help="file, -, or a bundled name")
     parser.add_argument(
-        "--cluster", metavar="CLUSTER", help="what patterns in SSS Job Objects are matched against"
+        "workload",
+        metavar="WORKLOAD",
+        nargs=many,
+        help="a workload file, - for standard input, or a bundled name",
+    )
+    parser.add_argument(
+        "--cluster", metavar="CLUSTER", help="resolve host patterns of SSS Job Objects on this cluster"
     )
     add_reading(parser)
     _add_seed(parser)
@@ -124,29 +138,29 @@ def _add_input(parser: argparse.ArgumentParser, *, several: bool = False) -> Non
 
 def _add_seed(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--seed", type=whole, default=0, metavar="N", help="of everything random (default: 0)"
+        "--seed", type=whole, default=0, metavar="N", help="seed of every random choice (default 0)"
     )
 
 
 def _add_output(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("-o", "--output", metavar="FILE", help="where to (default: standard output)")
+    parser.add_argument("-o", "--output", metavar="FILE", help="write to FILE (default: standard output)")
     parser.add_argument(
         "--to",
         metavar="FORMAT",
-        help="swf, jobs, jsonl, batsim (5), batsim4, sacct or sss (default: by the ending)",
+        help="swf, jobs, jsonl, batsim (version 5), batsim4, sacct or sss (default: by the ending of FILE)",
     )
 
 
 def show(args: argparse.Namespace) -> int:
-    """Print what a workload holds."""
+    """Print a summary of a workload."""
     from simsched.workload.describe import describe
 
     data = describe(_read(args, [args.workload]), capacity=args.capacity)
     if args.plot:
-        from simsched.report.figures.workload_figure import save_workload_picture
+        from simsched.report.figures.workload_figure import save_workload_figure
 
-        save_workload_picture(data, args.plot)
-        sys.stderr.write(f"drawn: {args.plot}\n")
+        save_workload_figure(data, args.plot)
+        sys.stderr.write(f"written: {args.plot}\n")
     if args.format == "json":
         import json
 
@@ -161,13 +175,13 @@ def show(args: argparse.Namespace) -> int:
 def convert(args: argparse.Namespace) -> int:
     """Write workloads in another format."""
     workload = _read(args, args.workload)
-    _tell_skips(workload)
+    _write_skips(workload)
     _write(workload, args, strict=args.strict)
     return 0
 
 
 def deliver(args: argparse.Namespace) -> int:
-    """Write Job Objects with what a run delivered."""
+    """Write Job Objects with the results of a run."""
     from simsched.formats.sss import read_document
     from simsched.formats.text.documents import read_text
     from simsched.report.data.tables import load_run
@@ -221,7 +235,7 @@ def _read(args: argparse.Namespace, names: Sequence[str]) -> Workload:
 
 
 def _write(workload: Workload, args: argparse.Namespace, *, strict: bool = False) -> None:
-    """Write to the file that was named, or to standard output; say what the format cannot hold."""
+    """Write to a file or to standard output, and note what the format cannot represent."""
     from dataclasses import replace
 
     from simsched.workload.job import Skips
@@ -236,13 +250,13 @@ def _write(workload: Workload, args: argparse.Namespace, *, strict: bool = False
     else:
         print_lines(lines_of(workload, kind, skips))
     missing = replace(workload, skipped=tuple(skips.records), skipped_counts=skips.counts)
-    _tell_skips(missing, "not written:")
+    _write_skips(missing, "not written:")
     lost = losses(workload, kind)
     if lost:
-        sys.stderr.write(f"note: {kind} cannot hold: {', '.join(lost)}\n")
+        note(f"{kind} cannot represent: {', '.join(lost)}")
 
 
-def _tell_skips(workload: Workload, title: str = "left out:") -> None:
+def _write_skips(workload: Workload, title: str = "ignored:") -> None:
     from simsched.workload.show import skip_text
 
     table = [{"reason": r, "count": n, "first": first} for r, n, first in workload.skip_table()]
@@ -251,7 +265,7 @@ def _tell_skips(workload: Workload, title: str = "left out:") -> None:
 
 
 def _noted(workload: Workload, args: argparse.Namespace) -> Workload:
-    """Return the workload with the command that makes it again in its history."""
+    """Return the workload with the command that makes it in its history."""
     from dataclasses import replace
 
     words = ["simsched workload make", args.model_name]
@@ -283,5 +297,7 @@ def _whole(value: float | None) -> int | None:
     if value is None:
         return None
     if not 60 <= value < 1e9:
-        raise ConfigError(f"a longest limit of {value:g} s", expected="a minute or more")
+        raise ConfigError(
+            f"the longest limit is {value:g} s", where="--estimates", expected="a minute or more"
+        )
     return int(value)

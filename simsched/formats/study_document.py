@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from jsonschema import ValidationError
 
     from simsched.formats.text.excerpts import Path as Steps
-    from simsched.formats.text.locations import Positions
+    from simsched.formats.text.locations import Locations
 
 
 @dataclass(frozen=True)
@@ -43,11 +43,11 @@ class StudyDocument:
         return fault.place
 
     @cached_property
-    def _spots(self) -> Positions:
+    def _spots(self) -> Locations:
         """Where everything is in the text; found once, when the first place is asked for."""
-        from simsched.formats.text.locations import Positions
+        from simsched.formats.text.locations import Locations
 
-        return Positions.of(self.text)
+        return Locations.of(self.text)
 
 
 def read_study_document(path: str | Path) -> StudyDocument:

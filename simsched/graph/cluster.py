@@ -25,19 +25,20 @@ class Cluster:
     """Hardware as a value: it never changes, and what-if edits return a new one.
 
     It is made of a `networkx.MultiDiGraph`: each vertex has a `Pool` as its attribute ``pool`` (or the
-    plain attributes of `to_networkx`), the key of an edge is its subsystem.  The graph is checked,
-    copied and frozen, so that later edits of it change nothing here.
+    plain attributes of `to_networkx`), and the key of an edge is its subsystem.  A `networkx.DiGraph` is
+    containment but for edges whose attribute ``subsystem`` names another.  The graph is checked,
+    copied and frozen, so that later edits of it do not change the cluster.
 
     Attributes
     ----------
-    name : how reports call it.
+    name : its name in reports.
     graph : the frozen `networkx.MultiDiGraph` of `Pool` vertices; ``graph.copy()`` can be edited.
     source : the file or bundled name it came from, or None.
 
     Raises
     ------
     ClusterError
-        if the graph describes no possible cluster; it names the vertex or edge.
+        if the graph is not a possible cluster; the message names the vertex or edge.
 
     >>> import networkx as nx
     >>> from simsched import Pool
@@ -74,7 +75,7 @@ class Cluster:
 
     @cached_property
     def index(self) -> Index:
-        """The compiled arrays that matching runs on; made once."""
+        """The compiled arrays for matching, made on first use."""
         from simsched.graph.index.index import Index
 
         return Index(self.graph)
@@ -82,7 +83,7 @@ class Cluster:
     def to_networkx(self) -> ResourceGraph:
         """Return an editable copy of the graph with plain attributes (str and int) on vertices and edges.
 
-        networkx writes it as GraphML, GEXF or JSON, and `Cluster` takes it back, from these files too.
+        networkx writes it as GraphML, GEXF or JSON, and `Cluster` accepts it, also as read from these files.
         """
         from simsched.graph.write.plain_graph import plain_graph
 
@@ -91,7 +92,7 @@ class Cluster:
     def to_dict(self, form: str = "r", *, dialect: str = "as-read") -> dict[str, Any]:
         """Return the cluster as a document: ``r``, ``r+jgf``, ``jgf`` or ``treepool``.
 
-        `simsched.graph.write.losses.losses` says what a form cannot hold of this cluster.
+        `simsched.graph.write.losses.losses` lists the facts of this cluster that a form cannot hold.
 
         Raises
         ------
@@ -103,7 +104,7 @@ class Cluster:
         return to_document(self.graph, form, dialect=dialect)
 
     def save(self, path: str | Path, form: str = "r", *, dialect: str = "fluxion") -> None:
-        """Write the cluster as JSON; errors as `to_dict`, and ClusterError where nothing can be written."""
+        """Write the cluster as JSON; errors as `to_dict`, and ClusterError if the file cannot be written."""
         from simsched.files import write_file
         from simsched.graph.write.documents_of import to_bytes
 
@@ -115,7 +116,7 @@ class Cluster:
 
 
 ClusterLike: TypeAlias = "Cluster | ResourceGraph | str | Path"
-"""What functions take as a cluster: the value, a networkx graph of one, a file or a bundled name."""
+"""A cluster as an argument: the value, a networkx graph, a file or a bundled name."""
 
 
 def _is_ours(graph: object) -> bool:
@@ -130,15 +131,15 @@ def as_cluster(value: ClusterLike) -> Cluster:
 def load_cluster(path_or_name: str | Path | ResourceGraph) -> Cluster:
     """Read a cluster from a file, or a bundled one by name; ``-`` is standard input.
 
-    The kind of file (R, R with a graph, JGF, TreePool, GRUG, recipe) is found by content.  A
-    networkx graph is taken as `Cluster` takes it.
+    The kind of file (R, R with a graph, JGF, TreePool, GRUG, recipe) is detected by content.  A
+    networkx graph is accepted as by `Cluster`.
 
     Raises
     ------
     ConfigError
-        if there is no such file and no bundled cluster of that name.
+        if there is neither such a file nor a bundled cluster of that name.
     FormatError, ClusterError
-        if the file is not one of these kinds, or describes no possible cluster.
+        if the file is not one of these kinds, or the cluster it describes is impossible.
     """
     if isinstance(path_or_name, nx.Graph):
         return Cluster(path_or_name)

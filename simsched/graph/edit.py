@@ -1,5 +1,6 @@
 """What-if edits: pure functions that return another cluster.
 
+`cluster` is a cluster or anything that `as_cluster` takes: a networkx graph, a file, a bundled name.
 `where` names execution targets: a hostlist (``"node[0-3]"``), an `Idset` of ranks, or an
 RFC 31 constraint value.
 """
@@ -13,8 +14,8 @@ from simsched.arguments import check
 from simsched.errors import ClusterError, ConfigError
 from simsched.formats.rfc.hostlist import Hostlist
 from simsched.formats.rfc.idset import Idset
-from simsched.formats.rfc.property import check_property
-from simsched.graph.cluster import Cluster
+from simsched.formats.rfc.names import check_property
+from simsched.graph.cluster import Cluster, as_cluster
 from simsched.graph.pool import NOTHING, STATUSES, Pool, split_name
 from simsched.graph.resource_graph import ResourceGraph, execution_targets, pool_of
 from simsched.graph.sharing import extra_without, inside, with_copies, with_pools, without_targets
@@ -23,21 +24,22 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from simsched.formats.rfc.constraint import Constraint
+    from simsched.graph.cluster import ClusterLike
 
     Where: TypeAlias = str | Idset | Constraint
 
 MAX_ADDED = 1_000_000
 
 
-def targets_where(cluster: Cluster, where: Where) -> list[str]:
+def targets_where(cluster: ClusterLike, where: Where) -> list[str]:
     """Return the execution targets that `where` names, in containment order.
 
     Raises
     ------
     ClusterError
-        if it names a host or rank that is not there, or no target at all.
+        if it names a host or rank that does not exist, or no target at all.
     """
-    check("cluster", cluster, Cluster, "a cluster, as load_cluster gives it")
+    cluster = as_cluster(cluster)
     targets = execution_targets(cluster.graph)
     if isinstance(where, str):
         wanted = dict.fromkeys(Hostlist.parse(where).expand())
@@ -58,10 +60,10 @@ def targets_where(cluster: Cluster, where: Where) -> list[str]:
     return found
 
 
-# --- vertices stay, pools change -----------------------------------------------------
+# --- other pools at the same vertices -----------------------------------------------------
 
 
-def set_status(cluster: Cluster, where: Where, status: str) -> Cluster:
+def set_status(cluster: ClusterLike, where: Where, status: str) -> Cluster:
     """Return the cluster with targets up, down or drained.
 
     >>> from simsched.formats.cluster.rset import ResourceSet
@@ -72,25 +74,28 @@ def set_status(cluster: Cluster, where: Where, status: str) -> Cluster:
     check("status", status, str, " or ".join(STATUSES))
     if status not in STATUSES:
         raise ConfigError(f"unknown status {status!r}", expected=" or ".join(STATUSES))
+    cluster = as_cluster(cluster)
     return _changed(
         cluster, where, lambda pool: pool.replace(status=status, extra=extra_without(pool, "status"))
     )
 
 
-def add_properties(cluster: Cluster, where: Where, *names: str) -> Cluster:
+def add_properties(cluster: ClusterLike, where: Where, *names: str) -> Cluster:
     """Return the cluster with properties added to targets; ``p@gpu`` reaches their gpus as ``p``."""
     for name in names:
         check_property(name)
+    cluster = as_cluster(cluster)
     edited = _changed(
         cluster, where, lambda pool: _relabelled(pool, {**dict.fromkeys(names, ""), **pool.properties})
     )
     return _on_children(edited, where, names, add=True)
 
 
-def drop_properties(cluster: Cluster, where: Where, *names: str) -> Cluster:
+def drop_properties(cluster: ClusterLike, where: Where, *names: str) -> Cluster:
     """Return the cluster without these properties on targets (and, by suffix, within them)."""
     for name in names:
         check("names", name, str, "the names of properties")
+    cluster = as_cluster(cluster)
     edited = _changed(
         cluster,
         where,
@@ -110,7 +115,7 @@ def _changed(cluster: Cluster, where: Where, change: Callable[[Pool], Pool]) -> 
 
 
 def _on_children(cluster: Cluster, where: Where, names: Sequence[str], *, add: bool) -> Cluster:
-    """Put properties with a suffix on what lies within the targets, or take them off."""
+    """Add properties with a suffix to the vertices within the targets, or remove them."""
     suffixed = [(plain, kind) for plain, _, kind in (name.rpartition("@") for name in names) if plain]
     if not suffixed:
         return cluster
@@ -125,50 +130,53 @@ def _on_children(cluster: Cluster, where: Where, names: Sequence[str], *, add: b
     return with_pools(cluster, changes)
 
 
-# --- vertices come and go ------------------------------------------------------------
+# --- other vertices ------------------------------------------------------------
 
 
-def restrict(cluster: Cluster, where: Where) -> Cluster:
+def restrict(cluster: ClusterLike, where: Where) -> Cluster:
     """Return the cluster with only these targets; levels above them stay."""
+    cluster = as_cluster(cluster)
     kept = set(targets_where(cluster, where))
     return without_targets(cluster, [key for key in execution_targets(cluster.graph) if key not in kept])
 
 
-def remove_nodes(cluster: Cluster, where: Where) -> Cluster:
-    """Return the cluster without these targets and all that is in them.
+def remove_nodes(cluster: ClusterLike, where: Where) -> Cluster:
+    """Return the cluster without these targets and their contents.
 
     Raises
     ------
     ClusterError
         if nothing would be left.
     """
+    cluster = as_cluster(cluster)
     return without_targets(cluster, targets_where(cluster, where))
 
 
-def add_nodes(cluster: Cluster, hosts: str, *, like: str) -> Cluster:
-    """Return the cluster with new targets that look like one it has, beside it.
+def add_nodes(cluster: ClusterLike, hosts: str, *, like: str) -> Cluster:
+    """Return the cluster with new targets that are copies of an existing one, beside it.
 
-    `like` is a host; the new ones have its inside, properties, status and place (rack, switch,
+    `like` is a host; the new ones have its contents, properties, status and place (rack, switch,
     distribution unit), and the next free ranks.
 
     Raises
     ------
     ClusterError
-        if `like` is no target, or a new host is there already.
+        if `like` is not a target, or a new host exists already.
     """
-    check("cluster", cluster, Cluster, "a cluster, as load_cluster gives it")
+    cluster = as_cluster(cluster)
     names = Hostlist.parse(hosts).expand(MAX_ADDED)
     if not names:
         raise ClusterError("no hosts to add")
     return with_copies(cluster, names, targets_where(cluster, like)[0])
 
 
-def scale_group(cluster: Cluster, where: Where, count: int) -> Cluster:
-    """Return the cluster with exactly `count` targets in a group of like ones.
+def scale_group(cluster: ClusterLike, where: Where, count: int) -> Cluster:
+    """Return the cluster with exactly `count` targets in a group of equal ones.
 
-    Surplus ones go from the end; missing ones are made like the last, in turn beside each
-    of the group, and named on from the highest number.
+    Surplus ones are removed from the end.  Missing ones are copies of the targets of the group in
+    turn, and their names continue from the highest number.
     """
+    cluster = as_cluster(cluster)
     group = targets_where(cluster, where)
     check("count", count, Integral, "a whole number")
     if count < 0:
@@ -181,7 +189,7 @@ def scale_group(cluster: Cluster, where: Where, count: int) -> Cluster:
     return with_copies(cluster, names, *group)
 
 
-def set_units(cluster: Cluster, where: Where, kind: str, count: int) -> Cluster:
+def set_units(cluster: ClusterLike, where: Where, kind: str, count: int) -> Cluster:
     """Return the cluster with exactly `count` units of a type in each of these targets.
 
     The units have to be one vertex of the target, with ids (as an R document has them).  Other
@@ -195,7 +203,7 @@ def set_units(cluster: Cluster, where: Where, kind: str, count: int) -> Cluster:
     check("count", count, Integral, "a whole number")
     if not 1 <= count <= MAX_ADDED:
         raise ConfigError(f"{count:,} units of {kind}", expected=f"1 to {MAX_ADDED:,}")
-    check("cluster", cluster, Cluster, "a cluster, as load_cluster gives it")
+    cluster = as_cluster(cluster)
     graph = cluster.graph
     ids = Idset.from_range(0, count - 1)
     changes = []

@@ -1,7 +1,7 @@
-"""What each execution target holds, as R_lite can say it: idsets of units by type.
+"""The units of each execution target as R_lite writes them: idsets by type.
 
-Ids that occur twice on a target (GRUG numbers cores in each socket anew) and pools that
-have a size and no ids are numbered afresh from 0 in containment order.
+Ids that occur twice on a target (GRUG numbers the cores of each socket from 0) and units of pools
+without ids are numbered from 0 in containment order.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class TargetHoldings:
 
 @dataclass(slots=True)
 class Holdings:
-    """All targets by rank, and what R_lite could not say of them.
+    """All targets by rank, and the types that R_lite cannot write as they are.
 
     `renumbered` are types whose ids are not those of the graph, `uncounted` types of pools
     with a unit (memory in GB), which have no ids at all.
@@ -47,7 +47,7 @@ class Holdings:
 
 
 def holdings(graph: ResourceGraph) -> Holdings:
-    """Return what each target of the graph holds, by ascending rank.  O(vertices)."""
+    """Return the units of each target of the graph, by ascending rank.  O(vertices)."""
     below = children_map(graph)
     inner = {pool_of(graph, key).type for key in below}
     found = Holdings()

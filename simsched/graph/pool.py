@@ -19,7 +19,7 @@ NOTHING: Mapping[str, Any] = {}
 """The shared empty mapping.  Mappings of a pool are never changed, only replaced."""
 
 OUTER = "@vertex"
-"""Key of `Pool.extra` for what a JGF vertex says beside id and metadata."""
+"""Key of `Pool.extra` for the keys of a JGF vertex beside id and metadata."""
 
 MAX_SIZE = 10**15
 MAX_RANK = 2**31 - 1
@@ -39,12 +39,12 @@ class Pool(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     uuid : a universally unique identifier, or ``""``.
     size : units in the pool.
     unit : what `size` counts (``"GB"``, ``"W"``), or ``""``.
-    rank : the broker rank of an execution target, or of what lies in one; None if not known.
+    rank : the broker rank of an execution target, or of a vertex in one; None if not known.
     status : ``"up"``, ``"down"`` or ``"drained"``.
-    properties : name → value (mostly ``""``), shared between vertices: never change it.
-    ids : the ids of the units where the vertex stands for several (R_lite's ``core: 0-47``).
-    extra : keys of the source that the model does not know, carried along as they are.
-    given : the keys that the source document wrote (None: the source was no JGF).
+    properties : name → value (mostly ``""``), shared between vertices: do not change it.
+    ids : the ids of the units if the vertex represents several (R_lite's ``core: 0-47``).
+    extra : keys of the source that the model does not know, kept as they are.
+    given : the keys in the source document (None: the source was not JGF).
 
     >>> Pool(type="core", name="core3", basename="core", id=3).size
     1
@@ -66,7 +66,7 @@ class Pool(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     @property
     def is_up(self) -> bool:
-        """Whether the scheduler may hand this vertex out."""
+        """Whether the scheduler may allocate this vertex."""
         return self.status == UP
 
     def replace(self, **changes: Any) -> Pool:
@@ -81,7 +81,7 @@ class Pool(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 def numbered(type_: str, number: int | None = None, *, basename: str | None = None, **rest: Any) -> Pool:
     """Return a pool named by its basename (default: type) and number, as RFC 4 says.
 
-    Raises `ClusterError` for a size that is negative or beyond all reason.
+    Raises `ClusterError` for a size that is negative or above `MAX_SIZE`.
 
     >>> numbered("rack", 2).name, numbered("memory", size=512, unit="GB").name
     ('rack2', 'memory')
@@ -111,8 +111,8 @@ def check_pool(pool: Pool, key: str) -> None:
     Raises
     ------
     ClusterError
-        for names with control characters, a negative or absurd size, id or rank, and for ids
-        that do not add up to the size.
+        for names with control characters, a size, id or rank out of range, and for ids
+        whose number is not the size.
     """
     if not pool.type:
         raise _fault("an empty type", key, "a name")
@@ -126,7 +126,7 @@ def check_pool(pool: Pool, key: str) -> None:
     if pool.rank is not None and not 0 <= pool.rank <= MAX_RANK:
         raise _fault(f"rank {pool.rank}", key, "a number from 0 on, or None")
     if pool.ids is not None and len(pool.ids) != pool.size:
-        raise _fault(f"size {pool.size} with {len(pool.ids)} ids", key, "one id a unit")
+        raise _fault(f"size {pool.size} with {len(pool.ids)} ids", key, "one id per unit")
 
 
 def _fault(message: str, key: str, expected: str) -> ClusterError:

@@ -1,10 +1,10 @@
 """The resource graph: RFC 4 pools as a networkx MultiDiGraph, one edge key per subsystem.
 
 ``graph.nodes[v]["pool"]`` is a `Pool`; an edge is ``(u, v, subsystem)`` with ``relationship``.
-Vertices stand in the order in which they were added (*graph order*).  Containment is a
-tree; other subsystems are directed graphs over the same vertices.  A graph is made in
-`assemble`, which checks all that and freezes it (`given` does so with a user's own); the functions
-here take the graph first and change nothing in it.
+Vertices are in the order in which they were added (*graph order*).  Containment is a
+tree; other subsystems are directed graphs over the same vertices.  Graphs are made by
+`build.assemble`, which checks all that and freezes them (`build.networkx_graph` does so with a user's
+graph); the functions here take the graph first and do not change it.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def tables(graph: ResourceGraph) -> tuple[dict[str, Any], dict[str, Any], dict[s
 
 
 class Survey(NamedTuple):
-    """What one walk over all edges finds: the `children_map` of containment, and `subsystems`."""
+    """The results of one walk over all edges: the `children_map` of containment, and `subsystems`."""
 
     below: dict[str, list[str]]
     names: list[str]
@@ -49,11 +49,11 @@ KEPT = "_survey"
 
 
 _FINISHED = "_finished_as"
-"""Attribute of a graph that was checked and frozen: its id, which no copy has."""
+"""Attribute of a graph that was checked and frozen: its id(), which differs from that of a copy."""
 
 
 def mark_finished(graph: ResourceGraph) -> ResourceGraph:
-    """Note on a graph that it is checked and frozen, so that it need not be copied; return it."""
+    """Mark a graph as checked and frozen, so that it need not be copied; return it."""
     vars(graph)[_FINISHED] = id(graph)
     return graph
 
@@ -64,7 +64,7 @@ def is_finished(graph: ResourceGraph) -> bool:
 
 
 def survey_of(graph: ResourceGraph) -> Survey:
-    """Return what a walk over all edges finds; a frozen graph is walked once."""
+    """Return the results of a walk over all edges; a frozen graph is walked once."""
     kept: Survey | None = vars(graph).get(KEPT)
     if kept is not None:
         return kept
@@ -105,22 +105,22 @@ def subsystems(graph: ResourceGraph) -> list[str]:
 
 
 def children(graph: ResourceGraph, vertex: str, subsystem: str = CONTAINMENT) -> list[str]:
-    """Return what `vertex` dominates directly in a subsystem, in graph order of its edges."""
+    """Return the vertices that `vertex` dominates directly in a subsystem, in graph order of its edges."""
     return [child for child, keys in graph.adj[vertex].items() if _points_down(keys.get(subsystem))]
 
 
 def parents(graph: ResourceGraph, vertex: str, subsystem: str = CONTAINMENT) -> list[str]:
-    """Return what dominates `vertex` directly in a subsystem."""
+    """Return the vertices that dominate `vertex` directly in a subsystem."""
     return [above for above, keys in graph.pred[vertex].items() if _points_down(keys.get(subsystem))]
 
 
 def dominated(graph: ResourceGraph, vertex: str) -> list[str]:
-    """Return what a vertex dominates directly in any subsystem."""
+    """Return the vertices that `vertex` dominates directly in any subsystem."""
     return [below for below, keys in graph.adj[vertex].items() if any(map(_points_down, keys.values()))]
 
 
 def dominating(graph: ResourceGraph, vertex: str) -> list[str]:
-    """Return what dominates a vertex directly in any subsystem."""
+    """Return the vertices that dominate `vertex` directly in any subsystem."""
     return [above for above, keys in graph.pred[vertex].items() if any(map(_points_down, keys.values()))]
 
 
@@ -150,7 +150,7 @@ def _points_down(attributes: Mapping[str, Any] | None) -> bool:
 
 
 def containment_root(graph: ResourceGraph) -> str:
-    """Return the one vertex that contains all the others."""
+    """Return the vertex that contains all the others."""
     root: str = graph.graph["root"]
     return root
 
@@ -175,7 +175,7 @@ def edge_rows(graph: ResourceGraph) -> Iterator[tuple[str, str, str, Mapping[str
 def paths_by_subsystem(graph: ResourceGraph) -> dict[str, dict[str, str]]:
     """Return, for each subsystem, vertex → path of names from its root.
 
-    Where several vertices dominate one, its path goes through the first that is met.
+    If several vertices dominate one, its path goes through the first of them.
     """
     found = {name: subsystem_paths(graph, name) for name in subsystems(graph)}
     return found or {CONTAINMENT: containment_paths(graph)}
@@ -222,7 +222,7 @@ def execution_targets(graph: ResourceGraph, below: Mapping[str, list[str]] | Non
     """Return the execution targets in containment preorder.
 
     They are the vertices of type node; in a graph without nodes, the topmost vertices that
-    carry a rank.  What lies below a target is never one itself.  `below` is the graph's
+    have a rank.  Vertices below a target are never targets themselves.  `below` is the graph's
     `children_map`, if it is at hand.
     """
     has_nodes = any(pool.type == "node" for _, pool in pools(graph))

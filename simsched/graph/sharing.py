@@ -1,4 +1,4 @@
-"""Edited graphs that share with the old one all that did not change: it is frozen, so that is safe.
+"""Edited graphs that share every unchanged part with the old one, which is safe since that is frozen.
 
 An edit costs a copy of the table of vertices and not of the graph.
 """
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import networkx as nx
 
 from simsched.errors import ClusterError
-from simsched.formats.text.garbage import collector_paused
+from simsched.garbage import collector_paused
 from simsched.graph.build.assemble import settle
 from simsched.graph.cluster import Cluster
 from simsched.graph.pool import NOTHING, Pool, split_name
@@ -38,7 +38,7 @@ def with_pools(cluster: Cluster, changes: Iterable[tuple[str, Pool]]) -> Cluster
 
 
 def without_targets(cluster: Cluster, targets: Sequence[str]) -> Cluster:
-    """Return the cluster without targets and all that belongs to them alone."""
+    """Return the cluster without targets and the vertices that belong to them alone."""
     graph = cluster.graph
     gone = _belonging(graph, targets)
     nodes, after, before = tables(graph)
@@ -72,7 +72,7 @@ def with_copies(cluster: Cluster, names: Sequence[str], *models: str) -> Cluster
     taken = {pool_of(graph, key).name for key in execution_targets(graph)}
     for name in names:
         if name in taken:
-            raise ClusterError(f"there is a target called {name!r} already")
+            raise ClusterError(f"there is already a target called {name!r}")
         taken.add(name)
     nodes, after, before = (dict(table) for table in tables(graph))
     keys = _Keys(graph)
@@ -99,12 +99,12 @@ def with_copies(cluster: Cluster, names: Sequence[str], *models: str) -> Cluster
 
 
 def _copied(pool: Pool) -> Pool:
-    """Return the pool without what is true of one vertex alone."""
+    """Return the pool without the facts that identify one vertex."""
     return pool.replace(uuid="", extra=extra_without(pool, "uniq_id", "paths", "uuid", "id"))
 
 
 def extra_without(pool: Pool, *keys: str) -> Any:
-    """Return the pool's unknown keys but for some that told how a changed value was written."""
+    """Return the pool's unknown keys without those that hold the original form of a changed value."""
     if pool.extra.keys().isdisjoint(keys):
         return pool.extra
     return {key: value for key, value in pool.extra.items() if key not in keys} or NOTHING
@@ -133,7 +133,7 @@ def _join(
 
 
 class _Keys:
-    """Keys for copies: numbers where all keys are numbers (JGF), else by the new name."""
+    """Keys for copies: numbers if all keys are numbers (JGF), else derived from the new name."""
 
     def __init__(self, graph: ResourceGraph) -> None:
         self.graph = graph
@@ -141,7 +141,7 @@ class _Keys:
         self._next = max((int(key) for key in graph), default=0) + 1 if self.numeric else 0
 
     def of(self, model: str, name: str, part: set[str]) -> dict[str, str]:
-        """Return old key → new key for a model and what belongs to it, in graph order."""
+        """Return old key → new key for a model and the vertices that belong to it, in graph order."""
         ordered = list(self._ordered(model, part))
         if self.numeric:
             renamed = {key: str(self._next + turn) for turn, key in enumerate(ordered)}
@@ -166,12 +166,12 @@ class _Keys:
         else:
             new = f"{name}/{key}"
         if new in self.graph:
-            raise ClusterError(f"there is a vertex with the key {new!r} already")
+            raise ClusterError(f"there is already a vertex with the key {new!r}")
         return new
 
 
 def inside(graph: ResourceGraph, targets: Iterable[str]) -> Iterator[str]:
-    """Yield what lies within the targets."""
+    """Yield the vertices within the targets."""
     layer = [child for key in targets for child in children(graph, key)]
     while layer:
         yield from layer
@@ -179,7 +179,7 @@ def inside(graph: ResourceGraph, targets: Iterable[str]) -> Iterator[str]:
 
 
 def _belonging(graph: ResourceGraph, targets: Sequence[str]) -> set[str]:
-    """Return targets, what lies in them, and what of other subsystems serves nothing else."""
+    """Return targets, the vertices in them, and those of other subsystems that serve nothing else."""
     found = {*targets, *inside(graph, targets)}
     layer = list(found)
     while layer:

@@ -1,4 +1,4 @@
-"""Part of a graph: some vertices, and all that contains them."""
+"""Part of a graph: some vertices with their containers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def part_of(graph: ResourceGraph, wanted: Mapping[str, Pool]) -> ResourceGraph:
     """Return the containment graph of some vertices, and of the vertices that contain them.
 
     `wanted` maps keys, in containment order, to the pools that stand for them: a pool may be
-    smaller than the graph's own.  What serves another subsystem only is left out; the root never is.
+    smaller than the graph's own.  Vertices of other subsystems only are left out; the root is always in.
     O(vertices wanted × depth).
     """
     found = new_graph(str(graph.graph.get("name") or "part"), source="part")
@@ -34,7 +34,7 @@ def part_of(graph: ResourceGraph, wanted: Mapping[str, Pool]) -> ResourceGraph:
     add_contained(found, ((parent, key) for key, parent in above.items() if parent is not None))
     try:
         return finish(found)
-    except ClusterError:  # without an execution target it is no cluster, and a graph all the same
+    except ClusterError:  # without an execution target it is a graph but not a cluster
         return nx.freeze(found)  # type: ignore[no-any-return,unused-ignore]
 
 

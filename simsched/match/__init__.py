@@ -1,7 +1,7 @@
-"""The matcher: a jobspec compiled against an index, counted bottom-up, selected top-down, emitted as R.
+"""The matcher: a jobspec is compiled against an index, counted bottom-up, selected top-down, emitted as R.
 
-`matcher` is the entrance: one cluster in one state. A request goes through `requests` (compiled), `search`
+Begin with `matcher`: one cluster in one state. A request goes through `requests` (compiled), `search`
 (counted and selected in the order of a policy of `policies`), `state` (claimed), and `emit` (R). `explain`
-says why a request does not fit. Imports `graph` and `formats`; nothing here knows of time beyond the end
-of a claim.
+finds the reasons if it does not fit, and `claims_from_r` reads R back. Imports `graph` and `formats`. There
+is no time here but the expected ends of allocations.
 """

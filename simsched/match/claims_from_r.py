@@ -1,8 +1,8 @@
-"""R (RFC 20) → selection: what running jobs hold, as claims on a compiled cluster; the inverse of `emit`.
+"""R (RFC 20) → selection: the claims of running jobs on a compiled cluster; the inverse of `emit`.
 
-R names units rank by rank, and says nothing of vertices.  What a job holds beyond the units that R
-names (an exclusive node of which it counted four cores) is known where its request is: every vertex
-that the request claims exclusively and that R touches is held with all that lies beneath it.
+R names units rank by rank, but no vertices.  A job may claim more than R names, such as an exclusive
+node of which it counts four cores.  The request shows that: every vertex that it claims exclusively and
+that R touches is claimed with everything below it.
 """
 
 from __future__ import annotations
@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from simsched.errors import ClusterError, WorkloadError
-from simsched.formats.jobspec.reader import Jobspec
+from simsched.formats.jobspec.jobspec import Jobspec
 from simsched.formats.rfc.hostlist import encode_hosts
 from simsched.formats.rfc.idset import Idset
 from simsched.graph.index.types import ABOVE, BELOW, TARGET
 from simsched.match.emit import ids_of, path_of
+from simsched.match.named_targets import agreed_targets, targets_of_ranks
 from simsched.match.requests.compile import compile_request
 from simsched.match.requests.request import POOL, VERTEX
 from simsched.match.state.availability import Availability
@@ -35,24 +36,24 @@ if TYPE_CHECKING:
 
 
 @dataclass(slots=True)
-class _Parts:
-    """A selection in the making: pool type → bank → units, as a mask, or a number where they bear no ids."""
+class _Draft:
+    """A selection under construction: pool type → leaf pool → mask of units (their number without ids)."""
 
     targets: list[int]
     units: dict[str, dict[int, int]] = field(default_factory=dict)
     holds: list[Hold] = field(default_factory=list)
     unlisted: list[int] = field(default_factory=list)
 
-    def add(self, pool: PoolType, bank: int, units: int) -> None:
-        banks = self.units.setdefault(pool.name, {})
-        before = banks.get(bank, 0)
-        banks[bank] = before | units if pool.named else max(before, units)
+    def add(self, pool: PoolType, leaf: int, units: int) -> None:
+        pools = self.units.setdefault(pool.name, {})
+        before = pools.get(leaf, 0)
+        pools[leaf] = before | units if pool.named else max(before, units)
 
 
-class Grants:
-    """What jobs hold on a cluster, job after job; no unit is held twice.
+class ClaimsFromR:
+    """The claims of running jobs on a cluster, added job by job; no unit is claimed twice.
 
-    Status does not count: a job may well run on a node that is drained.
+    Status is ignored: a job may run on a node that is drained.
     """
 
     def __init__(self, index: Index) -> None:
@@ -61,61 +62,63 @@ class Grants:
         self._given: list[tuple[str, Selection]] = []
         self._nameless = compile_request(Jobspec.from_shape(f"slot=1/{index.target_type}"), index)
 
-    # --- the three ways to say what a job holds -------------------------------------------------
+    # --- the three ways in which a job's allocation is known -------------------------------------
 
     def exact(
         self, name: str, granted: ResourceSet, request: Request | None = None, *, rest: bool = False
     ) -> Selection:
         """Claim exactly what R names, and return it.
 
-        `request` is what the job asked for, where that is known.  With `rest` it gets only what
-        nobody else holds: of a job that cleans up, part may have been given back already.
+        `request` is the job's request, if it is known.  With `rest` the job gets the units of its R
+        that no other job has: a job that cleans up may have released part of them already.
 
         Raises
         ------
+        ConfigError
+            If the cluster lacks a rank that R names.
         ClusterError
-            If the cluster lacks a rank, host or unit that R names, or calls a rank by another host.
+            If the cluster lacks a unit that R names, or has another host at a rank.
         WorkloadError
-            If another job holds one of the units.
+            If another job has one of the units.
         """
-        self._refuse_other_hosts(granted.ranks, granted.hosts)
-        known = self._index.ordinal_of_rank
-        parts = _Parts([known[rank] for rank in granted.ranks])
+        targets = targets_of_ranks(self._index, granted.ranks)
+        self._refuse_other_hosts(granted, targets)
+        draft = _Draft(targets)
         for group in granted.groups:
-            here = [known[rank] for rank in group.ranks]
+            here = targets_of_ranks(self._index, group.ranks)
             for type_, ids in group.children.items():
-                self._name_units(parts, type_, ids, here)
-        self._name_loose(parts, granted.scheduling)
-        return self._claim(name, parts, request, rest=rest)
+                self._name_units(draft, type_, ids, here)
+        self._name_loose(draft, granted.scheduling)
+        return self._claim(name, draft, request, rest=rest)
 
     def whole(self, name: str, targets: Sequence[int], *, rest: bool = False) -> Selection:
         """Claim execution targets with everything on them; errors as `exact`."""
-        parts = _Parts(list(targets))
-        self._hold_all(parts, self._index.target_type, np.array(targets, dtype=np.int64))
-        return self._claim(name, parts, None, rest=rest)
+        draft = _Draft(list(targets))
+        self._hold_all(draft, self._index.target_type, np.array(targets, dtype=np.int64))
+        return self._claim(name, draft, None, rest=rest)
 
     def some(self, name: str, targets: Sequence[int], cores: int, *, rest: bool = False) -> Selection:
-        """Claim so many cores of some targets, spread as evenly as what others hold lets them be.
+        """Claim `cores` cores of some targets, spread as evenly as the claims of other jobs allow.
 
         Raises
         ------
         WorkloadError
-            If they do not fit beside what others hold.
+            If they do not fit beside the claims of other jobs.
         ClusterError
-            If the cluster's cores are no plain units.
+            If the cluster's cores are not units of a pool.
         """
         pool = self._index.pool_types.get("core")
         if pool is None:
-            raise ClusterError("the cores of this cluster are no units of a pool", expected="the job's R")
-        parts = _Parts(list(targets))
+            raise ClusterError("the cores of this cluster are not units of a pool", expected="the job's R")
+        draft = _Draft(list(targets))
         free = {target: self._free(pool, target) for target in targets}
         left, waiting = cores, len(free)
         for target in sorted(free, key=lambda target: sum(map(int.bit_count, free[target].values()))):
             number = left // waiting
-            for bank, mask in free[target].items():
+            for leaf, mask in free[target].items():
                 taken = min(number, mask.bit_count())
                 if taken:
-                    parts.add(pool, bank, lowest_bits(mask, taken))
+                    draft.add(pool, leaf, lowest_bits(mask, taken))
                 number, left = number - taken, left - taken
             waiting -= 1
         if left and not rest:
@@ -123,96 +126,64 @@ class Grants:
             raise WorkloadError(
                 f"{cores} cores do not fit on {hosts} beside the other jobs", expected="the job's R"
             )
-        return self._claim(name, parts, None, rest=rest)
+        return self._claim(name, draft, None, rest=rest)
 
     def cores_on(self, targets: Iterable[int]) -> int:
-        """Return how many cores some targets have, whoever holds them."""
+        """Return how many cores some targets have, free or claimed."""
         pool = self._index.pool_types.get("core")
         if pool is None:
             vertices = self._index.vertex_types.get("core")
             return 0 if vertices is None else int(np.isin(vertices.target, list(targets)).sum())
-        return sum(int(pool.size[bank]) for target in targets for bank in self._banks(pool, target))
+        return sum(int(pool.size[leaf]) for target in targets for leaf in self._pools(pool, target))
 
     def targets_of(self, ranks: Idset | None, hosts: Hostlist | None) -> list[int]:
-        """Return the targets of ranks, of hosts, or of both, which must then be the same nodes.
+        """Return the targets of ranks, of hosts, or of both; see `named_targets.agreed_targets`."""
+        return agreed_targets(self._index, ranks, hosts)
 
-        Raises
-        ------
-        ClusterError
-            If the cluster lacks one of them, or several targets bear the name of a host that is
-            named without ranks.
-        """
-        if ranks is not None:
-            found = [self._target_at(rank) for rank in ranks]
-            if hosts is not None and len(hosts) == len(found):
-                names = [self._index.hosts[target] for target in found]
-                if sorted(hosts) != sorted(names):
-                    raise ClusterError(f"ranks {ranks} are {encode_hosts(names)}, not {hosts}")
-            elif hosts is not None:
-                raise ClusterError(f"{len(hosts)} hosts for {len(found)} ranks")
-            return found
-        return [self._target_called(host) for host in hosts or ()]
+    # --- from names to units --------------------------------------------------------
 
-    # --- from names to targets and units --------------------------------------------------------
-
-    def _target_at(self, rank: int) -> int:
-        target = self._index.ordinal_of_rank.get(rank)
-        if target is None:
-            raise ClusterError(f"the cluster has no rank {rank}")
-        return target
-
-    def _target_called(self, host: str) -> int:
-        found = self._index.ordinal_of_host.get(host, [])
-        if len(found) == 1:
-            return found[0]
-        if not found:
-            raise ClusterError(f"the cluster has no host {host!r}")
-        raise ClusterError(f"{len(found)} targets of the cluster are called {host!r}", expected="their ranks")
-
-    def _refuse_other_hosts(self, ranks: Idset, hosts: Hostlist) -> None:
-        for rank, host in zip(ranks, hosts, strict=False):
-            mine = self._index.hosts[self._target_at(rank)]
+    def _refuse_other_hosts(self, granted: ResourceSet, targets: list[int]) -> None:
+        for rank, host, target in zip(granted.ranks, granted.hosts, targets, strict=False):
+            mine = self._index.hosts[target]
             if mine != host:
                 raise ClusterError(f"rank {rank} is {host!r} in R and {mine!r} in the cluster")
 
-    def _banks(self, pool: PoolType, target: int) -> Sequence[int]:
+    def _pools(self, pool: PoolType, target: int) -> Sequence[int]:
         if pool.aligned:
             return (target,) if pool.size[target] else ()
         low, high = self._index.interval(self._index.target_type, pool.name)
         return range(int(low[target]), int(high[target]))
 
     def _free(self, pool: PoolType, target: int) -> dict[int, int]:
-        return {bank: self._left.free_mask(pool, bank) for bank in self._banks(pool, target)}
+        return {leaf: self._left.free_mask(pool, leaf) for leaf in self._pools(pool, target)}
 
-    def _name_units(self, parts: _Parts, type_: str, ids: Idset, targets: list[int]) -> None:
+    def _name_units(self, draft: _Draft, type_: str, ids: Idset, targets: list[int]) -> None:
         """Take the units of one type that R names on each of some targets."""
         pool = self._index.pool_types.get(type_)
         if pool is None:
-            self._name_vertices(parts, type_, ids, targets)
+            self._name_vertices(draft, type_, ids, targets)
             return
         for target in targets:
             wanted = ids
-            banks = self._banks(pool, target)
-            if (
-                pool.named and len(banks) > 1
-            ):  # ids may repeat from socket to socket: those that are free first
-                for bank in banks:
-                    some = _of_mask(pool, bank, _mask(pool, bank, wanted) & self._left.free_mask(pool, bank))
-                    wanted = self._name_some(parts, pool, bank, some, wanted)
-            for bank in banks:
-                wanted = self._name_some(parts, pool, bank, wanted & pool.ids[bank], wanted)
-            if wanted and not pool.named and banks:  # counted, not named
-                parts.add(pool, banks[0], len(wanted))
+            pools = self._pools(pool, target)
+            if pool.named and len(pools) > 1:  # ids may repeat from socket to socket: free ones first
+                for leaf in pools:
+                    some = _of_mask(pool, leaf, _mask(pool, leaf, wanted) & self._left.free_mask(pool, leaf))
+                    wanted = self._name_some(draft, pool, leaf, some, wanted)
+            for leaf in pools:
+                wanted = self._name_some(draft, pool, leaf, wanted & pool.ids[leaf], wanted)
+            if wanted and not pool.named and pools:  # counted, not named
+                draft.add(pool, pools[0], len(wanted))
             elif wanted:
                 raise self._lack(type_, wanted.first, target)
 
-    def _name_some(self, parts: _Parts, pool: PoolType, bank: int, some: Idset, wanted: Idset) -> Idset:
+    def _name_some(self, draft: _Draft, pool: PoolType, leaf: int, some: Idset, wanted: Idset) -> Idset:
         if some:
-            parts.add(pool, bank, _mask(pool, bank, some))
+            draft.add(pool, leaf, _mask(pool, leaf, some))
         return wanted - some
 
-    def _name_vertices(self, parts: _Parts, type_: str, ids: Idset, targets: list[int]) -> None:
-        """Hold the vertices of one type that R names on each of some targets (cores that contain threads)."""
+    def _name_vertices(self, draft: _Draft, type_: str, ids: Idset, targets: list[int]) -> None:
+        """Claim the vertices of one type that R names on some targets (cores that contain threads)."""
         vertices = self._index.vertex_types.get(type_)
         if vertices is None or vertices.level != BELOW:
             raise self._lack(type_, None, targets[0])
@@ -225,120 +196,120 @@ class Grants:
             if missing:
                 raise self._lack(type_, missing.first, target)
             chosen += found
-        self._hold_all(parts, type_, np.array(chosen, dtype=np.int64))
+        self._hold_all(draft, type_, np.array(chosen, dtype=np.int64))
 
     def _lack(self, type_: str, unit: int | None, target: int) -> ClusterError:
-        what = type_ if unit is None else f"{type_} {unit}"
-        return ClusterError(f"rank {self._index.ranks[target]} ({self._index.hosts[target]}) has no {what}")
+        name = type_ if unit is None else f"{type_} {unit}"
+        return ClusterError(f"rank {self._index.ranks[target]} ({self._index.hosts[target]}) has no {name}")
 
-    def _name_loose(self, parts: _Parts, scheduling: Mapping[str, Any] | None) -> None:
-        """Take what our own R lists under ``scheduling.pools``: ids, or a number, by path."""
+    def _name_loose(self, draft: _Draft, scheduling: Mapping[str, Any] | None) -> None:
+        """Take the units that our own R lists under ``scheduling.pools``: ids, or a number, by path."""
         if not scheduling or scheduling.get("writer") not in ("simsched", "TreePool"):
             return
         pools = scheduling.get("pools")
-        for path, said in pools.items() if isinstance(pools, dict) else ():
+        for path, listed_units in pools.items() if isinstance(pools, dict) else ():
             place = self._loose_pools().get(path)
             if place is None:
                 raise ClusterError(f"the cluster has no pool {path!r}")
-            pool, bank = self._index.pool_types[place[0]], place[1]
-            if pool.named and isinstance(said, str):
-                ids = Idset.parse(said)
-                if not ids <= pool.ids[bank]:
-                    raise ClusterError(f"{path} has no unit {(ids - pool.ids[bank]).first}")
-                parts.add(pool, bank, _mask(pool, bank, ids))
-            elif not pool.named and isinstance(said, int) and 0 < said <= pool.size[bank]:
-                parts.add(pool, bank, said)
+            pool, leaf = self._index.pool_types[place[0]], place[1]
+            if pool.named and isinstance(listed_units, str):
+                ids = Idset.parse(listed_units)
+                if not ids <= pool.ids[leaf]:
+                    raise ClusterError(f"{path} has no unit {(ids - pool.ids[leaf]).first}")
+                draft.add(pool, leaf, _mask(pool, leaf, ids))
+            elif not pool.named and isinstance(listed_units, int) and 0 < listed_units <= pool.size[leaf]:
+                draft.add(pool, leaf, listed_units)
             else:
-                raise ClusterError(f"{path} has {int(pool.size[bank])} units, not {said!r}")
+                raise ClusterError(f"{path} has {int(pool.size[leaf])} units, not {listed_units!r}")
 
     def _loose_pools(self) -> dict[str, tuple[str, int]]:
-        """Return path → (pool type, bank) of what R_lite cannot name."""
+        """Return path → (pool type, leaf pool) of the pools that R_lite cannot name."""
         found: dict[str, tuple[str, int]] | None = self._index.memo.get("loose pools")
         if found is None:
             found = self._index.memo["loose pools"] = {
-                path_of(self._index, keys[0]): (name, bank)
+                path_of(self._index, keys[0]): (name, leaf)
                 for name, pool in self._index.pool_types.items()
-                for bank, keys in enumerate(pool.keys)
-                if keys and (pool.target[bank] < 0 or not pool.named)
+                for leaf, keys in enumerate(pool.keys)
+                if keys and (pool.target[leaf] < 0 or not pool.named)
             }
         return found
 
-    # --- what is held beyond the units that R names ---------------------------------------------
+    # --- claims beyond the units that R names ---------------------------------------------------
 
-    def _hold_all(self, parts: _Parts, kind: str, ordinals: Ints) -> None:
-        """Hold some vertices with everything beneath them."""
+    def _hold_all(self, draft: _Draft, kind: str, ordinals: Ints) -> None:
+        """Claim some vertices exclusively, with everything below them."""
         index = self._index
-        parts.holds.append(Hold(kind, ordinals, exclusive=True))
+        draft.holds.append(Hold(kind, ordinals, exclusive=True))
         for name, vertices in index.vertex_types.items():
             inside = _within(index, kind, name, ordinals)
             if len(inside):
-                parts.holds.append(Hold(name, inside, exclusive=True))
+                draft.holds.append(Hold(name, inside, exclusive=True))
                 if vertices.level == TARGET:
-                    parts.unlisted += inside.tolist()
+                    draft.unlisted += inside.tolist()
         for name, pool in index.pool_types.items():
-            for bank in _within(index, kind, name, ordinals).tolist():
-                if pool.size[bank]:
-                    parts.add(pool, bank, pool.full[bank] if pool.named else int(pool.size[bank]))
+            for leaf in _within(index, kind, name, ordinals).tolist():
+                if pool.size[leaf]:
+                    draft.add(pool, leaf, pool.full[leaf] if pool.named else int(pool.size[leaf]))
 
-    def _hold_claimed(self, parts: _Parts, request: Request) -> None:
-        """Hold the vertices that the request claims and that R touches."""
+    def _hold_claimed(self, draft: _Draft, request: Request) -> None:
+        """Claim the vertices that the request claims and that R touches."""
         kinds: dict[str, bool] = {}
         for need in request.walk():
             if need.kind == VERTEX:
                 kinds[need.type] = kinds.get(need.type, False) or need.exclusive
         for kind, exclusive in kinds.items():
-            ordinals = self._touched(parts, kind)
+            ordinals = self._touched(draft, kind)
             if exclusive and len(ordinals):
-                self._hold_all(parts, kind, ordinals)
+                self._hold_all(draft, kind, ordinals)
             elif len(ordinals):
-                parts.holds.append(Hold(kind, ordinals, exclusive=False))
+                draft.holds.append(Hold(kind, ordinals, exclusive=False))
 
-    def _touched(self, parts: _Parts, kind: str) -> Ints:
+    def _touched(self, draft: _Draft, kind: str) -> Ints:
         """Return the vertices of a type in which R names something."""
         index = self._index
         vertices = index.vertex_types[kind]
         if vertices.level == TARGET:
-            return np.array(sorted(parts.targets), dtype=np.int64)
+            return np.array(sorted(draft.targets), dtype=np.int64)
         if vertices.level == ABOVE:
             mine = np.zeros(len(index), dtype=np.int64)
-            mine[parts.targets] = 1
+            mine[draft.targets] = 1
             inside = index.beneath(kind, index.target_type)
             return np.flatnonzero(inside.sum(mine if inside.ordinals is None else mine[inside.ordinals]))
         low, high = index.interval(index.target_type, kind)
         touched = [
             vertex
-            for target in sorted(parts.targets)
+            for target in sorted(draft.targets)
             for vertex in range(int(low[target]), int(high[target]))
             if any(
-                not banks.keys().isdisjoint(index.members(kind, vertex, name).tolist())
-                for name, banks in parts.units.items()
+                not pools.keys().isdisjoint(index.members(kind, vertex, name).tolist())
+                for name, pools in draft.units.items()
             )
         ]
         return np.array(touched, dtype=np.int64)
 
-    # --- from parts to a claim ------------------------------------------------------------------
+    # --- from the draft to a claim ------------------------------------------------------------------
 
-    def _claim(self, name: str, parts: _Parts, request: Request | None, *, rest: bool) -> Selection:
+    def _claim(self, name: str, draft: _Draft, request: Request | None, *, rest: bool) -> Selection:
         shared: frozenset[str] = frozenset()
         if request is not None:
             shared = _shared_types(request)
-            self._hold_claimed(parts, request)
+            self._hold_claimed(draft, request)
         held: list[Draw] = []
         together: list[Draw] = []
-        for type_, banks in parts.units.items():
+        for type_, pools in draft.units.items():
             pool = self._index.pool_types[type_]
-            kept = self._kept(pool, banks, shared=type_ in shared, rest=rest)
+            kept = self._kept(pool, pools, shared=type_ in shared, rest=rest)
             if kept:
                 (together if type_ in shared else held).append(_draw(pool, kept))
         named = tuple(held)
-        targets = np.array(sorted({*parts.targets, *parts.unlisted}), dtype=np.int64)
-        unlisted = np.array(sorted(set(parts.unlisted) - set(parts.targets)), dtype=np.int64)
+        targets = np.array(sorted({*draft.targets, *draft.unlisted}), dtype=np.int64)
+        unlisted = np.array(sorted(set(draft.unlisted) - set(draft.targets)), dtype=np.int64)
         selection = Selection(
             request=request or self._nameless,
             targets=targets,
             held=named,
             named=named,
-            holds=tuple(parts.holds),
+            holds=tuple(draft.holds),
             shared=tuple(together),
             slots=0,
             unlisted=unlisted if len(unlisted) else None,
@@ -347,42 +318,42 @@ class Grants:
         self._given.append((name, selection))
         return selection
 
-    def _kept(self, pool: PoolType, banks: dict[int, int], *, shared: bool, rest: bool) -> dict[int, int]:
-        """Return what of some units the job gets, bank by bank: all of it, or it is an error."""
+    def _kept(self, pool: PoolType, pools: dict[int, int], *, shared: bool, rest: bool) -> dict[int, int]:
+        """Return the units that the job gets, pool by pool: all of them, or an error unless `rest`."""
         kept = {}
-        for bank, units in sorted(banks.items()):
+        for leaf, units in sorted(pools.items()):
             if pool.named:
-                free = self._left.free_mask(pool, bank)
-                free |= self._shared_mask(pool, bank) if shared else 0
+                free = self._left.free_mask(pool, leaf)
+                free |= self._shared_mask(pool, leaf) if shared else 0
                 taken, over = units & free, units & ~free
             else:
-                taken = min(units, int(self._left.free[pool.name][bank]))
+                taken = min(units, int(self._left.free[pool.name][leaf]))
                 over = units - taken
             if over and not rest:
-                raise self._held_twice(pool, bank, over)
+                raise self._claimed_twice(pool, leaf, over)
             if taken:
-                kept[bank] = taken
+                kept[leaf] = taken
         return kept
 
-    def _shared_mask(self, pool: PoolType, bank: int) -> int:
+    def _shared_mask(self, pool: PoolType, leaf: int) -> int:
         sharers = self._left.sharers
-        return sum(1 << unit for kind, at, unit in sharers if kind == pool.name and at == bank)
+        return sum(1 << unit for kind, at, unit in sharers if kind == pool.name and at == leaf)
 
-    def _held_twice(self, pool: PoolType, bank: int, over: int) -> WorkloadError:
-        target = int(pool.target[bank])
-        unit = f" {pool.ids[bank][(over & -over).bit_length() - 1]}" if pool.named else ""
+    def _claimed_twice(self, pool: PoolType, leaf: int, over: int) -> WorkloadError:
+        target = int(pool.target[leaf])
+        unit = f" {pool.ids[leaf][(over & -over).bit_length() - 1]}" if pool.named else ""
         where = f" of {self._index.hosts[target]} (rank {self._index.ranks[target]})" if target >= 0 else ""
         holders = (
             name
             for name, selection in self._given
             for draw in (*selection.held, *selection.shared)
-            if draw.type == pool.name and _covers(draw, bank, over & -over)
+            if draw.type == pool.name and _covers(draw, leaf, over & -over)
         )
-        return WorkloadError(f"{pool.name}{unit}{where} is held by job {next(holders)} already")
+        return WorkloadError(f"{pool.name}{unit}{where} is already claimed by job {next(holders)}")
 
 
 def _shared_types(request: Request) -> frozenset[str]:
-    """Return the pool types of which a request claims units shared only, in nothing that is exclusive."""
+    """Return the pool types whose units a request claims shared only, outside exclusive vertices."""
     if request.alone:
         return frozenset()
     found: dict[str, bool] = {}
@@ -399,7 +370,7 @@ def _shared_types(request: Request) -> frozenset[str]:
 
 
 def _within(index: Index, kind: str, name: str, ordinals: Ints) -> Ints:
-    """Return what of a type lies beneath some vertices, each once."""
+    """Return the vertices or leaf pools of a type below some vertices, each once."""
     pool = index.pool_types.get(name)
     if pool is not None and pool.aligned and kind == index.target_type:
         return ordinals
@@ -410,23 +381,23 @@ def _within(index: Index, kind: str, name: str, ordinals: Ints) -> Ints:
     return np.unique(found)
 
 
-def _draw(pool: PoolType, banks: Mapping[int, int]) -> Draw:
-    ordinals = np.array(list(banks), dtype=np.int64)
-    masks = list(banks.values()) if pool.named else None
-    counts = [mask.bit_count() for mask in masks] if masks is not None else list(banks.values())
+def _draw(pool: PoolType, pools: Mapping[int, int]) -> Draw:
+    ordinals = np.array(list(pools), dtype=np.int64)
+    masks = list(pools.values()) if pool.named else None
+    counts = [mask.bit_count() for mask in masks] if masks is not None else list(pools.values())
     return Draw(pool.name, ordinals, np.array(counts, dtype=np.int64), sum(counts), masks)
 
 
-def _covers(draw: Draw, bank: int, unit: int) -> bool:
-    at = np.flatnonzero(draw.banks == bank)
+def _covers(draw: Draw, leaf: int, unit: int) -> bool:
+    at = np.flatnonzero(draw.pools == leaf)
     if not len(at):
         return False
     return draw.masks is None or bool(listed(draw.masks)[int(at[0])] & unit)
 
 
-def _mask(pool: PoolType, bank: int, ids: Idset) -> int:
-    """Return units of a bank as a mask over its unit ordinals; ids that it lacks do not count."""
-    mine = pool.ids[bank]
+def _mask(pool: PoolType, leaf: int, ids: Idset) -> int:
+    """Return units of a leaf pool as a mask over its unit ordinals; ids that it lacks do not count."""
+    mine = pool.ids[leaf]
     some = ids & mine
     if not some:
         return 0
@@ -435,5 +406,5 @@ def _mask(pool: PoolType, bank: int, ids: Idset) -> int:
     return sum(1 << mine.index(unit) for unit in some)
 
 
-def _of_mask(pool: PoolType, bank: int, mask: int) -> Idset:
-    return ids_of(pool, bank, mask) if mask else Idset()
+def _of_mask(pool: PoolType, leaf: int, mask: int) -> Idset:
+    return ids_of(pool, leaf, mask) if mask else Idset()

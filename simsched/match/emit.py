@@ -1,9 +1,9 @@
-"""Selection → R (RFC 20): what the job was counted to get, in the words of the execution system.
+"""Selection → R (RFC 20).
 
-R names units on execution targets rank by rank (M5).  Units of pools that lie on no target
+R names units on execution targets rank by rank (M5).  Units of pools outside the targets
 (a licence pool, storage of a rack) have no place in R_lite; they are listed under
 ``scheduling.pools`` as {path: units}.  On a cluster that was read with a TreePool topology,
-``scheduling`` carries the topology of the ranks of R (RFC 49).
+``scheduling`` has the topology of the ranks of R (RFC 49).
 """
 
 from __future__ import annotations
@@ -91,9 +91,11 @@ def _hosts(index: Index, targets: Ints, entries: list[dict[str, Any]]) -> str:
 
 
 def _entries(selection: Selection, index: Index, targets: Ints, ranks: Ints) -> list[dict[str, Any]]:
-    """Return R_lite: targets with equal children share one entry; empty where no target is touched."""
+    """Return R_lite: targets with equal children share one entry; empty if no target is touched."""
     if not len(targets):
         return []
+    # The fast path writes the same entry as the general one: if every target has the same ids of each
+    # type, the general path would put all of them into one group.
     named = [d for d in selection.named if index.pool_types[d.type].named]
     uniform = _one_entry(named, selection, index)
     if uniform is not None:
@@ -109,13 +111,15 @@ def _entries(selection: Selection, index: Index, targets: Ints, ranks: Ints) -> 
 
 
 def _one_entry(named: list[Draw], selection: Selection, index: Index) -> dict[str, str] | None:
-    """Return the children that all targets share, where that is plain to see: whole equal banks."""
+    """Return the children that all targets share if each draw takes whole equal leaf pools; else None."""
     children = {}
     for draw in named if len(named) == 1 else sorted(named, key=lambda d: d.type):
         pool = index.pool_types[draw.type]
         if not pool.aligned and not pool.on_targets:
             continue
-        whole = draw.masks is None and pool.aligned and draw.banks is selection.targets
+        # `is`: the very array of the targets, so nothing needs to be compared; a selection read from a
+        # file has another array and takes the general path.
+        whole = draw.masks is None and pool.aligned and draw.pools is selection.targets
         if not whole or pool.uniform_ids is None:
             return None
         children[draw.type] = pool.texts.get(-1) or pool.texts.setdefault(-1, str(pool.uniform_ids))
@@ -123,26 +127,26 @@ def _one_entry(named: list[Draw], selection: Selection, index: Index) -> dict[st
 
 
 def _ids_by_target(draw: Draw, pool: PoolType) -> dict[int, str]:
-    """Return target → ids of the units drawn there, for the banks that lie on targets."""
-    banks = draw.banks.tolist()
-    masks = [-1] * len(banks) if draw.masks is None else listed(draw.masks)
+    """Return target → ids of the units drawn there, for the leaf pools on targets."""
+    pools = draw.pools.tolist()
+    masks = [-1] * len(pools) if draw.masks is None else listed(draw.masks)
     if pool.aligned and pool.uniform_ids is not None:
         texts = pool.texts
         return {
-            bank: texts.get(mask) or texts.setdefault(mask, str(ids_of(pool, bank, mask)))
-            for bank, mask in zip(banks, masks, strict=True)
+            leaf: texts.get(mask) or texts.setdefault(mask, str(ids_of(pool, leaf, mask)))
+            for leaf, mask in zip(pools, masks, strict=True)
         }
     found: dict[int, Idset] = {}
-    for bank, target, mask in zip(banks, pool.target[draw.banks].tolist(), masks, strict=True):
+    for leaf, target, mask in zip(pools, pool.target[draw.pools].tolist(), masks, strict=True):
         if target >= 0:
-            ids = ids_of(pool, bank, mask)
+            ids = ids_of(pool, leaf, mask)
             found[target] = found[target] | ids if target in found else ids
     return {target: str(ids) for target, ids in found.items()}
 
 
-def ids_of(pool: PoolType, bank: int, mask: int = -1) -> Idset:
-    """Return the ids of a bank's units that a mask over unit ordinals names (-1: all)."""
-    ids = pool.ids[bank]
+def ids_of(pool: PoolType, leaf: int, mask: int = -1) -> Idset:
+    """Return the ids of the units in a mask over the unit ordinals of a leaf pool (-1: all)."""
+    ids = pool.ids[leaf]
     if mask < 0:
         return ids
     if ids.last == len(ids) - 1:
@@ -152,7 +156,7 @@ def ids_of(pool: PoolType, bank: int, mask: int = -1) -> Idset:
 
 
 def _properties(index: Index, targets: Ints, ranks: Ints) -> dict[str, str]:
-    """Return the properties of the targets; those that begin with ``+`` are the instance's own."""
+    """Return the properties of the targets that R lists, each with its ranks."""
     found = {}
     for name, row in index.written_properties.items():
         has = row[targets]
@@ -172,7 +176,7 @@ def _scheduling(selection: Selection, index: Index, ranks: Ints) -> dict[str, An
 
 
 def carried_topology(index: Index) -> TreePool | None:
-    """Return the topology that R of every allocation carries; None if the cluster was read without one."""
+    """Return the topology for the R of every allocation; None if the cluster was read without one."""
     if index.graph.graph.get("source") != "TreePool":
         return None
     found: TreePool | None = index.memo.get("topology")
@@ -184,23 +188,23 @@ def carried_topology(index: Index) -> TreePool | None:
 
 
 def _loose(selection: Selection, index: Index) -> dict[str, str | int]:
-    """Return what lies on no target: path of the pool → ids of its units, or their number."""
+    """Return the units outside targets: path of the pool → ids of its units, or their number."""
     found: dict[str, str | int] = {}
     for draw in selection.named:
         pool = index.pool_types[draw.type]
         if pool.aligned and pool.named:
             continue
-        units = np.broadcast_to(draw.units, len(draw.banks)).tolist()
-        for i, bank in enumerate(draw.banks.tolist()):
-            if pool.target[bank] < 0 or not pool.named:
+        units = np.broadcast_to(draw.units, len(draw.pools)).tolist()
+        for i, leaf in enumerate(draw.pools.tolist()):
+            if pool.target[leaf] < 0 or not pool.named:
                 mask = int(draw.masks[i]) if draw.masks is not None else -1
-                path = path_of(index, pool.keys[bank][0])
-                found[path] = str(ids_of(pool, bank, mask)) if pool.named else units[i]
+                path = path_of(index, pool.keys[leaf][0])
+                found[path] = str(ids_of(pool, leaf, mask)) if pool.named else units[i]
     return found
 
 
 def path_of(index: Index, key: str) -> str:
-    """Return the containment path of a vertex; its key where nothing contains it."""
+    """Return the containment path of a vertex; its key if nothing contains it."""
     names, here = [pool_of(index.graph, key).name], parents(index.graph, key)
     if not here:
         return key

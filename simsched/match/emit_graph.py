@@ -1,4 +1,4 @@
-"""Selection → resource graph: what the job gets, with all that contains it; as JGF or as a tree."""
+"""Selection → resource graph: the allocated vertices and their containers; as JGF or as a tree."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def graph_of(selection: Selection, index: Index) -> ResourceGraph:
     """Return the containment graph of a selection.
 
     A pool has the size and the ids of the units that were drawn from it.  Every vertex that is
-    held exclusively is marked (``exclusive`` in JGF), as in Fluxion's allocations.
+    claimed exclusively is marked (``exclusive`` in JGF), as in Fluxion's allocations.
     """
     found: dict[str, tuple[int, Pool]] = {}
     targets = index.vertex_types[index.target_type]
@@ -56,7 +56,7 @@ def jgf_of(selection: Selection, index: Index) -> dict[str, Any]:
 
 
 def tree_of(selection: Selection, index: Index) -> Iterator[str]:
-    """Yield the lines of a tree of what was selected, like subtrees folded into one."""
+    """Yield the lines of a tree of the selected vertices; equal subtrees are folded into one."""
     return tree_lines(graph_of(selection, index))
 
 
@@ -65,34 +65,34 @@ def _held(pool: Pool, exclusive: bool) -> Pool:
 
 
 def _taken(selection: Selection, index: Index) -> dict[tuple[str, int], int]:
-    """Return (pool type, bank) → the units that are held exclusively, as a mask (see `_rows`)."""
-    return {(draw.type, bank): mask for draw in selection.held for bank, mask, _ in _rows(draw, index)}
+    """Return (pool type, leaf pool) → the units that are claimed exclusively, as a mask (see `_rows`)."""
+    return {(draw.type, leaf): mask for draw in selection.held for leaf, mask, _ in _rows(draw, index)}
 
 
 def _rows(draw: Draw, index: Index) -> Iterator[tuple[int, int, int]]:
-    """Yield bank, mask and number of the units of a draw; the mask is 0 where units have no ids."""
+    """Yield leaf pool, mask and number of the units of a draw; the mask is 0 if units have no ids."""
     pool = index.pool_types[draw.type]
-    units = np.broadcast_to(draw.units, len(draw.banks)).tolist()
-    for at, bank in enumerate(draw.banks.tolist()):
+    units = np.broadcast_to(draw.units, len(draw.pools)).tolist()
+    for at, leaf in enumerate(draw.pools.tolist()):
         if draw.masks is not None:
             mask = int(draw.masks[at])
         elif pool.named:
-            mask = pool.full[bank]
+            mask = pool.full[leaf]
         else:
-            mask = (1 << units[at]) - 1 if len(pool.keys[bank]) > 1 else 0
-        yield bank, mask, units[at]
+            mask = (1 << units[at]) - 1 if len(pool.keys[leaf]) > 1 else 0
+        yield leaf, mask, units[at]
 
 
 def _drawn(
     draw: Draw, index: Index, taken: dict[tuple[str, int], int]
 ) -> Iterator[tuple[str, tuple[int, Pool]]]:
-    """Yield the leaves that a draw takes units of: key, place, and the pool with these units."""
+    """Yield the leaf vertices of a draw: key, place, and the pool with the drawn units."""
     pool = index.pool_types[draw.type]
-    for bank, mask, units in _rows(draw, index):
-        held = taken.get((draw.type, bank))
-        place, keys = int(pool.pos[bank]), pool.keys[bank]
+    for leaf, mask, units in _rows(draw, index):
+        held = taken.get((draw.type, leaf))
+        place, keys = int(pool.pos[leaf]), pool.keys[leaf]
         if len(keys) == 1:
-            vertex = _shrunk(pool_of(index.graph, keys[0]), pool, bank, mask, units)
+            vertex = _shrunk(pool_of(index.graph, keys[0]), pool, leaf, mask, units)
             yield keys[0], (place, _held(vertex, held is not None and not mask & ~held))
             continue
         for unit, key in enumerate(keys):
@@ -100,9 +100,9 @@ def _drawn(
                 yield key, (place, _held(pool_of(index.graph, key), bool(held and held >> unit & 1)))
 
 
-def _shrunk(vertex: Pool, pool: PoolType, bank: int, mask: int, units: int) -> Pool:
+def _shrunk(vertex: Pool, pool: PoolType, leaf: int, mask: int, units: int) -> Pool:
     """Return a pool of the units drawn from it."""
-    if units == pool.size[bank]:
+    if units == pool.size[leaf]:
         return vertex
-    ids = ids_of(pool, bank, mask) if vertex.ids is not None and mask else None
-    return vertex.replace(size=max(1, units * vertex.size // int(pool.size[bank])), ids=ids)
+    ids = ids_of(pool, leaf, mask) if vertex.ids is not None and mask else None
+    return vertex.replace(size=max(1, units * vertex.size // int(pool.size[leaf])), ids=ids)

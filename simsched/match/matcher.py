@@ -1,4 +1,4 @@
-"""The matcher as people use it: one cluster, one state, questions and claims by jobspec."""
+"""The matcher: one cluster in one state, which answers jobspecs and keeps the claims on it."""
 
 from __future__ import annotations
 
@@ -12,28 +12,30 @@ import numpy as np
 from simsched.arguments import check, check_real, check_whole
 from simsched.errors import ConfigError, FormatError, SimschedError
 from simsched.formats.cluster.rset import ResourceSet
-from simsched.formats.jobspec.reader import as_jobspec
+from simsched.formats.jobspec.jobspec import as_jobspec
 from simsched.formats.rfc.idset import Idset
 from simsched.graph.cluster import as_cluster
 from simsched.match.emit import to_rset
-from simsched.match.explain.explanation import State, explain_later
+from simsched.match.explain.explanation import explain_later
+from simsched.match.explain.occupancy import Occupancy
 from simsched.match.explain.reasons import Reasons
 from simsched.match.named_targets import targets_of
 from simsched.match.outcome import Busy, Infeasible, Matched, Outcome, Undecided
 from simsched.match.policies.policy import MatchPolicy, find_policy, is_found_by_name
 from simsched.match.requests.compile import compile_request
-from simsched.match.requests.dialect import find_rules
+from simsched.match.requests.dialect import find_dialect
 from simsched.match.search.exact import SearchLimitError
 from simsched.match.search.select import can_match, could_fit, select
 from simsched.match.state import saved as state
 from simsched.match.state.availability import Availability, idle_cluster
-from simsched.match.state.selection import Parts, Selection, split
+from simsched.match.state.selection import Selection, SplitSelection, split
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from simsched.formats.jobspec.reader import Jobspec
+    from simsched.formats.jobspec.jobspec import Jobspec
     from simsched.graph.cluster import ClusterLike
+    from simsched.match.requests.dialect import Dialect
     from simsched.match.requests.request import Request
 
 __all__ = ["Matcher", "could_fit", "feasible", "select"]
@@ -42,18 +44,18 @@ STATUSES = ("up", "down", "drained")
 
 
 class Matcher:
-    """Matches jobspecs against one cluster and keeps what they were given.
+    """Matches jobspecs against one cluster and keeps their allocations.
 
     Parameters
     ----------
-    cluster : the cluster, a networkx graph of one, a file or a bundled name.
-    policy : the match policy, by name or itself.
+    cluster : a cluster, a networkx graph, a file or a bundled name.
+    policy : a match policy or its name.
     rules : name of the dialect.
-    seed : seed of the generator for policies that draw lots.
+    seed : seed of the generator for policies that choose at random.
 
     Attributes
     ----------
-    available : the live state.  Change it through the matcher only.
+    available : the present state.  Change it through the matcher only.
 
     Raises
     ------
@@ -62,16 +64,16 @@ class Matcher:
 
     >>> import simsched as ss
     >>> matcher = ss.Matcher(ss.load_cluster("tiny"), policy="lonode")
-    >>> got = matcher.match(ss.Jobspec.from_shape("slot=2/core=2"))
-    >>> bool(got), got.R.to_dict()["execution"]["R_lite"]
+    >>> answer = matcher.match(ss.Jobspec.from_shape("slot=2/core=2"))
+    >>> bool(answer), answer.R.to_dict()["execution"]["R_lite"]
     (True, [{'rank': '0', 'children': {'core': '0-3'}}])
     >>> print(matcher.satisfiable(ss.Jobspec.from_shape("slot=10/core=2")).reasons)
-    slot: 10 needed, 8 to be had
+    slot: 10 needed, 8 available
       node: 4 exist (hold 8) → 4 fit core=2 (hold 8)
       limited by core
-    would do: slot=8 instead of 10
-    would do: core=1 instead of 2 (slot/core)
-    >>> matcher.release(got.id)
+    would fit with: slot=8 instead of 10
+    would fit with: core=1 instead of 2 (slot/core)
+    >>> matcher.release(answer.id)
     """
 
     def __init__(
@@ -85,7 +87,7 @@ class Matcher:
         self.cluster = as_cluster(cluster)
         self.index = self.cluster.index
         self.policy = find_policy(policy)
-        self.rules = find_rules(rules)
+        self.dialect = find_dialect(rules)
         self.available = Availability(self.index)
         check_whole("seed", seed)
         self._rng = np.random.default_rng(seed)
@@ -101,14 +103,14 @@ class Matcher:
         return f"<Matcher on {self.cluster.name!r}: policy {self.policy.name}, {held} allocations>"
 
     def satisfiable(self, jobspec: Jobspec, *, status: bool = False) -> Outcome:
-        """Say whether the jobspec can ever match here: with nothing claimed, and all of it up (M11).
+        """Say whether the jobspec can ever match here: with nothing claimed and everything up (M11).
 
-        With `status`, what is down now is not counted on.
+        With `status`, targets that are down now stay down.
 
         Raises
         ------
         RequestError
-            if the jobspec cannot mean anything on this cluster.
+            if the jobspec has no meaning on this cluster.
         """
         jobspec = as_jobspec(jobspec)
         request = self._compile(jobspec)
@@ -118,7 +120,7 @@ class Matcher:
         except SearchLimitError as error:
             return _undecided(error)
         if not possible:
-            return Infeasible(reasons=explain_later(request, lambda: State(idle, {}, {})))
+            return Infeasible(reasons=explain_later(request, lambda: Occupancy(idle, {}, {})))
         return Matched(select=lambda: self._selected(request, idle), emit=self._emitter(jobspec, None))
 
     def feasible_now(self, jobspec: Jobspec) -> Outcome:
@@ -131,15 +133,15 @@ class Matcher:
     # --- changes -------------------------------------------------------------------------
 
     def match(self, jobspec: Jobspec, *, starttime: float | None = None) -> Outcome:
-        """Claim what the jobspec asks for, or say why it cannot be had (M9: all or nothing).
+        """Allocate the jobspec's request as a whole (M9), or return the reasons against it.
 
-        `starttime` (seconds) and the jobspec's duration become R's times, and tell when the
-        allocation is expected to end.
+        `starttime` (seconds) and the jobspec's duration become R's times, and give the expected end
+        of the allocation.
 
         Raises
         ------
         RequestError
-            if the jobspec cannot mean anything on this cluster.
+            if the jobspec has no meaning on this cluster.
         """
         jobspec = as_jobspec(jobspec)
         if starttime is not None:
@@ -156,12 +158,11 @@ class Matcher:
     def match_or_reserve(
         self, jobspec: Jobspec, *, now: float, ends: Mapping[int | str, float] | None = None
     ) -> Outcome:
-        """Claim what the jobspec asks for, or say from when on it can be had, and what it would get then.
+        """Match the jobspec now, or find its earliest start by the expected ends of the allocations.
 
-        `ends` are the expected ends of the allocations by id, beside those that are known from
-        their start times and durations; what has none is taken to stay.  A `Busy` answer bears
-        the earliest `start` and the R of that time; nothing is kept for it.  (Keeping it against
-        other jobs is what queue policies do.)
+        `ends` are expected ends by id (seconds), beside those that follow from start times and
+        durations.  An allocation without one is expected to stay.  A `Busy` answer has the earliest
+        `start` and the R of that time; nothing is claimed for it.  (Queue policies keep reservations.)
         """
         jobspec = as_jobspec(jobspec)
         check_real("now", now)
@@ -171,29 +172,29 @@ class Matcher:
         if not isinstance(found, Busy):
             return found
         known = {**self._ends, **_ends_of(ends)}
-        order = sorted((id_ for id_ in self._claims if id_ in known), key=lambda id_: (known[id_], str(id_)))
         request = self._compile(jobspec)
-        start = self._earliest(request, order)
-        if start is None:
+        state = Occupancy(self.available, self._claims, known)
+        ended = state.to_wait_for(lambda later: bool(self._answer(request, later, jobspec)))
+        if not ended:
             return found
-        later = max(now, known[order[start]])
-        answer = self._answer(request, self._after(order[: start + 1]), jobspec, later)
-        if answer is None or not answer:
+        start = max(now, known[ended[-1]])
+        answer = self._answer(request, state.after(ended), jobspec, start)
+        if answer is None:
             return found
-        return Busy(start=later, reasons=found.reasons, select=answer.select, emit=answer.emit)
+        return Busy(start=start, reasons=found.reasons, select=answer.select, emit=answer.emit)
 
     def release(
         self, id_: int | str, part: ResourceSet | Idset | str | Iterable[int] | None = None
     ) -> ResourceSet | None:
-        """Give back what `match` claimed under this id: all of it, or what lies on some ranks.
+        """Release the allocation of this id, or with `part` the part of it on some ranks.
 
-        `part` is an idset of ranks, or an R (a shard), whose ranks count.  Returns what is kept
-        (None: nothing, the id is free).
+        `part` is an idset of ranks, or an R (a shard) whose ranks count.  Returns the R that stays
+        allocated; None if nothing stays.
 
         Raises
         ------
         ConfigError
-            if nothing is claimed under the id, or not on these ranks.
+            if there is no allocation of this id, or none on these ranks.
         """
         self._look_up(id_)
         self._settle()
@@ -207,14 +208,14 @@ class Matcher:
         return to_rset(parts.kept, self.index)
 
     def set_status(self, status: str, *, ranks: Idset | str = "", hosts: str = "") -> int:
-        """Mark execution targets ``up``, ``down`` or ``drained``; what runs on them is not touched.
+        """Mark execution targets ``up``, ``down`` or ``drained``; allocations on them stay.
 
         Returns how many targets changed.
 
         Raises
         ------
         ConfigError
-            for another status, or ranks and hosts that this cluster does not have.
+            for another status, or ranks and hosts that the cluster does not have.
         """
         if status not in STATUSES:
             raise ConfigError(f"unknown status {status!r}", expected=f"one of {', '.join(STATUSES)}")
@@ -224,25 +225,25 @@ class Matcher:
         self.available.set_status(changing, up=status == "up")
         return len(changing)
 
-    # --- what is claimed -----------------------------------------------------------------
+    # --- allocations ---------------------------------------------------------------------
 
     @property
     def allocations(self) -> dict[int | str, Selection]:
-        """What is claimed now, by id."""
+        """The allocations by id, as selections."""
         return dict(self._claims)
 
     @property
     def ends(self) -> dict[int | str, float]:
-        """When what is claimed is expected to end (seconds), where that is known."""
+        """The expected ends of the allocations by id (seconds), as far as they are known."""
         return dict(self._ends)
 
     def allocation(self, id_: int | str) -> ResourceSet:
-        """Return the R of what is claimed under an id.
+        """Return the R of an allocation.
 
         Raises
         ------
         ConfigError
-            if nothing is.
+            if there is no allocation of this id.
         """
         self._look_up(id_)
         return to_rset(self._claims[id_], self.index)
@@ -250,18 +251,20 @@ class Matcher:
     def copy(self) -> Matcher:
         """Return an independent matcher in the same state, for what-if; the cluster is shared."""
         twin: Matcher = object.__new__(Matcher)
-        twin.__dict__.update(self.__dict__)
-        twin.available = self.available.copy()
-        twin._rng = deepcopy(self._rng)
-        twin._claims = self._claims.copy()
-        twin._ends = self._ends.copy()
-        twin._moment = None
+        vars(twin).update(
+            vars(self),
+            available=self.available.copy(),
+            _rng=deepcopy(self._rng),
+            _claims=self._claims.copy(),
+            _ends=self._ends.copy(),
+            _moment=None,
+        )
         return twin
 
     def save(self) -> dict[str, Any]:
         """Return the state as JSON data, for `restore`.
 
-        A policy that its name does not find (one that was given as a `MatchPolicy`) is not saved.
+        A policy that cannot be found by its name (a `MatchPolicy` object of the caller) is not saved.
         """
         down = np.flatnonzero(~self.available.up)
         claims = []
@@ -272,7 +275,7 @@ class Matcher:
             "format": state.FORMAT,
             "cluster": state.cluster_facts(self.index),
             "policy": self.policy.name if is_found_by_name(self.policy) else None,
-            "rules": self.rules.name,
+            "rules": self.dialect.name,
             "next": self._next,
             "generator": state.generator_to_dict(self._rng),
             "down": str(Idset.from_ids(down.tolist())),
@@ -288,33 +291,36 @@ class Matcher:
         Raises
         ------
         FormatError
-            if it is not a saved state, or one of another cluster, or if `policy` is missing for a
-            state whose policy was not saved.
+            if it is not a saved state, or that of another cluster, or if `policy` is missing for a
+            state that was saved without one.
         """
         cluster = as_cluster(cluster)
         try:
             if saved["format"] != state.FORMAT:
-                raise FormatError(f"a state of format {saved['format']}", expected=f"format {state.FORMAT}")
+                raise FormatError(
+                    f"the state is of format {saved['format']}", expected=f"format {state.FORMAT}"
+                )
             if saved["cluster"] != state.cluster_facts(cluster.index):
-                raise FormatError("this state was saved on another cluster", where=cluster.name)
+                raise FormatError("the state was saved on another cluster", where=cluster.name)
             if policy is None and saved["policy"] is None:
-                raise FormatError("this state was saved without its match policy", expected="policy=…")
+                raise FormatError("the state was saved without its match policy", expected="policy=…")
             matcher = cls(cluster, saved["policy"] if policy is None else policy, saved["rules"])
-            matcher._rng = state.generator_from_dict(saved["generator"])
-            matcher._fill(saved)
+            claims, ends = _claim_saved(saved, matcher.available, matcher.dialect)
+            generator = state.generator_from_dict(saved["generator"])
+            vars(matcher).update(_claims=claims, _ends=ends, _rng=generator, _next=int(saved["next"]))
         except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
-            raise FormatError(f"this is no saved state of a matcher: {error!r}") from None
+            raise FormatError(f"this is not a saved state of a matcher: {error!r}") from None
         return matcher
 
-    # --- within --------------------------------------------------------------------------
+    # --- inner workings ------------------------------------------------------------------
 
     def _compile(self, jobspec: Jobspec) -> Request:
-        return compile_request(jobspec, self.index, self.rules, alone=self.policy.whole_nodes)
+        return compile_request(jobspec, self.index, self.dialect, alone=self.policy.whole_nodes)
 
     def _answer(
         self, request: Request, avail: Availability, jobspec: Jobspec, start: float | None = None
     ) -> Outcome | None:
-        """Answer in a state, claiming nothing: `Matched`, `Undecided`, or None for a no."""
+        """Answer in a state without a claim: `Matched`, `Undecided`, or None if the request does not fit."""
         try:
             selection = self._selected(request, avail)
         except SearchLimitError as error:
@@ -324,16 +330,16 @@ class Matcher:
         return Matched(select=lambda: selection, emit=self._emitter(jobspec, start))
 
     def _selected(self, request: Request, avail: Availability) -> Selection | None:
-        """Select without claiming anything, and without a draw from the generator."""
-        draws_lots = self.policy.order is not None and not self.policy.static
-        return select(request, avail, self.policy, deepcopy(self._rng) if draws_lots else None)
+        """Select without a claim; the generator stays in its state."""
+        may_draw = self.policy.order is not None and not self.policy.static
+        return select(request, avail, self.policy, deepcopy(self._rng) if may_draw else None)
 
     def _refused(self, request: Request, jobspec: Jobspec) -> Outcome:
-        """Return the no for a request that does not match now: not now, or never."""
+        """Return the answer for a request that does not match now: `Busy`, or never."""
         ever = self.satisfiable(jobspec)
         if not ever:
             return ever
-        moment = self._now()
+        moment = self._present()
         return Busy(reasons=explain_later(request, lambda: moment.state))
 
     def _claimed(self, selection: Selection, jobspec: Jobspec, starttime: float | None) -> Outcome:
@@ -349,89 +355,61 @@ class Matcher:
         )
 
     def _emitter(self, jobspec: Jobspec, start: float | None) -> Callable[[Selection], ResourceSet]:
-        """Return what makes an R of a selection; R is costly, so it is made when it is asked for."""
+        """Return a function from selection to R; R is costly, so it is made when it is first read."""
         end = start + jobspec.duration if start is not None and jobspec.duration else None
         return lambda selection: to_rset(selection, self.index, starttime=start, expiration=end)
 
     def _idle_but_down(self) -> Availability:
-        """Return a state with nothing claimed and what is down now down."""
+        """Return a state with nothing claimed, in which the targets that are down now are down."""
         found = idle_cluster(self.index).copy()
         found.set_status(np.flatnonzero(~self.available.up), up=False)
         return found
 
-    def _after(self, ended: Iterable[int | str]) -> Availability:
-        found = self.available.copy()
-        for id_ in ended:
-            found.release(self._claims[id_])
-        return found
-
-    def _earliest(self, request: Request, order: list[int | str]) -> int | None:
-        """Return after how many ends (less one) the request matches; None: after none of them."""
-        low, high = 0, len(order)
-        while low < high:
-            middle = (low + high) // 2
-            try:
-                fits = select(request, self._after(order[: middle + 1]), self.policy, deepcopy(self._rng))
-            except SearchLimitError:
-                fits = None
-            low, high = (low, middle) if fits is not None else (middle + 1, high)
-        return low if low < len(order) else None
-
     def _look_up(self, id_: int | str) -> None:
-        check("id_", id_, int | str, "the id of what is claimed")
+        check("id_", id_, int | str, "the id of an allocation")
         if id_ not in self._claims:
-            raise ConfigError(f"nothing is allocated under id {id_}")
+            raise ConfigError(f"there is no allocation of id {id_}")
 
-    def _parts(self, id_: int | str, part: ResourceSet | Idset | str | Iterable[int] | None) -> Parts:
+    def _parts(
+        self, id_: int | str, part: ResourceSet | Idset | str | Iterable[int] | None
+    ) -> SplitSelection:
         selection = self._claims[id_]
         if part is None:
-            return Parts(selection, None)
+            return SplitSelection(selection, None)
         targets = targets_of(self.index, part.ranks if isinstance(part, ResourceSet) else part)
         missing = sorted(set(targets) - set(selection.targets.tolist()))
         if missing or not targets:
-            names = Idset.from_ids(self.index.ranks[missing].tolist()) if missing else "these"
-            raise ConfigError(f"id {id_} has nothing on rank {names}", expected="ranks of its R")
+            if not missing:
+                raise ConfigError(f"no ranks of id {id_} to release", expected="ranks of its R")
+            ranks = Idset.from_ids(self.index.ranks[missing].tolist())
+            raise ConfigError(f"the allocation of id {id_} is not on rank {ranks}", expected="ranks of its R")
         return split(selection, np.array(targets, dtype=np.int64), self.index)
 
-    def _fill(self, saved: Mapping[str, Any]) -> None:
-        """Claim what was claimed, with everything up as it must have been once; then mark what is down."""
-        avail = self.available
-        avail.set_status(np.flatnonzero(~avail.up), up=True)
-        for number, claim in enumerate(saved["allocations"]):
-            where = f"allocations[{number}]"
-            try:
-                selection = state.claim_from_dict(claim, self.index, self.rules, where)
-                avail.claim(selection)
-                avail._check()
-            except AssertionError:
-                raise FormatError("this claims what is not there, or taken already", where=where) from None
-            self._claims[claim["id"]] = selection
-            if "end" in claim:
-                self._ends[claim["id"]] = float(claim["end"])
-        avail.set_status(np.array(Idset.parse(saved["down"]).expand(), dtype=np.int64), up=False)
-        self._next = int(saved["next"])
+    # --- reasons that are read later -------------------------------------------------------
 
-    # --- reasons that are looked at later --------------------------------------------------
+    def _present(self) -> _Moment:
+        """Return the present state, for reasons that are worked out when they are first read.
 
-    def _now(self) -> _Moment:
-        """Return the present state for reasons that are made when they are looked at."""
+        The state is borrowed, not copied: most reasons are never read.  Before the next change,
+        `_settle` gives a moment that is still referred to a copy of its own.
+        """
         moment = self._moment() if self._moment is not None else None
         if moment is None:
-            moment = _Moment(State(self.available, self._claims, self._ends))
+            moment = _Moment(Occupancy(self.available, self._claims, self._ends))
             self._moment = weakref.ref(moment)
         return moment
 
     def _settle(self) -> None:
-        """Before a change: give reasons that are not made yet a state of their own."""
+        """Before a change: give reasons that were not read yet a copy of the present state."""
         moment = self._moment() if self._moment is not None else None
         if moment is not None:
-            moment.state = State(self.available.copy(), self._claims.copy(), self._ends.copy())
+            moment.state = Occupancy(self.available.copy(), self._claims.copy(), self._ends.copy())
         self._moment = None
 
     def _check(self) -> None:
-        """Assert that the state is what the claims and statuses add up to."""
+        """Assert that the state is the sum of the claims and statuses."""
         now = self.available
-        now._check()
+        now.check()
         fresh = Availability(self.index)
         fresh.set_status(np.flatnonzero(~fresh.up), up=True)
         for selection in self._claims.values():
@@ -451,12 +429,38 @@ class Matcher:
         assert fresh.sharers == now.sharers
 
 
+def _claim_saved(
+    saved: Mapping[str, Any], avail: Availability, dialect: Dialect
+) -> tuple[dict[int | str, Selection], dict[int | str, float]]:
+    """Claim the allocations of a saved state; return them, and their expected ends, by id.
+
+    An allocation may lie on a target that is down by now.  It was up when it was claimed, so everything
+    is up until all are claimed.
+    """
+    claims: dict[int | str, Selection] = {}
+    ends: dict[int | str, float] = {}
+    avail.set_status(np.flatnonzero(~avail.up), up=True)
+    for number, claim in enumerate(saved["allocations"]):
+        where = f"allocations[{number}]"
+        try:
+            selection = state.claim_from_dict(claim, avail.index, dialect, where)
+            avail.claim(selection)
+            avail.check()
+        except AssertionError:
+            raise FormatError("it claims resources that do not exist or are taken", where=where) from None
+        claims[claim["id"]] = selection
+        if "end" in claim:
+            ends[claim["id"]] = float(claim["end"])
+    avail.set_status(np.array(Idset.parse(saved["down"]).expand(), dtype=np.int64), up=False)
+    return claims, ends
+
+
 class _Moment:
-    """The state of one moment, borrowed from a matcher until that changes."""
+    """The state of one moment, borrowed from a matcher until it changes."""
 
     __slots__ = ("__weakref__", "state")
 
-    def __init__(self, state: State) -> None:
+    def __init__(self, state: Occupancy) -> None:
         self.state = state
 
 

@@ -1,8 +1,7 @@
 """The answers: `Matched`, `Busy` (not now), `Infeasible` (never here), `Undecided` (M11).
 
-They are different types, and true only where the question was answered with yes.  A no
-carries its reasons as data (see `reasons`); what costs time, the reasons and R, is made
-when it is first asked for.
+They are different types, and only `Matched` is true.  The others have their reasons as data (see
+`explain.reasons`).  Reasons and R cost time and are made when they are first read.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from simsched.formats.text.excerpts import clip
-from simsched.match.explain.reasons import Change, Funnel, Holder, Reasons, Step
+from simsched.match.explain.reasons import Funnel, Holder, Reasons, Step, Suggestion
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Busy",
-    "Change",
     "Funnel",
     "Holder",
     "Infeasible",
@@ -30,22 +28,23 @@ __all__ = [
     "Outcome",
     "Reasons",
     "Step",
+    "Suggestion",
     "Undecided",
 ]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Outcome:
-    """An answer; true where the request matched, or is feasible.
+    """An answer; true if the request matched, or is feasible.
 
     Attributes
     ----------
     status : ``matched``, ``busy``, ``infeasible`` or ``undecided``.
-    id : what `Matcher.release` takes; None where nothing was claimed.
-    start : when it starts, where that was asked (`Matcher.match_or_reserve`); None: now, or never.
-    reasons : why not (the funnels, as data; ``str()`` of it for people).
-    select : finds what was selected; None for a no.
-    emit : makes its R.
+    id : the id for `Matcher.release`; None if nothing was claimed.
+    start : the start of the allocation in seconds, if a time was given; else None.
+    reasons : the reasons against a match (funnels as data; ``str()`` of it for people).
+    select : finds the selection; None if the request does not fit.
+    emit : makes the R of a selection.
     """
 
     status: ClassVar[str] = ""
@@ -57,12 +56,12 @@ class Outcome:
 
     @cached_property
     def selection(self) -> Selection | None:
-        """What was selected, as arrays; None for a no."""
+        """The selection, as arrays; None if the request does not fit."""
         return self.select() if self.select is not None else None
 
     @cached_property
     def R(self) -> ResourceSet | None:  # noqa: N802 - the standard's name
-        """What the request gets (RFC 20); None for a no."""
+        """The allocation as an R (RFC 20); None if the request does not fit."""
         return self.emit(self.selection) if self.emit is not None and self.selection is not None else None
 
     def to_dict(self) -> dict[str, Any]:
@@ -86,15 +85,15 @@ class Outcome:
         """
         number = "" if self.id is None else f" {self.id}"
         start = "" if self.start is None else f" from {self.start:g} s"
-        told = clip(str(self.R), 80) if self.R is not None else self.reasons.short()
-        return f"<{type(self).__name__}{number}{start}{f': {told}' if told else ''}>"
+        text = clip(str(self.R), 80) if self.R is not None else self.reasons.short()
+        return f"<{type(self).__name__}{number}{start}{f': {text}' if text else ''}>"
 
     def __bool__(self) -> bool:
         return False
 
 
 class Matched(Outcome):
-    """Yes: the request matched, or would on the idle machine."""
+    """The request matched, or would match on the idle cluster."""
 
     status: ClassVar[str] = "matched"
 
@@ -103,18 +102,18 @@ class Matched(Outcome):
 
 
 class Busy(Outcome):
-    """Not now: it would match on the idle machine."""
+    """The request does not match now, but would on the idle cluster."""
 
     status: ClassVar[str] = "busy"
 
 
 class Infeasible(Outcome):
-    """Never on this cluster."""
+    """The request can never match on this cluster."""
 
     status: ClassVar[str] = "infeasible"
 
 
 class Undecided(Outcome):
-    """The exact search reached its limit: neither found nor refuted."""
+    """The exact search reached its limit before it found a match or refuted it."""
 
     status: ClassVar[str] = "undecided"

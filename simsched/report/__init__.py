@@ -1,7 +1,8 @@
 """Reports: run directories as frames, metrics, text, figures and pages.
 
-Everything here reads run directories and nothing else. `data.tables.load_run` gives the frames, `metrics`
-the pure functions on them, `text_report`, `export`, `figures` and `html` what people look at.
+The package reads run directories only. `columns` documents every column, `data` makes frames of the files,
+`metrics` holds pure functions on these frames, and `text_report`, `export`, `groups`, `figures` and `html`
+present them. `data` may import `metrics`, never the reverse. Begin with `data.tables`.
 """
 
 from __future__ import annotations

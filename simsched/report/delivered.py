@@ -1,4 +1,4 @@
-"""What a run did, written back into the SSS Job Objects that it ran (the accounting use of the document)."""
+"""The outcome of a run, written back into its SSS Job Objects (the accounting use of the document)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from simsched.errors import RunError
 from simsched.formats.rfc.hostlist import Hostlist
-from simsched.formats.sss import Result, with_results
+from simsched.formats.sss import DeliveredValues, with_results
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -22,8 +22,8 @@ def delivered_document(document: Document, run: Run, *, second_zero: int = 0) ->
     """Return the document with State, StartTime, EndTime and Delivered of its jobs as the run had them.
 
     `second_zero` is the epoch second that second 0 of the run stands for.  Jobs of the run
-    that the document does not have are passed over.  Processors are the cores that were
-    held, Node the hosts; Memory is known where the request says a fixed amount.
+    that the document does not have are ignored.  Processors are the allocated cores, Node the
+    hosts; Memory is known if the request states a fixed amount.
 
     Raises
     ------
@@ -34,12 +34,14 @@ def delivered_document(document: Document, run: Run, *, second_zero: int = 0) ->
     results = {row["id"]: _result(row, hosts, second_zero) for row in _rows(run.jobs)}
     ids = {element.value("Id") for element in _jobs(document.root)}
     if not ids & set(results):
-        raise RunError("the run has no job of this document", where=str(run.path), expected="a run of it")
+        raise RunError(
+            "the run has no job of this document", where=str(run.path), expected="a run of this document"
+        )
     return with_results(document, results)
 
 
 def _rows(jobs: pd.DataFrame) -> list[dict[str, Any]]:
-    """Return the rows, absent values as None."""
+    """Return the rows, with None for missing values."""
     columns = ["id", "start", "end", "cores", "procs", "result", "reason", "shape"]
     table = jobs[columns].astype(object)
     return [dict(zip(columns, row, strict=True)) for row in table.where(table.notna(), None).values.tolist()]
@@ -57,9 +59,9 @@ def _hosts(run: Run) -> dict[str, Hostlist]:
     }
 
 
-def _result(row: Mapping[str, Any], hosts: Mapping[str, Hostlist], zero: int) -> Result:
+def _result(row: Mapping[str, Any], hosts: Mapping[str, Hostlist], zero: int) -> DeliveredValues:
     ran = row["start"] is not None and row["end"] is not None
-    return Result(
+    return DeliveredValues(
         str(row["result"]),
         start=row["start"] + zero if row["start"] is not None else None,
         end=row["end"] + zero if row["end"] is not None else None,
@@ -71,7 +73,7 @@ def _result(row: Mapping[str, Any], hosts: Mapping[str, Hostlist], zero: int) ->
 
 
 def _memory(shape: str | None) -> float | None:
-    """Return the MB of a request that says them as fixed counts; None where it does not."""
+    """Return the memory (MB) of a request whose counts are fixed; None for any other."""
     if not shape:
         return None
     from simsched.formats.jobspec.shape import parse_shape
@@ -87,7 +89,7 @@ def _memory(shape: str | None) -> float | None:
 def _pools(
     vertices: tuple[ResourceVertex, ...], copies: int | None
 ) -> list[tuple[ResourceVertex, int | None]]:
-    """Return the memory vertices with how many units all their copies have, None for a range."""
+    """Return the memory vertices with the units of all their copies, None for a range."""
     found: list[tuple[ResourceVertex, int | None]] = []
     for vertex in vertices:
         units = copies * vertex.count.min if copies is not None and vertex.count.is_fixed else None

@@ -1,4 +1,4 @@
-"""The same figures for other programs: JSON, CSV and Markdown."""
+"""The figures of a report for other programs: JSON, CSV and Markdown."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from pandas.api.types import is_numeric_dtype
 
-from simsched.report import human
+from simsched import human
+from simsched.report.compare import Interval, compare_runs, side_by_side
 from simsched.report.metrics.classes import day, run_time_class, size_class
-from simsched.report.metrics.compare import Interval, compare_runs, side_by_side
 from simsched.report.metrics.metrics import by, ran
 from simsched.report.metrics.summary import metric
 from simsched.visible import cell, visible
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from simsched.report.data.tables import Run
 
 
-#: classes that jobs are grouped by in JSON
+#: classes by which JSON groups the jobs
 CLASSES: dict[str, Callable[[pd.DataFrame], pd.Series[Any]]] = {
     "sizes": size_class,
     "run_times": run_time_class,
@@ -49,7 +49,7 @@ def as_json(runs: Sequence[Run]) -> str:
 
 
 def as_csv(runs: Sequence[Run]) -> str:
-    """Return the figures as CSV: metric, unit, then one column a run; empty where not computed."""
+    """Return the figures as CSV: metric, unit, one column per run; empty if not computed."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(["metric", "unit", *(cell(r.name) for r in runs)])
@@ -59,7 +59,7 @@ def as_csv(runs: Sequence[Run]) -> str:
 
 
 def csv_text(frame: pd.DataFrame) -> str:
-    """Return a frame as CSV without its index; texts show and are never formulas (see `visible.cell`)."""
+    """Return a frame as CSV without its index; no text is a formula (see `visible.cell`)."""
     texts = {
         name: [cell(value) for value in column]
         for name, column in frame.items()
@@ -86,8 +86,11 @@ def as_markdown(runs: Sequence[Run]) -> str:
     for run in runs:
         if len(run.reasons):
             head = ["result", "reason", "jobs"]
-            told = [[str(r.result), str(r.reason), f"{r.jobs:,}"] for r in run.reasons.itertuples()]
-            parts += [f"Why jobs of {run.name} did not run or did not end well:", markdown_table(head, told)]
+            reasons = [[str(r.result), str(r.reason), f"{r.jobs:,}"] for r in run.reasons.itertuples()]
+            parts += [
+                f"Why jobs of {run.name} did not run or did not end well:",
+                markdown_table(head, reasons),
+            ]
     return "\n\n".join(parts) + "\n"
 
 
@@ -124,7 +127,7 @@ def _record(run: Run) -> dict[str, Any]:
 
 
 def _deep(value: Any) -> Any:
-    """Return what `run.json` holds with null for numbers that JSON does not have."""
+    """Return a part of ``run.json`` with null for numbers that JSON does not have."""
     if isinstance(value, dict):
         return {str(key): _deep(item) for key, item in value.items()}
     return [_deep(item) for item in value] if isinstance(value, list) else _plain(value)
@@ -135,7 +138,7 @@ def _rows(frame: pd.DataFrame) -> list[dict[str, Any]]:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value as JSON has it: NumPy numbers as Python's, what is not finite as null."""
+    """Return a value for JSON: NumPy numbers become Python's, and numbers that are not finite null."""
     item = value.item() if hasattr(value, "item") else value
     return None if isinstance(item, float) and not math.isfinite(item) else item
 

@@ -1,8 +1,8 @@
-"""Colours that colour-blind people can tell apart, for every chart.
+"""Colours of all charts, distinct for colour-blind people as well.
 
 Okabe and Ito's palette ("Color universal design", 2008) without its black and its yellow,
-which vanish on a dark and on a light ground, and with a blue that shows on both; the sequential
-scale is cividis.
+which are invisible on a dark or a light ground, and with a blue for both; the sequential scale is
+cividis.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from __future__ import annotations
 BLUE, ORANGE, GREEN, PURPLE, SKY, VERMILION, GREY = (
     "#1c7fc4", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#8a8f98")  # fmt: skip
 
-#: for categories in order; more than eight start again
+#: for categories in order; the ninth has the first colour again
 CYCLE = (BLUE, ORANGE, GREEN, PURPLE, SKY, VERMILION, "#7b61c4", GREY)
 
-#: how a result is shown
+#: the colour of each result
 RESULT = {
     "COMPLETED": BLUE,
     "TIMEOUT": ORANGE,
@@ -25,7 +25,7 @@ RESULT = {
     "DROPPED": "#a9adb3",
 }
 
-#: how a resource type is shown
+#: the colour of each resource type
 TYPE = {"node": SKY, "core": BLUE, "gpu": ORANGE}
 
 

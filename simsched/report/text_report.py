@@ -5,26 +5,32 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from simsched.report import human
-from simsched.report.data.columns import RESULTS
+import numpy as np
+
+from simsched import human
+from simsched.report.columns import RESULTS
+from simsched.report.compare import Comparison, compare_runs
 from simsched.report.data.series import binned
 from simsched.report.metrics import metrics as m
 from simsched.report.metrics.classes import size_class
-from simsched.report.metrics.compare import Comparison, compare_runs
 from simsched.report.metrics.summary import metric
+from simsched.text_table import PAGE_WIDTH, clip_end, fitted_table, table_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
+    import numpy.typing as npt
     import pandas as pd
 
     from simsched.report.data.tables import Run
 
-WIDTH = 96
-#: columns and lines that a page has at least, however small the terminal
-LEAST = (60, 40)
-#: rows of a table on a page; the rest is counted
+#: characters of a line that a page has at least, however small the terminal
+LEAST_WIDTH = 60
+#: rows of a table on a page; a line below the table counts the others
 MAX_ROWS = 12
+#: width of the labels at the left of figures and curves
+LABEL = 16
+_BARS = "▁▂▃▄▅▆▇█"
 #: the figures of a comparison on a terminal
 COMPARED = ("jobs_run", "jobs_infeasible", "makespan", "throughput", "mean_wait", "median_wait", "p95_wait",
             "max_wait", "mean_bounded_slowdown", "p95_bounded_slowdown", "area_weighted_response",
@@ -33,131 +39,79 @@ COMPARED = ("jobs_run", "jobs_infeasible", "makespan", "throughput", "mean_wait"
             "jain_users")  # fmt: skip
 
 
-def page(run: Run, width: int = WIDTH, height: int | None = None) -> str:
+def page(run: Run, width: int = PAGE_WIDTH) -> str:
     """Return the page of one run: jobs, use, waits, queues, sizes and reasons.
 
-    No line is longer than `width` (60 at least); with a `height` (40 at least) tables are cut to what fits.
+    No line is longer than `width` (60 at least), and no table has more than `MAX_ROWS` rows.
     """
-    width = max(width, LEAST[0])
+    width = max(width, LEAST_WIDTH)
     parts = [_head(run, width), _overview(run, width)]
-    tables: list[tuple[Callable[..., str], str, pd.DataFrame]] = []
     if len(m.ran(run.jobs)):
         parts += [_curves(run, width), _waits(run, width)]
         if run.jobs["queue"].nunique() > 1:
-            tables.append((_groups, "queue", run.queues))
-        tables.append((_groups, "cores", m.by(run.jobs, size_class(run.jobs))))
+            parts.append(_groups("queue", run.queues, width))
+        parts.append(_groups("cores", m.by(run.jobs, size_class(run.jobs)), width))
     if len(run.reasons):
-        tables.append((_reasons, "why", run.reasons))
-    rows = _rows_each([len(frame) for _, _, frame in tables], "\n\n".join(parts).count("\n") + 1, height)
-    parts += [make(label, frame, width, n) for (make, label, frame), n in zip(tables, rows, strict=True)]
+        parts.append(_reasons(run.reasons, width))
     return "\n\n".join(parts) + "\n"
 
 
-def _rows_each(lengths: Sequence[int], above: int, height: int | None) -> list[int]:
-    """Return how many rows of each table are shown: what `height` leaves below `above` lines, shared out.
-
-    Each table has a blank line, a head, and a line that counts what is not shown; short ones leave their
-    share to the next.
-    """
-    if height is None:
-        return [MAX_ROWS] * len(lengths)
-    rows, spare = [], max(height, LEAST[1]) - above - 3 * len(lengths)
-    for at, length in enumerate(lengths):
-        rows.append(max(min(spare // (len(lengths) - at), MAX_ROWS), 2))
-        spare -= min(rows[-1], length)
-    return rows
-
-
-def comparison(runs: Sequence[Run], width: int = WIDTH) -> str:
+def comparison(runs: Sequence[Run], width: int = PAGE_WIDTH) -> str:
     """Return the page of several runs: their figures in columns, then each against the first, job by job.
 
-    More runs than fit beside one another are told of below one another.
+    Runs that do not fit beside the others are shown below them.
     """
     rows = []
     for name in COMPARED:
-        values = [r.summary.get(name, math.nan) for r in runs]
-        if any(math.isfinite(v) for v in values):
-            known = metric(name)
-            rows.append([name.replace("_", " "), *(human.quantity(v, known.unit) for v in values)])
-    parts = _in_blocks([_clip(r.name, 24) for r in runs], rows, width)
+        values = [run.summary.get(name, math.nan) for run in runs]
+        if any(map(math.isfinite, values)):
+            unit = metric(name).unit
+            rows.append([name.replace("_", " "), *(human.quantity(value, unit) for value in values)])
+    parts = _in_blocks([clip_end(run.name, 24) for run in runs], rows, width)
     pairs = [_pair(runs[0], run, compare_runs(runs[0], run)) for run in runs[1:]]
     return "\n\n".join([*parts, *pairs]) + "\n"
 
 
 def _in_blocks(names: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> list[str]:
     """Return tables of the same rows, each with as many of the named columns as fit in a line."""
-    label = max((len(row[0]) for row in rows), default=0)
-    widths = [max(len(line[i]) for line in [["", *names], *rows]) for i in range(1, len(names) + 1)]
+    table = [["", *names], *rows]
+    label, *widths = (max(map(len, column)) + 2 for column in zip(*table, strict=True))
     blocks: list[list[int]] = [[]]
-    for at in range(len(names)):
-        used = sum(widths[i] + 2 for i in blocks[-1])
-        if blocks[-1] and label + used + widths[at] + 2 > width:
+    used = label
+    for column, needed in enumerate(widths, start=1):
+        if blocks[-1] and used + needed - 2 > width:
             blocks.append([])
-        blocks[-1].append(at)
-    return [
-        table(["", *(names[i] for i in b)], [[row[0], *(row[i + 1] for i in b)] for row in rows], width)
-        for b in blocks
-    ]
-
-
-def table(
-    head: Sequence[str], rows: Iterable[Sequence[str]], width: int = WIDTH, spare: Sequence[str] = ()
-) -> str:
-    """Return rows under a head, the first column to the left, the others to the right.
-
-    Where they are too wide, the columns whose heads are in `spare` are left out, one after another.
-
-    >>> print(table(["", "easy", "fcfs"], [["mean wait", "2 h", "3 h 20 min"]]))
-               easy        fcfs
-    mean wait   2 h  3 h 20 min
-    """
-    lines = [list(head), *map(list, rows)]
-    widths = [max(len(line[i]) for line in lines) for i in range(len(head))]
-    over = sum(widths) + 2 * (len(widths) - 1) - width
-    if over > 0 and spare:
-        kept = [i for i, title in enumerate(head) if title != spare[0]]
-        fewer = [[line[i] for i in kept] for line in lines]
-        return table(fewer[0], fewer[1:], width, spare[1:])
-    if over > 0:
-        widths[0] = max(widths[0] - over, 12)
-    return "\n".join(_line(line, widths) for line in lines)
-
-
-def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
-    first = _clip(cells[0], widths[0]).ljust(widths[0])
-    return "  ".join([first, *(c.rjust(w) for c, w in zip(cells[1:], widths[1:], strict=True))]).rstrip()
-
-
-def _clip(text: str, width: int) -> str:
-    return text if len(text) <= width else text[: max(width - 1, 0)] + "…"
+            used = label
+        blocks[-1].append(column)
+        used += needed
+    cut = [[[row[0], *(row[column] for column in block)] for row in table] for block in blocks]
+    return [fitted_table(part[0], part[1:], width) for part in cut]
 
 
 def _head(run: Run, width: int) -> str:
     units = human.units(run.totals)
-    config = run.config
-    policies = [str(config[k]) for k in ("queue_policy", "match_policy") if config.get(k) is not None]
+    policies = [str(run.config[k]) for k in ("queue_policy", "match_policy") if run.config.get(k) is not None]
     inputs = [str(i.get("name")) for i in run.meta.get("inputs", []) if i.get("role") == "workload"]
     lines = [
-        _clip(" · ".join([run.name, *policies]), width),
-        _clip(f"{run.cluster_name}: {', '.join(units[:6]) or 'nothing known of its size'}", width),
+        clip_end(" · ".join([run.name, *policies]), width),
+        clip_end(f"{run.cluster_name}: {', '.join(units[:6]) or 'size not recorded'}", width),
     ]
     if inputs:
-        lines.append(_clip(f"workload {', '.join(inputs)}", width))
+        lines.append(clip_end(f"workload {', '.join(inputs)}", width))
     return "\n".join([*lines, "─" * min(width, max(map(len, lines)))])
 
 
 def _overview(run: Run, width: int) -> str:
     s = run.summary
-    counts = [(r.lower(), s.get(f"jobs_{r.lower()}", 0.0)) for r in RESULTS]
-    told = " · ".join(f"{name} {human.number(n)}" for name, n in counts if n)
+    counts = [(result.lower(), s.get(f"jobs_{result.lower()}", 0.0)) for result in RESULTS]
+    each = " · ".join(f"{name} {human.number(n)}" for name, n in counts if n)
     used = [
-        f"{k.removeprefix('utilisation_')} {human.share(v)}"
-        for k, v in s.items()
-        if k.startswith("utilisation_") and math.isfinite(v)
+        f"{name.removeprefix('utilisation_')} {human.share(value)}"
+        for name, value in s.items()
+        if name.startswith("utilisation_") and math.isfinite(value)
     ]
-    wall = run.meta.get("wall_seconds")
     rows = [
-        ("jobs", f"{human.number(s.get('jobs', math.nan))}: {told}"),
+        ("jobs", f"{human.number(s.get('jobs', math.nan))}: {each}"),
         ("makespan", f"{_of(s, 'makespan')}, {_of(s, 'throughput')}"),
         ("utilisation", " · ".join(used) or human.MISSING),
         ("goodput", _goodput(s)),
@@ -168,20 +122,23 @@ def _overview(run: Run, width: int) -> str:
         ),
         ("fairness", f"Jain index of users {_of(s, 'jain_users')}"),
     ]
+    wall = run.meta.get("wall_seconds")
     if wall:
         speed = run.meta.get("jobs_per_second", math.nan)
         rows.append(("simulated in", f"{human.seconds(float(wall))}, {human.number(float(speed))} jobs/s"))
-    return "\n".join(
-        _clip(f"{label:<17}{text}", width) for label, text in rows if not text.startswith(human.MISSING)
-    )
+    return _labelled([row for row in rows if not row[1].startswith(human.MISSING)], width)
+
+
+def _labelled(rows: Sequence[tuple[str, str]], width: int) -> str:
+    return "\n".join(clip_end(line, width) for line in table_lines(rows, least=[LABEL], gap=" "))
 
 
 def _goodput(summary: Mapping[str, float]) -> str:
     """Return the shares of good, bad and cut work; cut work only where there is some."""
-    told = f"{_of(summary, 'goodput')}, lost to failed, cut and repeated work {_of(summary, 'badput')}"
+    text = f"{_of(summary, 'goodput')}, lost to failed, cut and repeated work {_of(summary, 'badput')}"
     if summary.get("cut_share"):
-        told += f", ended at the limit though complete in the trace {_of(summary, 'cut_share')}"
-    return told
+        text += f", ended at the limit though complete in the trace {_of(summary, 'cut_share')}"
+    return text
 
 
 def _of(summary: Mapping[str, float], name: str) -> str:
@@ -189,21 +146,33 @@ def _of(summary: Mapping[str, float], name: str) -> str:
 
 
 def _curves(run: Run, width: int) -> str:
-    """Utilisation and queue over time as sparklines."""
-    window, bins = m.span(run.jobs), width - 34
-    lines = []
+    """Return utilisation and queue over time as sparklines."""
+    window, bins = m.span(run.jobs), width - 2 * LABEL - 2
+    rows = []
     for kind in m.types(run.timeline):
         total = run.totals.get(kind)
         if total and kind in ("node", "core", "gpu"):
             _, used = binned(run.timeline, f"used_{kind}", bins, window)
-            lines.append(
-                f"{human.plural(kind) + ' in use':<17}{human.sparkline(used / total, 1.0)} of {total:,}"
-            )
+            rows.append((f"{human.plural(kind)} in use", f"{sparkline(used / total, 1.0)} of {total:,}"))
     if len(run.timeline):
         _, queue = binned(run.timeline, "queued_jobs", bins, window)
         top = f"max {human.number(run.summary.get('max_queue_length', math.nan))}"
-        lines.append(f"{'queued jobs':<17}{human.sparkline(queue)} {top}")
-    return "\n".join(lines)
+        rows.append(("queued jobs", f"{sparkline(queue)} {top}"))
+    return "\n".join(table_lines(rows, least=[LABEL], gap=" "))
+
+
+def sparkline(values: Sequence[float] | npt.NDArray[np.float64], top: float | None = None) -> str:
+    """Return values as one line of bars from 0 to `top` (by default their maximum); NaN is a blank.
+
+    >>> sparkline([0, 1, 2, 3, 4])
+    '▁▂▄▆█'
+    """
+    x = np.asarray(values, dtype=np.float64)
+    high = top if top is not None else float(np.nanmax(x)) if np.isfinite(x).any() else 0.0
+    if high <= 0:
+        return "".join(" " if not np.isfinite(v) else _BARS[0] for v in x)
+    steps = np.clip(np.nan_to_num(x) / high * (len(_BARS) - 1), 0, len(_BARS) - 1)
+    return "".join(_BARS[int(s)] if np.isfinite(v) else " " for s, v in zip(steps, x, strict=True))
 
 
 def _waits(run: Run, width: int) -> str:
@@ -215,15 +184,15 @@ def _waits(run: Run, width: int) -> str:
         ("bounded slowdown", "bounded_slowdown", "ratio"),
     ):
         d = m.describe(done[column])
-        rows.append(
-            [label, *(human.quantity(d[k], unit) for k in ("mean", "p50", "p90", "p95", "p99", "max"))]
-        )
-    return table(["", "mean", "median", "p90", "p95", "p99", "max"], rows, width, ["p99", "p90", "median"])
+        shown = (human.quantity(d[k], unit) for k in ("mean", "p50", "p90", "p95", "p99", "max"))
+        rows.append([label, *shown])
+    head = ["", "mean", "median", "p90", "p95", "p99", "max"]
+    return fitted_table(head, rows, width, ["p99", "p90", "median"])
 
 
-def _groups(label: str, frame: pd.DataFrame, width: int, most: int) -> str:
-    """The groups of the largest shares, in their order."""
-    largest = frame["share"].rank(ascending=False, method="first") <= most
+def _groups(label: str, frame: pd.DataFrame, width: int) -> str:
+    """Return the groups with the largest shares of the core hours, in the order of `frame`."""
+    largest = frame["share"].rank(ascending=False, method="first") <= MAX_ROWS
     rows = [
         [
             str(key),
@@ -237,17 +206,24 @@ def _groups(label: str, frame: pd.DataFrame, width: int, most: int) -> str:
         for key, row in frame[largest].iterrows()
     ]
     head = [f"by {label}", "jobs", "mean wait", "median wait", "p95 wait", "mean bsld", "of core hours"]
-    told = table(head, rows, width, ["median wait", "mean bsld"])
-    return told + (f"\n… and {len(frame) - most:,} smaller ones" if len(frame) > most else "")
+    text = fitted_table(head, rows, width, ["median wait", "mean bsld"])
+    return text + _others(len(frame), "smaller ones")
 
 
-def _reasons(label: str, frame: pd.DataFrame, width: int, most: int) -> str:
+def _reasons(frame: pd.DataFrame, width: int) -> str:
     rows = [
-        [_clip(f"{str(result).lower()}: {reason}", width - 30), f"{jobs:,}", _clip(str(example), 14)]
-        for result, reason, jobs, example in frame.head(most).to_numpy()
+        [
+            clip_end(f"{str(result).lower()}: {reason}", width - 30),
+            f"{jobs:,}",
+            clip_end(str(example), 14),
+        ]
+        for result, reason, jobs, example in frame.head(MAX_ROWS).to_numpy()
     ]
-    told = table([label, "jobs", "e.g. job"], rows, width)
-    return told + (f"\n… and {len(frame) - most:,} more reasons" if len(frame) > most else "")
+    return fitted_table(["why", "jobs", "e.g. job"], rows, width) + _others(len(frame), "more reasons")
+
+
+def _others(rows: int, noun: str) -> str:
+    return f"\n… and {rows - MAX_ROWS:,} {noun}" if rows > MAX_ROWS else ""
 
 
 def _pair(first: Run, run: Run, found: Comparison) -> str:

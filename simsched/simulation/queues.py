@@ -20,7 +20,7 @@ from simsched.workload.job import Job
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from simsched.formats.jobspec.reader import Jobspec
+    from simsched.formats.jobspec.jobspec import Jobspec
     from simsched.formats.rfc.constraint import Constraint
     from simsched.graph.index.index import Index
 

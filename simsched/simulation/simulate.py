@@ -1,4 +1,4 @@
-"""`simulate`: a cluster and a workload in, a `Result` out."""
+"""`simulate`: a cluster and a workload in, a `RunResult` out."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from simsched.errors import ConfigError
 from simsched.formats.rfc.duration import MAX_SECONDS
-from simsched.formats.text.garbage import collector_paused
+from simsched.garbage import collector_paused
 from simsched.match.policies.plugins import name_of
 from simsched.match.policies.policy import MatchPolicy, find_policy
 from simsched.schedule.policies.registry import naming_policy
@@ -31,8 +31,9 @@ from simsched.simulation.preemption import Preemption
 from simsched.simulation.queues import admit
 from simsched.simulation.record.allocation_log import AllocationLog
 from simsched.simulation.record.event_log import EventLog
+from simsched.simulation.record.job_columns import counts_of, job_columns
 from simsched.simulation.record.recorder import Recorder
-from simsched.simulation.record.result import Result, counts_of, job_columns
+from simsched.simulation.record.run_directory import RunResult
 
 if TYPE_CHECKING:
     import threading
@@ -71,7 +72,7 @@ def simulate(
     progress: Callable[[Engine], None] | None = None,
     stop: threading.Event | None = None,
     **options: Any,
-) -> Result:
+) -> RunResult:
     """Run a workload on a cluster and return its records.
 
     Parameters
@@ -116,14 +117,14 @@ def simulate(
 
 def _result(
     engine: Engine, prepared: Prepared, workload: Workload, meta: Mapping[str, Any], began: float
-) -> Result:
+) -> RunResult:
     """Return the records of a run as columns."""
     recorder = engine.recorder
     jobs = job_columns(workload, prepared, recorder)
     meta = {**meta, "counts": counts_of(jobs), **_speed(began, engine.done)}
     timeline = recorder.timeline(meta["cluster"]["totals"])
     index = engine.plan.available.index
-    return Result(jobs, timeline, meta, recorder.log, recorder.events, workload, index)
+    return RunResult(jobs, timeline, meta, recorder.log, recorder.events, workload, index)
 
 
 def _description(

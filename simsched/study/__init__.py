@@ -1,5 +1,7 @@
 """Many runs: sweeps over machines, loads and policies, and searches for a machine size or a load.
 
-`sweep` performs a study, `study_result` reads its directory. `spec` describes runs, `runs` performs them,
-`sizing` searches. Imports `simulation` and `report`.
+Begin with `sweep`, which performs a study, and `study_result`, which reads its directory.  `grid` and `stats`
+compare runs over seeds; `study_text` and `study_page` present them.  The wings import in one direction:
+`spec` describes runs, `runs` performs them, the modules here put them together, and `sizing` searches for
+a size or a load.  Imports `simulation`, `report` and the packages before them.
 """

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from simsched.report import human
+from simsched import human
 from simsched.report.metrics.summary import metric
 from simsched.study.spec.study import SEED, column
 from simsched.study.stats import interval, paired_difference
@@ -17,20 +17,20 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from simsched.report.html.study_charts import Line
-    from simsched.report.metrics.compare import Interval
+    from simsched.report.compare import Interval
+    from simsched.report.html.study_charts import ChartLine
     from simsched.study.study_result import StudyResult
 
 RESAMPLES = 2000
-#: the verdict of `stats.Difference` on a difference that may be 0
+#: the verdict of `PairedDifference` on a difference that may be 0
 NOISE = "within noise"
-#: combinations for which differences are taken
+#: number of combinations up to which differences are computed
 MAX_COMBINATIONS = 400
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
-    """One setting against the first: in how many combinations it is lower, higher, the same, within noise."""
+class SettingComparison:
+    """One setting against the first: the numbers of combinations in which it is lower, higher or the same."""
 
     label: str
     base: str
@@ -38,7 +38,7 @@ class Said:
 
     @property
     def counted(self) -> str:
-        """The counts in words."""
+        """The counts as text."""
         parts = [f"{word} in {number}" for word, number in self.counts.items() if number]
         return f"{', '.join(parts)} of {sum(self.counts.values())} combinations of the other axes"
 
@@ -48,11 +48,11 @@ class Grid:
 
     Attributes
     ----------
-    axes : the axes that have more than one label.
-    x : the axis that figures are drawn over: the first of numbers, else the last; None without axes.
+    axes : the axes with more than one label.
+    x : the axis of abscissas: the first axis of numbers, else the last axis; None without axes.
     series : the axis of the lines of a chart, the first of the others; None if there is none.
-    noise : what is said of a difference that may be 0; of seeds that only shake submissions, that it
-        is within what shaking does.
+    noise : the verdict on a difference that may be 0: within noise or, if seeds only shake submissions,
+        within the effect of shaking.
     """
 
     def __init__(self, result: StudyResult) -> None:
@@ -68,15 +68,15 @@ class Grid:
         self.labels = labels
         self._means: dict[tuple[tuple[Any, ...], str], Interval] = {}
         self.several = len(result.record["seeds"]) > 1
-        self.noise = "within what shaking does" if result.record.get("shaken") else NOISE
+        self.noise = "within the effect of shaking" if result.record.get("shaken") else NOISE
 
     def has(self, name: str) -> bool:
-        """Whether a figure is known of any run."""
+        """Whether any run has a figure."""
         return name in self.frame and bool(self.frame[name].notna().any())
 
     @cached_property
     def _groups(self) -> dict[tuple[Any, ...], pd.DataFrame]:
-        """Combination of labels → its runs, one a seed, in the order of the plan."""
+        """Combination of labels → its runs, one per seed, in the order of the plan."""
         columns = [column(name) for name in self.axes]
         if not columns:
             return {(): self.frame}
@@ -96,10 +96,10 @@ class Grid:
         return self._means[key, name]
 
     def rows(self, names: Sequence[str], limit: int) -> list[list[Any]]:
-        """Return one row a combination: labels, number of runs, each figure and half its interval."""
+        """Return one row per combination: labels, number of runs, each figure and half its interval."""
         made: list[list[Any]] = []
         for number, (key, runs) in enumerate(self._groups.items()):
-            if number >= limit:  # the table tells how many are left out
+            if number >= limit:  # the table states the number of rows that it leaves out
                 made.append([*key, len(runs), *[math.nan] * (len(names) * (1 + self.several))])
                 continue
             row: list[Any] = [*key, len(runs)]
@@ -110,7 +110,7 @@ class Grid:
             made.append(row)
         return made
 
-    def facets(self, name: str) -> list[tuple[str, list[Line], str]]:
+    def facets(self, name: str) -> list[tuple[str, list[ChartLine], str]]:
         """Return the charts of a figure: title, lines, unit; one for each combination of the rest."""
         high = float(self.frame[name].max())
         unit = metric(name).unit
@@ -124,8 +124,8 @@ class Grid:
             made.append((title, [line for line in lines if line.at], scale))
         return [facet for facet in made if facet[1]]
 
-    def _line(self, name: str, rest: dict[str, Any], label: Any, factor: float) -> Line:
-        from simsched.report.html.study_charts import Line
+    def _line(self, name: str, rest: dict[str, Any], label: Any, factor: float) -> ChartLine:
+        from simsched.report.html.study_charts import ChartLine
 
         fixed = {**rest, **({self.series: label} if self.series else {})}
         places = []
@@ -134,16 +134,14 @@ class Grid:
             key = tuple(where[axis] for axis in self.axes)
             if key in self._groups:
                 found = self.mean(key, name)
-                low = (
-                    0.0 if found.low < 0 else found.low
-                )  # of few seeds an interval may go below; no figure does
+                low = max(found.low, 0.0)  # with few seeds an interval may go below 0, but no figure does
                 places.append((at, found.estimate * factor, low * factor, found.high * factor))
         columns = list(zip(*places, strict=True)) or [(), (), (), ()]
         title = f"{self.series} {label}" if isinstance(label, int | float) else str(label)
-        return Line(title if self.series else "all", *map(tuple, columns))
+        return ChartLine(title if self.series else "all", *map(tuple, columns))
 
-    def verdicts(self, name: str) -> Iterator[Said]:
-        """Compare each setting of the axis of the lines with the first one, combination by combination."""
+    def verdicts(self, name: str) -> Iterator[SettingComparison]:
+        """Compare each setting of the series with the first one, combination by combination."""
         axis = self.series or (None if self._is_numeric(self.x) else self.x)
         if axis is None or not self.has(name) or len(self._groups) > MAX_COMBINATIONS:
             return
@@ -156,7 +154,7 @@ class Grid:
                 if where[axis] == label and against is not None:
                     counts[self._verdict(against, runs, name)] += 1
             if sum(counts.values()):
-                yield Said(f"{axis} {label}", f"{axis} {base}", counts)
+                yield SettingComparison(f"{axis} {label}", f"{axis} {base}", counts)
 
     def _is_numeric(self, axis: str | None) -> bool:
         return axis is None or all(isinstance(label, int | float) for label in self.labels[axis])
@@ -164,14 +162,14 @@ class Grid:
     def _verdict(self, base: pd.DataFrame, runs: pd.DataFrame, name: str) -> str:
         both = base[[SEED, name]].merge(runs[[SEED, name]], on=SEED)
         left, right = (both[f"{name}_{side}"].to_numpy(dtype=float) for side in ("x", "y"))
-        if len(both) == 1:  # one run each: a difference, and nothing to tell noise by
+        if len(both) == 1:  # one run each: noise is unknown
             gap = float(right[0] - left[0])
             return "lower" if gap < 0 else "higher" if gap > 0 else "the same"
         verdict = paired_difference(left, right, resamples=RESAMPLES).verdict
         return {"same": "the same", NOISE: self.noise}.get(verdict, verdict)
 
     def handful(self, limit: int) -> list[int]:
-        """Return runs to compare job by job: the settings of one axis, the others in the middle, one seed."""
+        """Return runs to compare job by job: one per setting of an axis, the other axes at their middle."""
         axis = self.series or self.x
         if axis is None or self.frame.empty:
             return []
@@ -185,7 +183,7 @@ class Grid:
 
 
 def _as_in(frame: pd.DataFrame, name: str, labels: Sequence[Any]) -> list[Any]:
-    """Return an axis's labels as its column has them: all as texts if one of them is."""
+    """Return the labels of an axis as its column has them: all as texts if one is a text."""
     texts = any(isinstance(label, str) for label in labels) and column(name) in frame
     return [str(label) for label in labels] if texts else list(labels)
 

@@ -1,8 +1,10 @@
-"""Is a difference between two configurations more than noise?  Intervals and pairs over seeds.
+"""Intervals of means over seeds and paired differences, which tell a difference from noise.
 
 A configuration is simulated once with each seed; seed *s* means the same demand and the same
-chance for every configuration (common random numbers).  What they share cancels in the
-difference of a pair, so configurations are compared pair by pair and never mean by mean.
+chance for every configuration (common random numbers).  What they share cancels in the difference of a
+pair, so configurations are compared pair by pair and never mean by mean.
+
+Intervals within one run, over jobs that wait together, are in `simsched.report.metrics.intervals`.
 
 References
 ----------
@@ -36,23 +38,23 @@ Floats = npt.NDArray[np.float64]
 
 CONFIDENCE = 0.95
 RESAMPLES = 10_000
-#: values of which the interval is a bootstrap's; of fewer it is Student's
+#: number of values from which the interval is a bootstrap's; below it is Student's
 MANY = 10
 MAX_RESAMPLES = 1_000_000
 MIN_CONFIDENCE, MAX_CONFIDENCE = 0.5, 0.9999
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class PairedDifference:
     """Configuration b against configuration a, pair by pair: b - a.
 
     Attributes
     ----------
     interval : the mean difference with its confidence interval.
     relative : the mean difference over the mean of a; NaN where that is 0.
-    pairs : seeds for which both are known.
-    lower, equal, higher : pairs in which b is below a, the same, above it.
-    confidence : of the interval.
+    pairs : number of seeds for which both are known.
+    lower, equal, higher : number of pairs in which b is below a, equal to it, above it.
+    confidence : confidence of the interval.
     """
 
     interval: Interval
@@ -65,7 +67,7 @@ class Difference:
 
     @property
     def within_noise(self) -> bool:
-        """Whether the interval holds 0 or cannot be known (fewer than two pairs that differ in anything)."""
+        """Whether the interval contains 0 or is unknown (fewer than two pairs)."""
         low, high = self.interval.low, self.interval.high
         return not (low > 0 or high < 0)
 
@@ -90,15 +92,15 @@ def interval(
     *,
     resamples: int = RESAMPLES,
 ) -> Interval:
-    """Interval of the mean of one value a seed: Student's of few, a bootstrap's of many.
+    """Return the interval of the mean of one value per seed: Student's for few, a bootstrap's for many.
 
-    Of fewer than ten values it is mean ± t · s / sqrt(n).  Of ten and more it is the expanded percentile
-    interval [Hesterberg15]: the plain one of a bootstrap [Efron93], widened as Student's t is wider than
-    the normal, and by sqrt(n / (n - 1)).  It is as skewed as the values are, but of fewer values too
-    narrow (of five normal ones it covers 91 %).  What both cover of skewed means of simulated months
-    is measured in ``analysis/studies/coverage.md``.
-    Values that are not finite are left out.  One value says nothing of its spread: both ends are
-    NaN.  Without `rng` a generator of seed 0 is used, so that equal values give an equal interval.
+    For fewer than ten values it is mean ± t · s / sqrt(n).  From ten values on it is the expanded
+    percentile interval [Hesterberg15]: the percentile interval of a bootstrap [Efron93], widened as
+    Student's t is wider than the normal, and by sqrt(n / (n - 1)).  It is as skewed as the values, but too
+    narrow for fewer of them (with five normal values it covers 91 %).  The coverage of both for skewed
+    means of simulated months is measured in ``analysis/studies/coverage.md``.
+    Values that are not finite are ignored.  The spread of a single value is unknown: both ends are NaN.
+    Without `rng` a generator of seed 0 is used, so that equal values give equal intervals.
 
     Raises
     ------
@@ -137,19 +139,21 @@ def paired_difference(
     rng: np.random.Generator | None = None,
     *,
     resamples: int = RESAMPLES,
-) -> Difference:
-    """Compare b with a, one value a seed each and in the same order of seeds: b - a [Law15].
+) -> PairedDifference:
+    """Compare b with a, each with one value per seed in the same order of seeds: b - a [Law15].
 
-    A pair of which one value is not finite (nothing ran) is left out.
+    A pair with a value that is not finite (no job ran) is ignored.
 
     Raises
     ------
     ConfigError
-        if there are not as many values of b as of a.
+        if the numbers of values differ.
     """
     left, right = _numbers("a", a), _numbers("b", b)
     if left.shape != right.shape:
-        raise ConfigError(f"{left.size} values against {right.size}", expected="one a seed of both")
+        raise ConfigError(
+            f"a has {left.size} values and b has {right.size}", expected="one value per seed in both"
+        )
     both = np.isfinite(left) & np.isfinite(right)
     left, right = left[both], right[both]
     change = right - left
@@ -158,19 +162,19 @@ def paired_difference(
     relative = found.estimate / mean if mean else math.nan
     signs = np.sign(change)
     lower, equal, higher = (int((signs == s).sum()) for s in (-1, 0, 1))
-    return Difference(found, relative, len(change), lower, equal, higher, confidence)
+    return PairedDifference(found, relative, len(change), lower, equal, higher, confidence)
 
 
 def within_noise(values: Sequence[float] | Floats, bound: float, confidence: float = CONFIDENCE) -> bool:
-    """Whether the mean of the values cannot be told from `bound`: its interval holds it, or is not known."""
+    """Whether the mean does not differ from `bound` beyond noise: its interval contains it or is unknown."""
     found = interval(values, confidence)
     return not (found.low > bound or found.high < bound)
 
 
 def prediction(values: Sequence[float] | Floats, confidence: float = CONFIDENCE) -> Interval:
-    """Interval in which the value of one further seed is expected: mean ± t · s · sqrt(1 + 1 / n).
+    """Return the interval in which another seed is expected: mean ± t · s · sqrt(1 + 1 / n).
 
-    Exact for normal values, a guide for others; NaN of fewer than two values.
+    It is exact for normal values and a guide for others; NaN for fewer than two values.
 
     >>> found = prediction([3.0, 5.0, 4.0, 4.0, 4.0])
     >>> round(found.low, 2), round(found.high, 2)
@@ -188,13 +192,13 @@ def prediction(values: Sequence[float] | Floats, confidence: float = CONFIDENCE)
 
 
 def _numbers(name: str, values: Any) -> Floats:
-    """Return a row of numbers; ConfigError for what is none."""
+    """Return a one-dimensional array of numbers; ConfigError for other values."""
     try:
         found = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):
         raise wrong(name, values, "numbers") from None
     if found.ndim != 1:
-        raise wrong(name, values, "numbers, one a seed")
+        raise wrong(name, values, "numbers, one per seed")
     return found
 
 
@@ -207,17 +211,12 @@ def _generator(rng: Any) -> np.random.Generator:
 
 
 def check_confidence(confidence: float) -> None:
-    """Refuse a confidence that is none.
-
-    Raises
-    ------
-    ConfigError
-        outside 0.5 to 0.9999.
-    """
+    """Raise ConfigError unless a confidence is from 0.5 to 0.9999."""
     check_real("confidence", confidence)
     if not MIN_CONFIDENCE <= confidence <= MAX_CONFIDENCE:
         raise ConfigError(
-            f"a confidence of {confidence:g}", expected=f"{MIN_CONFIDENCE:g} to {MAX_CONFIDENCE:g}"
+            f"a confidence of {confidence:g} is out of range",
+            expected=f"{MIN_CONFIDENCE:g} to {MAX_CONFIDENCE:g}",
         )
 
 

@@ -1,7 +1,7 @@
-"""``report.html`` of a study: what its axes do to the figures, with intervals over the seeds.
+"""``report.html`` of a study: figures over its axes, with intervals over the seeds.
 
-Hundreds of runs are not drawn one by one: figures are averaged over the seeds, differences are
-taken seed by seed, and only a handful of runs is compared job by job.
+Runs are not drawn one by one: figures are averaged over the seeds, differences are computed seed by
+seed, and only a few runs are compared job by job.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ if TYPE_CHECKING:
     from simsched.report.data.tables import Run
     from simsched.study.study_result import StudyResult
 
-#: figures that are charted and tabled, those of them that the study has
+#: figures in charts and tables, if the study has them
 FIGURES = ("mean_wait", "p95_wait", "mean_bounded_slowdown", "utilisation_core", "utilisation_gpu")
-#: charts of one figure at most: one for each combination of the axes that are not in it
+#: number of charts per figure at most: one for each combination of the axes that it does not show
 MAX_FACETS = 4
-#: runs that are compared job by job
+#: number of runs that are compared job by job
 MAX_RUNS = 4
 
 
 def write_page(result: StudyResult) -> bool:
-    """Write ``report.html``; false if Bokeh is not installed (the extra ``plot``)."""
+    """Write ``report.html``; return false if Bokeh (the extra ``plot``) is not installed."""
     try:
         text = page(result)
     except ConfigError:
@@ -45,7 +45,7 @@ def page(result: StudyResult) -> str:
     Raises
     ------
     ConfigError
-        If Bokeh is not installed.
+        if Bokeh is not installed.
     """
     plot_bokeh, plot_compare = _bokeh()
     grid = Grid(result)
@@ -72,29 +72,27 @@ def _bokeh() -> tuple[Any, Any]:
 
 def _lead(result: StudyResult) -> str:
     counts, seeds = result.record["counts"], len(result.record["seeds"])
-    told = [f"{counts['done']:,} of {counts['runs']:,} runs"]
-    told += [f"{seeds} seeds"] if seeds > 1 else []
-    told += [
+    facts = [f"{counts['done']:,} of {counts['runs']:,} runs"]
+    facts += [f"{seeds} seeds"] if seeds > 1 else []
+    facts += [
         f"{axis}: {', '.join(map(str, labels))}" for axis, labels in result.axes.items() if len(labels) < 10
     ]
     text = f"<p>{escape(result.record['description'])}</p>" if result.record["description"] else ""
-    return f"<h1>{escape(result.name)}</h1><p class='lead'>{escape(' · '.join(told))}</p>{text}"
+    return f"<h1>{escape(result.name)}</h1><p class='lead'>{escape(' · '.join(facts))}</p>{text}"
 
 
 def _in_words(grid: Grid) -> str:
-    """Return what the first axis of names does, setting by setting, against its first setting."""
+    """Return the comparison of each setting of the series with the first one."""
     lines = [
-        f"<li><strong>{escape(said.label)}</strong> against {escape(said.base)}: the mean wait is "
-        f"{escape(said.counted)}.</li>"
-        for said in grid.verdicts("mean_wait")
+        f"<li><strong>{escape(one.label)}</strong> against {escape(one.base)}: the mean wait is "
+        f"{escape(one.counted)}.</li>"
+        for one in grid.verdicts("mean_wait")
     ]
     if not lines:
         return ""
-    note = "One seed: nothing is known of chance, and any of these may be noise."
+    note = "One seed: the effect of chance is unknown, and any of these may be noise."
     if grid.several:
-        note = (
-            f"Seed by seed, so that chance that both share cancels; {grid.noise}: the 95 % interval holds 0."
-        )
+        note = f"Seed by seed, so that shared chance cancels; {grid.noise}: the 95 % interval contains 0."
     return (
         f'<section class="panel"><h2>In words</h2><p class="note">{note}</p>'
         f'<ul class="verdicts">{"".join(lines)}</ul></section>'
@@ -147,11 +145,11 @@ def _failures(result: StudyResult) -> str:
         [f["run"], ", ".join(f"{axis} {label}" for axis, label in f["settings"].items()), f["reason"]]
         for f in failed
     ]
-    return markup.table("failures", "Runs that gave no result", head, rows)
+    return markup.table("failures", "Runs without a result", head, rows)
 
 
 def _few(result: StudyResult, grid: Grid) -> list[Run]:
-    """Return the runs that are compared job by job: one of each setting of the first axis of names."""
+    """Return the runs that are compared job by job, one per setting of the series."""
     found = []
     for number in grid.handful(MAX_RUNS):
         try:

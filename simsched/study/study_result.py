@@ -17,19 +17,23 @@ if TYPE_CHECKING:
 
 
 class StudyResult:
-    """What a study came to.
+    """The results of a study.
 
     Attributes
     ----------
     path : its directory.
-    record : the content of ``study.json``: name, axes, seeds, the plan.
+    record : the content of ``study.json``: name, axes, seeds, plan, counts.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
         record = StudyFolder(path).record()
         if record is None:
-            raise RunError("this is not a study's directory: it has no study.json", where=str(path))
+            raise RunError(
+                "this is not the directory of a study: it has no study.json",
+                where=str(path),
+                expected="a directory that `sweep` wrote",
+            )
         self.record: dict[str, Any] = record
 
     def __repr__(self) -> str:
@@ -38,12 +42,12 @@ class StudyResult:
 
     @property
     def name(self) -> str:
-        """The study's name."""
+        """The name of the study."""
         return str(self.record["name"])
 
     @property
     def complete(self) -> bool:
-        """Whether every run gave a result."""
+        """Whether every run has a result."""
         return bool(self.record["complete"])
 
     @property
@@ -53,22 +57,22 @@ class StudyResult:
 
     @cached_property
     def runs(self) -> pd.DataFrame:
-        """One row a run: run, key, the axes (``-`` and ``.`` as ``_``), seed, every figure."""
+        """One row per run: run, key, the axes (``-`` and ``.`` as ``_``), seed, every figure."""
         return self._read("runs.parquet")
 
     @cached_property
     def queues(self) -> pd.DataFrame:
-        """One row a run and queue, if the study measured by queue."""
+        """One row per run and queue, if the study measured by queue."""
         return self._read("queues.parquet")
 
     @cached_property
     def timings(self) -> pd.DataFrame:
-        """How long each run took (s), and on which worker."""
+        """The time (s) and the worker of each run."""
         return self._read("timings.parquet")
 
     @cached_property
     def failures(self) -> list[dict[str, Any]]:
-        """The runs that gave no result: run, key, settings, reason."""
+        """The runs without a result: run, key, settings, reason."""
         found: list[dict[str, Any]] = read_json(self.path / FAILURES)
         return found
 
@@ -78,28 +82,30 @@ class StudyResult:
         Raises
         ------
         RunError
-            If there is no such run, or it kept no tables.
+            if there is no such run, or it kept no tables.
         """
         from simsched.report.data.tables import load_run
 
         plan = self.record["plan"]
         if not 0 <= number < len(plan):
-            raise RunError(f"no run {number}", where=str(self.path), expected=f"0 to {len(plan) - 1}")
+            raise RunError(
+                f"there is no run {number}", where=str(self.path), expected=f"0 to {len(plan) - 1}"
+            )
         row = plan[number]
-        told = ", ".join(f"{axis} {label}" for axis, label in row["settings"].items())
-        return load_run(self.path / "runs" / row["key"], name=name or told or self.name)
+        settings = ", ".join(f"{axis} {label}" for axis, label in row["settings"].items())
+        return load_run(self.path / "runs" / row["key"], name=name or settings or self.name)
 
     def sql(self, text: str, *, outside: bool = False) -> pd.DataFrame:
         """Answer a SQL query.
 
-        Views: ``runs`` (one row a run), ``jobs`` and ``timeline`` (the rows of all runs, with the
-        run's number and axes), ``queues`` if the study measured by queue.  The query may only read,
-        and only these tables, unless `outside` allows it other files (see `report.sql.query`).
+        Views: ``runs`` (one row per run), ``jobs`` and ``timeline`` (the rows of all runs with the number and
+        the axes of their run), ``queues`` if the study measured by queue.  The query may only read, and
+        only these tables, unless `outside` allows other files (see `simsched.report.data.sql`).
 
         Raises
         ------
         ConfigError
-            If the query is wrong; the message is DuckDB's.
+            if the query is wrong; the message is DuckDB's.
         """
         import duckdb
 
@@ -125,7 +131,7 @@ class StudyResult:
             return answer(con, text, within=None if outside else [self.path])
 
     def _axes_query(self) -> str:
-        """Return the query that puts the axes before the columns of a table of all runs."""
+        """Return the query that adds the axes as columns to a table of all runs."""
         from simsched.study.spec.study import column
 
         names = [column(name) for name in self.axes]
@@ -139,7 +145,7 @@ class StudyResult:
 
         file = self.path / name
         if not file.is_file():
-            raise RunError(f"{name} is missing", where=str(self.path), expected="a study that was finished")
+            raise RunError(f"{name} is missing", where=str(self.path), expected="a finished study")
         with duckdb.connect() as con:
             try:
                 frame: pd.DataFrame = con.read_parquet(glob_free(file)).df()
@@ -154,7 +160,7 @@ def load_study_result(directory: str | Path) -> StudyResult:
     Raises
     ------
     RunError
-        If it is none, or of a newer layout.
+        if it is not the directory of a study, or has another format.
     """
     check_path("directory", directory)
     return StudyResult(Path(directory))

@@ -1,13 +1,14 @@
-"""A study as text: the table of its runs, and what they came to in a few lines."""
+"""A study as text: the table of its runs and a summary of their results."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from simsched.report import human
+from simsched import human
 from simsched.report.metrics.summary import metric
 from simsched.study.spec.study import SEED, column
 from simsched.study.stats import interval
+from simsched.text_table import table_lines
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,17 +29,9 @@ def aligned(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     easy       7
     fcfs      12
     """
-    columns = list(zip(head, *rows, strict=True))
-    right = [all(_is_number(cell) for cell in cells[1:]) and len(cells) > 1 for cells in columns]
-    widths = [max(map(len, cells)) for cells in columns]
-    lines = [
-        "  ".join(
-            cell.rjust(width) if to_right else cell.ljust(width)
-            for cell, width, to_right in zip(row, widths, right, strict=True)
-        ).rstrip()
-        for row in (head, *rows)
-    ]
-    return "".join(f"{line}\n" for line in lines)
+    columns = zip(*rows, strict=True)
+    right = [at for at, cells in enumerate(columns) if all(map(_is_number, cells))]
+    return "".join(f"{line}\n" for line in table_lines([head, *rows], right))
 
 
 def _is_number(text: str) -> bool:
@@ -46,7 +39,7 @@ def _is_number(text: str) -> bool:
 
 
 def plan_table(study: Study, limit: int) -> str:
-    """Return the runs of a study, one line each; beyond `limit` those in the middle are left out."""
+    """Return the runs of a study, one per line; above `limit` those in the middle are left out."""
     names = study.axis_names
     tasks = study.tasks
     numbers = list(range(len(tasks)))
@@ -61,7 +54,7 @@ def plan_table(study: Study, limit: int) -> str:
 
 
 def _mean(values: Any, unit: str) -> str:
-    """Return the mean of a figure over the seeds, with half of its 95 % interval if there are several."""
+    """Return the mean of a figure over the seeds, with half its 95 % interval if there are several."""
     found = interval(values, resamples=2000)
     half = (found.high - found.low) / 2
     mean = human.quantity(found.estimate, unit)
@@ -69,11 +62,11 @@ def _mean(values: Any, unit: str) -> str:
 
 
 def summary(result: StudyResult) -> str:
-    """Return the means of a few figures over the seeds, one line for each combination of the axes."""
+    """Return the means of a few figures over the seeds, one line per combination of the axes."""
     frame = result.runs
     counts = result.record["counts"]
     if frame.empty:
-        return f"{result.name}: none of {counts['runs']} runs gave a result\n"
+        return f"{result.name}: none of {counts['runs']} runs has a result\n"
     axes = [column(name) for name in result.axes]
     shown = [name for name in SHOWN if name in frame]
     rows: list[list[str]] = []
@@ -94,12 +87,12 @@ def summary(result: StudyResult) -> str:
 
 
 def _shaken(result: StudyResult) -> list[str]:
-    """Say of each setting of shaken runs whether it differs from the first by more than shaking does."""
+    """Compare each setting of shaken runs with the first one."""
     if not result.record.get("shaken") or len(result.record["seeds"]) < 2:
         return []
     from simsched.study.grid import Grid
 
     return [
-        f"{said.label} against {said.base}: the mean wait is {said.counted}"
-        for said in Grid(result).verdicts("mean_wait")
+        f"{one.label} against {one.base}: the mean wait is {one.counted}"
+        for one in Grid(result).verdicts("mean_wait")
     ]

@@ -1,15 +1,15 @@
-"""`sweep`: every run of a study performed, kept, and put together; what is there is not run again."""
+"""`sweep`: performs every run of a study and puts the results together; finished runs are kept."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from simsched._version import version
 from simsched.arguments import check, check_callable, check_whole
 from simsched.folders import replace_folder, sync_disk
 from simsched.study.runs.dataset import write_dataset, write_timings
-from simsched.study.runs.execute import Done, Failed, run_tasks
-from simsched.study.runs.executors import open_executor
+from simsched.study.runs.dispatch import FailedRun, FinishedRun, run_tasks
 from simsched.study.runs.study_folder import (
     FAILURES,
     RECORD,
@@ -19,9 +19,10 @@ from simsched.study.runs.study_folder import (
     place_of,
     write_json,
 )
-from simsched.study.runs.task import FILE, version
+from simsched.study.runs.sweep_plan import is_shaken
+from simsched.study.runs.worker_pools import open_workers
+from simsched.study.spec.run_task import FILE
 from simsched.study.spec.study import Study
-from simsched.study.spec.sweep_plan import is_shaken
 from simsched.study.study_result import StudyResult
 
 if TYPE_CHECKING:
@@ -29,34 +30,37 @@ if TYPE_CHECKING:
     from concurrent.futures import Executor
     from pathlib import Path
 
-    from simsched.study.runs.task import Input, Task
     from simsched.study.runs.workers import Workers
+    from simsched.study.spec.run_task import RunTask, TaskInput
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
-    """How far a sweep is: runs by state, and what ended last."""
+class SweepProgress:
+    """The progress of a sweep: numbers of runs by state, and the run that ended last.
+
+    `done` includes the `there` runs that an earlier sweep had finished.
+    """
 
     total: int
     done: int = 0
     failed: int = 0
     running: int = 0
     there: int = 0
-    last: Done | Failed | None = None
+    last: FinishedRun | FailedRun | None = None
 
 
 @dataclass
-class _State:
-    """What is known of the runs so far, by key."""
+class _Results:
+    """The results of the runs so far, by key."""
 
     total: int
-    done: dict[str, Done] = field(default_factory=dict)
-    failed: dict[str, Failed] = field(default_factory=dict)
+    done: dict[str, FinishedRun] = field(default_factory=dict)
+    failed: dict[str, FailedRun] = field(default_factory=dict)
     there: int = 0
 
-    def progress(self, size: int, last: Done | Failed | None = None) -> Progress:
+    def progress(self, size: int, last: FinishedRun | FailedRun | None = None) -> SweepProgress:
         left = self.total - len(self.done) - len(self.failed)
-        return Progress(self.total, len(self.done), len(self.failed), min(size, left), self.there, last)
+        return SweepProgress(self.total, len(self.done), len(self.failed), min(size, left), self.there, last)
 
 
 def sweep(
@@ -70,38 +74,38 @@ def sweep(
     resume: bool = False,
     retries: int = 2,
     report: bool = True,
-    progress: Callable[[Progress], None] | None = None,
+    progress: Callable[[SweepProgress], None] | None = None,
 ) -> StudyResult:
     """Perform the runs of a study and write its directory.
 
     Parameters
     ----------
-    directory : see `folder` for what is written there.  A finished study is replaced once the
-        new one is finished; until then the new one is in ``DIRECTORY.partial``.
-    workers, scheduler, hpc, executor : where runs are performed, as `open_executor` takes it.
-    resume : go on with a study that is there: only what is missing is run.
-    retries : how often a run is tried again whose worker died.
-    report : whether to write ``report.html`` (left out if Bokeh is not installed).
+    directory : the directory to write; `simsched.study.runs.study_folder` lists its files.  A finished
+        study is replaced once the new one is finished, which is in ``DIRECTORY.partial`` until then.
+    workers, scheduler, hpc, executor : the workers, as for `open_workers`.
+    resume : continue a study that is there; only missing runs are performed.
+    retries : number of further attempts if a worker dies.
+    report : whether to write ``report.html`` (omitted if Bokeh is not installed).
     progress : called after each run.
 
     Raises
     ------
     RunError
-        If the directory holds something else, or the workers cannot be brought back.
+        if the directory holds something else, or the workers cannot be restarted.
     ConfigError
-        If the workers cannot be had, or the study leaves no run.
+        if the workers cannot be opened, or the study has no run.
     """
-    check("study", study, Study, "a study, as load_study gives it")
+    check("study", study, Study, "a study, as load_study returns it")
     check_whole("retries", retries)
     check_callable("progress", progress)
     folder, earlier = place_of(directory, resume=resume)
     tasks = study.tasks
     each = {task.key: task for task in tasks}
-    state = _State(len(each))
+    state = _Results(len(each))
     missing = _missing(folder, list(each.values()), state)
     if missing or not _is_finished(folder, study, report=report):
         where = (workers, scheduler, hpc) if missing else (0, None, None)
-        with folder.tidied(), open_executor(*where, executor=executor) as opened, folder.writing():
+        with folder.tidied(), open_workers(*where, executor=executor) as opened, folder.writing():
             folder.begin()
             write_json(folder.path / RECORD, record_of(study, state, complete=False))
             _perform(missing, opened, folder, state, retries, progress)
@@ -113,32 +117,32 @@ def sweep(
     return StudyResult(folder.path)
 
 
-def _missing(folder: StudyFolder, tasks: Sequence[Task], state: _State) -> list[Task]:
-    """Return the tasks whose runs are not there, and note those that are."""
+def _missing(folder: StudyFolder, tasks: Sequence[RunTask], state: _Results) -> list[RunTask]:
+    """Return the tasks without a finished run, and note the results of the others."""
     missing = []
     for task in tasks:
         row = folder.done(task)
         if row is None:
             missing.append(task)
         else:
-            state.done[task.key] = Done(task, row, 0, "there already")
+            state.done[task.key] = FinishedRun(task, row, 0, "there already")
     state.there = len(state.done)
     return missing
 
 
 def _perform(
-    tasks: Sequence[Task],
+    tasks: Sequence[RunTask],
     workers: Workers,
     folder: StudyFolder,
-    state: _State,
+    state: _Results,
     retries: int,
-    progress: Callable[[Progress], None] | None,
+    progress: Callable[[SweepProgress], None] | None,
 ) -> None:
     workers.send(_inputs(tasks))
     tell = progress or (lambda _: None)
     tell(state.progress(workers.size))
     for found in run_tasks(tasks, workers, folder=folder.runs, retries=retries):
-        if isinstance(found, Done):
+        if isinstance(found, FinishedRun):
             state.done[found.task.key] = found
         else:
             state.failed[found.task.key] = found
@@ -146,7 +150,7 @@ def _perform(
 
 
 def _is_finished(folder: StudyFolder, study: Study, *, report: bool) -> bool:
-    """Whether the directory is that of this very study, every part of it written."""
+    """Whether the directory holds this very study with all its files."""
     record = folder.record()
     if record is None or record.get("complete") is not True:
         return False
@@ -155,8 +159,8 @@ def _is_finished(folder: StudyFolder, study: Study, *, report: bool) -> bool:
     return same and all((folder.path / name).is_file() for name in files)
 
 
-def _finish(folder: StudyFolder, study: Study, state: _State, *, report: bool) -> None:
-    """Put together what the runs gave; the page reads the record, and only then it says complete."""
+def _finish(folder: StudyFolder, study: Study, state: _Results, *, report: bool) -> None:
+    """Write the tables and the page; the record says complete only at the very end."""
     tasks = study.tasks
     rows = {key: done.row for key, done in state.done.items()}
     write_dataset(folder, tasks, rows)
@@ -172,7 +176,7 @@ def _finish(folder: StudyFolder, study: Study, state: _State, *, report: bool) -
         write_json(folder.path / RECORD, record_of(study, state, complete=True))
 
 
-def _failures(tasks: Sequence[Task], state: _State) -> list[dict[str, Any]]:
+def _failures(tasks: Sequence[RunTask], state: _Results) -> list[dict[str, Any]]:
     return [
         {"run": number, "key": task.key, "settings": dict(task.settings), "reason": failed.reason}
         for number, task in enumerate(tasks)
@@ -180,7 +184,7 @@ def _failures(tasks: Sequence[Task], state: _State) -> list[dict[str, Any]]:
     ]
 
 
-def _plan(tasks: Sequence[Task]) -> list[dict[str, Any]]:
+def _plan(tasks: Sequence[RunTask]) -> list[dict[str, Any]]:
     return [
         {"run": number, "key": task.key, "seed": task.seed, "settings": dict(task.settings)}
         for number, task in enumerate(tasks)
@@ -188,7 +192,7 @@ def _plan(tasks: Sequence[Task]) -> list[dict[str, Any]]:
 
 
 def changed_inputs(record: Mapping[str, Any], study: Study) -> list[str]:
-    """Return the names of files that are not what they were when the study of a record was begun."""
+    """Return the names of inputs that have changed since the study of a record began."""
     before: dict[str, set[str]] = {}
     for known in record.get("inputs", ()):
         before.setdefault(known["name"], set()).add(known["sha256"])
@@ -196,12 +200,12 @@ def changed_inputs(record: Mapping[str, Any], study: Study) -> list[str]:
     return sorted({s.name for s in files if s.sha256 not in before.get(s.name, {s.sha256})})
 
 
-def _inputs(tasks: Sequence[Task]) -> list[Input]:
+def _inputs(tasks: Sequence[RunTask]) -> list[TaskInput]:
     """Return the clusters and workloads of tasks, each content once."""
     return list({s.sha256: s for task in tasks for s in (task.cluster, task.workload)}.values())
 
 
-def record_of(study: Study, state: _State, *, complete: bool) -> dict[str, Any]:
+def record_of(study: Study, state: _Results, *, complete: bool) -> dict[str, Any]:
     """Return ``study.json``."""
     tasks = study.tasks
     return {

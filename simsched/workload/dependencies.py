@@ -20,9 +20,9 @@ JOB_SCHEMES = frozenset(("after", "afterany", "afterok", "afternotok", "afterexc
 
 
 def resolve(drafts: Sequence[tuple[str, Job, Any]]) -> list[Job]:
-    """Return the jobs of (place, job, what its entry says under ``depends``) with dependencies set.
+    """Return the jobs of (place, job, the ``depends`` of its entry) with dependencies set.
 
-    A value names an id, or a name; a name that several jobs carry stands for all of them.
+    A value names an id, or a name; a name that several jobs have means all of them.
     Dependencies that a jobspec itself holds are read in the same way.
 
     Raises
@@ -75,7 +75,7 @@ def _parsed(said: Any, place: str) -> list[Dependency]:
 def _targets(
     dependency: Dependency, job: Job, ids: dict[str, Job], names: dict[str, list[Job]], place: str
 ) -> list[Dependency]:
-    """Return the dependency once per job that its value stands for, by id."""
+    """Return the dependency once per job that its value names, by id."""
     from simsched.formats.rfc.dependency import Dependency
 
     if dependency.scheme not in JOB_SCHEMES:
@@ -83,14 +83,14 @@ def _targets(
     value = str(dependency.value)
     targets = [ids[value]] if value in ids else names.get(value, [])
     if not targets:
-        raise WorkloadError(f"depends on {value!r}, which is no job of this workload", where=place)
+        raise WorkloadError(f"depends on {value!r}, which is not a job of this workload", where=place)
     if any(target.id == job.id for target in targets):
         raise WorkloadError(f"job {job.id!r} depends on itself", where=place)
     return [Dependency(dependency.scheme, str(target.id), dependency.params) for target in targets]
 
 
 def refuse_cycles(jobs: Iterable[Job]) -> None:
-    """Raise a WorkloadError that names the jobs of a cycle when jobs wait for each other."""
+    """Raise a WorkloadError that names the jobs of a cycle when jobs depend on each other."""
     links = {
         str(job.id): [str(item.value) for item in job.dependencies if item.scheme in JOB_SCHEMES]
         for job in jobs
@@ -98,4 +98,4 @@ def refuse_cycles(jobs: Iterable[Job]) -> None:
     }
     cycle = find_cycle(links)
     if cycle:
-        raise WorkloadError(f"jobs wait for each other: {' -> '.join(cycle)}")
+        raise WorkloadError(f"jobs depend on each other: {' -> '.join(cycle)}")

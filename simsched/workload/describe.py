@@ -1,4 +1,4 @@
-"""What a workload holds, as plain data: the numbers behind ``workload show`` and its picture."""
+"""The contents of a workload as plain data: the numbers behind ``workload show`` and its figure."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ def _times(run: Floats) -> list[dict[str, Any]]:
 
 
 def _hours(submit: Floats, header: Any) -> list[int]:
-    """Jobs by hour of the day, local time where the header says when the trace starts and where."""
+    """Jobs by hour of the day, in local time if the header has the start and the time zone."""
     import numpy as np
 
     offset = sum(_integer(header.get(key, "")) for key in ("UnixStartTime", "TimeZone"))
@@ -159,7 +159,7 @@ def _integer(text: str) -> int:
 
 
 def _estimates(run: Floats, limit: Floats) -> dict[str, Any] | None:
-    """How good the limits are: run time over limit, and which limits are popular."""
+    """The accuracy of the limits (run time over limit), and the popular limits."""
     import numpy as np
 
     known = ~np.isnan(limit) & (limit > 0)
@@ -183,7 +183,7 @@ def _estimates(run: Floats, limit: Floats) -> dict[str, Any] | None:
 
 
 def _ranked(names: list[str | None], work: Floats) -> dict[str, Any]:
-    """How many there are, and the ones with the most jobs, with their work."""
+    """Their number, and the ones with the most jobs, with their work."""
     jobs: Counter[str] = Counter(name for name in names if name is not None)
     done: dict[str, float] = {}
     for name, seconds in zip(names, work.tolist(), strict=True):

@@ -1,4 +1,4 @@
-"""From a resource request back to flat counts, for formats that know nothing else."""
+"""From a resource request back to flat counts, for formats that have nothing else."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from simsched.formats.jobspec.reader import Jobspec
+    from simsched.formats.jobspec.jobspec import Jobspec
     from simsched.formats.jobspec.vertex import ResourceVertex
 
 
@@ -30,9 +30,9 @@ class Demand:
 
 @lru_cache(maxsize=65536)
 def demand(jobspec: Jobspec) -> Demand:
-    """Return what a request takes at least; `nodes` is 0 where it names none.
+    """Return the least that a request takes; `nodes` is 0 if it has no node vertex.
 
-    >>> from simsched.formats.jobspec.reader import Jobspec
+    >>> from simsched.formats.jobspec.jobspec import Jobspec
     >>> demand(Jobspec.from_shape("node=2/slot=3/[core=4;gpu]"))
     Demand(nodes=2, slots=6, cores=24, gpus=6)
     """
@@ -51,9 +51,9 @@ def _units(vertices: tuple[ResourceVertex, ...], copies: int) -> Iterator[tuple[
 
 
 def bare(jobspec: Jobspec) -> Jobspec:
-    """Return the request alone: what a `Job` says itself (limit, queue, name …) is taken away.
+    """Return the request alone, without the attributes that a `Job` has itself (limit, queue, name …).
 
-    So jobs that ask for the same share one jobspec, whoever submitted them.
+    So equal requests share one jobspec, whatever their users.
     """
     from simsched.formats.text.immutable import FrozenDict
 

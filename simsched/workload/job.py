@@ -1,8 +1,8 @@
-"""`Job`, `Skip` and `Workload`: what every reader and every model gives.
+"""`Job`, `Skip` and `Workload`: the values that every reader and every model returns.
 
 All three are frozen.  Times are seconds; whole numbers of a trace stay ``int``.  Equal
-requests of one workload share *one* `Jobspec` object, so that whoever compiles requests
-can cache by identity.
+requests of one workload share *one* `Jobspec` object, so that compiled requests
+can be cached by identity.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import msgspec
 
 from simsched.arguments import check, wrong
 from simsched.errors import WorkloadError
-from simsched.formats.jobspec.reader import Jobspec  # noqa: TC001
+from simsched.formats.jobspec.jobspec import Jobspec  # noqa: TC001
 
 # A Struct's own signature evaluates its annotations, so these are imported at run time.
 from simsched.formats.rfc.dependency import Dependency  # noqa: TC001
@@ -32,16 +32,16 @@ FIRST_PLACES = 3
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """One job as its user submitted it, with what a trace knows of its fate.
+    """One job as its user submitted it, with the outcome that a trace recorded.
 
     `submit`, `runtime`, `duration`, `think_time`, `cancel_at`, `deadline` and `wait` are seconds.
-    `duration` is the requested limit (None: unlimited), `runtime` what it really takes
+    `duration` is the requested limit (None: unlimited), `runtime` the actual run time
     (None: unknown, it runs to its limit).  `procs` and `nodes` are the flat counts of the
-    trace, `memory` is KB per processor; what is matched is the `jobspec` alone.  `wait`
-    and `status` are the trace's own outcome and serve comparison only.  `job.preceding`
+    trace, `memory` is KB per processor; only the `jobspec` is matched.  `wait`
+    and `status` are the trace's own outcome, for comparison only.  `job.preceding`
     and `think_time` are columns 17 and 18 of SWF 2.2.  The value of a ``begin-time``
     dependency and the `deadline` (by when the job should have ended; the order ``edf`` goes by it,
-    nothing enforces it) are on the same clock as `submit`.  `priority` is what another scheduler gave.
+    nothing enforces it) are on the same clock as `submit`.  `priority` comes from another scheduler.
     """
 
     id: int | str
@@ -111,11 +111,11 @@ class Skips:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Workload:
-    """Jobs in submit order (stable), and what became of the records that are not among them.
+    """Jobs in submit order (stable), and an account of the records that did not become jobs.
 
     ``len(jobs) + sum(skipped_counts.values()) == total_records`` as read; transforms then
-    change `jobs` and say so in `history`.  `notes` are sentences about what the source says and
-    the jobs do not.
+    change `jobs` and add a line to `history`.  `notes` are sentences about information of the source
+    that the jobs do not hold.
     """
 
     jobs: tuple[Job, ...]

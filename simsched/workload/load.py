@@ -1,4 +1,4 @@
-"""`load_workload`: any workload file or bundled name, told apart by what is in it."""
+"""`load_workload`: any workload file or bundled name, recognised by its content."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from simsched.arguments import check, check_callable, check_whole, texts
 from simsched.errors import ConfigError, LimitError, SimschedError
 from simsched.formats.text.input_files import name_of
 from simsched.workload.job import Workload
-from simsched.workload.mapping import JobMap, Reading
+from simsched.workload.mapping import JobMap, ReadOptions
 from simsched.workload.readers.sacct_lines import delimiter_of
 from simsched.workload.source import Source
 
@@ -32,14 +32,14 @@ class Format:
     reads: str
     summary: str
 
-    def read(self, source: Source, reading: Reading) -> Workload:
+    def read(self, source: Source, reading: ReadOptions) -> Workload:
         """Read the source in this format."""
         if self.reads == "text":
             return self.parse(source.text(), reading)
         with closing(source.lines()) as lines:  # a reader may stop before the end
             return self.parse(lines, reading)
 
-    def parse(self, content: str | Iterator[str], reading: Reading) -> Workload:
+    def parse(self, content: str | Iterator[str], reading: ReadOptions) -> Workload:
         """Read the text, or the lines, in this format."""
         from importlib import import_module
 
@@ -87,17 +87,17 @@ def load_workload(
 
     Parameters
     ----------
-    path_or_bundled : file, folder of Flux jobs, ``-``, bundled name, or what was opened.
+    path_or_bundled : file, folder of Flux jobs, ``-``, bundled name, or an opened `Source`.
     map : template from flat counts to a shape, or several with rules by queue (see `mapping`).
     procs_per_node : width of a node, for ``{nodes}`` where the trace has no node counts.
     strict : make any record left out an error.
     as_ : insist on a format instead of looking at the content.
     limit : read at most this many records.
-    constrain : what of a record becomes an RFC 31 constraint: ``features``, ``partition``
+    constrain : parts of a record that become an RFC 31 constraint: ``features``, ``partition``
         (each name is then a property that the cluster's targets must have).
     names : gives the cluster's hosts and properties, should patterns in SSS Job Objects need them.
     columns : columns of a Slurm dump without a header line, as ``sacct -o`` names them.
-    delimiter : what is between the columns of a Slurm dump (default: as the header has it).
+    delimiter : the separator of the columns of a Slurm dump (default: as in the header).
 
     Raises
     ------
@@ -109,7 +109,7 @@ def load_workload(
     source, given = _opened(path_or_bundled)
     chosen = map if map is None or isinstance(map, str | JobMap) else texts("map", map)
     _check_arguments(procs_per_node, limit, names)
-    reading = Reading(
+    reading = ReadOptions(
         source=source.name,
         name=source.stem,
         folder=None if source.content is not None else source.path.parent,
@@ -129,7 +129,7 @@ def load_workload(
         raise _as_given(error, source.name, given) from error.__cause__
 
 
-def _read(source: Source, reading: Reading, insisted: str | None) -> Workload:
+def _read(source: Source, reading: ReadOptions, insisted: str | None) -> Workload:
     """Read a source in the format that its beginning shows, unless another is insisted on."""
     if source.path.is_dir():
         from simsched.workload.readers.flux_jobs import read_flux_folder
@@ -173,7 +173,7 @@ def _check_arguments(procs_per_node: object, limit: object, names: object) -> No
 
 
 def _opened(given: str | Path | Source) -> tuple[Source, str]:
-    """Return the source of a workload, and what to call it."""
+    """Return the source of a workload, and its name in messages."""
     if isinstance(given, Source):
         source, given = given, given.path
     else:
@@ -183,7 +183,7 @@ def _opened(given: str | Path | Source) -> tuple[Source, str]:
 
 
 def _as_given(error: SimschedError, name: str, given: str) -> SimschedError:
-    """Return an error that calls the file as the user did; readers know its name alone."""
+    """Return an error with the path as the user gave it; readers have the file name alone."""
     where = error.where or ""
     if where.startswith(given) or not re.match(rf"{re.escape(name)}(?=[:/ ]|\Z)", where):
         return error
@@ -191,7 +191,7 @@ def _as_given(error: SimschedError, name: str, given: str) -> SimschedError:
 
 
 def resolve_workload(path: str | Path) -> Path:
-    """Return the file or folder of jobs that a path or a bundled name stands for; errors as `resolve`."""
+    """Return the file or folder of jobs that a path or a bundled name means; errors as `resolve`."""
     if isinstance(path, str | Path) and str(path) not in ("", "-") and bundled.is_folder(path):
         return Path(path)
     return bundled.resolve("workloads", path)
@@ -212,7 +212,7 @@ def _insisted(kind: str) -> str:
     return kind
 
 
-#: Formats of which a text is taken for lack of anything better.
+#: Formats that are tried when no other is recognised.
 _LAST_RESORTS = frozenset(("jobs", "sss"))
 _PBS = re.compile(r"\d\d/\d\d/\d{4} \d\d:\d\d:\d\d;[A-Za-z];")
 _JSON_MARKS = (

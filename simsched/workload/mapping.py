@@ -1,6 +1,6 @@
 """From flat counts to resource requests: templates such as ``slot={procs}/core``.
 
-A trace says "64 processors"; a graph-aware matcher wants a shape.  A template is a shape
+A trace has "64 processors"; a graph-aware matcher needs a shape.  A template is a shape
 (RFC 46) with placeholders in it::
 
     {procs}   processors           {nodes}   nodes: the trace's own, or ceil(procs / procs_per_node)
@@ -8,7 +8,7 @@ A trace says "64 processors"; a graph-aware matcher wants a shape.  A template i
     {tasks}   ceil(procs / cpt)    {gpus}    gpus of the job       {gpn}  ceil(gpus / nodes)
     {cpg}     ceil(procs / gpus)   {mem}     MB per processor      {memn} MB per node
 
-``{mem|512}`` gives the value for records that do not say; without it such a record is
+``{mem|512}`` gives the value for records without one; without a default such a record is
 left out and counted.  Rules by queue or partition go in front: ``gpu -> slot={gpus}/[core=8;gpu]``.
 Every distinct filled template gives *one* `Jobspec` object.
 """
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from pathlib import Path
 
-    from simsched.formats.jobspec.reader import Jobspec
+    from simsched.formats.jobspec.jobspec import Jobspec
     from simsched.formats.rfc.constraint import Constraint
     from simsched.formats.sss import Names
 
@@ -33,9 +33,9 @@ DEFAULT_TEMPLATE = "slot={procs}/core"
 GPU_TEMPLATE = "slot={gpus}/[core={cpg};gpu]"
 PLACEHOLDERS = ("procs", "nodes", "ppn", "cpt", "tasks", "gpus", "gpn", "cpg", "mem", "memn")
 
-_NODE_HOLES = frozenset(("nodes", "ppn", "gpn", "memn"))
-# A hole stands where a count stands; after a type or a count, braces are RFC 46's own (a label, a key).
-_HOLE = re.compile(r"(?<=[=\-,\[:])\{\s*([A-Za-z_]+)\s*(?:\|\s*(\d+)\s*)?\}")
+_NODE_PLACEHOLDERS = frozenset(("nodes", "ppn", "gpn", "memn"))
+# A placeholder is where a count would be; after a type or a count, braces are RFC 46's own (a label, a key).
+_PLACEHOLDER = re.compile(r"(?<=[=\-,\[:])\{\s*([A-Za-z_]+)\s*(?:\|\s*(\d+)\s*)?\}")
 
 
 def _ceil(value: int, by: int) -> int:
@@ -103,9 +103,9 @@ class Template:
 
     @classmethod
     def parse(cls, text: str) -> Template:
-        """Compile a template; ConfigError when it is not a shape once its holes are filled."""
+        """Compile a template; ConfigError when it is not a shape once its placeholders are filled."""
         known: dict[str, int | None] = {}
-        for match in _HOLE.finditer(text):
+        for match in _PLACEHOLDER.finditer(text):
             name, default = match.group(1), match.group(2)
             if name in PLACEHOLDERS:
                 known[name] = int(default) if default else known.get(name)
@@ -119,11 +119,11 @@ class Template:
         return template
 
     def _check(self) -> None:
-        """Fill every hole with 1: a template that is no shape is refused before any record is read."""
+        """Fill every placeholder with 1, so that a bad template is refused before any record is read."""
         try:
             self.fill(tuple(1 for _ in self.names))
         except SimschedError as error:
-            raise ConfigError(f"the map {self.text!r} gives no shape: {error.message}") from error
+            raise ConfigError(f"the map {self.text!r} does not give a shape: {error.message}") from error
         self._made.clear()
 
     def holes(self) -> set[str]:
@@ -134,35 +134,35 @@ class Template:
         """Return the jobspec of these values (in the order of `names`); equal values share it."""
         made = self._made.get(values)
         if made is None:
-            from simsched.formats.jobspec.reader import Jobspec
+            from simsched.formats.jobspec.jobspec import Jobspec
 
             given = dict(zip(self.names, values, strict=True))
-            made = Jobspec.from_shape(_HOLE.sub(lambda hole: _filled(hole, given), self.text))
+            made = Jobspec.from_shape(_PLACEHOLDER.sub(lambda match: _filled(match, given), self.text))
             self._made[values] = made
         return made
 
     def values(self, flat: Flat, procs_per_node: int | None) -> tuple[int, ...]:
-        """Return what fills the holes for one record; MissingValueError names what it lacks."""
+        """Return the values of the placeholders for one record; MissingValueError names a missing one."""
         found = []
         for name, default in zip(self.names, self.defaults, strict=True):
             value = _VALUES[name](flat, procs_per_node) or default
             if not value:
-                raise MissingValueError(f"the map needs {{{name}}}, the record does not say")
+                raise MissingValueError(f"the map needs {{{name}}}, which the record lacks")
             found.append(value)
         return tuple(found)
 
 
-def _filled(hole: re.Match[str], given: Mapping[str, int]) -> str:
-    name = hole.group(1)
-    return str(given[name]) if name in given else hole.group(0)
+def _filled(match: re.Match[str], given: Mapping[str, int]) -> str:
+    name = match.group(1)
+    return str(given[name]) if name in given else match.group(0)
 
 
 @dataclass(frozen=True, slots=True)
 class JobMap:
     """A default template, templates by queue or partition, and processors per node.
 
-    `with_gpus` stands in for the default where a record has gpus; only formats that know
-    gpus set it, and only when no template was asked for.
+    `with_gpus` replaces the default where a record has gpus; only formats with gpus set it, and only
+    when no template was given.
 
     >>> jobs = JobMap.parse("node={nodes}/slot={ppn}/core", procs_per_node=16)
     >>> jobs.jobspec(Flat(procs=40)).to_shape()
@@ -189,7 +189,7 @@ class JobMap:
         Raises
         ------
         ConfigError
-            On an unknown placeholder, a template that is no shape, ``{nodes}`` without a
+            On an unknown placeholder, a template that is not a shape, ``{nodes}`` without a
             width, a rule given twice, or processors per node below 1.
         """
         if isinstance(text, JobMap):
@@ -202,29 +202,29 @@ class JobMap:
             if queue in rules:
                 raise ConfigError(f"two maps for {queue!r}" if queue else "two maps without a queue")
             rules[queue] = Template.parse(template)
-        asked = rules.pop("", None)
-        gpus = Template.parse(with_gpus) if with_gpus and asked is None else None
-        return cls(asked or Template.parse(default), rules, procs_per_node, gpus)
+        chosen = rules.pop("", None)
+        gpus = Template.parse(with_gpus) if with_gpus and chosen is None else None
+        return cls(chosen or Template.parse(default), rules, procs_per_node, gpus)
 
     def need_width(self, where: str) -> None:
-        """Raise ConfigError when a template asks for nodes, the format has none, and no width is given."""
+        """Raise ConfigError when a template has nodes, the format has none, and no width is given."""
         templates = [self.default, *self.by_queue.values()]
-        if self.procs_per_node is None and any(_NODE_HOLES.intersection(t.holes()) for t in templates):
+        if self.procs_per_node is None and any(_NODE_PLACEHOLDERS.intersection(t.holes()) for t in templates):
             raise ConfigError(
-                "the map asks for nodes, and this format has no node counts",
+                "the map uses {nodes}, and this format has no node counts",
                 where=where,
                 expected="processors per node (--procs-per-node)",
             )
 
     def asks(self, kind: str, *names: str | None) -> bool:
-        """Whether the template of these names asks for ``nodes``, ``memory`` or ``gpus``."""
+        """Whether the template of these names requests ``nodes``, ``memory`` or ``gpus``."""
         template = self.template_for(*names)
         if kind == "gpus" and template is self.default and self.with_gpus is not None:
             return True
         return _asks(template, kind)
 
     def asks_anywhere(self, kind: str) -> bool:
-        """Whether any of the templates asks for ``nodes``, ``memory`` or ``gpus``."""
+        """Whether any of the templates requests ``nodes``, ``memory`` or ``gpus``."""
         return any(_asks(template, kind) for template in (self.default, *self.by_queue.values()))
 
     def template_for(self, *names: str | None) -> Template:
@@ -237,7 +237,7 @@ class JobMap:
     def jobspec(
         self, flat: Flat, *names: str | None, constraint: Constraint | None = None, key: str = ""
     ) -> Jobspec:
-        """Return the request of one record; `key` is any text that stands for the constraint.
+        """Return the request of one record; `key` is any text that identifies the constraint.
 
         Raises
         ------
@@ -260,7 +260,7 @@ class JobMap:
         return made
 
 
-#: Placeholders, and the type of resource, by which a template asks for something.
+#: Placeholders, and the type of resource, by which a template requests each of these.
 _ASKS = {
     "nodes": (("nodes", "ppn", "gpn", "memn"), "node"),
     "memory": (("mem", "memn"), "memory"),
@@ -280,14 +280,14 @@ def _split_rule(text: str) -> tuple[str, str]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reading:
-    """What every reader is told: how to call the source, how to map, and how strict to be.
+class ReadOptions:
+    """The options of all readers: the name of the source, the maps, and strictness.
 
     `folder` is where file names in the source are looked up (None: nowhere), `limit` the
-    number of records to read at most.  `constrain` says what of a record becomes an RFC 31
+    number of records to read at most.  `constrain` lists the parts of a record that become an RFC 31
     constraint: ``features``, ``partition``.  `names` gives the cluster's hosts and properties,
     which SSS patterns are matched against.  `columns` names the columns of a Slurm dump without a
-    header line, and `delimiter` is what is between them.
+    header line, and `delimiter` separates them.
     """
 
     source: str = "workload"
@@ -303,7 +303,7 @@ class Reading:
     delimiter: str | None = None
 
     def job_map(self, default: str = DEFAULT_TEMPLATE, *, with_gpus: str | None = None) -> JobMap:
-        """Return the map that was asked for, else the format's own `default` template."""
+        """Return the map that was given, else the format's own `default` template."""
         return JobMap.parse(
             self.maps, procs_per_node=self.procs_per_node, default=default, with_gpus=with_gpus
         )

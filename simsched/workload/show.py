@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from simsched.human import seconds
+from simsched.text_table import table_lines
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
@@ -17,11 +20,9 @@ def as_text(data: Mapping[str, Any]) -> str:
 
 
 def skip_text(table: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return the table of records left out, one reason a line, with the first places."""
-    if not table:
-        return []
-    width = max(len(row["reason"]) for row in table)
-    return [f"  {row['count']:>9,}  {row['reason']:<{width}}  {row['first']}" for row in table]
+    """Return the table of records left out, one reason per line, with the first places."""
+    rows = [[f"{row['count']:,}", row["reason"], str(row["first"])] for row in table]
+    return table_lines(rows, right=[0], least=[9], indent="  ")
 
 
 def _lines(data: Mapping[str, Any]) -> Iterator[str]:
@@ -77,7 +78,7 @@ def _estimates(data: Mapping[str, Any]) -> Iterator[str]:
     found = data["estimates"]
     yield ""
     if found is None:
-        yield "no job says how long it may run"
+        yield "no job has a limit"
         return
     yield (
         f"limits: {found['distinct']:,} different, the 20 most popular hold {found['top20_share']:.0%}; "
@@ -99,18 +100,16 @@ def _users(data: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _section(title: str, rows: Sequence[tuple[str, float]]) -> Iterator[str]:
-    """A title and one bar a row; leading and trailing empty rows are left out."""
+    """A title and one bar per row; leading and trailing empty rows are left out."""
     filled = [index for index, (_, value) in enumerate(rows) if value]
     if not filled:
         return
     rows = rows[filled[0] : filled[-1] + 1]
-    width = max(len(label) for label, _ in rows)
     most = max(value for _, value in rows)
     yield ""
     yield f"{title}:"
-    for label, value in rows:
-        bar = "#" * round(BAR * value / most)
-        yield f"  {label:>{width}}  {value:>9,}  {bar}".rstrip()
+    bars = [[label, f"{value:,}", "#" * round(BAR * value / most)] for label, value in rows]
+    yield from table_lines(bars, right=[0, 1], least=[0, 9], indent="  ")
 
 
 def _spread(found: Mapping[str, float], form: Any) -> str:
@@ -127,18 +126,3 @@ def _times(row: Mapping[str, Any]) -> str:
         if row["to"] is None
         else f"{seconds(row['from'])} - {seconds(row['to'])}"
     )
-
-
-def seconds(value: float) -> str:
-    """Return a time in its two largest units.
-
-    >>> seconds(30), seconds(5400), seconds(86400 * 30)
-    ('30s', '1h30m', '30d')
-    """
-    left = round(value)
-    parts = []
-    for unit, size in (("d", 86400), ("h", 3600), ("m", 60), ("s", 1)):
-        number, left = divmod(left, size)
-        if number:
-            parts.append(f"{number}{unit}")
-    return "".join(parts[:2]) or "0s"

@@ -1,4 +1,4 @@
-"""Where a workload's text comes from: a file, plain or compressed, read whole or by the line.
+"""The source of a workload's text: a file, plain or compressed, read whole or by the line.
 
 Compression, limits and faults are those of `formats.unpack`.
 """
@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING
 
 from simsched.errors import FormatError
 from simsched.formats.text.decompression import opened, read_pipe, whole
-from simsched.formats.text.input_files import text_of_bytes
-from simsched.formats.text.xml_encoding import ENCODINGS, encoding_of
+from simsched.formats.text.input_files import ENCODINGS, encoding_of, text_of_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
@@ -56,7 +55,7 @@ class Source:
         return name or self.name
 
     def head(self) -> str:
-        """Return the first 64 KB as text, to tell what it is."""
+        """Return the first 64 KB as text, from which the format is recognised."""
         with self._open() as stream:
             head = stream.read(HEAD_BYTES)
         encoding = ENCODINGS.get(encoding_of(head) or "", "utf-8-sig")

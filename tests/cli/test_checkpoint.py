@@ -75,7 +75,7 @@ def test_a_forecast_from_a_checkpoint_is_that_of_the_run(place, capsys):
     assert said[0] == said[1] == said[2]
     assert said[0]
     assert main(["forecast", "tiny", "jobs.yaml"]) == 2
-    assert "no time was given" in capsys.readouterr().err
+    assert "there is no time" in capsys.readouterr().err
 
 
 def test_from_measures_the_jobs_submitted_since(place, capsys):

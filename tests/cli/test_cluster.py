@@ -94,8 +94,8 @@ def test_make_from_a_sentence(capfd):
     assert execution["R_lite"] == [{"rank": "0-999", "children": {"core": "0-63", "gpu": "0-3"}}]
     assert execution["properties"] == {"batch": "0-999"}
     assert err.splitlines() == [
-        "not held by r: what is above or beside the execution targets: 16 rack",
-        "not held by r: localities within them: 2,000 socket",
+        "not represented by r: vertices above or beside the execution targets: 16 rack",
+        "not represented by r: localities within them: 2,000 socket",
     ]
 
 
@@ -127,11 +127,14 @@ def test_the_format_holds_what_was_asked_for(words, form, finds, tmp_path, capfd
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (f"make {NODES} --memory '64 GB' --format r", "r cannot hold what is asked for: pools that are"),
-        (f"make {NODES} --property ssd=node[0-1] --format recipe", "a recipe cannot hold a property of some"),
-        ("make clusters/racked.yaml --property ssd", "both a recipe and options"),
-        ("convert tiny --set drained=node0 --to r", "r cannot hold what is asked for: status of 1 vertex"),
-        ("convert tiny --set down=node0 --to treepool", "treepool cannot hold what is asked for: status"),
+        (f"make {NODES} --memory '64 GB' --format r", "r cannot represent the result: pools that are"),
+        (
+            f"make {NODES} --property ssd=node[0-1] --format recipe",
+            "a recipe cannot represent a property of some",
+        ),
+        ("make clusters/racked.yaml --property ssd", "a recipe and options are both given"),
+        ("convert tiny --set drained=node0 --to r", "r cannot represent the result: status of 1 vertex"),
+        ("convert tiny --set down=node0 --to treepool", "treepool cannot represent the result: status"),
     ],
 )
 def test_a_format_that_cannot_hold_what_was_asked_for_is_refused(words, message, tmp_path, capfd):
@@ -230,17 +233,17 @@ def test_make_with_properties_of_some_hosts(capfd):
         ("cluster make --nodes 4 --cores 3 --sockets 2", "3 cores do not divide over 2 sockets"),
         ("cluster make --nodes 4 --memory lots", "found 'lots'"),
         ("cluster make --nodes 4 --property x=nobody", "no execution target is called 'nobody'"),
-        ("cluster make x.yaml --nodes 4", "both a recipe and options"),
+        ("cluster make x.yaml --nodes 4", "a recipe and options are both given"),
         ("cluster make nowhere.yaml", "no such file"),
         ("cluster show nobody", "bundled name of clusters"),
         ("cluster convert tiny --to xml", "invalid choice: 'xml'"),
-        ("cluster convert tiny --set down", "no hosts in 'down'"),
+        ("cluster convert tiny --set down", "'down' has no hosts"),
         ("cluster convert tiny --set asleep=node0", "unknown status 'asleep'"),
         ("cluster convert tiny --hosts node9", "no execution target is called 'node9'"),
         ("cluster show tiny --svg --subsystem power", "no subsystem 'power'"),
         (
             "cluster show tiny --subsystem power",
-            "no subsystem 'power' in this cluster (expected containment)",
+            "the cluster has no subsystem 'power' (expected containment)",
         ),
         ("cluster", "required"),
     ],
@@ -267,9 +270,9 @@ def test_convert_says_on_standard_error_what_is_lost(capfd):
     out, err = capfd.readouterr()
     assert json.loads(out)["scheduling"]["writer"] == "TreePool"
     assert err.splitlines() == [
-        "not held by treepool: what is above or beside the execution targets: 2 rack, 2 pdu",
-        "not held by treepool: the subsystems power",
-        "not held by treepool: parts of a GiB, rounded down: 8 memory",
+        "not represented by treepool: vertices above or beside the execution targets: 2 rack, 2 pdu",
+        "not represented by treepool: the subsystems power",
+        "not represented by treepool: parts of a GiB, rounded down: 8 memory",
     ]
 
 

@@ -35,11 +35,11 @@ RECIPE = {
 }
 
 _INSIDE = ["localities within them: 8 socket", "pools that are measured, not counted: 8 memory"]
-_FOUR = ["what is above or beside the execution targets: 2 rack, 2 pdu", "the subsystems power"]
-_RACKED = ["what is above or beside the execution targets: 2 rack", "the subsystems network, power"]
+_FOUR = ["vertices above or beside the execution targets: 2 rack, 2 pdu", "the subsystems power"]
+_RACKED = ["vertices above or beside the execution targets: 2 rack", "the subsystems network, power"]
 #: source → form → what is not held
 LOSSES = {
-    "r": {"jgf": ["what R says about the whole set: expiration, nslots, starttime"]},
+    "r": {"jgf": ["facts of R about the whole set: expiration, nslots, starttime"]},
     "jgf4": {"r": [*_FOUR, *_INSIDE], "treepool": [*_FOUR, "parts of a GiB, rounded down: 8 memory"]},
     "grug4": {"r": [*_FOUR, *_INSIDE], "treepool": [*_FOUR, "parts of a GiB, rounded down: 8 memory"]},
     "topo16": {
@@ -79,7 +79,9 @@ def test_each_form_of_each_source_is_written_read_and_compared(source, form, sou
     assert main(["cluster", "show", given]) == 0
     assert "execution targets" in capsys.readouterr().out
     assert main(["cluster", "convert", given, "--to", form, "-o", str(first)]) == 0
-    said = [line.partition(f"not held by {form}: ")[2] for line in capsys.readouterr().err.splitlines()]
+    said = [
+        line.partition(f"not represented by {form}: ")[2] for line in capsys.readouterr().err.splitlines()
+    ]
     assert sorted(said) == sorted(LOSSES[source].get(form, []))
     assert main(["cluster", "show", str(first)]) == 0
     lost = bool(LOSSES[source].get(form)) and form != "jgf"  # times and slots are no hardware

@@ -10,7 +10,7 @@ import pytest
 
 from simsched.cli import main
 from simsched.cli.validate import guess_kind
-from simsched.formats.jobspec.reader import Jobspec
+from simsched.formats.jobspec.jobspec import Jobspec
 from simsched.formats.text.documents import load_yaml, load_yaml_all
 
 
@@ -286,7 +286,7 @@ def test_validate_counts_no_jobs_and_knows_xml_from_yaml(run, tmp_path, monkeypa
     (tmp_path / "empty.swf").write_text("; Version: 2.2\n")
     assert run("validate", tmp_path / "empty.swf")[:2] == (0, f"{tmp_path / 'empty.swf'}: valid (0 jobs)\n")
     assert guess_kind("<<: {a: 1}") == "auto"
-    monkeypatch.setattr("simsched.cli.validate._judge", _out_of_memory)
+    monkeypatch.setattr("simsched.cli.validate._checked", _out_of_memory)
     status, out, _ = run("validate", tmp_path / "empty.swf")
     assert (status, "out of memory" in out) == (2, True)
 

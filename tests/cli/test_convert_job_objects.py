@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from simsched.formats.jobspec.reader import Jobspec
+from simsched.formats.jobspec.jobspec import Jobspec
 from simsched.formats.text.documents import load_yaml
 from tests import REPOSITORY
 
@@ -73,7 +73,7 @@ def test_job_objects_as_a_workload_keep_their_times(run, tmp_path):
     status, out, _ = run("workload", "show", jobs)
     assert (status, "5 jobs" in out) == (0, True)
     status, _, err = run("convert", "-", "--to", "jobs", stdin="slot=2/core")
-    assert (status, "only Job Objects become a workload (jobs) here" in err) == (2, True)
+    assert (status, "only Job Objects can be converted to a workload (jobs) here" in err) == (2, True)
 
 
 def test_options_for_requests_are_refused_where_job_objects_stay_as_they_are(run):
@@ -81,7 +81,7 @@ def test_options_for_requests_are_refused_where_job_objects_stay_as_they_are(run
     for target in ("jobs", "jsonl", "sss"):
         status, out, err = run("convert", "-", "--to", target, "--queue", "fast", stdin=text)
         assert (status, out) == (2, "")
-        assert f"the queue is for requests: Job Objects become {target} as they are" in err
+        assert f"--queue applies to requests, but --to {target} converts Job Objects as they are" in err
     assert run("convert", "-", "--to", "shape", stdin=text)[2] == "note: not in the jobspec: Hold\n"
 
 
@@ -91,7 +91,7 @@ def test_jobspecs_become_numbered_jobs_and_what_they_wait_for_in_vain_is_told(ru
     specs = run("convert", "-", "--to", "jobspec", stdin=text)[1]
     status, out, err = run("convert", "-", "--to", "sss", stdin=specs)
     assert (status, out.count("<Id>")) == (0, 3)
-    assert err == "note: the jobs are numbered; a dependency is on none of them: b\n"
+    assert err == "note: jobs are numbered from 1; these dependencies match none of them: b\n"
     status, _, err = run("convert", "-", "--to", "sss", stdin="slot/core\ncore=4\n")
     assert (status, "request 2 of 2: a Job Object cannot say" in err) == (2, True)
 
@@ -100,7 +100,7 @@ def test_a_job_that_is_left_out_of_a_workload_is_told(run):
     early = "<Job><Id>1</Id><SubmitTime>9</SubmitTime><StartTime>3</StartTime></Job>"
     status, out, err = run("convert", "-", "--to", "jobs", stdin=f"<Data>{early}<Job><Id>2</Id></Job></Data>")
     assert (status, out.count('"id"')) == (0, 1)
-    assert err == "left out: 1 records, starts before it is submitted (standard input:1)\n"
+    assert err == "ignored 1 record: starts before it is submitted (standard input:1)\n"
 
 
 SHAPES = ["slot=16/core", "slot=3/core=2", "node=2/slot=4/core", "slot=2/[core=3;memory=2{unit:GiB}]"]
@@ -133,7 +133,7 @@ def test_options_override_and_shapes_match_and_feasible_read_job_objects_too(run
 
 
 def test_an_empty_input_is_an_error(run):
-    nothing = "there is no request in it (expected jobspecs, shapes or Job Objects)"
+    nothing = "the file has no request (expected jobspecs, shapes or Job Objects)"
     said = f"simsched: error: standard input: {nothing}\n"
     assert run("shape", "-") == (2, "", said)
     assert run("shape", "-", "--jobspec", stdin="# nothing\n") == (2, "", said)
@@ -156,7 +156,7 @@ def test_validate_names_every_fault_and_tells_warnings_and_patterns_as_notes(run
     notes = "warning: standard input:1:39: Reservation: there are no named reservations"
     assert validate(warned) == (0, f"standard input: valid (1 job; {notes})\n")
     pattern = '<Job><Id>1</Id><Requested><Node aggregation="Pattern">fr15n0[12]</Node></Requested></Job>'
-    unmatched = "1 pattern is matched against no cluster: name one with --cluster"
+    unmatched = "1 pattern was not checked, which needs --cluster"
     assert validate(pattern) == (0, f"standard input: valid (1 job; {unmatched})\n")
     assert validate(pattern, "--cluster", "colony") == (0, "standard input: valid (1 job)\n")
     assert validate(pattern.replace("0[12]", "0[12"))[0] == 2
@@ -164,7 +164,7 @@ def test_validate_names_every_fault_and_tells_warnings_and_patterns_as_notes(run
     assert validate(early) == (2, "standard input:1:1: starts before it is submitted\n")
     circle = "<Data><Job><Id>1</Id><Dependency>1</Dependency></Job></Data>"
     assert validate(circle)[1] == (
-        "standard input:1:1: jobs wait for each other: 1 -> 1 (expected no cycle of dependencies)\n"
+        "standard input:1:1: jobs depend on each other: 1 -> 1 (expected no cycle of dependencies)\n"
     )
 
 

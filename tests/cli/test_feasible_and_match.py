@@ -27,7 +27,7 @@ def test_feasible_never_with_its_funnel(run):
     assert (status, err) == (1, "")
     first, *funnel = out.splitlines()
     assert first == "slot=1/gpu=9: never"
-    assert "1 needed, 0 to be had" in funnel[0]
+    assert "1 needed, 0 available" in funnel[0]
     assert any("gpu=2" in line for line in funnel), "the nearest change that would match"
 
 
@@ -37,7 +37,7 @@ def test_feasible_now_and_later(run):
     status, out, _ = run("feasible", "tiny", "slot=4/node", "slot=5/node", "--running", "slot=1/core")
     assert status == 1
     assert out.startswith("slot=4/node: later\n")
-    assert "4 needed, 3 to be had" in out
+    assert "4 needed, 3 available" in out
     assert "slot=5/node: never\n" in out
 
 
@@ -46,9 +46,12 @@ def test_a_cluster_in_the_place_of_a_request_is_told(run):
     assert status == 1
     assert out.startswith("tiny: never\n")
     assert err == (
-        "note: tiny was read as a request; the bundled cluster of that name is asked with --cluster tiny\n"
+        "note: tiny was read as a request, but it is the name of a bundled cluster; use --cluster tiny\n"
     )
-    told = "note: flat240 was read as a request; the bundled cluster of that name would stand first, alone\n"
+    told = (
+        "note: flat240 was read as a request, but it is the name of a bundled cluster; "
+        "the cluster has to be the first argument\n"
+    )
     assert run("feasible", "tiny", "flat240", "flat240")[2] == told
     assert run("match", "tiny", "flat240")[2].endswith(told)
 
@@ -66,7 +69,9 @@ def test_asking_leaves_no_trace(run):
 def test_what_cannot_be_running(run):
     status, _, err = run("feasible", "tiny", "core", "--running", "slot=9/node")
     assert status == 2
-    assert err == "simsched: error: --running slot=9/node: this does not fit, so it cannot be running\n"
+    assert (
+        err == "simsched: error: --running slot=9/node: the request does not fit, so it cannot be running\n"
+    )
 
 
 def test_feasible_as_json(run):
@@ -83,7 +88,7 @@ def test_several_clusters_as_a_table(run):
     both = ("--cluster", "tiny", "--cluster", "gpu1152", "--format", "table")
     assert run("feasible", *both, "slot=5/node", "slot=4/[core=4]") == (
         0,
-        "request          tiny  gpu1152\nslot=5/node      never  yes\nslot=4/[core=4]  yes   yes\n",
+        "request          tiny   gpu1152\nslot=5/node      never  yes\nslot=4/[core=4]  yes    yes\n",
         "",
     )
     assert run("feasible", *both, "slot=4/node", "slot=9999/node")[0] == 1
@@ -91,7 +96,7 @@ def test_several_clusters_as_a_table(run):
 
 def test_no_request(run):
     status, _, err = run("feasible", "tiny")
-    assert (status, err) == (2, "simsched: error: tiny: no request is given (expected CLUSTER REQUEST…)\n")
+    assert (status, err) == (2, "simsched: error: tiny: there is no request (expected CLUSTER REQUEST…)\n")
 
 
 def test_a_constraint_on_the_command_line_joins_the_request_s_own(run, tmp_path):
@@ -275,4 +280,4 @@ def test_an_empty_file_holds_no_request(run, tmp_path, content):
     path.write_text(content)
     status, _, err = run("feasible", "tiny", str(path))
     assert status == 2
-    assert "there is no request in it (expected jobspecs, or shapes one per line)" in err
+    assert "the file has no request (expected jobspecs, or shapes one per line)" in err

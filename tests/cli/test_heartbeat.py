@@ -62,11 +62,11 @@ def test_a_line_now_and_then_and_a_clean_output(verb, capsys, monkeypatch):
     assert lines
     assert all(re.fullmatch(rf"simsched {verb}: .* so far, .+", line) for line in lines), err
     if verb in ("size", "headroom"):
-        assert any(" trials done, at least " in line for line in lines), err
+        assert any(" values, at least " in line for line in lines), err
     if verb == "sweep":
         assert any(" of 2 runs done" in line for line in lines), err
     if verb == "forecast":
-        assert any(re.search(r"played up to .* of 2,000 s", line) for line in lines), err
+        assert any(re.search(r"simulated .* of 2,000 s of the workload", line) for line in lines), err
 
 
 def test_nothing_is_written_before_its_time(capsys):

@@ -58,7 +58,10 @@ def test_a_verb_gives_the_exit_status(verb):
         (
             MemoryError(),
             2,
-            "simsched: error: out of memory: the input stands for more than this machine can hold\n",
+            (
+                "simsched: error: out of memory: the input describes more than the memory of this machine "
+                "holds\n"
+            ),
         ),
         (FormatError("bad \x1b[31mcolour\udcff"), 2, "simsched: error: bad \\x1b[31mcolour\\udcff\n"),
         (KeyboardInterrupt(), 130, ""),
@@ -105,7 +108,7 @@ def test_a_verb_without_its_module_does_not_break_the_others(verb, monkeypatch, 
     assert cli.main(["completion", "bash"]) == 0
     capsys.readouterr()
     assert cli.main(["ghost"]) == 2
-    assert capsys.readouterr().err.startswith("simsched: error: ghost: not in this installation")
+    assert capsys.readouterr().err.startswith("simsched: error: ghost: not installed")
 
 
 def test_every_verb_of_the_table_is_registered_by_its_module():
@@ -213,7 +216,7 @@ def test_documents_keep_their_meaning_where_the_output_holds_ascii(tmp_path):
 def test_unknown_arguments_are_one_line_and_where_to_look(capsys, words, who):
     assert cli.main(words) == 2
     err = capsys.readouterr().err
-    assert err == f"{who}: error: unrecognized arguments: --bogus\n(`{who} --help` lists what it takes)\n"
+    assert err == f"{who}: error: unrecognized arguments: --bogus\n(`{who} --help` lists its arguments)\n"
 
 
 @pytest.mark.parametrize(
@@ -280,8 +283,8 @@ def test_standard_input_is_read_once(command, where, capsys, tmp_path, monkeypat
     assert cli.main(command.split()) == 2
     out, err = capsys.readouterr()
     assert err == (
-        f"simsched: error: {where}: standard input is given 2 times and can be read once "
-        "(expected a file for all but one)\n"
+        f"simsched: error: {where}: standard input is given 2 times but can be read only once "
+        "(expected a file for all but one of them)\n"
     )
     assert out == ""
     assert not list(tmp_path.iterdir())

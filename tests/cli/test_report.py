@@ -100,7 +100,7 @@ def test_groups_and_warm_up(run_dir, capsys):
     [
         (["--warm-up", "soon"], "--warm-up"),
         (["--drain", "9d"], "no job was submitted between warm-up and drain"),
-        (["--by", "user", "--format", "html", "-o", "x.html"], "no table --by as html"),
+        (["--by", "user", "--format", "html", "-o", "x.html"], "there is no table --by in the format html"),
     ],
 )
 def test_what_cannot_be_left_out_or_grouped(run_dir, capsys, arguments, message):
@@ -130,7 +130,9 @@ def test_an_ending_that_tells_no_format_is_refused(capsys, tmp_path):
 
     target = tmp_path / "x.zzz"
     assert main(["report", "nowhere", "-o", str(target)]) == 2
-    assert f"{target}: the ending .zzz tells no format (expected .txt, .json" in capsys.readouterr().err
+    assert (
+        f"{target}: the ending .zzz does not select a format (expected .txt, .json" in capsys.readouterr().err
+    )
     assert not target.exists()
 
 

@@ -12,7 +12,7 @@ import time
 import pytest
 
 from simsched.cli import main
-from simsched.formats.jobspec.reader import Jobspec
+from simsched.formats.jobspec.jobspec import Jobspec
 
 CLUSTER = {
     "version": 1,
@@ -49,7 +49,7 @@ def test_a_run_prints_its_summary_and_names_its_directory(inputs, capsys):
     out, err = capsys.readouterr()
     assert "infeasible 1" in out
     assert "dropped 1" in out
-    assert "left out: 1 records, cancelled before it started" in err
+    assert "ignored 1 record: cancelled before it started" in err
     assert f"written: {inputs / 'out'}" in err
     assert "audit: clean (4 jobs, 3 allocations, 3 releases)" in err
     names = {"run.json", "summary.json", "jobs.parquet", "timeline.parquet", "nodes.parquet"}
@@ -63,7 +63,7 @@ def test_quiet_says_nothing_but_what_was_left_out(inputs, capsys):
     assert run(inputs, "--quiet") == 0
     out, err = capsys.readouterr()
     assert out == ""
-    assert [line.partition(":")[0] for line in err.splitlines()] == ["left out", "left out"]
+    assert [line.partition(":")[0] for line in err.splitlines()] == ["ignored 1 record", "left out"]
 
 
 def test_options_reach_the_run(inputs):
@@ -98,12 +98,12 @@ def test_strict_refuses_bad_records(inputs, capsys):
         ),
         (("--match-policy", "frist"), "unknown match policy 'frist'"),
         (("--order", "x"), "unknown job order 'x' (expected fifo,"),
-        (("--option", "extra"), "'extra' is no option"),
+        (("--option", "extra"), "'extra' is not an option"),
         (("--option", "refresh=never"), "unknown value 'never' of refresh"),
         (("--option", "speed=11"), "queue policy 'easy'"),
         (("--option", "pass=often"), "unknown value 'often' of passes"),
         (("--seed", "-1"), "is not a whole number"),
-        (("--audit", "--no-allocations"), "would be no allocations to audit"),
+        (("--audit", "--no-allocations"), "an audit needs the allocations"),
     ],
 )
 def test_a_wrong_argument_is_named_and_nothing_is_written(inputs, capsys, arguments, message):
@@ -167,6 +167,7 @@ def test_a_line_that_is_no_record_is_left_out_and_the_run_is_told(inputs, capsys
     assert main(["report", str(inputs / "odd"), "-o", str(inputs / "odd.html")]) == 0
 
 
+@pytest.mark.integration
 def test_ctrl_c_stops_cleanly_and_marks_what_was_done(inputs):
     lines = [f"{n} {n} -1 5 4 -1 -1 4 20 -1 1 1 1 1 1 1 -1 -1" for n in range(1, 400_000)]
     (inputs / "long.swf").write_text("\n".join(lines))
@@ -268,7 +269,7 @@ def test_forecast(inputs, capsys):
     assert main(line) == 0
     out = capsys.readouterr().out.splitlines()
     assert out[0].split() == ["JOB", "USER", "QUEUE", "PLACE", "SUBMIT", "START", "IN", "SHAPE"]
-    assert out[1].split() == ["2", "2", "1", "1", "1", "20", "18s", "slot=8/core"]
+    assert out[1].split() == ["2", "2", "1", "1", "1", "20", "18", "s", "slot=8/core"]
     assert main([*line, "--format", "json"]) == 0
     assert json.loads(capsys.readouterr().out)[0]["start"] == 20
     assert main([*line[:-1], "inf"]) == 2
@@ -296,10 +297,10 @@ def test_forecast_of_a_run_whose_inputs_or_rules_are_not_its_own(inputs, capsys)
     assert run(inputs, "--quiet") == 0
     out = str(inputs / "out")
     assert main(["forecast", out, "--at", "2", "--order", "sjf"]) == 2
-    assert "--order: the rules of a run are its own" in capsys.readouterr().err
+    assert "--order: a run directory has its own options" in capsys.readouterr().err
     assert main(["forecast", out]) == 2
     assert main(["forecast", str(inputs), "--at", "2"]) == 2
-    assert "no workload was given" in capsys.readouterr().err
+    assert "there is no workload" in capsys.readouterr().err
     with (inputs / "jobs.swf").open("a") as stream:
         stream.write("; one more line\n")
     assert main(["forecast", out, "--at", "2"]) == 2
@@ -314,7 +315,7 @@ def test_forecast_of_a_run_whose_inputs_or_rules_are_not_its_own(inputs, capsys)
 def test_a_run_without_jobs_says_so(inputs, capsys):
     (inputs / "empty.swf").write_text("; an empty trace\n")
     assert run(inputs, "--quiet", workload="empty.swf") == 0
-    assert capsys.readouterr().err == "note: the workload has no job\n"
+    assert capsys.readouterr().err == "note: the workload has no jobs\n"
 
 
 # --- jobs that a run leaves out --------------------------------------------------------------------------
@@ -330,7 +331,7 @@ def test_jobs_that_can_never_run_are_one_line_even_of_a_quiet_run(inputs, capsys
     (inputs / "large.swf").write_text(TOO_LARGE)
     assert run(inputs, "--quiet", workload="large.swf") == 0
     (line,) = capsys.readouterr().err.splitlines()
-    assert line.startswith("left out: 2 of 3 jobs can never run: slot: 9-99 needed, 8 to be had")
+    assert line.startswith("left out: 2 of 3 jobs can never run: slot: 9-99 needed, 8 available")
     assert line.endswith("(2)")
     assert run(inputs, "--quiet", "--strict", workload="large.swf") == 1
     assert (inputs / "out" / "run.json").is_file()
@@ -340,7 +341,7 @@ def test_a_run_in_which_no_job_runs_says_so_and_fails_under_strict(inputs, capsy
     (inputs / "large.swf").write_text(TOO_LARGE.partition("\n")[2])
     (inputs / "none.swf").write_text("; Note: no job\n")
     for workload in ("large.swf", "none.swf"):
-        said = "note: no job ran" if workload == "large.swf" else "note: the workload has no job"
+        said = "note: no job ran" if workload == "large.swf" else "note: the workload has no jobs"
         assert run(inputs, "--quiet", workload=workload, out=f"of-{workload}") == 0
         assert capsys.readouterr().err.splitlines()[-1] == said
         assert run(inputs, "--quiet", "--strict", workload=workload, out=f"of-{workload}") == 1

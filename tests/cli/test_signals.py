@@ -14,6 +14,8 @@ import pytest
 
 from simsched.cli.support.signals import FURTHER, Stopped, interruptible, stopping
 
+pytestmark = pytest.mark.integration
+
 NODES = {"groups": [{"name": "n", "count": 8, "cores": 1}]}
 #: more work than the machine can do: the queue grows, and a policy that plans for all of it takes long
 JOBS = "".join(

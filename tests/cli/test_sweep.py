@@ -39,9 +39,9 @@ def test_a_dry_run_shows_the_runs(capsys):
         ["easy", "0"],
         ["easy", "1"],
     ]
-    assert lines[5] == "4 runs, 160 jobs in all"
-    told = r"by the first jobs of \d+ runs?; more if queues grow later"
-    assert re.fullmatch(rf"about .* on \d+ workers? of this machine, {told}", lines[6])
+    assert lines[5] == "4 runs, 160 jobs in total"
+    basis = r"\(estimated from the first jobs of \d+ runs?; longer if queues grow later\)"
+    assert re.fullmatch(rf"about .* on \d+ workers? of this machine {basis}", lines[6])
     assert err == ""
 
 
@@ -67,7 +67,7 @@ def test_a_sweep_prints_means_and_is_silent_in_a_pipe(study, capsys):
     (study / "out" / "study.json").write_text(json.dumps({**record, "complete": False}))
     assert main(["sweep", "study.yaml", "-o", "out", "--workers", "0"]) == 2
     assert capsys.readouterr().err == (
-        "simsched: error: out: there is a study here already, and it is not finished "
+        "simsched: error: out: the directory holds an unfinished study "
         "(expected --resume, or another directory)\n"
     )
     assert main(["sweep", "study.yaml", "-o", "out", "--workers", "0", "--resume", "--quiet"]) == 0
@@ -90,10 +90,10 @@ def test_a_run_that_fails_later_gives_status_1(study, capsys, monkeypatch):
     def fail(task, *_):
         return {"row": None, "error": "MemoryError: too much"}
 
-    monkeypatch.setattr("simsched.study.runs.execute.work", fail)
+    monkeypatch.setattr("simsched.study.runs.dispatch.work", fail)
     assert main(["sweep", "study.yaml", "-o", "out", "--workers", "0", "--no-report"]) == 1
     out, err = capsys.readouterr()
-    assert out == "waits: none of 4 runs gave a result\n"
+    assert out == "waits: none of 4 runs has a result\n"
     assert err.splitlines()[0] == "failed: run 0 (queue-policy fcfs, seed 0): MemoryError: too much"
     failures = json.loads((study / "out" / "failures.json").read_text())
     assert [f["run"] for f in failures] == [0, 1, 2, 3]
@@ -110,12 +110,15 @@ def test_the_progress_line_is_for_terminals(capsys, monkeypatch):
     ("arguments", "said"),
     [
         (["nowhere.yaml", "-o", "out"], "nowhere.yaml: no such file"),
-        (["study.yaml"], "simsched sweep: no directory to write (expected -o DIR, or --dry-run)"),
+        (["study.yaml"], "simsched sweep: there is no directory to write (expected -o DIR, or --dry-run)"),
         (["study.yaml", "-o", "."], ".: this directory holds something that is not a study"),
         (["study.yaml", "-o", "study.yaml"], "study.yaml: this is a file"),
         (["study.yaml", "-o", "out", "--hpc", "sge"], "--hpc: unknown system 'sge'"),
-        (["study.yaml", "-o", "out", "--scheduler", "host"], "--scheduler: 'host' is no address"),
-        (["study.yaml", "-o", "out", "--workers", "5000"], "5000 workers (expected 0 to 1024)"),
+        (["study.yaml", "-o", "out", "--scheduler", "host"], "--scheduler: 'host' is not the address"),
+        (
+            ["study.yaml", "-o", "out", "--workers", "5000"],
+            "5000 workers are out of range (expected 0 to 1024)",
+        ),
     ],
 )
 def test_one_message_and_status_2(study, capsys, arguments, said):
@@ -138,7 +141,7 @@ def test_a_file_that_is_no_study(study, capsys, content):
 
 def test_an_unreachable_scheduler(study, capsys, monkeypatch):
     pytest.importorskip("distributed")
-    monkeypatch.setattr("simsched.study.runs.on_dask.CONNECT", 0.3)
+    monkeypatch.setattr("simsched.study.runs.dask_workers.CONNECT", 0.3)
     assert main(["sweep", "study.yaml", "-o", "out", "--scheduler", "tcp://127.0.0.1:9"]) == 2
     err = capsys.readouterr().err
     assert err.startswith("simsched: error: tcp://127.0.0.1:9: no Dask scheduler answers")

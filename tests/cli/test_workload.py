@@ -42,7 +42,7 @@ def test_show_tells_the_story_of_a_trace(trace, capsys):
         "left out:\n"
         "          1  cancelled before it started  small.swf:6\n"
         "\n"
-        "submitted over   10m\n"
+        "submitted over   10 min\n"
         "work             4 processor hours\n"
         "offered load     1.600 of 16 processors\n"
         "processors       min 4, median 10, mean 10, p95 15, max 16\n"
@@ -69,7 +69,7 @@ def test_convert_merges_transforms_and_says_what_is_lost(trace, tmp_path, capsys
     out = tmp_path / "both.yaml"
     assert run("convert", trace, "first-steps", "-t", "rebase", "-o", out) == 0
     err = capsys.readouterr().err
-    assert "left out:\n          1  cancelled before it started  small.swf:6" in err
+    assert "ignored:\n          1  cancelled before it started  small.swf:6" in err
     assert f"{out}: 20 jobs (jobs)" in err
     merged = load_workload(out)
     assert len(merged) == 20
@@ -123,10 +123,13 @@ def test_make_mix(tmp_path, capsys):
         (["show", "first-steps", "-t", "sort"], "unknown transform 'sort'"),
         (["show", "first-steps", "--as", "xls"], "unknown workload format 'xls'"),
         (["show", "month", "--map", "slot={proc}/core"], "unknown placeholder {proc}"),
-        (["convert", "first-steps", "-o", "out.xls"], "the ending tells no format"),
+        (["convert", "first-steps", "-o", "out.xls"], "no format belongs to the ending"),
         (["convert", "first-steps", "--to", "xls"], "cannot write 'xls'"),
         (["make", "lublin", "--machine", "8"], "neither a number of jobs nor a span"),
-        (["make", "lublin", "--machine", "8", "--jobs", "5", "--estimates", "1s"], "a longest limit of 1 s"),
+        (
+            ["make", "lublin", "--machine", "8", "--jobs", "5", "--estimates", "1s"],
+            "the longest limit is 1 s",
+        ),
         (["make", "lublin", "--machine", "8", "--jobs", "5", "--seed", "-1"], "'-1' is not a whole number"),
         (["make", "mix", "nothing.yaml"], "nothing.yaml"),
     ],

@@ -112,7 +112,7 @@ def test_restricting_to_a_constraint(machine):
         (lambda c: edit.set_status(c, "gpu0", "asleep"), "unknown status 'asleep'"),
         (lambda c: edit.add_properties(c, "gpu0", "a|b"), r"a\|b"),
         (lambda c: edit.remove_nodes(c, "gpu[0-5],fat[1-2]"), "the cluster is empty"),
-        (lambda c: edit.add_nodes(c, "fat1", like="gpu0"), "a target called 'fat1' already"),
+        (lambda c: edit.add_nodes(c, "fat1", like="gpu0"), "already a target called 'fat1'"),
         (lambda c: edit.add_nodes(c, "", like="gpu0"), "no hosts"),
         (lambda c: edit.scale_group(c, "gpu0", -1), "a group of -1 targets"),
         (lambda c: edit.scale_group(c, "gpu0", 10**9), "new targets"),

@@ -85,7 +85,7 @@ def test_what_is_no_tree_is_refused_by_name(edges, fault):
 
 
 def test_two_targets_of_one_rank_are_refused():
-    with pytest.raises(ClusterError, match="vertex 'n1': rank 3 is also that of 'n0'"):
+    with pytest.raises(ClusterError, match="vertex 'n1': rank 3 is taken by 'n0'"):
         built([("c", "n0"), ("c", "n1")], ranks=[("n0", 3), ("n1", 3)])
 
 
@@ -169,5 +169,5 @@ def test_what_there_is_of_a_type_has_to_add_up(sizes, fits):
     if fits:
         assemble.finish(graph)
     else:
-        with pytest.raises(ClusterError, match="of type 'memory' are too many to add up"):
+        with pytest.raises(ClusterError, match="of type 'memory' exceed the largest possible total"):
             assemble.finish(graph)

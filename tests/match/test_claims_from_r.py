@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from simsched.errors import ClusterError, WorkloadError
+from simsched.errors import ClusterError, ConfigError, WorkloadError
 from simsched.formats.cluster.rset import ResourceSet
-from simsched.formats.jobspec.reader import Jobspec
+from simsched.formats.jobspec.jobspec import Jobspec
 from simsched.formats.rfc.hostlist import Hostlist
 from simsched.formats.rfc.idset import Idset
 from simsched.graph.cluster import Cluster, load_cluster
-from simsched.match.claims_from_r import Grants
+from simsched.match.claims_from_r import ClaimsFromR
 from simsched.match.matcher import Matcher
 from simsched.match.requests.compile import compile_request
 from simsched.match.state.availability import Availability
@@ -40,15 +40,15 @@ SHAPES = {
 
 
 def units(selection, index):
-    """{type: {bank: mask}} of what is held; a number where units bear no ids."""
+    """{type: {leaf pool: mask}} of what is held; a number where units bear no ids."""
     found = {}
     for draw in selection.held:
         pool = index.pool_types[draw.type]
         masks = None if draw.masks is None else listed(draw.masks)
-        counts = np.broadcast_to(draw.units, len(draw.banks)).tolist()
+        counts = np.broadcast_to(draw.units, len(draw.pools)).tolist()
         found[draw.type] = {
-            bank: count if not pool.named else pool.full[bank] if masks is None else masks[at]
-            for at, (bank, count) in enumerate(zip(draw.banks.tolist(), counts, strict=True))
+            leaf: count if not pool.named else pool.full[leaf] if masks is None else masks[at]
+            for at, (leaf, count) in enumerate(zip(draw.pools.tolist(), counts, strict=True))
         }
     return found
 
@@ -59,7 +59,7 @@ def test_what_a_match_emits_is_what_comes_back(name, policy):
     """Law: R and the request give the units that the match claimed, and leave the machine in its state."""
     cluster = load_cluster(name)
     index, rng = cluster.index, np.random.default_rng(7)
-    matcher, grants, left = Matcher(cluster, policy), Grants(index), Availability(index)
+    matcher, grants, left = Matcher(cluster, policy), ClaimsFromR(index), Availability(index)
     matched = 0
     for number in range(60):
         spec = Jobspec.from_shape(str(rng.choice(SHAPES[name])))
@@ -76,7 +76,7 @@ def test_what_a_match_emits_is_what_comes_back(name, policy):
         assert (left.use == theirs.use).all()
         for kind in index.pool_types:
             assert (left.free[kind] == theirs.free[kind]).all()
-    left._check()
+    left.check()
     assert matched > 2
 
 
@@ -95,31 +95,31 @@ POOLS = {"writer": "simsched", "pools": {"/nowhere": 3}}
 @pytest.mark.parametrize(
     ("found", "said"),
     [
-        (granted("9", {"core": "0"}, "n9"), "the cluster has no rank 9"),
+        (granted("9", {"core": "0"}, "n9"), "the cluster has no rank 9 (expected ranks 0-3)"),
         (granted("1", {"core": "0"}, "n2"), "rank 1 is 'n2' in R and 'n1' in the cluster"),
         (granted("1-2", {"core": "0"}, "n[2,1]"), "rank 1 is 'n2' in R and 'n1' in the cluster"),
         (granted("1", {"core": "3-4"}, "n1"), "rank 1 (n1) has no core 4"),
         (granted("1", {"core": "0-99999999"}, "n1"), "rank 1 (n1) has no core 4"),
-        (granted("3-4", {"core": "0"}, "n[3-4]"), "the cluster has no rank 4"),
+        (granted("3-4", {"core": "0"}, "n[3-4]"), "the cluster has no rank 4 (expected ranks 0-3)"),
         (granted("1", {"gpu": "0"}, "n1"), "rank 1 (n1) has no gpu"),
         (granted("1", {"node": "0"}, "n1"), "rank 1 (n1) has no node"),
         (granted("1", {"core": "0"}, "n1", scheduling=POOLS), "the cluster has no pool '/nowhere'"),
     ],
 )
 def test_what_the_cluster_lacks_is_said(found, said):
-    with pytest.raises(ClusterError) as caught:
-        Grants(machine()).exact("7", found)
+    with pytest.raises((ClusterError, ConfigError)) as caught:
+        ClaimsFromR(machine()).exact("7", found)
     assert str(caught.value) == said
 
 
 def test_no_unit_is_held_twice_and_a_job_that_cleans_up_gets_the_rest():
-    grants = Grants(machine())
+    grants = ClaimsFromR(machine())
     grants.exact("7", granted("0-1", {"core": "1-2"}, "n[0-1]"))
-    with pytest.raises(WorkloadError, match=r"core 2 of n1 \(rank 1\) is held by job 7 already"):
+    with pytest.raises(WorkloadError, match=r"core 2 of n1 \(rank 1\) is already claimed by job 7"):
         grants.exact("8", granted("1-2", {"core": "2-3"}, "n[1-2]"))
     rest = grants.exact("9", granted("1-2", {"core": "2-3"}, "n[1-2]"), rest=True)
     assert units(rest, machine()) == {"core": {1: 0b1000, 2: 0b1100}}
-    with pytest.raises(WorkloadError, match="held by job 9 already"):
+    with pytest.raises(WorkloadError, match="already claimed by job 9"):
         grants.whole("10", [3, 2])
 
 
@@ -129,16 +129,16 @@ def test_pools_that_lie_on_no_node_are_held_by_their_paths():
     found = Matcher(cluster).match(spec)
     document = found.R.to_dict()
     pools = document["scheduling"]["pools"]
-    mine = Grants(index).exact("7", ResourceSet.from_dict(document))
+    mine = ClaimsFromR(index).exact("7", ResourceSet.from_dict(document))
     assert mine.counts["power"] == found.selection.counts["power"] > 1000
     pools[next(iter(pools))] = 10**9
     with pytest.raises(ClusterError, match=r"has \d+ units, not 1000000000"):
-        Grants(index).exact("7", ResourceSet.from_dict(document))
+        ClaimsFromR(index).exact("7", ResourceSet.from_dict(document))
 
 
 def test_cores_without_names_are_spread_as_evenly_as_the_others_let_them_be():
     index = machine(3)
-    grants = Grants(index)
+    grants = ClaimsFromR(index)
     assert (grants.cores_on([0, 1]), grants.cores_on([0, 1, 2])) == (8, 12)
     grants.exact("7", granted("1", {"core": "0-2"}, "n1"))
     assert units(grants.some("8", [0, 1, 2], 7), index) == {"core": {0: 0b0111, 1: 0b1000, 2: 0b0111}}
@@ -149,18 +149,18 @@ def test_cores_without_names_are_spread_as_evenly_as_the_others_let_them_be():
 
 def test_targets_by_ranks_hosts_or_both():
     index = Cluster.from_rset(granted("0-3", {"core": "0"}, "a,b,b,c")).index
-    grants, parse, hosts = Grants(index), Idset.parse, Hostlist.parse
+    grants, parse, hosts = ClaimsFromR(index), Idset.parse, Hostlist.parse
     assert (
         grants.targets_of(parse("1-3"), None) == grants.targets_of(parse("1-3"), hosts("b,c,b")) == [1, 2, 3]
     )
     assert grants.targets_of(None, hosts("c,a")) == [3, 0]
     for ranks, names, said in [
-        ("7", None, "the cluster has no rank 7"),
+        ("7", None, "the cluster has no rank 7 (expected ranks 0-3)"),
         ("0", "b", "ranks 0 are a, not b"),
-        ("0-1", "a", "1 hosts for 2 ranks"),
+        ("0-1", "a", "1 hosts for 2 ranks (expected one host per rank)"),
         (None, "x", "the cluster has no host 'x'"),
-        (None, "a,b", "2 targets of the cluster are called 'b' (expected their ranks)"),
+        (None, "a,b", "2 targets of the cluster are on host 'b' (expected their ranks)"),
     ]:
-        with pytest.raises(ClusterError) as caught:
+        with pytest.raises(ConfigError) as caught:
             grants.targets_of(ranks and parse(ranks), names and hosts(names))
         assert str(caught.value) == said

@@ -329,12 +329,12 @@ def test_r_of_an_allocation_is_a_cluster_with_that_topology():
 
 
 def test_what_is_held_of_an_unnamed_pool_is_read_back_from_a_treepool_r():
-    from simsched.match.claims_from_r import Grants
+    from simsched.match.claims_from_r import ClaimsFromR
 
     cluster, _ = treepool_cluster()
     found = ss.Matcher(cluster).match(JOBSPEC("slot/[core;storage=40000]"))
     assert found.R.to_dict()["scheduling"]["pools"] == {"/cluster0/n2/storage0": 40_000}
-    held = Grants(cluster.index).exact("1", found.R)
+    held = ClaimsFromR(cluster.index).exact("1", found.R)
     assert held.counts["storage"] == 40_000
 
 

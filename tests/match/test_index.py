@@ -70,7 +70,7 @@ def test_what_lies_beneath_is_what_a_walk_reaches(name):
             )
 
 
-def test_banks_hold_every_leaf_once():
+def test_leaf_pools_hold_every_leaf_once():
     for _, graph, cluster in random_clusters(60):
         index = cluster.index
         index._check()
@@ -130,8 +130,8 @@ def test_constraints(constraint, ranks):
     assert np.flatnonzero(index.targets_matching(rfc31.from_json(constraint))).tolist() == ranks
 
 
-def test_leaves_fold_into_banks():
-    """Single units of one parent and status are one bank; larger pools stay by themselves."""
+def test_leaves_fold_into_leaf_pools():
+    """Single units of one parent and status are one leaf pool; larger pools stay by themselves."""
     outline = """
     cluster0
       node0 rank=0

@@ -293,20 +293,20 @@ def test_shared_units_are_free_for_those_who_share(four):
 @pytest.mark.parametrize(
     ("do", "message"),
     [
-        (lambda m: m.release(7), "nothing is allocated under id 7"),
-        (lambda m: m.release(1, "3"), "id 1 has nothing on rank 3"),
-        (lambda m: m.release(1, ""), "id 1 has nothing on rank these"),
-        (lambda m: m.release(1, "9"), "this cluster has no rank 9"),
-        (lambda m: m.allocation(7), "nothing is allocated under id 7"),
+        (lambda m: m.release(7), "there is no allocation of id 7"),
+        (lambda m: m.release(1, "3"), "the allocation of id 1 is not on rank 3"),
+        (lambda m: m.release(1, ""), "no ranks of id 1 to release"),
+        (lambda m: m.release(1, "9"), "the cluster has no rank 9 \\(expected ranks 0-3\\)"),
+        (lambda m: m.allocation(7), "there is no allocation of id 7"),
         (
             lambda m: m.set_status("broken", ranks="0"),
             "unknown status 'broken' \\(expected one of up, down, drained\\)",
         ),
-        (lambda m: m.set_status("down", ranks="0-99"), "this cluster has no rank 4"),
-        (lambda m: m.set_status("down", hosts="n[0-1],x9"), "this cluster has no host 'x9'"),
+        (lambda m: m.set_status("down", ranks="0-99"), "the cluster has no rank 4"),
+        (lambda m: m.set_status("down", hosts="n[0-1],x9"), "the cluster has no host 'x9'"),
         (
             lambda m: ss.Matcher(m.cluster, rules="flux"),
-            "unknown match rules 'flux' \\(expected one of rfc14",
+            "unknown dialect 'flux' \\(expected one of rfc14",
         ),
     ],
 )
@@ -355,20 +355,20 @@ def spoiled(saved, **changes):
 @pytest.mark.parametrize(
     ("spoil", "message"),
     [
-        (lambda s: {}, "no saved state"),
-        (lambda s: {**s, "format": 2}, "a state of format 2"),
+        (lambda s: {}, "not a saved state"),
+        (lambda s: {**s, "format": 2}, "the state is of format 2"),
         (lambda s: {**s, "cluster": {"targets": 3, "totals": {}}}, "saved on another cluster"),
         (lambda s: {**s, "policy": "best"}, "unknown match policy 'best'"),
-        (lambda s: {**s, "allocations": [{"id": 1}]}, r"allocations\[0\]: this is no saved allocation"),
+        (lambda s: {**s, "allocations": [{"id": 1}]}, r"allocations\[0\]: this is not a saved allocation"),
         (
             lambda s: {**s, "allocations": s["allocations"] * 2},
-            r"allocations\[1\]: this claims what is not there",
+            r"allocations\[1\]: it claims resources that do not exist or are taken",
         ),
-        (lambda s: {**s, "down": "7"}, "no saved state"),
-        (lambda s: {**s, "generator": {}}, "no saved state"),
+        (lambda s: {**s, "down": "7"}, "not a saved state"),
+        (lambda s: {**s, "generator": {}}, "not a saved state"),
         (
             lambda s: {**s, "allocations": [{**s["allocations"][0], "targets": "0-99"}]},
-            r"allocations\[0\]: this is no saved allocation",
+            r"allocations\[0\]: this is not a saved allocation",
         ),
         (
             lambda s: {
@@ -377,7 +377,7 @@ def spoiled(saved, **changes):
                     {**s["allocations"][0], "held": [{"type": "core", "banks": "0", "units": 9}]}
                 ],
             },
-            r"allocations\[0\]: this is no saved allocation",
+            r"allocations\[0\]: this is not a saved allocation",
         ),
     ],
 )

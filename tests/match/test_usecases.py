@@ -56,42 +56,40 @@ GETS = {
 
 #: (case, its shape with more of it where one copy would fit, cluster and constraint) → why it never runs.
 NEVER = {
-    ("1.1", "slot=8/node", "jgf4"): "slot/node: 8 needed, 4 to be had, the whole cluster, idle, holds 4",
-    ("1.2", "slot=6-30/node", "jgf4"): "slot/node: 6 needed, 4 to be had, the whole cluster, idle, holds 4",
-    ("1.3", CASES["1.3"], "tiny"): "slot/node/socket: 2 needed, 0 to be had, this cluster has no socket; "
+    ("1.1", "slot=8/node", "jgf4"): "slot/node: 8 needed, 4 available, the idle cluster holds 4",
+    ("1.2", "slot=6-30/node", "jgf4"): "slot/node: 6 needed, 4 available, the idle cluster holds 4",
+    ("1.3", CASES["1.3"], "tiny"): "slot/node/socket: 2 needed, 0 available, this cluster has no socket; "
     "it has cluster, core, gpu, node",
     (
         "1.4",
         "slot=4/node/socket=2/core=5",
         "jgf4",
-    ): "slot/node: 4 needed, 0 to be had, the whole cluster, idle, holds 0, limited by core",
-    ("1.5", CASES["1.5"], "racked"): "cluster/slot/node/ib10g: 1 needed, 0 to be had, this cluster has no "
+    ): "slot/node: 4 needed, 0 available, the idle cluster holds 0, limited by core",
+    ("1.5", CASES["1.5"], "racked"): "cluster/slot/node/ib10g: 1 needed, 0 available, this cluster has no "
     "ib10g; it has chassis, cluster, core, gpu, memory, node, pdu, power, powerpanel, rack, socket, storage",
-    ("1.6", CASES["1.6"], "gpu1152"): "cluster: 2 needed, 1 to be had, the whole cluster, idle, holds 1",
-    ("1.7", CASES["1.7"], "jgf4"): "switch: 3 needed, 0 to be had, this cluster has no switch; "
+    ("1.6", CASES["1.6"], "gpu1152"): "cluster: 2 needed, 1 available, the idle cluster holds 1",
+    ("1.7", CASES["1.7"], "jgf4"): "switch: 3 needed, 0 available, this cluster has no switch; "
     "it has cluster, core, gpu, memory, node, pdu, powerpanel, rack, socket",
     (
         "1.8",
         "slot=9,16,25/node",
         "jgf4",
-    ): "slot/node: 9 needed, 4 to be had, the whole cluster, idle, holds 4",
-    ("2.1", "slot=5/node", "tiny"): "slot/node: 5 needed, 4 to be had, the whole cluster, idle, holds 4",
-    ("2.2", "slot=4/node", "tiny debug"): "slot/node: 4 needed, 1 to be had, what has debug holds 1",
-    ("2.8", "slot/node", "tiny nosuch"): "slot/node: 1 needed, 0 to be had, what has nosuch holds 0",
+    ): "slot/node: 9 needed, 4 available, the idle cluster holds 4",
+    ("2.1", "slot=5/node", "tiny"): "slot/node: 5 needed, 4 available, the idle cluster holds 4",
+    ("2.2", "slot=4/node", "tiny debug"): "slot/node: 4 needed, 1 available, the part with debug holds 1",
+    ("2.8", "slot/node", "tiny nosuch"): "slot/node: 1 needed, 0 available, the part with nosuch holds 0",
     (
         "2.9",
         "slot/node/core=5",
         "tiny",
-    ): "slot/node: 1 needed, 0 to be had, the whole cluster, idle, holds 0, limited by core",
-    ("2.3", CASES["2.3"], "tiny"): "slot: 10 needed, 8 to be had, the whole cluster, idle, holds 8, "
-    "limited by core",
-    ("2.4", CASES["2.4"], "jgf4"): "node: 1 needed, 0 to be had, the whole cluster, idle, holds 0, "
-    "limited by core",
-    ("2.5", CASES["2.5"], "gpu1152"): "slot/memory: 2 needed, 0 to be had, this cluster has no memory; "
+    ): "slot/node: 1 needed, 0 available, the idle cluster holds 0, limited by core",
+    ("2.3", CASES["2.3"], "tiny"): "slot: 10 needed, 8 available, the idle cluster holds 8, limited by core",
+    ("2.4", CASES["2.4"], "jgf4"): "node: 1 needed, 0 available, the idle cluster holds 0, limited by core",
+    ("2.5", CASES["2.5"], "gpu1152"): "slot/memory: 2 needed, 0 available, this cluster has no memory; "
     "it has cluster, core, gpu, node",
-    ("2.6", CASES["2.6"], "flat240"): "slot/node/memory: 4 needed, 0 to be had, this cluster has no memory; "
+    ("2.6", CASES["2.6"], "flat240"): "slot/node/memory: 4 needed, 0 available, this cluster has no memory; "
     "it has cluster, core, node",
-    ("2.7", "slot=1153/node", "gpu1152"): "slot/node: 1153 needed, 1152 to be had, the whole cluster, idle, "
+    ("2.7", "slot=1153/node", "gpu1152"): "slot/node: 1153 needed, 1152 available, the idle cluster "
     "holds 1152",
 }
 

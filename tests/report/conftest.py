@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from simsched.report.data.columns import JOBS, TIMELINE
+from simsched.report.columns import JOBS, TIMELINE
 
 if TYPE_CHECKING:
     from pathlib import Path

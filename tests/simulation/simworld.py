@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from simsched.formats.cluster.rset import ResourceSet
-from simsched.formats.jobspec.reader import Jobspec
+from simsched.formats.jobspec.jobspec import Jobspec
 from simsched.graph.cluster import Cluster
 from simsched.simulation.simulate import simulate
 from simsched.workload.job import Job, Workload, in_submit_order

@@ -43,7 +43,7 @@ ORDER = (
 
 #: Heading of the page → (cluster, jobs, rules) of each of its pictures.
 STORIES = {
-    "Nobody passes": [
+    "No job passes another": [
         (
             machine(4),
             [job("A", 0, "slot=3/core", 6), job("B", 1, "slot=4/core", 4), job("C", 2, "slot=1/core", 2)],
@@ -82,7 +82,7 @@ STORIES = {
             {"outages": [{"ranks": "0", "start": 3, "end": 8}]},
         ),
     ],
-    "A day of maintenance": [
+    "Announced maintenance": [
         (
             machine(2),
             [job("A", 0, "slot=1/core", 3), job("B", 1, "slot=1/core", 10), job("C", 2, "slot=1/core", 4)],

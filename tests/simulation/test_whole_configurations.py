@@ -14,7 +14,7 @@ from math import isnan
 import pytest
 
 from simsched.formats.cluster.rset import ResourceSet
-from simsched.formats.jobspec.reader import Jobspec
+from simsched.formats.jobspec.jobspec import Jobspec
 from simsched.formats.rfc.dependency import Dependency
 from simsched.simulation.audit.auditor import audit_run
 from simsched.simulation.jobs.lifecycle import JobState, replay

@@ -11,7 +11,7 @@ import signal
 import time
 from pathlib import Path
 
-from simsched.study.runs.work import work
+from simsched.study.runs.worker_entry import work
 
 
 def _first_times(folder: str, key: str, times: int) -> bool:
@@ -27,18 +27,18 @@ def _first_times(folder: str, key: str, times: int) -> bool:
 
 def dying(folder, key, times, task, *rest):
     """Kill this worker when it gets the task with this key, so many times."""
-    from simsched.study.runs.task import Task
+    from simsched.study.spec.run_task import RunTask
 
-    if Task.from_bytes(task).key == key and _first_times(folder, key, times):
+    if RunTask.from_bytes(task).key == key and _first_times(folder, key, times):
         os.kill(os.getpid(), signal.SIGKILL)
     return work(task, *rest)
 
 
 def passing(folder, key, times, task, *rest):
     """Fail for want of disk, so many times."""
-    from simsched.study.runs.task import Task
+    from simsched.study.spec.run_task import RunTask
 
-    if Task.from_bytes(task).key == key and _first_times(folder, key, times):
+    if RunTask.from_bytes(task).key == key and _first_times(folder, key, times):
         return {"row": None, "error": "OSError: disk full", "passing": True}
     return work(task, *rest)
 

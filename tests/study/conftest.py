@@ -50,9 +50,9 @@ class DaskCluster:
 
     def wait_for(self, count: int) -> None:
         """Wait until the scheduler has so many workers."""
-        from simsched.study.runs.executors import open_executor
+        from simsched.study.runs.worker_pools import open_workers
 
-        with open_executor(scheduler=self.address) as known:
+        with open_workers(scheduler=self.address) as known:
             _until(lambda: len(known.addresses()) == count)
 
     def ensure(self, count: int) -> None:

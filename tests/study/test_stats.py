@@ -135,7 +135,7 @@ def test_the_same_values_give_the_same_interval():
 def test_what_is_no_sample_is_refused():
     with pytest.raises(ConfigError, match=r"a confidence of 1\.5"):
         interval([1, 2], 1.5)
-    with pytest.raises(ConfigError, match="2 values against 3"):
+    with pytest.raises(ConfigError, match="a has 2 values and b has 3"):
         paired_difference([1, 2], [1, 2, 3])
 
 

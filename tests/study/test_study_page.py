@@ -66,7 +66,7 @@ def test_the_page_stands_alone_and_says_it(result):
 
 def test_one_seed_is_said_to_tell_nothing_of_chance(tmp_path):
     sweep(small(seeds=None), tmp_path / "s", workers=0)
-    assert "One seed: nothing is known of chance" in (tmp_path / "s" / "report.html").read_text()
+    assert "One seed: the effect of chance is unknown" in (tmp_path / "s" / "report.html").read_text()
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,7 @@ def test_failures_are_in_the_page(tmp_path):
     edits = [{"label": "good", "value": []}, {"label": "bad", "value": ["remove(n[0-3])"]}]
     sweep(small(axes={"edits": edits}, seeds=None), tmp_path / "s", workers=0)
     text = (tmp_path / "s" / "report.html").read_text()
-    assert "Runs that gave no result" in text
+    assert "Runs without a result" in text
     assert "edits bad" in text
 
 

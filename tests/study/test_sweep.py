@@ -18,11 +18,11 @@ import simsched as ss
 from simsched.cli import main
 from simsched.errors import ConfigError, RunError, SimschedError
 from simsched.files import this_host
-from simsched.simulation.record.run_directory import write_tables
-from simsched.study.runs import execute
-from simsched.study.runs.execute import Done, Failed, run_tasks
-from simsched.study.runs.executors import open_executor
+from simsched.simulation.record.parquet import write_tables
+from simsched.study.runs import dispatch
+from simsched.study.runs.dispatch import FailedRun, FinishedRun, run_tasks
 from simsched.study.runs.study_folder import StudyFolder
+from simsched.study.runs.worker_pools import open_workers
 from simsched.study.runs.workers import Workers
 from simsched.study.study_result import load_study_result
 from simsched.study.sweep import sweep
@@ -78,6 +78,7 @@ def test_any_parquet_tool_reads_the_jobs(reference):
     assert [(int(run), jobs) for run, jobs in found] == [(n, 60) for n in range(8)]
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("workers", [1, 2])
 def test_results_do_not_depend_on_the_workers(tmp_path, reference, workers):
     sweep(small(), tmp_path / "s", workers=workers, report=False)
@@ -181,6 +182,7 @@ def test_figures_alone(tmp_path, reference):
 BAD = [{"label": "good"}, {"label": "bad", "edits": ["remove(n[0-3])"]}]
 
 
+@pytest.mark.integration
 def test_a_run_that_raises_is_listed_and_the_rest_goes_on(tmp_path):
     study = small(axes={"machine": BAD, "queue-policy": ["fcfs", "easy"]})
     result = sweep(study, tmp_path / "s", workers=2, report=False)
@@ -204,14 +206,15 @@ def test_a_study_of_which_nothing_runs(tmp_path):
 
 
 def bent(monkeypatch, function, *arguments):
-    monkeypatch.setattr(execute, "work", partial(function, *arguments))
+    monkeypatch.setattr(dispatch, "work", partial(function, *arguments))
 
 
+@pytest.mark.integration
 def test_a_worker_that_is_killed_from_outside(tmp_path, reference):
     """A process of the pool is killed in the middle: the pool is made anew, nothing is lost or twice."""
     study, killed = small(), []
     folder = StudyFolder(tmp_path)
-    with open_executor(2) as workers:
+    with open_workers(2) as workers:
         found = []
         for outcome in run_tasks(study.tasks, workers, folder=folder.runs):
             found.append(outcome)
@@ -220,12 +223,13 @@ def test_a_worker_that_is_killed_from_outside(tmp_path, reference):
                 os.kill(killed[0], signal.SIGKILL)
         assert killed[0] not in workers.pids
     assert sorted(d.task.key for d in found) == sorted(t.key for t in study.tasks)
-    assert all(isinstance(outcome, Done) for outcome in found)
+    assert all(isinstance(outcome, FinishedRun) for outcome in found)
     for task in study.tasks:
         there = (folder.runs / task.key / "row.json").read_bytes()
         assert there == (reference[0] / "runs" / task.key / "row.json").read_bytes()
 
 
+@pytest.mark.integration
 @pytest.mark.slow
 def test_a_run_that_kills_its_worker_once_is_tried_again(tmp_path, reference, monkeypatch):
     key = small().tasks[3].key
@@ -235,6 +239,7 @@ def test_a_run_that_kills_its_worker_once_is_tried_again(tmp_path, reference, mo
     assert result.timings["attempts"].max() == 2
 
 
+@pytest.mark.integration
 @pytest.mark.slow
 def test_a_run_that_always_kills_its_worker_is_found_and_given_up(tmp_path, monkeypatch):
     """The others are not blamed for it, however often they were under way when a pool broke."""
@@ -249,10 +254,10 @@ def test_a_run_that_always_kills_its_worker_is_found_and_given_up(tmp_path, monk
 def test_what_may_pass_is_tried_again_and_then_given_up(tmp_path, monkeypatch):
     tasks = small().tasks[:3]
     bent(monkeypatch, breaking.passing, str(tmp_path), tasks[1].key, 2)
-    with open_executor(0) as workers:
+    with open_workers(0) as workers:
         found = {o.task.key: o for o in run_tasks(tasks, workers, retries=1)}
-    assert found[tasks[1].key] == Failed(tasks[1], "OSError: disk full", 2)
-    assert sum(isinstance(o, Done) for o in found.values()) == 2
+    assert found[tasks[1].key] == FailedRun(tasks[1], "OSError: disk full", 2)
+    assert sum(isinstance(o, FinishedRun) for o in found.values()) == 2
 
 
 class Lost(Workers):
@@ -283,18 +288,18 @@ def test_a_scheduler_that_goes_away_is_nobodys_fault():
     workers = Lost(6, blames_all=False)
     found = list(run_tasks(small().tasks[:4], workers, retries=0))
     assert len(found) == 4
-    assert all(isinstance(outcome, Done) and outcome.attempts == 1 for outcome in found)
+    assert all(isinstance(outcome, FinishedRun) and outcome.attempts == 1 for outcome in found)
     assert workers.renewed > 0
 
 
 def test_workers_that_never_answer_end_the_sweep():
-    with pytest.raises(RunError, match="lost 21 times in a row"):
+    with pytest.raises(RunError, match="died 21 times in a row"):
         list(run_tasks(small().tasks, Lost(10**6, blames_all=False)))
 
 
 def test_another_version_of_simsched_is_refused(monkeypatch):
-    monkeypatch.setattr("simsched.study.runs.execute.version", lambda: "0.0.1")
-    with open_executor(0) as workers:
+    monkeypatch.setattr("simsched.study.runs.dispatch.version", lambda: "0.0.1")
+    with open_workers(0) as workers:
         (found,) = run_tasks(small().tasks[:1], workers)
     assert found.reason.startswith("the worker has simsched ")
 
@@ -308,7 +313,7 @@ def test_not_more_is_under_way_than_there_is_room_for():
             taken.append(number)
             yield small().tasks[0].changed(seed=number)
 
-    with ThreadPoolExecutor(1) as pool, open_executor(1, executor=pool) as workers:
+    with ThreadPoolExecutor(1) as pool, open_workers(1, executor=pool) as workers:
         found = run_tasks(endless(), workers)
         next(found)
         found.close()
@@ -400,7 +405,7 @@ def test_a_finished_study_is_replaced_by_a_finished_study_only(reference, tmp_pa
     folder, beside = tmp_path / "s", tmp_path / "s.partial"
     shutil.copytree(reference[0], folder)
     again = small(axes={"queue-policy": ["fcfs", "easy"]})
-    performed = execute.run_tasks
+    performed = dispatch.run_tasks
 
     def stop_after_one(*args, **kwargs):
         yield next(performed(*args, **kwargs))
@@ -411,7 +416,7 @@ def test_a_finished_study_is_replaced_by_a_finished_study_only(reference, tmp_pa
         sweep(again, folder, workers=0, report=False)
     assert dataset(folder) == reference[1]
     monkeypatch.undo()
-    with pytest.raises(RunError, match=r"s\.partial: there is a study here already, and it is not finished"):
+    with pytest.raises(RunError, match=r"s\.partial: the directory holds an unfinished study"):
         sweep(again, folder, workers=0, report=False)
     states = []
     result = sweep(again, folder, workers=0, report=False, resume=True, progress=states.append)
@@ -451,7 +456,7 @@ def test_a_users_file_in_a_study_is_never_lost(reference, tmp_path, place, finis
 
 def test_two_sweeps_do_not_write_one_directory(tmp_path):
     folder = StudyFolder(tmp_path / "s")
-    with folder.writing(), pytest.raises(RunError, match="another sweep is writing here"):
+    with folder.writing(), pytest.raises(RunError, match="another sweep is writing to this directory"):
         sweep(small(), tmp_path / "s", workers=0)
 
 
@@ -467,7 +472,7 @@ def test_a_directory_of_something_else_is_refused(tmp_path, content):
 def test_a_newer_layout_is_refused(reference, tmp_path):
     record = json.loads((reference[0] / "study.json").read_text())
     (tmp_path / "study.json").write_text(json.dumps({**record, "format": 2}))
-    with pytest.raises(RunError, match="study format 2 is not known"):
+    with pytest.raises(RunError, match="study format 2 is unknown"):
         load_study_result(tmp_path)
     with pytest.raises(RunError, match="not a study's directory"):
         load_study_result(tmp_path / "nowhere")
@@ -490,13 +495,14 @@ def test_workers_that_cannot_be_had_leave_nothing_behind(tmp_path, where):
     assert not (tmp_path / "s").exists()
 
 
+@pytest.mark.integration
 def test_a_broken_executor_of_the_callers_is_told(tmp_path, monkeypatch):
     bent(monkeypatch, breaking.dying, str(tmp_path), small().tasks[0].key, 9)
-    from simsched.study.runs.processes import context
+    from simsched.study.runs.spawn_context import WorkerContext
 
     with (
-        ProcessPoolExecutor(1, context()) as pool,
-        pytest.raises(ConfigError, match="the executor that was given is broken"),
+        ProcessPoolExecutor(1, WorkerContext()) as pool,
+        pytest.raises(ConfigError, match="the executor is broken"),
     ):
         sweep(small(), tmp_path / "s", executor=pool)
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from simsched.errors import ConfigError, FormatError, LimitError, SimschedError
 from simsched.workload import source as source_module
 from simsched.workload.load import READERS, detect, load_workload
-from simsched.workload.mapping import Reading
+from simsched.workload.mapping import ReadOptions
 from simsched.workload.transforms.transforms import first, where
 from simsched.workload.writers.save import WRITERS, lines_of, losses, save_workload
 
@@ -69,7 +69,7 @@ def read(kind, text):
     form = READERS[kind]
     return form.read(
         source_module.Source(source_module.Path("x"), "x", text.encode("utf-8", "replace")),
-        Reading(source="x"),
+        ReadOptions(source="x"),
     )
 
 

@@ -41,8 +41,8 @@ def test_templates(template, width, flat, expected):
     ("template", "message"),
     [
         ("slot={proc}/core", r"unknown placeholder \{proc\}.*expected one of \{procs\}"),
-        ("slot={procs/core", "gives no shape"),
-        ("", "gives no shape"),
+        ("slot={procs/core", "does not give a shape"),
+        ("", "does not give a shape"),
         (["a -> node={nodes}", "a -> node={nodes}"], "two maps for 'a'"),
         (["slot={procs}/core", "node={nodes}"], "two maps without a queue"),
     ],

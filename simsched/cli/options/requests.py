@@ -1,76 +1,77 @@
-"""Requests as ``feasible`` and ``match`` take them from the command line, and answers about them in words."""
+"""The requests of ``feasible`` and ``match``: options, reading, and their answers as text and JSON."""
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
+from simsched.cli.support.messages import note, warn
 from simsched.errors import ConfigError, FormatError, SimschedError
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from simsched.formats.jobspec.reader import Jobspec
+    from simsched.formats.jobspec.jobspec import Jobspec
     from simsched.match.outcome import Outcome
 
-    Answers: TypeAlias = Sequence[tuple["Asked", Outcome]]
+    Answers: TypeAlias = Sequence[tuple["NamedRequest", Outcome]]
 
-STANDS_FIRST = "would stand first, alone"
+AS_CLUSTER = "the cluster has to be the first argument"
 FILE_ENDINGS = (".yaml", ".yml", ".json", ".jsonl", ".xml", ".gz")
 PATH_BEGINNINGS = ("/", "./", "../", "~/")  # no shape begins with a slash or a dot
 
 
-class Asked(NamedTuple):
-    """One request of the command line and how it is called in the answer."""
+class NamedRequest(NamedTuple):
+    """A request of the command line and its name in the answer."""
 
     label: str
     jobspec: Jobspec
 
 
 def add_common(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments that both verbs have: the cluster, the requests, a constraint for all."""
+    """Add the arguments of both verbs: the cluster, the requests, a constraint."""
     parser.usage = "%(prog)s [-h] [options] CLUSTER REQUEST [REQUEST ...]"
     parser.add_argument(
         "words",
         metavar="CLUSTER REQUEST",
         nargs="+",
-        help="a cluster's file or bundled name; then shapes (RFC 46), files of jobspecs or of shapes (one "
-        "per line), or - for standard input",
+        help="a cluster (a file or a bundled name), then requests: shapes (RFC 46), files of jobspecs or of "
+        "shapes (one per line), or - for standard input",
     )
     parser.add_argument(
-        "--constraint", metavar="C", help="RFC 35 constraint for every request, and-ed to its own"
+        "--constraint", metavar="C", help="RFC 35 constraint that every request has to meet besides its own"
     )
     parser.add_argument(
         "--lenient",
         action="store_true",
-        help="take jobspecs with tasks that name no slot, or one that is not there, with a warning",
+        help="accept, with a warning, jobspecs whose tasks name no slot or an unknown one",
     )
 
 
 def split(words: Sequence[str]) -> tuple[list[str], Sequence[str]]:
-    """Split ``CLUSTER REQUEST…`` into both."""
+    """Split the arguments into the cluster and the requests."""
     if len(words) < 2:
-        raise ConfigError("no request is given", where=words[0], expected="CLUSTER REQUEST…")
+        raise ConfigError("there is no request", where=words[0], expected="CLUSTER REQUEST…")
     return [words[0]], words[1:]
 
 
 def read_requests(
     arguments: Sequence[str], constraint: str | None, *, lenient: bool = False
-) -> Iterator[Asked]:
+) -> Iterator[NamedRequest]:
     """Yield the requests of the command line: files in their order, shapes as they are.
 
-    `lenient` takes tasks that name no slot with a warning.
+    `lenient` accepts tasks without a slot, with a warning.
 
     Raises
     ------
     SimschedError
-        naming the argument, for what is neither.
+        for an argument that is neither a file nor a shape; the message names it.
     """
     for argument in arguments:
-        for asked in _from_file(argument, lenient=lenient) if _is_file(argument) else [_from_shape(argument)]:
-            yield asked._replace(jobspec=_constrained(asked.jobspec, constraint))
+        found = _from_file(argument, lenient=lenient) if _is_file(argument) else [_from_shape(argument)]
+        for request in found:
+            yield NamedRequest(request.label, _constrained(request.jobspec, constraint))
 
 
 def _is_file(argument: str) -> bool:
@@ -86,33 +87,30 @@ def _exists(path: Path) -> bool:
     return path.exists() and not path.is_dir()
 
 
-def _from_file(argument: str, *, lenient: bool) -> list[Asked]:
-    from simsched.cli.convert_job_objects import tell
-    from simsched.formats.jobspec.reader import jobspecs_of
+def _from_file(argument: str, *, lenient: bool) -> list[NamedRequest]:
+    from simsched.formats.request_files import jobspecs_of
     from simsched.formats.text.documents import name_of, read_text
-    from simsched.formats.text.request_forms import looks_like_shapes, read_shapes
+    from simsched.formats.text.sniffing import looks_like_shapes, read_shapes
 
     text, where = read_text(argument), name_of(argument)
     if not text.strip():
-        raise ConfigError(
-            "there is no request in it", where=where, expected="jobspecs, or shapes one per line"
-        )
+        raise ConfigError("the file has no request", where=where, expected="jobspecs, or shapes one per line")
     if looks_like_shapes(text):
         return [_from_shape(shape, place) for shape, place in read_shapes(text, where)]
-    jobspecs = jobspecs_of(text, where, warn=tell, lenient=tell if lenient else None)
+    jobspecs = jobspecs_of(text, where, warn=warn, lenient=warn if lenient else None)
     name = "stdin" if argument == "-" else argument
     if not jobspecs:
-        raise ConfigError("there is no jobspec in this file", where=name)
+        raise ConfigError("the file has no jobspec", where=name, expected="one or more jobspecs, or shapes")
     if len(jobspecs) == 1:
-        return [Asked(name, jobspecs[0])]
-    return [Asked(f"{name}[{number}]", jobspec) for number, jobspec in enumerate(jobspecs)]
+        return [NamedRequest(name, jobspecs[0])]
+    return [NamedRequest(f"{name}[{number}]", jobspec) for number, jobspec in enumerate(jobspecs)]
 
 
-def _from_shape(text: str, place: str | None = None) -> Asked:
-    from simsched.formats.jobspec.reader import Jobspec
+def _from_shape(text: str, place: str | None = None) -> NamedRequest:
+    from simsched.formats.jobspec.jobspec import Jobspec
 
     try:
-        return Asked(text, Jobspec.from_shape(text))
+        return NamedRequest(text, Jobspec.from_shape(text))
     except FormatError as error:
         raise error.at(place) if place else error from None
 
@@ -127,39 +125,41 @@ def _constrained(jobspec: Jobspec, text: str | None) -> Jobspec:
     return jobspec.with_system(constraints=more if own is None else {"and": [to_json(own), more]})
 
 
-def about(asked: Asked, question: Callable[[Jobspec], Outcome]) -> Outcome:
-    """Ask about one request; an error says about which."""
+def outcome_of(request: NamedRequest, question: Callable[[Jobspec], Outcome]) -> Outcome:
+    """Return the outcome of one request; an error names the request."""
     try:
-        return question(asked.jobspec)
+        return question(request.jobspec)
     except SimschedError as error:
-        raise error.at(asked.label) from None
+        raise error.at(request.label) from None
 
 
-#: status of a no → the word that people read
-WORDS = {"busy": "later", "infeasible": "never", "undecided": "undecided"}
+#: status of a refusal → the word in the answer
+REFUSALS = {"busy": "later", "infeasible": "never", "undecided": "undecided"}
 
 
-def as_text(asked: Asked, outcome: Outcome, yes: str) -> str:
-    """Return an answer as text, a no with its reasons."""
+def as_text(request: NamedRequest, outcome: Outcome, yes: str) -> str:
+    """Return an answer as text; a refusal has its reasons."""
     if outcome:
-        return f"{asked.label}: {yes}"
+        return f"{request.label}: {yes}"
     reasons = str(outcome.reasons).splitlines()
-    return "\n".join([f"{asked.label}: {WORDS[outcome.status]}", *(f"  {line}" for line in reasons)])
+    return "\n".join([f"{request.label}: {REFUSALS[outcome.status]}", *(f"  {line}" for line in reasons)])
 
 
-def as_json(asked: Asked, outcome: Outcome, yes: str) -> dict[str, Any]:
-    """Return an answer as data, a no with its reasons."""
-    answer: dict[str, Any] = {"request": asked.label, "answer": yes if outcome else WORDS[outcome.status]}
+def as_json(request: NamedRequest, outcome: Outcome, yes: str) -> dict[str, Any]:
+    """Return an answer as data; a refusal has its reasons."""
+    answer: dict[str, Any] = {
+        "request": request.label,
+        "answer": yes if outcome else REFUSALS[outcome.status],
+    }
     if not outcome:
         answer["reasons"] = outcome.reasons.to_dict()
     return answer
 
 
-def tell_clusters(refused: Iterable[Asked], hint: str) -> None:
-    """Say which requests that came to nothing are names of clusters: they may stand in the wrong place."""
+def note_clusters(refused: Iterable[NamedRequest], hint: str) -> None:
+    """Note refused requests that are names of bundled clusters: they may be in the wrong place."""
     from simsched.bundled import bundled
 
     clusters = bundled("clusters")
-    for name in dict.fromkeys(asked.label for asked in refused if asked.label in clusters):
-        meant = hint.format(name)
-        sys.stderr.write(f"note: {name} was read as a request; the bundled cluster of that name {meant}\n")
+    for name in dict.fromkeys(request.label for request in refused if request.label in clusters):
+        note(f"{name} was read as a request, but it is the name of a bundled cluster; {hint.format(name)}")

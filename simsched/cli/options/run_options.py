@@ -1,4 +1,4 @@
-"""The rules of a run on the command line: arguments, and what they and ``--config`` come to."""
+"""The options of a run on the command line, and their combination with ``--config``."""
 
 from __future__ import annotations
 
@@ -10,62 +10,69 @@ if TYPE_CHECKING:
     import argparse
 
 NAMES = ("queue_policy", "match_policy", "order", "seed", "overrun", "think_times", "on_failure", "no_limit")
-"""Arguments that are taken as they are."""
+"""Arguments whose values need no reading."""
 
 COMMAND_LINE = "the command line"
-"""Where rules were said, in messages."""
+"""The place of options in messages."""
 
 
 def add_rules(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments that say by which rules a run goes."""
+    """Add the options of a simulation."""
     rules = parser.add_argument_group("rules of the simulation")
     rules.add_argument(
-        "--config", metavar="FILE", help="TOML, YAML or JSON; what is said here goes before it"
+        "--config", metavar="FILE", help="configuration in TOML, YAML or JSON; options given here override it"
     )
-    rules.add_argument("--queue-policy", metavar="Q", help="fcfs, easy, conservative, hybrid (default easy)")
-    rules.add_argument("--match-policy", metavar="M", help="first, lonode, bestfit … (default first)")
-    rules.add_argument("--order", metavar="O", help="fifo, priority, sjf, wfp3 … (default fifo)")
-    rules.add_argument("--seed", metavar="S", type=whole, help="of every random choice (default 0)")
+    rules.add_argument(
+        "--queue-policy", metavar="Q", help="queue policy: fcfs, easy, conservative, hybrid (default easy)"
+    )
+    rules.add_argument(
+        "--match-policy", metavar="M", help="match policy: first, lonode, bestfit … (default first)"
+    )
+    rules.add_argument(
+        "--order", metavar="O", help="order of the queue: fifo, priority, sjf, wfp3 … (default fifo)"
+    )
+    rules.add_argument("--seed", metavar="S", type=whole, help="seed of every random choice (default 0)")
     rules.add_argument(
         "--overrun",
         choices=("timeout", "allow"),
-        help="what happens to a job at the end of its requested time (default timeout)",
+        help="end a job at the end of its requested time, or let it run on (default timeout)",
     )
     rules.add_argument(
         "--think-times",
         choices=("ignore", "honour"),
-        help="whether a job waits its think time after the job that precedes it (default ignore)",
+        help="ignore think times after the preceding job, or wait for them (default ignore)",
     )
     rules.add_argument(
-        "--epilog", metavar="E", help="time that a node needs to clean up after a job: 30s, or 10s..2m"
+        "--epilog", metavar="E", help="time that a node needs for cleanup after a job: 30s, or 10s..2m"
     )
-    rules.add_argument("--outages", metavar="FILE", help="a list of {ranks, start, end, kind}, JSON or YAML")
+    rules.add_argument(
+        "--outages", metavar="FILE", help="outages: a list of {ranks, start, end, kind} in JSON or YAML"
+    )
     rules.add_argument(
         "--failures", metavar="F", help="random failures of nodes: mtbf=30d,mttr=4h[,shape=0.7]"
     )
     rules.add_argument(
         "--on-failure",
         choices=("requeue", "fail"),
-        help="what becomes of jobs on a failed node (default requeue)",
+        help="requeue the jobs of a failed node, or let them fail (default requeue)",
     )
     rules.add_argument(
         "--no-limit",
         choices=("queue", "reject"),
-        help="what a job without a duration gets in a queue with a limit: that limit, or a rejection "
-        "(default queue)",
+        help="give a job without a duration the limit of its queue, or reject it (default queue)",
     )
     rules.add_argument(
         "--option",
         metavar="KEY=VALUE",
         action="append",
         default=[],
-        help="a variation of the queue policy (extra=no, refresh=when-blocked, reservation=none) or of the "
+        help="variation of the queue policy (extra=no, refresh=when-blocked, reservation=none) or of the "
         "simulation (passes=event, candidates=actual); may be repeated",
     )
 
 
 def checked_rules(args: argparse.Namespace) -> dict[str, Any]:
-    """Return the fields of `RunConfig` that the configuration file and, over it, the command line give."""
+    """Return the fields of `RunConfig` from the configuration file, overridden by the command line."""
     return rules_of(args, rules_document(args))
 
 
@@ -84,7 +91,7 @@ def rules_document(args: argparse.Namespace) -> dict[str, Any]:
     Raises
     ------
     ConfigError, FormatError
-        For what `make_config` or the readers of its parts refuse, with its place.
+        for an option that is not valid, with its place.
     """
     from simsched.simulation.options.run_config import from_document, make_config, read_epilog
 
@@ -92,9 +99,9 @@ def rules_document(args: argparse.Namespace) -> dict[str, Any]:
     found = _config(args.config) if args.config else {}
     if args.epilog:
         read_epilog(args.epilog, "--epilog")
-    said = {name: getattr(args, name) for name in (*NAMES, "epilog", "failures")}
-    said = {name: value for name, value in said.items() if value is not None} | simulation
-    found.update((name.replace("_", "-"), value) for name, value in said.items())
+    given = {name: getattr(args, name) for name in (*NAMES, "epilog", "failures")}
+    given = {name: value for name, value in given.items() if value is not None} | simulation
+    found.update((name.replace("_", "-"), value) for name, value in given.items())
     if args.outages:
         found["outages"] = [*_listed(found.get("outages", [])), *_outages(args.outages)]
     if policy:
@@ -104,7 +111,7 @@ def rules_document(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def _options(args: argparse.Namespace) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return what each ``--option`` says: of the simulation, and of the queue policy."""
+    """Return the values of ``--option``: those of the simulation, and those of the queue policy."""
     from simsched.errors import ConfigError
     from simsched.simulation.options.run_config import CHOICES
 
@@ -113,17 +120,17 @@ def _options(args: argparse.Namespace) -> tuple[dict[str, Any], dict[str, Any]]:
     for text in args.option:
         key, equals, value = text.partition("=")
         if not equals or not key:
-            raise ConfigError(f"{text!r} is no option", where="--option", expected="KEY=VALUE")
+            raise ConfigError(f"{text!r} is not an option", where="--option", expected="KEY=VALUE")
         name = "passes" if key == "pass" else key.replace("-", "_")
         if name in CHOICES:
             simulation[name] = value
         else:
-            policy[name] = value  # the policy knows what it is
+            policy[name] = value  # the queue policy checks its own options
     return simulation, policy
 
 
 def _config(path: str) -> dict[str, Any]:
-    """Return a configuration file as a document with keys spelt with ``-``; it is checked on the way."""
+    """Return a configuration file, checked, as a document whose keys are spelt with ``-``."""
     from simsched.simulation.options.config_file import read_document
     from simsched.simulation.options.run_config import from_document
 
@@ -133,7 +140,7 @@ def _config(path: str) -> dict[str, Any]:
 
 
 def _outages(path: str) -> list[Any]:
-    """Return a file of outages as a list of documents; it is checked on the way."""
+    """Return a file of outages, checked, as a list of documents."""
     from simsched.formats.text.documents import load_document, read_text
     from simsched.simulation.outages.outages import read_outages
 
@@ -143,17 +150,17 @@ def _outages(path: str) -> list[Any]:
 
 
 def _listed(outages: Any) -> list[Any]:
-    """Return the list itself, whether or not it stands under a key of its own."""
+    """Return the list of outages, which may be under the key ``outages``."""
     found: list[Any] = outages["outages"] if isinstance(outages, dict) else outages
     return found
 
 
 def time_of(text: str, where: str) -> float:
-    """Read a time from 0 on; whole seconds stay whole."""
+    """Read a time from 0 on; whole seconds stay integers."""
     from simsched.errors import ConfigError
     from simsched.formats.rfc.duration import parse_time
 
     seconds = parse_time(text, where=where)
     if seconds == float("inf"):
-        raise ConfigError("the end of time never comes", where=where, expected="seconds, or a duration")
+        raise ConfigError("the time is infinite", where=where, expected="seconds, or a finite duration")
     return seconds

@@ -1,9 +1,11 @@
-"""The options by which verbs read workloads, and the reading itself."""
+"""The options by which verbs read workloads, and the reading of workloads."""
 
 from __future__ import annotations
 
 import sys
 from typing import TYPE_CHECKING
+
+from simsched.cli.support.messages import note, warn
 
 if TYPE_CHECKING:
     import argparse
@@ -30,35 +32,35 @@ READING = (
 
 
 def add_reading(parser: argparse.ArgumentParser) -> None:
-    """Add the options that say how a workload is read and transformed (all but ``--seed``)."""
+    """Add the options of reading and transforming a workload, except ``--seed``."""
     group = parser.add_argument_group("reading the workload")
-    group.add_argument("--as", dest="as_", metavar="FORMAT", help="insist on a format instead of looking")
+    group.add_argument("--as", dest="as_", metavar="FORMAT", help="read this format instead of detecting it")
     group.add_argument(
         "--map",
         action="append",
         metavar="TEMPLATE",
-        help="what a record's counts ask for: 'slot={procs}/core', 'node={nodes}/slot={ppn}/core'; "
+        help="shape of a record's request: 'slot={procs}/core', 'node={nodes}/slot={ppn}/core', or "
         "'QUEUE -> TEMPLATE' for one queue or partition; may be repeated",
     )
-    group.add_argument("--procs-per-node", type=whole, metavar="N", help="processors of a node, for {nodes}")
+    group.add_argument("--procs-per-node", type=whole, metavar="N", help="processors per node, for {nodes}")
     group.add_argument(
         "--constrain",
         action="append",
         default=[],
-        metavar="WHAT",
-        help="make 'features' or 'partition' of a record a constraint",
+        metavar="FIELD",
+        help="turn the 'features' or the 'partition' of a record into a constraint; may be repeated",
     )
     group.add_argument(
-        "--columns", metavar="NAMES", help="columns of a Slurm dump without a header, as sacct -o names them"
+        "--columns", metavar="NAMES", help="columns of a Slurm dump without a header, as in sacct -o"
     )
     group.add_argument(
-        "--delimiter", metavar="TEXT", help="what is between the columns (default: as the header has it)"
+        "--delimiter", metavar="TEXT", help="separator of the columns (default that of the header)"
     )
     group.add_argument("--limit", type=whole, metavar="N", help="read at most N records")
     group.add_argument(
         "--strict",
         action="store_true",
-        help="refuse bad records; `run` fails if it leaves jobs out",
+        help="refuse bad records; `run` also fails if a job can never run",
     )
     group.add_argument(
         "-t",
@@ -66,14 +68,14 @@ def add_reading(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="STEP",
-        help="transform it; see docs/workloads.md",
+        help="apply a transform; may be repeated (see docs/workloads.md)",
     )
 
 
 def read_workloads(
     args: argparse.Namespace, names: Sequence[str], cluster: Cluster | None = None
 ) -> Workload:
-    """Read workloads, merge several, transform the whole; `cluster` is what patterns are matched against."""
+    """Read workloads, merge and transform them; `cluster` resolves host patterns in SSS Job Objects."""
     from simsched.workload.load import load_workload
     from simsched.workload.transforms.steps import apply_steps
     from simsched.workload.transforms.transforms import merge
@@ -94,33 +96,39 @@ def read_workloads(
         for name in names
     ]
     for part in parts:
-        tell_warnings(part)
+        write_notes(part)
     workload = parts[0] if len(parts) == 1 else merge(parts)
     return apply_steps(workload, args.transform, generator(args)) if args.transform else workload
 
 
 def read_inputs(args: argparse.Namespace) -> tuple[Cluster, Workload]:
-    """Read the cluster and the workload of a run, and say what was left out."""
+    """Read the cluster and the workload of a run, and report ignored records."""
     from simsched.graph.cluster import load_cluster
 
     cluster = load_cluster(args.cluster)
     workload = read_workloads(args, [args.workload], cluster)
-    for reason, count, places in workload.skip_table():
-        sys.stderr.write(f"left out: {count} records, {reason} ({places})\n")
+    write_ignored(workload)
     return cluster, workload
 
 
-def tell_warnings(workload: Workload) -> None:
-    """Print the notes on a source, and what Job Objects ask for under the awareness policy Warn (R12)."""
-    for note in workload.notes:
-        sys.stderr.write(f"note: {workload.source}: {note}\n")
-    notes = workload.header.get("Note", "") if workload.kind == "sss" else ""
-    for note in filter(None, notes.split("\n")):
-        sys.stderr.write(f"simsched: warning: {note}\n")
+def write_ignored(workload: Workload) -> None:
+    """Write one line per reason for which records of a workload were ignored."""
+    for reason, count, places in workload.skip_table():
+        records = "1 record" if count == 1 else f"{count:,} records"
+        sys.stderr.write(f"ignored {records}: {reason}{f' ({places})' if places else ''}\n")
+
+
+def write_notes(workload: Workload) -> None:
+    """Write the notes of a workload, and the warnings of Job Objects (awareness policy Warn, R12)."""
+    for text in workload.notes:
+        note(f"{workload.source}: {text}")
+    warnings = workload.header.get("Note", "") if workload.kind == "sss" else ""
+    for text in filter(None, warnings.split("\n")):
+        warn(text)
 
 
 def names_of(cluster: Cluster) -> Names:
-    """Return the hosts and properties that a cluster has."""
+    """Return the names of hosts and properties of a cluster."""
     from simsched.formats.sss import Names
 
     return Names(tuple(cluster.index.hosts), tuple(cluster.index.property_rows))

@@ -1,1 +1,4 @@
-"""The mechanics of the command line: the parser, output, messages, signals, the progress line."""
+"""The mechanics of the command line: parser, output, messages, signals and progress lines.
+
+Imports nothing of `simsched.cli` outside this package.
+"""

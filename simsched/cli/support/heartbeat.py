@@ -1,4 +1,4 @@
-"""A line now and then on standard error while a long verb works."""
+"""Progress lines on standard error every 30 s, while a long verb works."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def heartbeat(verb: str, state: Callable[[float], str], *, quiet: bool = False) 
 
     Parameters
     ----------
-    state : seconds since the beginning → how far the verb is; called in a thread of its own.
-    quiet : writes nothing.
+    state : seconds since the beginning → text of the progress; called in its own thread.
+    quiet : write nothing.
     """
     if quiet:
         yield
@@ -46,7 +46,7 @@ def heartbeat(verb: str, state: Callable[[float], str], *, quiet: bool = False) 
 
 
 def expected(spent: float, done: float, left: float, word: str = "about") -> str:
-    """Return in words how much longer it takes: what is left, at the pace of what is done; empty if unknown.
+    """Return the expected remaining time as text, from the pace so far; empty if unknown.
 
     >>> expected(60.0, 2, 3), expected(60.0, 0, 3)
     (', about 1 min 30 s more', '')
@@ -55,6 +55,6 @@ def expected(spent: float, done: float, left: float, word: str = "about") -> str
 
 
 def _seconds(value: float) -> str:
-    from simsched.report import human
+    from simsched import human
 
     return human.seconds(round(value))

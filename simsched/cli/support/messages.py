@@ -1,18 +1,29 @@
-"""Errors in the words that a user sees."""
+"""Errors, warnings and notes on standard error."""
 
 from __future__ import annotations
 
 import os
+import sys
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from typing import TextIO
 
 
+def note(text: str) -> None:
+    """Write a note: a line that a user may want to know."""
+    sys.stderr.write(f"note: {text}\n")
+
+
+def warn(text: object) -> None:
+    """Write a warning: the input is accepted, but probably wrong."""
+    sys.stderr.write(f"simsched: warning: {text}\n")
+
+
 def text_of(error: Exception) -> str:
-    """Return what an error says, without its type."""
+    """Return the text of an error without its type."""
     if isinstance(error, MemoryError):
-        return "out of memory: the input stands for more than this machine can hold"
+        return "out of memory: the input describes more than the memory of this machine holds"
     if isinstance(error, RecursionError):
         return "the input is nested too deeply"
     return _os_error_text(error) if isinstance(error, OSError) else str(error)
@@ -24,12 +35,12 @@ def _os_error_text(error: OSError) -> str:
 
 
 def encoding_text(error: UnicodeEncodeError) -> str:
-    """Return what is said where a file cannot hold a character: half of one, from a damaged input."""
+    """Return the text for a character that cannot be written: half of one, from a damaged input."""
     return f"the character {error.object[error.start]!a} cannot be written in {error.encoding}"
 
 
 def printable(message: str, stream: TextIO) -> str:
-    """Replace what the stream cannot encode, and control characters other than newline and tab."""
+    """Escape characters that the stream cannot encode, and control characters but newline and tab."""
     encoding = getattr(stream, "encoding", None) or "utf-8"
     text = message.encode(encoding, "backslashreplace").decode(encoding)
     return "".join(c if c.isprintable() or c in "\n\t" else repr(c)[1:-1] for c in text)

@@ -1,4 +1,4 @@
-"""Answers on standard output or in a file, and what they become where the encoding is not UTF-8.
+"""Answers on standard output or in a file, also in encodings other than UTF-8.
 
 Text for people falls back to plain characters (``≤`` becomes ``<=``).  Documents that programs
 read keep their meaning: JSON and XML have escapes, and anything else is written in UTF-8.
@@ -30,13 +30,13 @@ _PLAIN = {
     "\u258f": "|", "\u2591": ".", "\u2592": ":", "\u2593": "#",
     "\u2581": "_", "\u2582": ".", "\u2583": "-", "\u2584": "=", "\u2585": "+", "\u2586": "*", "\u2587": "%",
 }  # fmt: skip
-"""Signs of our texts, tables and bars, and what stands for them in ASCII."""
+"""Sign of our texts, tables and bars → its substitute in ASCII."""
 
 
 def adapt(*streams: TextIO) -> None:
-    """Let streams fall back to plain characters where their encoding has no others.
+    """Let streams fall back to plain characters that their encoding has.
 
-    UTF-8 has none for what is not text at all, such as a name of a file in another encoding.
+    Even UTF-8 cannot encode everything: the name of a file may be in another encoding.
     """
     codecs.register_error(_FALLBACK, _plainer)
     for stream in streams:
@@ -96,21 +96,21 @@ def write(text: str, form: Form = "text") -> None:
 
 
 def write_bytes(data: bytes) -> None:
-    """Write a document to standard output as it is."""
+    """Write bytes to standard output."""
     sys.stdout.flush()
     sys.stdout.buffer.write(data)
     sys.stdout.buffer.flush()
 
 
 def put(data: str | bytes, output: str | Path | None, form: Form = "other") -> bool:
-    """Write an answer to the file that was named, as a whole or not at all, or to standard output.
+    """Write an answer to a file, as a whole or not at all, or to standard output.
 
-    Return whether it went into a file (``-`` is standard output).
+    Return whether it was written to a file (``-`` is standard output).
 
     Raises
     ------
     RunError
-        If the file cannot be written.
+        if the file cannot be written.
     """
     if output is None or str(output) == "-":
         write_bytes(data) if isinstance(data, bytes) else write(data, form)
@@ -127,3 +127,12 @@ def _holds(encoding: str, text: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
+
+
+def terminal_width() -> int:
+    """Return the number of characters per line: that of the terminal, or a fixed one in a pipe."""
+    import shutil
+
+    from simsched.text_table import PAGE_WIDTH
+
+    return min(shutil.get_terminal_size().columns, 120) if sys.stdout.isatty() else PAGE_WIDTH

@@ -1,9 +1,10 @@
-"""The argument parser of all verbs: options between positionals, errors in one line, near misses named."""
+"""The argument parser of all verbs: options between positionals, and errors in one line."""
 
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING, NoReturn
+import re
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 from simsched.spelling import did_you_mean
 
@@ -19,18 +20,40 @@ class UsageError(Exception):
         self.prog = prog
 
     def __str__(self) -> str:
-        return f"{self.prog}: error: {self.args[0]}\n(`{self.prog} --help` lists what it takes)"
+        return f"{self.prog}: error: {self.args[0]}\n(`{self.prog} --help` lists its arguments)"
+
+
+class Subparsers(Protocol):
+    """The verbs, actions or models of a parser."""
+
+    dest: str
+    choices: Any  # name → parser
+
+    def add_parser(self, name: str, **options: Any) -> argparse.ArgumentParser:
+        """Add a verb and return its parser."""
 
 
 class Parser(argparse.ArgumentParser):
-    """An `ArgumentParser` that raises `UsageError`: a page of usage would hide the one line that matters."""
+    """An `ArgumentParser` that raises `UsageError`; a page of usage would hide the line that matters.
+
+    Attributes
+    ----------
+    verbs : the verbs, actions or models of this parser, if it has any.
+    """
+
+    verbs: Subparsers | None = None
+
+    def add_subparsers(self, **options: Any) -> Any:
+        """Add verbs, and keep them where `parse` finds them."""
+        self.verbs = verbs = super().add_subparsers(**options)
+        return verbs
 
     def error(self, message: str) -> NoReturn:
         """Raise UsageError."""
         raise UsageError(self.prog, message)
 
     def _check_value(self, action: argparse.Action, value: object) -> None:
-        """Refuse a value that is not among the choices, and name the nearest."""
+        """Refuse a value that is not a choice, and name the nearest choice."""
         choices = action.choices
         if choices is None or value in choices:
             return
@@ -44,15 +67,15 @@ class Parser(argparse.ArgumentParser):
 def parse(parser: Parser, arguments: Sequence[str]) -> argparse.Namespace:
     """Return the values of a command line.
 
-    argparse gives a list of positionals (``REQUEST …``) only what stands before the next option.
-    What it leaves over is read once more by the innermost verb, options first.
+    argparse ends a list of positionals (``REQUEST …``) at the next option.  The rest is parsed once more by
+    the innermost verb, options first.
 
     Raises
     ------
     UsageError
-        The arguments are wrong.
+        if the arguments are wrong.
     SystemExit
-        Help or the version was asked for and printed.
+        after the help or the version was printed.
     """
     args, unknown = parser.parse_known_args(arguments)
     if not unknown:
@@ -68,18 +91,16 @@ def parse(parser: Parser, arguments: Sequence[str]) -> argparse.Namespace:
 
 def _meant(verb: argparse.ArgumentParser, unknown: Sequence[str]) -> str:
     options = [word.partition("=")[0] for word in unknown if word.startswith("--")]
-    return did_you_mean(options[0], verb._option_string_actions, cutoff=0.7) if options else ""
+    known = re.findall(r"--[a-z][a-z-]*", verb.format_help())
+    return did_you_mean(options[0], known, cutoff=0.7) if options else ""
 
 
-def _verbs(parser: argparse.ArgumentParser) -> argparse._SubParsersAction[argparse.ArgumentParser] | None:
-    for action in parser._actions:
-        if isinstance(action, argparse._SubParsersAction):
-            return action
-    return None
+def _verbs(parser: argparse.ArgumentParser) -> Subparsers | None:
+    return parser.verbs if isinstance(parser, Parser) else None
 
 
 def _chosen(parser: argparse.ArgumentParser, args: argparse.Namespace) -> list[str]:
-    """Return the names under which the verb, the action … that were chosen are kept."""
+    """Return the attributes of `args` that hold the chosen verb, action or model."""
     verbs = _verbs(parser)
     chosen = verbs and getattr(args, verbs.dest, None)
     return [verbs.dest, *_chosen(verbs.choices[chosen], args)] if verbs and chosen else []
@@ -88,7 +109,7 @@ def _chosen(parser: argparse.ArgumentParser, args: argparse.Namespace) -> list[s
 def _innermost(
     parser: argparse.ArgumentParser, rest: list[str], args: argparse.Namespace
 ) -> tuple[argparse.ArgumentParser, list[str]]:
-    """Return the parser of the verb, action or model that was chosen, and the arguments after its name."""
+    """Return the parser of the innermost chosen verb, action or model, and the arguments after its name."""
     verbs = _verbs(parser)
     chosen = verbs and getattr(args, verbs.dest, None)
     if not (verbs and chosen):

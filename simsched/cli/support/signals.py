@@ -1,13 +1,13 @@
 """Ctrl-C, SIGTERM and SIGHUP: one behaviour for all verbs.
 
-The first of them ends the command in order: what is half-written is removed, workers are ended,
-and the exit status is 128 and the signal's number (130 for Ctrl-C).  `stopping` lets a verb keep
-what it has done instead.  Further signals only say how many more of them end the command at
-once, so that an impatient user does not lose what is being kept.
+The first signal ends the command in order: unfinished files are removed, workers are ended, and the exit
+status is 128 plus the number of the signal (130 for Ctrl-C).  `stopping` lets a verb keep its results
+instead.  Further signals only print how many more of them end the command at once, so that an impatient
+user does not lose the results that are being written.
 
-A shell starts what it runs in the background with Ctrl-C ignored, and Python leaves it so.  A signal
-that is sent on purpose has to work, so SIGINT is taken in any case.  Whoever starts a command with
-``nohup`` wants it to outlive the terminal: a SIGHUP (or SIGTERM) that is ignored stays ignored.
+A shell starts background commands with Ctrl-C ignored, and Python leaves it ignored.  A signal that is
+sent on purpose has to work, so SIGINT is handled in any case.  A command that was started with ``nohup``
+has to outlive the terminal: a SIGHUP (or SIGTERM) that is ignored stays ignored.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 FURTHER = 10
-"""Signals after the first that it takes to end a command at once."""
+"""Number of signals after the first that end a command at once."""
 
 
 class Stopped(KeyboardInterrupt):
-    """A signal asked the command to end."""
+    """A signal ends the command."""
 
     def __init__(self, number: int) -> None:
         super().__init__()
@@ -51,7 +51,7 @@ def status_of(stop: KeyboardInterrupt) -> int:
 
 @contextmanager
 def interruptible(*, lasting: bool) -> Iterator[None]:
-    """Let the first signal raise `Stopped`; if `lasting`, signals are taken so until the process ends."""
+    """Let the first signal raise `Stopped`; if `lasting`, until the process ends."""
 
     def end(number: int) -> None:
         raise Stopped(number)
@@ -62,20 +62,20 @@ def interruptible(*, lasting: bool) -> Iterator[None]:
 
 @contextmanager
 def stopping() -> Iterator[Stop]:
-    """Let the first signal set an event that a run looks at; what was done is then kept."""
+    """Let the first signal set an event that a run checks, so that its results so far are kept."""
     stop = Stop()
 
-    def ask(number: int) -> None:
-        tell("interrupted: the run is ending, and what was done until now is being kept")
+    def end(number: int) -> None:
+        _write("interrupted: the run is ending and its results so far are being written")
         stop.take(number)
 
-    with _taking(ask, "what was done until now is being kept", lasting=stop.is_set):
+    with _taking(end, "the results so far are being written", lasting=stop.is_set):
         yield stop
 
 
 @contextmanager
 def _taking(first: Callable[[int], None], doing: str, *, lasting: Callable[[], bool]) -> Iterator[None]:
-    """Hand the first signal to `first`; of further ones say what is `doing`, and how many more end it."""
+    """Pass the first signal to `first`; at further ones print `doing` and how many more end the command."""
     taken = 0
 
     def take(number: int, _frame: Any) -> None:
@@ -87,7 +87,7 @@ def _taking(first: Callable[[int], None], doing: str, *, lasting: Callable[[], b
             raise Stopped(number)
         else:
             left = FURTHER + 1 - taken
-            tell(f"{doing}; {left} more interruption{'s' if left > 1 else ''} to end at once")
+            _write(f"{doing}; {left} more interruption{'s' if left > 1 else ''} to end at once")
 
     before = {number: signal.signal(number, take) for number in _taken()}
     try:
@@ -99,7 +99,7 @@ def _taking(first: Callable[[int], None], doing: str, *, lasting: Callable[[], b
 
 
 def _taken() -> list[int]:
-    """Return the signals that are ours to take: none in a thread, and but for SIGINT none that is ignored."""
+    """Return the signals to handle: none in a thread, and no ignored one but SIGINT."""
     if threading.current_thread() is not threading.main_thread():
         return []
     others = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
@@ -107,7 +107,7 @@ def _taken() -> list[int]:
     return [signal.SIGINT, *(number for number in others if signal.getsignal(number) not in ignored)]
 
 
-def tell(line: str) -> None:
-    """Write a line on standard error from within a signal handler, where buffers must not be touched."""
+def _write(line: str) -> None:
+    """Write a line to standard error in a signal handler, where buffers must not be used."""
     with suppress(OSError):  # the terminal may be gone
         os.write(2, f"{line}\n".encode())

@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from simsched.errors import ClusterError, FormatError, RequestError
-from simsched.formats.rfc.host import check_host
 from simsched.formats.rfc.hostlist import Hostlist
-from simsched.formats.rfc.property import check_property
+from simsched.formats.rfc.names import check_host, check_property
 from simsched.formats.rfc.units import same_dimension, unit_of
 from simsched.formats.text.schemas import first_error
 

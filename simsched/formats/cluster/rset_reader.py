@@ -11,7 +11,7 @@ from simsched.errors import FormatError, LimitError
 from simsched.formats.cluster import rset_algebra as algebra
 from simsched.formats.rfc.hostlist import Hostlist
 from simsched.formats.rfc.idset import MAX_IDS, Idset
-from simsched.formats.rfc.property import check_property
+from simsched.formats.rfc.names import check_property
 from simsched.formats.text.excerpts import Path, clip, format_path, has_control
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ Warn: TypeAlias = Callable[[SimschedError], None]
 """What is called with a fault that is passed over."""
 
 
-class Parts(NamedTuple):
+class JobspecParts(NamedTuple):
     """What a jobspec is made of, in the order that it takes them."""
 
     resources: tuple[ResourceVertex, ...]
@@ -28,7 +28,7 @@ class Parts(NamedTuple):
 
 def read_jobspec(
     document: Mapping[str, Any], where: str | None = None, *, lenient: Warn | None = None
-) -> Parts:
+) -> JobspecParts:
     """Check a document by RFC 14 (a document of version 1 may be one of RFC 25) and build its parts.
 
     `lenient` is called with each mild fault, which is then none.  Raises `FormatError` that tells the
@@ -46,7 +46,7 @@ def read_jobspec(
         faults = [fault for fault in faults if not fault.mild]
     if faults and not _is_v1(plain):
         raise joined(faults, where)
-    return Parts(
+    return JobspecParts(
         build_resources(plain["resources"]),
         tuple(Task.from_dict(task) for task in plain["tasks"]),
         freeze(plain["attributes"] or {}),

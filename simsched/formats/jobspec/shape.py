@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from simsched.formats.jobspec.shape_values import ValueReader, format_string, format_value
 from simsched.formats.jobspec.vertex import DEFAULT_LABEL, ResourceVertex, walk
 from simsched.formats.rfc.count import Count
-from simsched.formats.text.carets import MarkedError, MarkedLimitError, refuse_broken_text
+from simsched.formats.text.diagnostics import CaretError, CaretLimitError, refuse_broken_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -51,19 +51,19 @@ def parse_shape(text: str, where: str | None = None) -> tuple[ResourceVertex, ..
     >>> parse_shape("node=2/core=0")
     Traceback (most recent call last):
         ...
-    simsched.formats.text.carets.MarkedError: the count cannot be 0 (expected at least 1)
+    simsched.formats.text.diagnostics.CaretError: the count cannot be 0 (expected at least 1)
       node=2/core=0
                   ^
     """
     try:
         return _cached(text) if len(text) <= _CACHED_LENGTH else _parse(text)
-    except MarkedError as error:
+    except CaretError as error:
         raise (error.at(where) if where else error) from None
 
 
 def _parse(text: str) -> tuple[ResourceVertex, ...]:
     if len(text) > MAX_LENGTH:
-        raise MarkedLimitError(f"the shape has {len(text)} characters", expected=f"at most {MAX_LENGTH}")
+        raise CaretLimitError(f"the shape has {len(text)} characters", expected=f"at most {MAX_LENGTH}")
     vertex = _plain_shape(text)
     if vertex is not None:
         return (vertex,)
@@ -152,7 +152,7 @@ class _Parser(ValueReader):
     def list(self, level: int) -> tuple[ResourceVertex, ...]:
         """Read list : '[' vertex (';' vertex)* ']' | vertex."""
         if level > MAX_LEVELS:
-            raise MarkedLimitError(
+            raise CaretLimitError(
                 f"resources are nested deeper than {MAX_LEVELS} levels",
                 text=self.text,
                 position=self.at,
@@ -246,7 +246,7 @@ class _Parser(ValueReader):
         places.append(end if not places else places[-1] + 1)
         try:
             return Count.parse("".join(text.split()))
-        except MarkedError as error:
+        except CaretError as error:
             raise error.within(self.text, places[error.position] - error.position) from None
 
     def braces(self, start: int, is_slot: bool) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import math
 import re
 from typing import Any
 
-from simsched.formats.text.carets import MarkedError, MarkedLimitError
+from simsched.formats.text.diagnostics import CaretError, CaretLimitError
 from simsched.formats.text.immutable import FrozenDict
 
 MAX_VALUE_LEVELS = 50
@@ -53,16 +53,16 @@ class ValueReader:
             self.at = found.end()
         return text[self.at : self.at + 1]
 
-    def fail(self, message: str, expected: str, at: int | None = None) -> MarkedError:
+    def fail(self, message: str, expected: str, at: int | None = None) -> CaretError:
         """Return the error of a fault at a position (default: here)."""
-        return MarkedError(message, expected=expected, text=self.text, position=self.at if at is None else at)
+        return CaretError(message, expected=expected, text=self.text, position=self.at if at is None else at)
 
-    def unexpected(self, expected: str) -> MarkedError:
+    def unexpected(self, expected: str) -> CaretError:
         """Return the error of a character that cannot stand here."""
         char = self.next_char()
         return self.fail(f"unexpected {char!r}" if char else "the text ends too early", expected)
 
-    def unclosed(self, opened: int, expected: str) -> MarkedError:
+    def unclosed(self, opened: int, expected: str) -> CaretError:
         """Return the error of a bracket that is not closed, or not yet."""
         if self.next_char():
             return self.unexpected(expected)
@@ -134,7 +134,7 @@ class ValueReader:
     def value(self, level: int = 0) -> Any:
         """Read value : object | array | string | number | true | false | null."""
         if level > MAX_VALUE_LEVELS:
-            raise MarkedLimitError(
+            raise CaretLimitError(
                 f"values are nested deeper than {MAX_VALUE_LEVELS} levels",
                 text=self.text,
                 position=self.at,

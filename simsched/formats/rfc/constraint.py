@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 from simsched.errors import FormatError, LimitError
 from simsched.formats.rfc.hostlist import Hostlist
 from simsched.formats.rfc.idset import Idset
-from simsched.formats.rfc.property import check_property
+from simsched.formats.rfc.names import check_property
 
 MAX_LEVELS = 100
 """Levels of operators that a constraint may nest."""

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from typing import NamedTuple
 
 from simsched.errors import FormatError
 from simsched.formats.rfc.constraint import (
@@ -26,7 +25,8 @@ from simsched.formats.rfc.constraint import (
     Or,
     from_json,
 )
-from simsched.formats.text.carets import MarkedError, MarkedLimitError, refuse_broken_text
+from simsched.formats.rfc.predicates import PredicateParser, Token
+from simsched.formats.text.diagnostics import CaretError, CaretLimitError, refuse_broken_text
 
 MAX_LENGTH = 100_000
 """Characters that a constraint text may have."""
@@ -58,15 +58,6 @@ _TOKEN = re.compile(
 _EXPECTED = "a term such as ssd, host:node[0-3], rank:0-7 or not (…)"
 
 
-class _Token(NamedTuple):
-    """One word of a constraint: kind is ( ) and or not - term end."""
-
-    kind: str
-    at: int
-    operator: str | None = None
-    operand: str = ""
-
-
 def parse_constraint(text: str, where: str | None = None) -> Constraint:
     """Return the constraint of an RFC 35 text.  Raises `FormatError` with a caret under the fault.
 
@@ -75,19 +66,19 @@ def parse_constraint(text: str, where: str | None = None) -> Constraint:
     """
     try:
         return _parse(text)
-    except MarkedError as error:
+    except CaretError as error:
         raise (error.at(where) if where else error) from None
 
 
 @lru_cache(maxsize=256)
 def _parse(text: str) -> Constraint:
     if len(text) > MAX_LENGTH:
-        raise MarkedLimitError(f"the constraint has {len(text)} characters", expected=f"at most {MAX_LENGTH}")
+        raise CaretLimitError(f"the constraint has {len(text)} characters", expected=f"at most {MAX_LENGTH}")
     refuse_broken_text(text)
-    return _Parser(text).whole()
+    return _Parser(text, _tokens(text)).constraint()
 
 
-def _tokens(text: str) -> list[_Token]:
+def _tokens(text: str) -> list[Token]:
     tokens = []
     at = 0
     end = len(text.rstrip())
@@ -97,10 +88,10 @@ def _tokens(text: str) -> list[_Token]:
             raise _stray(text, at)
         tokens.append(_token(found))
         at = found.end()
-    return [*tokens, _Token("end", end)]
+    return [*tokens, Token("end", end)]
 
 
-def _token(found: re.Match[str]) -> _Token:
+def _token(found: re.Match[str]) -> Token:
     kind = found.lastgroup or "term"
     if found["term"] is not None:
         at = found.start("term")
@@ -111,98 +102,76 @@ def _token(found: re.Match[str]) -> _Token:
             operand = found["double"].replace('""', '"')
         elif operator is None and ":" in operand:
             operator, _, operand = operand.partition(":")
-        return _Token("term", at, operator, operand)
+        return Token("term", at, operator, operand)
     at = found.start(kind)
-    return _Token(found[kind] if kind in {"sign", "word"} else {"minus": "-"}.get(kind, kind), at)
+    return Token(found[kind] if kind in {"sign", "word"} else {"minus": "-"}.get(kind, kind), at)
 
 
-def _stray(text: str, at: int) -> MarkedError:
+def _stray(text: str, at: int) -> CaretError:
     blank = re.match(r"\s*", text[at:])
     at += blank.end() if blank else 0
     for quote in "'\"":
         opened = text.find(quote, at)
         if opened >= 0 and text.count(quote, opened) % 2:
-            return MarkedError("unclosed quote", text=text, position=opened, expected=quote)
-    return MarkedError(f"{text[at]!r} cannot stand here", text=text, position=at, expected=_EXPECTED)
+            return CaretError("unclosed quote", text=text, position=opened, expected=quote)
+    return CaretError(f"{text[at]!r} cannot stand here", text=text, position=at, expected=_EXPECTED)
 
 
-class _Parser:
-    """A recursive descent over the tokens of one constraint."""
+class _Parser(PredicateParser[Constraint]):
+    """RFC 35's terms over the shared grammar, and its own rules: ``a b``, ``-term`` and ``()``."""
 
-    def __init__(self, text: str) -> None:
-        self.text = text
-        self.tokens = _tokens(text)
-        self.next = 0
+    adjacent_means_and = True
+    max_levels = MAX_LEVELS
 
-    @property
-    def token(self) -> _Token:
-        return self.tokens[self.next]
+    def fail(self, message: str, expected: str | None, at: int) -> CaretError:
+        return CaretError(message, text=self.text, position=at, expected=expected)
 
-    def fail(self, message: str, expected: str, at: int | None = None) -> MarkedError:
-        place = self.token.at if at is None else at
-        return MarkedError(message, text=self.text, position=place, expected=expected)
+    def unexpected(self, expected: str) -> CaretError:
+        token = self.token
+        message = "the constraint ends" if token.kind == "end" else f"unexpected {token.kind!r}"
+        return self.fail(message, expected, token.at)
 
-    def whole(self) -> Constraint:
+    def too_deep(self) -> CaretError:
+        message = f"constraints are nested deeper than {MAX_LEVELS} levels"
+        return CaretLimitError(message, text=self.text, position=self.token.at)
+
+    def constraint(self) -> Constraint:
+        """Read the whole text."""
         if self.token.kind == "end":
             raise self.fail("the constraint is empty", _EXPECTED, 0)
-        constraint = self.either(1)
-        if self.token.kind != "end":
-            raise self.fail(f"unexpected {self.token.kind!r}", "the end of the constraint")
-        return constraint
+        return self.whole("the end of the constraint")
 
-    def either(self, level: int) -> Constraint:
-        """Read either : both (or both)*."""
-        args = [self.both(level)]
-        while self.token.kind == "or":
-            self.next += 1
-            args.append(self.both(level))
-        return args[0] if len(args) == 1 else Or(tuple(args))
+    def all_of(self, parts: list[Constraint]) -> Constraint:
+        return And(tuple(parts))
 
-    def both(self, level: int) -> Constraint:
-        """Read both : one (and? one)*."""
-        args = [self.one(level)]
-        while self.token.kind not in {"or", ")", "end"}:
-            if self.token.kind == "and":
-                self.next += 1
-            args.append(self.one(level))
-        return args[0] if len(args) == 1 else And(tuple(args))
+    def any_of(self, parts: list[Constraint]) -> Constraint:
+        return Or(tuple(parts))
 
-    def one(self, level: int) -> Constraint:
-        """Read one : 'not' one | '(' either? ')' | '-' term | term."""
-        if level > MAX_LEVELS:
-            raise MarkedLimitError(
-                f"constraints are nested deeper than {MAX_LEVELS} levels",
-                text=self.text,
-                position=self.token.at,
-            )
-        token = self.token
-        self.next += 1
-        if token.kind == "not":
-            return Not(self.one(level + 1))
-        if token.kind == "(":
-            return self.group(token, level)
-        if token.kind == "-":
-            term = self.token
-            self.next += 1
-            if term.kind != "term" or term.at != token.at + 1:
-                raise self.fail("'-' stands right before a term only", "not (…)", token.at)
-            return Not(self.term(term))
-        if token.kind != "term":
-            got = "the constraint ends" if token.kind == "end" else f"unexpected {token.kind!r}"
-            raise self.fail(got, _EXPECTED, token.at)
-        return self.term(token)
+    def negated(self, part: Constraint) -> Constraint:
+        return Not(part)
 
-    def group(self, opened: _Token, level: int) -> Constraint:
-        if self.token.kind == ")":
-            self.next += 1
+    def group(self, level: int) -> Constraint:
+        if self.tokens[self.next + 1].kind == ")":
+            self.next += 2
             return ANY
-        inner = self.either(level + 1)
-        if self.token.kind != ")":
-            raise self.fail("unclosed '('", "')'", opened.at)
-        self.next += 1
-        return inner
+        return super().group(level)
 
-    def term(self, token: _Token) -> Constraint:
+    def term(self) -> Constraint:
+        """Read term : '-' operand | operator ':' operand | operand."""
+        token = self.token
+        if token.kind == "-":
+            after = self.tokens[self.next + 1]
+            if after.kind != "term" or after.at != token.at + 1:
+                raise self.fail("'-' is not directly before a term", "-NAME, or not (…)", token.at)
+            self.next += 2
+            return Not(self.leaf(after))
+        if token.kind != "term":
+            raise self.unexpected(_EXPECTED)
+        self.next += 1
+        return self.leaf(token)
+
+    def leaf(self, token: Token) -> Constraint:
+        """Return the constraint of one term."""
         operator = ALIASES.get("properties" if token.operator is None else token.operator)
         if operator is None:
             known = "properties, host or rank; a name with a colon is written properties:NAME"

@@ -13,7 +13,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from simsched.errors import FormatError, LimitError, SimschedError
-from simsched.formats.text.carets import MarkedError
+from simsched.formats.text.diagnostics import CaretError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -87,7 +87,7 @@ class Count:
         """
         try:
             return _parse(text)
-        except MarkedError as error:
+        except CaretError as error:
             raise (error.at(where) if where else error) from None
 
     @staticmethod
@@ -268,8 +268,8 @@ class _Scanner:
         self.text = text
         self.at = 0
 
-    def fail(self, message: str, expected: str, at: int | None = None) -> MarkedError:
-        return MarkedError(message, expected=expected, text=self.text, position=self.at if at is None else at)
+    def fail(self, message: str, expected: str, at: int | None = None) -> CaretError:
+        return CaretError(message, expected=expected, text=self.text, position=self.at if at is None else at)
 
     def peek(self) -> str:
         return self.text[self.at] if self.at < len(self.text) else ""
@@ -317,7 +317,7 @@ class _Scanner:
         )
         return f"; a unit follows in braces: {self.text[: self.at].strip()}{{unit:{unit}}}" if unit else ""
 
-    def unexpected(self, expected: str) -> MarkedError:
+    def unexpected(self, expected: str) -> CaretError:
         got = repr(self.peek()) if self.peek() else "the end"
         return self.fail(f"found {got} in a count", expected)
 

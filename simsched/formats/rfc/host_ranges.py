@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from simsched.errors import FormatError, LimitError
-from simsched.formats.rfc.host import MAX_NAME
+from simsched.formats.rfc.names import MAX_NAME
 from simsched.formats.text.excerpts import clip
 
 if TYPE_CHECKING:

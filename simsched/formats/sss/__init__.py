@@ -12,20 +12,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from simsched.formats.sss.delivered_values import Result, with_results
+    from simsched.formats.sss.delivered_values import DeliveredValues, with_results
     from simsched.formats.sss.document import Document, check_document, read_document
     from simsched.formats.sss.elements import Element, write_xml
     from simsched.formats.sss.feature_constraints import Names
-    from simsched.formats.sss.job_reader import has_patterns, job_objects
-    from simsched.formats.sss.records import JobRecord, job_records
+    from simsched.formats.sss.records import JobRecord, has_patterns, job_objects, job_records
     from simsched.formats.sss.writer import job_element
 
 __all__ = [
+    "DeliveredValues",
     "Document",
     "Element",
     "JobRecord",
     "Names",
-    "Result",
     "check_document",
     "has_patterns",
     "job_element",
@@ -41,11 +40,11 @@ _HOMES = {
     "Element": "elements",
     "JobRecord": "records",
     "Names": "feature_constraints",
-    "Result": "delivered_values",
+    "DeliveredValues": "delivered_values",
     "check_document": "document",
-    "has_patterns": "job_reader",
+    "has_patterns": "records",
     "job_element": "writer",
-    "job_objects": "job_reader",
+    "job_objects": "records",
     "job_records": "records",
     "read_document": "document",
     "with_results": "delivered_values",

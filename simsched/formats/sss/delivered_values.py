@@ -27,7 +27,7 @@ STATES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class DeliveredValues:
     """What became of a job; None: not known.
 
     `state` is a result of a run (``COMPLETED`` …) or a state of the document's, times are seconds,
@@ -44,12 +44,12 @@ class Result:
     message: str | None = None
 
 
-def with_results(document: Document, results: Mapping[str, Result]) -> Document:
+def with_results(document: Document, results: Mapping[str, DeliveredValues]) -> Document:
     """The document with the results of its jobs, by id; everything else stays as it was."""
     return replace(document, root=_visited(document.root, results))
 
 
-def _visited(element: Element, results: Mapping[str, Result]) -> Element:
+def _visited(element: Element, results: Mapping[str, DeliveredValues]) -> Element:
     if element.name == "Job" and not element.is_reference:
         result = results.get(element.value("Id") or "")
         return element if result is None else delivered(element, result)
@@ -58,11 +58,11 @@ def _visited(element: Element, results: Mapping[str, Result]) -> Element:
     return element
 
 
-def delivered(job: Element, result: Result) -> Element:
+def delivered(job: Element, result: DeliveredValues) -> Element:
     """The job with its result: State, StartTime, EndTime, ExitCode, StatusMessage and Delivered are new.
 
     >>> job = Element("Job", (), "", (Element("Id", (), "1"),))
-    >>> print(delivered(job, Result("COMPLETED", 0, 60, 4)).first("Delivered"))
+    >>> print(delivered(job, DeliveredValues("COMPLETED", 0, 60, 4)).first("Delivered"))
     <Delivered>
       <Processors>4</Processors>
       <Duration>60</Duration>
@@ -85,7 +85,7 @@ def delivered(job: Element, result: Result) -> Element:
     return replace(job, children=(*kept, *new))
 
 
-def _properties(result: Result) -> list[Element]:
+def _properties(result: DeliveredValues) -> list[Element]:
     """The delivered properties that are known."""
     found = []
     if result.processors is not None:

@@ -45,7 +45,7 @@ IN_SLOT = "in the slot:"
 
 
 @dataclass(frozen=True, slots=True)
-class Leaf:
+class Term:
     """One property."""
 
     element: Element
@@ -66,7 +66,7 @@ class Negation:
     part: Tree
 
 
-Tree: TypeAlias = Leaf | Junction | Negation
+Tree: TypeAlias = Term | Junction | Negation
 
 
 def expression(elements: Iterable[Element], where: str | None = None) -> Tree | None:
@@ -86,7 +86,7 @@ def expression(elements: Iterable[Element], where: str | None = None) -> Tree | 
             weighted.setdefault(topic(element), []).append(element)
     stack: list[tuple[Tree | None, str]] = [(None, "And")]
     for element, sign in zip(kept, signs, strict=True):
-        leaf: Tree | None = Leaf(element)
+        leaf: Tree | None = Term(element)
         if _weight(element):
             others = weighted.pop(topic(element), None) if _weight(element) > 0 else None
             leaf = _alternatives(others) if others else None
@@ -127,7 +127,7 @@ def group_signs(elements: Sequence[Element], where: str | None) -> list[int]:
 
 def _alternatives(elements: list[Element]) -> Tree:
     ordered = sorted(elements, key=_weight, reverse=True)
-    return Junction(False, tuple(Leaf(e) for e in ordered)) if len(ordered) > 1 else Leaf(ordered[0])
+    return Junction(False, tuple(Term(e) for e in ordered)) if len(ordered) > 1 else Term(ordered[0])
 
 
 def _combined(left: Tree | None, conj: str, right: Tree | None) -> Tree | None:
@@ -179,7 +179,7 @@ def amount(element: Element) -> Fraction:
 
 def leaves(tree: Tree) -> Iterator[Element]:
     """The properties of an expression, in order."""
-    if isinstance(tree, Leaf):
+    if isinstance(tree, Term):
         yield tree.element
     elif isinstance(tree, Negation):
         yield from leaves(tree.part)
@@ -226,7 +226,7 @@ def number_set(tree: Tree, value: Callable[[Element], Fraction]) -> Idset:
 
     A fraction counts as the next whole number: who asks for 1.5 needs 2.
     """
-    if isinstance(tree, Leaf):
+    if isinstance(tree, Term):
         return accepted(tree.element.attribute("op") or "EQ", value(tree.element))
     if isinstance(tree, Negation):
         return EVERYTHING - number_set(tree.part, value)
@@ -261,7 +261,7 @@ EVERYTHING = Idset(((1, ENDLESS),))
 
 def first_value(tree: Tree) -> str | None:
     """The first value that an expression on one text accepts."""
-    if isinstance(tree, Leaf):
+    if isinstance(tree, Term):
         return tree.element.text.strip() if tree.element.attribute("op") in (None, "EQ") else None
     if isinstance(tree, Junction):
         return next((found for part in tree.parts if (found := first_value(part)) is not None), None)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from simsched.errors import FormatError
 from simsched.formats.rfc.constraint import ANY, NONE, And, Constraint, Hosts, Not, Or, Properties
 from simsched.formats.rfc.hostlist import Hostlist
-from simsched.formats.sss.expressions import Junction, Leaf, Negation, Tree
+from simsched.formats.sss.expressions import Junction, Negation, Term, Tree
 from simsched.formats.text.excerpts import clip, place
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def _hosts_apart(tree: Junction) -> tuple[list[str], list[Tree]]:
     if not tree.every:
         return [], list(tree.parts)
     parts = list(_flat(tree))
-    hosts = {part: part.element.text.strip() for part in parts if isinstance(part, Leaf) and _is_host(part)}
+    hosts = {part: part.element.text.strip() for part in parts if isinstance(part, Term) and _is_host(part)}
     if len(hosts) < 2:
         return [], parts
     return list(dict.fromkeys(hosts.values())), [part for part in parts if part not in hosts]
@@ -75,7 +75,7 @@ def _flat(tree: Tree) -> Iterator[Tree]:
         yield tree
 
 
-def _is_host(leaf: Leaf) -> bool:
+def _is_host(leaf: Term) -> bool:
     element = leaf.element
     plain = element.name == "Node" and _op(element) == "EQ" and element.attribute("aggregation") is None
     return plain and bool(element.text.strip())
@@ -127,7 +127,7 @@ def _properties(element: Element, names: Names | None, where: str | None) -> Con
     if _aggregation(element) == "Pattern":
         chosen = _matching(element, None if names is None else names.properties, spot)
         return joined((Properties((name,)) for name in chosen), every=False)
-    from simsched.formats.rfc.property import check_property
+    from simsched.formats.rfc.names import check_property
 
     features = tuple(_list(element))
     for feature in features:

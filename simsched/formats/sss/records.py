@@ -14,13 +14,16 @@ from simsched.formats.jobspec.jobspec import CANONICAL, DEFAULT_COMMAND, Jobspec
 from simsched.formats.jobspec.tasks import Task
 from simsched.formats.rfc.constraint import ANY, to_json
 from simsched.formats.rfc.dependency import Dependency
+from simsched.formats.sss import vocabulary
 from simsched.formats.sss.defaults import merged
 from simsched.formats.sss.expressions import ENDLESS, Tree, first_value, number_set
-from simsched.formats.sss.task_groups import Asked, Requester
+from simsched.formats.sss.task_groups import JobRequest, Requester
 from simsched.formats.text.excerpts import clip, place
 from simsched.formats.text.immutable import FrozenDict, freeze
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
     from simsched.formats.sss.document import Document
     from simsched.formats.sss.elements import Element
     from simsched.formats.sss.feature_constraints import Names
@@ -156,7 +159,7 @@ def _record(
 
 
 def _jobspec(
-    job: Element, asked: Asked, duration: int | None, dependencies: tuple[Dependency, ...]
+    job: Element, asked: JobRequest, duration: int | None, dependencies: tuple[Dependency, ...]
 ) -> Jobspec:
     """The jobspec of a job; V1 where it fits."""
     said = {
@@ -211,7 +214,7 @@ def _time(job: Element, name: str) -> int | None:
     return int(text) if text else None
 
 
-def _credential(asked: Asked, name: str) -> str | None:
+def _credential(asked: JobRequest, name: str) -> str | None:
     tree = asked.topics.get(name)
     return first_value(tree) or None if tree is not None else None
 
@@ -307,3 +310,74 @@ def _cycle(records: list[JobRecord], waiting: list[set[int]], where: str | None)
     names = " -> ".join(clip(records[n].id, 30) for n in reversed(cycle[:12]))
     spot = place(where, records[number].line, 1)
     return FormatError(f"jobs wait for each other: {names}", where=spot, expected="no cycle of dependencies")
+
+
+# -- documents in text ----------------------------------------------------------------
+
+
+def has_patterns(text: str) -> bool:
+    """Whether a document of Job Objects may hold patterns, which need a cluster to be expanded."""
+    return "Pattern" in text or "Match" in text
+
+
+def job_objects(
+    text: str,
+    where: str,
+    *,
+    names: Callable[[], Names] | None = None,
+    warn: Callable[[FormatError], None] | None = None,
+) -> tuple[JobRecord, ...]:
+    """Return the jobs of a document of SSS Job Objects.
+
+    `names` gives what a cluster has, should patterns be matched against it; `warn` is told what
+    the awareness policy Warn lets pass.  Raises `FormatError`.
+    """
+    from simsched.formats.sss.document import read_document
+
+    cluster = names() if names is not None and has_patterns(text) else None
+    records, warnings = job_records(read_document(text, where), where, cluster=cluster)
+    if warn is not None:
+        for warning in warnings:
+            warn(warning)
+    return records
+
+
+# -- the parts of a job that its jobspec does not hold --------------------------------
+
+_INNER = ("Requested", "TaskGroup", "TaskGroupDefaults", "Task", "TaskDefaults")
+_UNSAID = {"metric", "duration", "consumptionRate", "dynamic", "performanceFactor"}
+
+
+def not_in_jobspec(jobs: Iterable[Element]) -> dict[str, int]:
+    """Return name of an element or attribute → in how many jobs it is, of what no jobspec holds.
+
+    That is what is carried along, what belongs to the job and not to its request (its id, user,
+    times, state), and what was delivered.  Under the awareness policy Ignore nothing is counted.
+    """
+    found: dict[str, int] = {}
+    for job in jobs:
+        for name in dict.fromkeys(_unsaid(job)):
+            found[name] = found.get(name, 0) + 1
+    return found
+
+
+def _unsaid(scope: Element) -> Iterator[str]:
+    """Yield the names of what a job, task group, task or request says in vain."""
+    known = (
+        vocabulary.CONTAINERS[scope.name][0]
+        if scope.name in vocabulary.CONTAINERS
+        else vocabulary.JOB_PROPERTIES
+    )
+    for child in scope.children:
+        if child.name in _INNER:
+            yield from _unsaid(child)
+        elif child.policy == "Ignore" or child.name == "Id":
+            continue
+        elif child.name == "Delivered" or child.attribute("context") == "Used":
+            yield child.name
+        elif child.name in known:
+            prop = known[child.name]
+            if prop.use == "carried" or "record" in prop.to:
+                yield child.name
+            else:
+                yield from (f"@{key}" for key, _ in child.attributes if key in _UNSAID)

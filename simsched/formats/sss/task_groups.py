@@ -12,10 +12,10 @@ from simsched.formats.rfc.constraint import ANY, Constraint, Hosts
 from simsched.formats.rfc.idset import Idset
 from simsched.formats.sss import vocabulary
 from simsched.formats.sss.defaults import merged
-from simsched.formats.sss.expressions import Leaf, Tree, is_per_task, leaves
+from simsched.formats.sss.expressions import Term, Tree, is_per_task, leaves
 from simsched.formats.sss.feature_constraints import joined
 from simsched.formats.sss.topics import ScopeReader
-from simsched.formats.sss.vertices import Layout, divided, geometry_of, one
+from simsched.formats.sss.vertices import VertexLayout, divided, geometry_of, one
 from simsched.formats.text.excerpts import clip
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ _LABEL = re.compile(r"[^A-Za-z0-9_.-]+")
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class JobRequest:
     """What a job asks for: vertices, the constraint on its nodes, slots' labels with their scopes."""
 
     resources: tuple[ResourceVertex, ...]
@@ -41,7 +41,7 @@ class Asked:
 class Requester(ScopeReader):
     """Reads the requests of jobs: what their task groups and tasks say, put together."""
 
-    def asked(self, job: Element) -> Asked:
+    def asked(self, job: Element) -> JobRequest:
         """What a job (with its defaults merged in) asks for."""
         topics = self.topics(job)
         defaults = job.first("TaskGroupDefaults")
@@ -67,12 +67,12 @@ class Requester(ScopeReader):
             found.setdefault(child.name, []).append(child)
         sums = {name: sum(int(c.text) for c in children) for name, children in found.items()}
         return {
-            name: Leaf(replace(found[name][0], attributes=(), text=str(total)))
+            name: Term(replace(found[name][0], attributes=(), text=str(total)))
             for name, total in sums.items()
             if total > 0
         }
 
-    def single(self, job: Element, topics: dict[str, Tree]) -> Asked:
+    def single(self, job: Element, topics: dict[str, Tree]) -> JobRequest:
         """A job without task groups: Processors are its total."""
         if not topics.keys() & set(vocabulary.COUNTS):
             topics = self.delivered(job) | topics
@@ -81,9 +81,9 @@ class Requester(ScopeReader):
         vertices = self.vertices(job, layout)
         resources = (*vertices, *self.extras(topics, 1))
         scopes = tuple((slot.label or "", job) for slot in _slots(vertices))
-        return Asked(resources, constraint, scopes, _processors(vertices), topics)
+        return JobRequest(resources, constraint, scopes, _processors(vertices), topics)
 
-    def several(self, job: Element, groups: list[Element], topics: dict[str, Tree]) -> Asked:
+    def several(self, job: Element, groups: list[Element], topics: dict[str, Tree]) -> JobRequest:
         """A job with task groups: one slot vertex or more for each."""
         drafts = [draft for group in groups for draft in self.group(group, topics)]
         drafts = self.shared_out(job, drafts, topics)
@@ -103,9 +103,9 @@ class Requester(ScopeReader):
             resources += [*vertices, *self.extras(draft.topics, draft.copies)]
         resources += self.extras(topics, 1)
         constraint = joined(constraints, every=True)
-        return Asked(tuple(resources), constraint, tuple(scopes), _processors(resources), topics)
+        return JobRequest(tuple(resources), constraint, tuple(scopes), _processors(resources), topics)
 
-    def group(self, group: Element, outer: dict[str, Tree]) -> list[Draft]:
+    def group(self, group: Element, outer: dict[str, Tree]) -> list[TaskGroupDraft]:
         """The parts of a task group: its tasks by what they ask for, most often one part.
 
         TaskDefaults are for all tasks (section 7.0), also for those that TaskCount alone tells of.
@@ -141,15 +141,15 @@ class Requester(ScopeReader):
             if name == "Processors" or is_per_task(name) or name.startswith("Resource ")
         }
 
-    def draft(self, group: Element, topics: dict[str, Tree], count: Idset | None) -> Draft:
+    def draft(self, group: Element, topics: dict[str, Tree], count: Idset | None) -> TaskGroupDraft:
         """One part of a task group."""
         layout, given = self.layout(group, topics, count, total=count is None)
         copies = layout.tasks.first if layout.tasks else 1
-        return Draft(group, topics, layout, given, copies)
+        return TaskGroupDraft(group, topics, layout, given, copies)
 
     def layout(
         self, scope: Element, topics: dict[str, Tree], tasks: Idset | None, *, total: bool
-    ) -> tuple[Layout, bool]:
+    ) -> tuple[VertexLayout, bool]:
         """The counts of a scope, and whether it says how many processors it wants.
 
         With `total`, Processors are those of all tasks together, otherwise those of each.
@@ -166,7 +166,7 @@ class Requester(ScopeReader):
             cores = processors
         elif processors is not None:
             tasks, cores = self.spread(scope, processors, tasks, cores)
-        layout = Layout(
+        layout = VertexLayout(
             tasks=tasks,
             cores=cores or one(1),
             nodes=nodes,
@@ -225,7 +225,9 @@ class Requester(ScopeReader):
         counts = [int(c.attribute("count") or 0) for c in asked if c.name == "Node"]
         return one(sum(counts)) if any(count > 0 for count in counts) else None
 
-    def shared_out(self, job: Element, drafts: list[Draft], topics: dict[str, Tree]) -> list[Draft]:
+    def shared_out(
+        self, job: Element, drafts: list[TaskGroupDraft], topics: dict[str, Tree]
+    ) -> list[TaskGroupDraft]:
         """Give the groups what the job says in total, or check that it adds up."""
         nodes = self.numbers(topics, "NodeCount")
         if nodes is not None and len(drafts) == 1 and drafts[0].layout.nodes is None:
@@ -251,14 +253,16 @@ class Requester(ScopeReader):
             raise self.contradiction(job, f"Processors {processors} and the {sums} of the task groups")
         return drafts
 
-    def placed(self, layout: Layout, constraint: Constraint, *, alone: bool) -> tuple[Constraint, Layout]:
+    def placed(
+        self, layout: VertexLayout, constraint: Constraint, *, alone: bool
+    ) -> tuple[Constraint, VertexLayout]:
         """Put a plain list of hosts on the node vertices of one of several task groups."""
         laid = layout.nodes is not None or layout.per_node is not None or layout.geometry
         if isinstance(constraint, Hosts) and laid and not alone:
             return ANY, replace(layout, node_id=str(constraint.hostlist))
         return constraint, layout
 
-    def vertices(self, scope: Element, layout: Layout) -> tuple[ResourceVertex, ...]:
+    def vertices(self, scope: Element, layout: VertexLayout) -> tuple[ResourceVertex, ...]:
         """The vertices of a layout."""
         try:
             return layout.vertices(lambda what: self.unsupported(scope, f"{what} cannot be tied together"))
@@ -267,12 +271,12 @@ class Requester(ScopeReader):
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
+class TaskGroupDraft:
     """A part of a task group before its vertices are made; `given`: it says its processors."""
 
     scope: Element
     topics: dict[str, Tree]
-    layout: Layout
+    layout: VertexLayout
     given: bool
     copies: int
 

@@ -26,7 +26,7 @@ _GEOMETRY = re.compile(r"\s*\{([0-9,\s-]+)\}")
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class VertexLayout:
     """What the counts of one scope come to; sets hold the acceptable numbers, None: not said.
 
     `tasks` in all, `cores` of one task, `nodes`, `per_node` tasks, `geometry` the tasks of

@@ -9,20 +9,21 @@ from __future__ import annotations
 
 import math
 import re
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 from simsched.errors import FormatError, LimitError
 from simsched.formats.text.excerpts import MAX_DIGITS, clip, format_path, line_and_column, parse_path, place
 from simsched.formats.text.input_files import MAX_TEXT, name_of, read_bytes, read_text
 from simsched.formats.text.json_text import MAX_DEPTH, decode_json_bulk, load_json, load_json_line
-from simsched.formats.text.locations import Positions, locate
+from simsched.formats.text.locations import Locations, locate
+from simsched.formats.text.sniffing import Kind, detect_kind
 from simsched.formats.text.yaml_text import load_yaml, load_yaml_all, yaml_hint
 
 __all__ = [
     "MAX_DEPTH",
     "MAX_TEXT",
     "Kind",
-    "Positions",
+    "Locations",
     "clip",
     "decode_json_bulk",
     "detect_kind",
@@ -43,12 +44,6 @@ __all__ = [
     "refuse_foreign",
     "yaml_hint",
 ]
-
-Kind: TypeAlias = Literal["json", "jsonl", "yaml", "xml", "text"]
-
-_YAML_START = re.compile(
-    r"---|%YAML|- |-\Z|\? |(?:[^\s:;#{}\[\],&*!|>'\"%@`-][^:#]*|\"[^\"]*\"|'[^']*'):(?:\s|\Z)"
-)
 
 
 def load_document(text: str, where: str | None = None) -> Any:
@@ -102,25 +97,3 @@ def refuse_foreign(value: Any, where: str | None = None, path: tuple[str | int, 
         raise LimitError("a number of too many digits", where=at, expected=f"at most {MAX_DIGITS}")
     elif not isinstance(value, str | int | float | None):
         raise FormatError(f"{value} is a date or time", where=at, expected="a text, a number, true or false")
-
-
-def detect_kind(text: str) -> Kind:
-    r"""Tell by its beginning what a text is.
-
-    ``json`` is one document, ``jsonl`` several objects on a line each, ``text`` anything
-    else (an SWF trace, a shape, a table).
-
-    >>> detect_kind('{"a": 1}\n{"a": 2}'), detect_kind("a: 1"), detect_kind("; Version: 2.2\n1 0 3")
-    ('jsonl', 'yaml', 'text')
-    """
-    head = text[:65536].lstrip("\ufeff \t\r\n")
-    if head[:1] == "<":
-        return "xml"
-    if head[:1] in ("{", "["):
-        first, _, rest = head.partition("\n")
-        several = rest.lstrip()[:1] == "{" and first.rstrip()[-1:] == "}" and head[0] == "{"
-        return "jsonl" if several else "json"
-    for line in head.splitlines():
-        if line.strip() and not line.lstrip().startswith("#"):
-            return "yaml" if _YAML_START.match(line.strip()) else "text"
-    return "text"

@@ -19,10 +19,10 @@ _TOKEN = re.compile(r'("[^"\\]*(?:\\.[^"\\]*)*")|([\[\]{},:])|([^\s\[\]{},:"]+)'
 _DEEPEST = 2000
 
 
-class Positions:
+class Locations:
     r"""Lines and columns (both from 1) of all values and keys of one document, found in one pass.
 
-    >>> spots = Positions.of('{"a": [1,\n 2]}')
+    >>> spots = Locations.of('{"a": [1,\n 2]}')
     >>> spots.value(("a", 1)), spots.key(("a",))
     ((2, 2), (1, 2))
     """
@@ -32,7 +32,7 @@ class Positions:
         self._keys = keys
 
     @classmethod
-    def of(cls, text: str, document: int = 0) -> Positions:
+    def of(cls, text: str, document: int = 0) -> Locations:
         """Find the places of a JSON text, or of one document of a YAML text.
 
         A text that is not well formed gives the places before its first fault.
@@ -63,12 +63,12 @@ def locate(
 
     `path` is a tuple of keys and positions or its text form, ``resources[0].count``.  A path
     that is not there gives the place of its nearest ancestor.  For many paths make one
-    `Positions`.
+    `Locations`.
 
     >>> locate("a:\n  - b: 7", "a[0].b"), locate("a:\n  - b: 7", ("a", 0, "b"), key=True)
     ((2, 8), (2, 5))
     """
-    spots = Positions.of(text, document)
+    spots = Locations.of(text, document)
     return spots.key(path) if key else spots.value(path)
 
 

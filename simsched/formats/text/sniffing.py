@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from simsched.errors import FormatError
 from simsched.formats.text.excerpts import clip
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
+
+Kind: TypeAlias = Literal["json", "jsonl", "yaml", "xml", "text"]
+
+_YAML_START = re.compile(
+    r"---|%YAML|- |-\Z|\? |(?:[^\s:;#{}\[\],&*!|>'\"%@`-][^:#]*|\"[^\"]*\"|'[^']*'):(?:\s|\Z)"
+)
+_SHAPE = re.compile(r"""\[?\s*(?:[^\W\d][\w.-]*|"[^"]*"|'[^']*')\s*(?:[=/{;\]]|\Z)""")
 
 CLUSTER, WORKLOAD, REQUEST = "cluster", "workload", "request"
 HEAD = 16_384
@@ -34,8 +41,6 @@ def unrecognised(text: str, where: str | None, wanted: str, known: str) -> Forma
 
     `known` lists the formats of what is wanted.
     """
-    from simsched.formats.text.documents import detect_kind
-
     head = text[:HEAD].lstrip("\ufeff")
     look = look_of(head, first=wanted)
     if look is not None and look.role == wanted:
@@ -130,3 +135,56 @@ def _table(head: str) -> Look | None:
 
 
 _TESTS: tuple[Callable[[str], Look | None], ...] = (_headless, _table)
+
+
+# -- the form of a text --------------------------------------------------------------
+
+
+def detect_kind(text: str) -> Kind:
+    r"""Tell by its beginning what a text is.
+
+    ``json`` is one document, ``jsonl`` several objects on a line each, ``text`` anything
+    else (an SWF trace, a shape, a table).
+
+    >>> detect_kind('{"a": 1}\n{"a": 2}'), detect_kind("a: 1"), detect_kind("; Version: 2.2\n1 0 3")
+    ('jsonl', 'yaml', 'text')
+    """
+    head = text[:65536].lstrip("\ufeff \t\r\n")
+    if head[:1] == "<":
+        return "xml"
+    if head[:1] in ("{", "["):
+        first, _, rest = head.partition("\n")
+        several = rest.lstrip()[:1] == "{" and first.rstrip()[-1:] == "}" and head[0] == "{"
+        return "jsonl" if several else "json"
+    for line in head.splitlines():
+        if line.strip() and not line.lstrip().startswith("#"):
+            return "yaml" if _YAML_START.match(line.strip()) else "text"
+    return "text"
+
+
+def looks_like_shapes(text: str) -> bool:
+    """Whether the first line that counts begins as a shape does, and no JSON or YAML document.
+
+    >>> looks_like_shapes("[core;gpu]"), looks_like_shapes("node{unit: GB}"), looks_like_shapes("a: 1")
+    (True, True, False)
+    """
+    for line in text[:100_000].splitlines():
+        if line.strip() and not line.lstrip().startswith("#"):
+            return _SHAPE.match(line.strip()) is not None
+    return False
+
+
+def read_shapes(text: str, where: str) -> Iterator[tuple[str, str]]:
+    """Yield (shape, place) of a text of one shape a line; blank lines and # lines are left out."""
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.strip() and not line.lstrip().startswith("#"):
+            yield line.strip(), f"{where}:{number}"
+
+
+def is_xml(text: str) -> bool:
+    """Whether a text is XML, and so, as a request, a document of Job Objects.
+
+    >>> is_xml("  <Job/>"), is_xml("core=4")
+    (True, False)
+    """
+    return text[:100].lstrip("\ufeff \t\r\n").startswith("<")

@@ -1,4 +1,4 @@
-"""Making a resource graph: vertices and edges are added; `finish` checks, ranks and freezes it."""
+"""Construction of a resource graph: vertices and edges are added; `finish` checks, ranks and freezes it."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ MAX_TOTAL = 2**61
 
 
 def new_graph(name: str, **facts: Any) -> ResourceGraph:
-    """Return an empty graph; `facts` about the whole land in ``graph.graph``."""
+    """Return an empty graph; `facts` about the whole are kept in ``graph.graph``."""
     graph: ResourceGraph = nx.MultiDiGraph(name=name)
     graph.graph.update(facts)
     return graph
@@ -125,8 +125,8 @@ def finish(graph: ResourceGraph) -> ResourceGraph:
     Raises
     ------
     ClusterError
-        if containment is no tree over its vertices, if another subsystem has a cycle, if
-        there is no execution target, or if two targets carry one rank.
+        if containment is not a tree over its vertices, if another subsystem has a cycle, if
+        there is no execution target, or if two targets have one rank.
     """
     survey = survey_of(graph)
     _settle(graph, survey)
@@ -134,7 +134,7 @@ def finish(graph: ResourceGraph) -> ResourceGraph:
 
 
 def finish_tree(graph: ResourceGraph, root: str) -> ResourceGraph:
-    """Do what `finish` does for a root with all that `add_tree` put below it, which is a tree."""
+    """Do the work of `finish` for a graph that `add_tree` made alone, which is a tree by construction."""
     below = {vertex: list(row) for vertex, row in graph.adjacency() if row}
     survey = Survey(below, [CONTAINMENT] if below else [])
     graph.graph["root"] = root
@@ -144,7 +144,7 @@ def finish_tree(graph: ResourceGraph, root: str) -> ResourceGraph:
 
 
 def settle(graph: ResourceGraph) -> list[str]:
-    """Do what `finish` does short of freezing, and return the execution targets."""
+    """Do the work of `finish` but for freezing; return the execution targets."""
     return _settle(graph, survey_of(graph))
 
 
@@ -177,7 +177,9 @@ def _note_root(graph: ResourceGraph, below: Mapping[str, list[str]]) -> None:
 
 
 def _check_totals(graph: ResourceGraph) -> None:
-    """Check that what there is of a type can be added up in 64 bits, in bytes if units differ."""
+    """Check that the total of each type fits in 64 bits, in bytes if units differ."""
+    # Pools are shared between vertices: adding up by identity costs one step per distinct pool.  Single
+    # units cannot exceed the limit, as there are fewer vertices than 2**63.
     large = [pool for _, pool in pools(graph) if pool.size != 1 or pool.unit]
     alike = dict(zip(map(id, large), large, strict=True))
     sizes: Counter[tuple[str, str]] = Counter()
@@ -188,11 +190,13 @@ def _check_totals(graph: ResourceGraph) -> None:
     for (kind, unit), size in sizes.items():
         factor = 1 if units[kind] == 1 or not is_unit(unit) else unit_of(unit).factor
         if size * factor > MAX_TOTAL:
-            raise ClusterError(f"{size:,} {unit or 'units'} of type {kind!r} are too many to add up")
+            raise ClusterError(
+                f"{size:,} {unit or 'units'} of type {kind!r} exceed the largest possible total"
+            )
 
 
 def _belongs(graph: ResourceGraph, vertex: str, below: Mapping[str, list[str]]) -> bool:
-    """Say whether a vertex without parent is part of containment: yes, unless it serves elsewhere."""
+    """Say whether a vertex without parent is part of containment: yes, unless another subsystem has it."""
     return vertex in below or not (graph.adj[vertex] or graph.pred[vertex])
 
 
@@ -210,7 +214,7 @@ def _give_ranks(graph: ResourceGraph, below: Mapping[str, list[str]]) -> list[st
         if rank is None:
             continue
         if rank in taken:
-            raise ClusterError(f"rank {rank} is also that of {taken[rank]!r}", where=f"vertex {vertex!r}")
+            raise ClusterError(f"rank {rank} is taken by {taken[rank]!r}", where=f"vertex {vertex!r}")
         taken[rank] = vertex
     free = max(taken, default=-1) + 1
     missing = [vertex for vertex in targets if pool_of(graph, vertex).rank is None]

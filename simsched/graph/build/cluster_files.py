@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from simsched.errors import FormatError, LimitError
 from simsched.formats.text.documents import load_json, load_yaml, name_of, read_bytes
-from simsched.formats.text.garbage import collector_paused
+from simsched.formats.text.input_files import decode_xml
 from simsched.formats.text.json_text import is_unicode
-from simsched.formats.text.xml_encoding import decode_xml
+from simsched.garbage import collector_paused
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from simsched.graph.resource_graph import ResourceGraph
 
 BULK = 8 * 2**20
-"""JSON beyond this many bytes is decoded straight into structs, without a look at duplicate keys."""
+"""Larger JSON texts (bytes) are decoded straight into structs, and duplicate keys are not looked for."""
 
 KINDS = "R, R with a graph, JGF, TreePool, GRUG or a cluster recipe"
 
@@ -28,7 +28,7 @@ def read_graph(path: str | Path, *, name: str) -> ResourceGraph:
     Raises
     ------
     FormatError, ClusterError
-        if the file is of no known kind, or describes no possible cluster.
+        if the file is of an unknown kind, or the cluster it describes is impossible.
     """
     return _from_box([read_bytes(path)], name, name_of(path))
 
@@ -39,7 +39,7 @@ def graph_from_bytes(data: bytes, *, name: str = "cluster", where: str | None = 
 
 
 def _from_box(box: list[bytes], name: str, where: str | None) -> ResourceGraph:
-    """Build from the one text in the box; a large one is let go of as soon as it is decoded."""
+    """Build from the one text in `box`; a large one is dropped as soon as it is decoded."""
     start = box[0][:4096].lstrip(b"\xef\xbb\xbf \t\r\n")[:1]
     if start == b"{" and len(box[0]) > BULK:
         return _from_large(box, name, where)
@@ -65,7 +65,7 @@ def _from_text(text: str, start: bytes, name: str, where: str | None) -> Resourc
         raise FormatError("the file is empty", where=where, expected=KINDS)
     document = load_json(text, where) if start in (b"{", b"[") else load_yaml(text, where)
     if "\\" in text and not is_unicode(document):
-        raise FormatError("half of a surrogate pair in a text", where=where, expected="whole characters")
+        raise FormatError("a text has half of a surrogate pair", where=where, expected="whole characters")
     return graph_from_document(document, name=name, where=where)
 
 
@@ -75,7 +75,7 @@ def graph_from_document(document: Any, *, name: str = "cluster", where: str | No
     Raises
     ------
     FormatError, ClusterError
-        if it is of no known kind, or describes no possible cluster.
+        if it is of an unknown kind, or the cluster it describes is impossible.
     """
     if isinstance(document, dict):
         if "execution" in document or "scheduling" in document:
@@ -89,7 +89,7 @@ def graph_from_document(document: Any, *, name: str = "cluster", where: str | No
             from simsched.graph.build.recipe import from_recipe
 
             return from_recipe(parse_recipe(document, where=where), name=name)
-    raise FormatError("this is no description of a cluster", where=where, expected=KINDS)
+    raise FormatError("this is not a description of a cluster", where=where, expected=KINDS)
 
 
 def _inner(where: str | None) -> str:

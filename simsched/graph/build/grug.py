@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from simsched.errors import ClusterError, LimitError
 from simsched.formats.cluster.grug import ASSOCIATE_BY_PATH_IN, MULTIPLY
-from simsched.formats.text.garbage import collector_paused
+from simsched.garbage import collector_paused
 from simsched.graph.build.assemble import add_edge, add_vertices, finish, new_graph
 from simsched.graph.pool import numbered
 from simsched.graph.resource_graph import ResourceGraph, pool_of
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from simsched.formats.cluster.grug import Grug, GrugEdge, GrugVertex
 
 MAX_GENERATED = 5_000_000
-"""The most vertices, and the most edges, that a recipe may stand for."""
+"""The most vertices, and the most edges, that a recipe may generate."""
 
 
 def from_grug(grug: Grug, *, name: str = "cluster") -> ResourceGraph:
@@ -27,7 +27,7 @@ def from_grug(grug: Grug, *, name: str = "cluster") -> ResourceGraph:
     LimitError
         if it would have more than 5,000,000 vertices or edges; counted before they are made.
     ClusterError
-        if the recipe is no forest, has two roots of one subsystem, or makes no cluster.
+        if the recipe is not a forest, has two roots of one subsystem, or does not make a cluster.
     """
     with collector_paused():
         graph = new_graph(name, source="GRUG")
@@ -37,7 +37,7 @@ def from_grug(grug: Grug, *, name: str = "cluster") -> ResourceGraph:
 
 
 class _Generator:
-    """One walk over the recipe; `made` says which vertices came of which recipe vertex."""
+    """One walk over the recipe; `made` maps each recipe vertex to the vertices made from it."""
 
     def __init__(self, grug: Grug, graph: ResourceGraph) -> None:
         self.grug = grug
@@ -69,7 +69,7 @@ class _Generator:
         while stack:
             edge, scales = stack.pop()
             if edge.target in self.made:
-                raise self._fault(edge.line, f"a second way to vertex {edge.target!r}")
+                raise self._fault(edge.line, f"a second path to vertex {edge.target!r}")
             if edge.method == MULTIPLY:
                 self._multiply(edge, scales)
                 scales = (edge.scale, *scales)
@@ -125,7 +125,7 @@ class _Generator:
         self.made[edge.target] = list(found)
 
     def _mark(self, edge: GrugEdge, source: str, by_path: bool) -> str | None:
-        """Return what a target has to share with the source; a path that is too short matches none."""
+        """Return the mark that source and target must share; a path that is too short has none."""
         if not by_path:
             return ""
         found = self._prefix(edge, source, edge.source_up)
@@ -146,13 +146,13 @@ class _Generator:
     def _check_limit(self, count: int, edge: GrugEdge, what: str) -> None:
         if count > MAX_GENERATED:
             raise LimitError(
-                f"the recipe stands for {count:,} {what} or more",
+                f"the recipe makes {count:,} {what} or more",
                 where=f"line {edge.line}",
                 expected=f"at most {MAX_GENERATED:,}",
             )
 
     def _fault(self, line: int, message: str) -> ClusterError:
-        return ClusterError(message, where=f"line {line}", expected="a forest, one tree a subsystem")
+        return ClusterError(message, where=f"line {line}", expected="a forest, one tree per subsystem")
 
 
 def _id(edge: GrugEdge, place: int, turn: int, wrap: int) -> int | None:

@@ -1,8 +1,8 @@
 """JGF → resource graph: every vertex stays the vertex that it was.
 
-What the document says in a form that the writer would not choose (a status as text, an id
-of null, paths that do not follow from the names) stays in ``Pool.extra`` under its own key,
-so that JGF → graph → JGF is the identity up to the order of keys in an object.
+Values in a form that the writer would not choose (a status as text, an id of null, paths that do
+not follow from the names) are kept in ``Pool.extra`` under their own keys, so that
+JGF → graph → JGF is the identity up to the order of keys in an object.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from simsched.errors import ClusterError, FormatError
 from simsched.formats.cluster.jgf_values import UNSET, OddEdge, OddVertex
 from simsched.formats.rfc.idset import Idset
-from simsched.formats.text.garbage import collector_paused
+from simsched.garbage import collector_paused
 from simsched.graph.build.assemble import add_edges, add_vertices, finish, new_graph, set_pool
 from simsched.graph.pool import DOWN, DRAINED, NOTHING, OUTER, STATUSES, UP, Pool, check_pool, split_name
 from simsched.graph.resource_graph import (
@@ -44,7 +44,7 @@ def from_jgf(jgf: Jgf, *, name: str = "cluster", where: str | None = None) -> Re
     ------
     FormatError, ClusterError
         with the vertex or edge: a duplicate id, an edge to nowhere, a negative size,
-        containment that is no tree, ids that are no idset …
+        containment that is not a tree, ids that are not an idset …
     """
     with collector_paused():
         graph = new_graph(name, source="JGF", document=dict(jgf.document_keys), jgf=dict(jgf.graph_keys))
@@ -54,7 +54,7 @@ def from_jgf(jgf: Jgf, *, name: str = "cluster", where: str | None = None) -> Re
 def fill(graph: ResourceGraph, jgf: Jgf, where: str | None) -> ResourceGraph:
     """Add a document's vertices and edges to an unfinished graph.
 
-    The lists of `jgf` are emptied on the way: a million vertices are not held twice.
+    The lists of `jgf` are emptied in the course, so that a million vertices are not in memory twice.
     """
     reader = _PoolReader(where)
     add_vertices(graph, reader.pools(jgf.vertices))
@@ -133,7 +133,7 @@ class _PoolReader:
 
 
 def _id_and_name(vertex: Vertex, basename: str) -> tuple[int | None, str]:
-    """Return a vertex's id and name; where Fluxion's writer left the id out, as its reader infers it.
+    """Return a vertex's id and name; an id that Fluxion's writer left out is inferred as its reader does.
 
     That is the number that the name (or the last name of its path) ends in, or ``uniq_id``.
     A vertex without paths was not written by Fluxion: without an id it has none.
@@ -156,7 +156,7 @@ def _id_and_name(vertex: Vertex, basename: str) -> tuple[int | None, str]:
 
 
 def _uniq_id(vertex: Vertex) -> int | None:
-    """Return ``uniq_id``, by default the vertex's own id where that is a number."""
+    """Return ``uniq_id``, by default the vertex's own id if that is a number."""
     given = vertex.metadata.uniq_id
     if type(given) is int:
         return given if given >= 0 else None
@@ -180,7 +180,7 @@ def _status(m: Metadata, vertex: Vertex) -> str:
 
 
 def _extra(vertex: Vertex) -> dict[str, Any]:
-    """Return what the writer could not guess: unknown keys, and known ones in an unusual form."""
+    """Return the keys that the writer cannot derive: unknown ones, and known ones in an unusual form."""
     m = vertex.metadata
     extra: dict[str, Any] = {}
     if m.id is None or m.rank is None or m.unit is None or m.uuid is None or m.properties is None:
@@ -273,7 +273,7 @@ def _place(where: str | None, edge: Edge, number: int) -> str:
 
 
 def keep_odd_paths(graph: ResourceGraph) -> ResourceGraph:
-    """Keep given paths that do not follow from names and edges; the others can be made again."""
+    """Keep the given paths that do not follow from names and edges; the others can be derived again."""
     given = graph.graph.pop("given_paths", None)
     if not given:
         return graph

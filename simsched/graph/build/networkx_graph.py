@@ -1,7 +1,7 @@
-"""A networkx graph of the user's own → resource graph: checked, copied and frozen.
+"""A user's networkx graph → resource graph: checked, copied and frozen.
 
-A vertex says what it is by a `Pool` under the attribute ``pool``, or by the plain attributes that
-`plain` writes (``type`` at least).  The subsystem of an edge is its key, or its attribute ``subsystem``.
+A vertex has a `Pool` as its attribute ``pool``, or the plain attributes that `write.plain_graph` writes
+(``type`` at least).  The subsystem of an edge is its attribute ``subsystem``, or else its key.
 """
 
 from __future__ import annotations
@@ -12,14 +12,21 @@ from typing import TYPE_CHECKING, Any
 import networkx as nx
 
 from simsched.errors import ClusterError, SimschedError
-from simsched.formats.rfc.host import check_host
 from simsched.formats.rfc.idset import Idset
+from simsched.formats.rfc.names import check_host
 from simsched.formats.text.excerpts import clip, has_control
-from simsched.formats.text.garbage import collector_paused
 from simsched.formats.text.json_text import load_json
+from simsched.garbage import collector_paused
 from simsched.graph.build.assemble import add_edges, add_vertices, finish, new_graph
 from simsched.graph.pool import NOTHING, STATUSES, UP, Pool, check_pool, split_name
-from simsched.graph.resource_graph import CONTAINS, ResourceGraph, edge_rows, execution_targets, pool_of
+from simsched.graph.resource_graph import (
+    CONTAINMENT,
+    CONTAINS,
+    ResourceGraph,
+    edge_rows,
+    execution_targets,
+    pool_of,
+)
 from simsched.graph.write.plain_graph import PLAIN_JSON, PLAIN_NUMBERS, PLAIN_TEXTS
 
 if TYPE_CHECKING:
@@ -29,10 +36,10 @@ _FACTS: dict[str, type] = {
     "source": str, "document": dict, "jgf": dict, "treepool": tuple,
     "edge_form": str, "edges_given": bool, "assigned_ranks": frozenset,
 }  # fmt: skip
-"""What graphs that we made say of the whole; anything else under these names is not ours."""
+"""Facts about the whole in graphs of our own, with their types; other values of these names are foreign."""
 
 _OF_A_VERSION = frozenset({"name", "root", "edge_order", "given_paths"})
-"""Facts that an edit makes wrong; they are found again."""
+"""Facts that an edit may invalidate; they are worked out again."""
 
 _POOL_KINDS: dict[str, tuple[type, ...]] = {
     **dict.fromkeys(("type", "name", "basename", "uuid", "unit", "status"), (str,)),
@@ -55,21 +62,34 @@ def from_networkx(graph: object) -> ResourceGraph:
     ClusterError
         with the vertex or edge: no `Pool`, an edge key that is not a text, a value that a pool cannot
         have, ids that do not add up to the size, two parents, a cycle, a vertex that nothing contains,
-        a rank or a host twice; or with the graph: not a MultiDiGraph, no vertices, no execution target.
+        a rank or a host twice; or with the graph: not directed, no vertices, no execution target.
     """
-    if not isinstance(graph, nx.MultiDiGraph):
+    if not isinstance(graph, nx.DiGraph):  # the base class of MultiDiGraph
         raise ClusterError(
             f"the graph is a {type(graph).__name__}",
-            expected="a networkx MultiDiGraph, keys of edges are subsystems",
+            expected="a networkx MultiDiGraph with subsystems as keys of edges, or a DiGraph",
         )
+    given: ResourceGraph = graph if isinstance(graph, nx.MultiDiGraph) else _with_keys(graph)
     with collector_paused():
-        found = new_graph(_name_of(graph))
-        found.graph.update(_facts(graph))
-        add_vertices(found, _vertices(graph))
-        add_edges(found, _edges(graph))
+        found = new_graph(_name_of(given))
+        found.graph.update(_facts(given))
+        add_vertices(found, _vertices(given))
+        add_edges(found, _edges(given))
         finished = finish(found)
         _check_hosts(finished)
         return finished
+
+
+def _with_keys(graph: nx.DiGraph[str]) -> ResourceGraph:
+    """Return a DiGraph as a MultiDiGraph; an edge without the attribute ``subsystem`` is containment.
+
+    networkx reads GraphML and GEXF without parallel edges as a DiGraph.
+    """
+    found: ResourceGraph = nx.MultiDiGraph(**graph.graph)
+    found.add_nodes_from(graph.nodes(data=True))
+    for source, target, data in graph.edges(data=True):
+        found.add_edge(source, target, key=CONTAINMENT, **data)
+    return found
 
 
 def _name_of(graph: ResourceGraph) -> str:
@@ -86,18 +106,16 @@ def _facts(graph: ResourceGraph) -> dict[str, Any]:
 
 
 def _check_hosts(graph: ResourceGraph) -> None:
-    """Check that every execution target has a name of its own, which a hostlist can hold.
+    """Check that every execution target has a distinct name that a hostlist can hold.
 
-    R may name a host for several ranks; in a graph two such vertices are one that was added twice.
+    R may name a host for several ranks; in a graph, two such vertices are one added twice.
     """
     known: dict[str, str] = {}
     for vertex in execution_targets(graph):
         host = pool_of(graph, vertex).name
         check_host(host, f"vertex {vertex!r}")
         if host in known:
-            raise ClusterError(
-                f"the host {host!r} is also that of {known[host]!r}", where=f"vertex {vertex!r}"
-            )
+            raise ClusterError(f"the host {host!r} is taken by {known[host]!r}", where=f"vertex {vertex!r}")
         known[host] = vertex
 
 

@@ -1,9 +1,8 @@
-"""R with ``scheduling.graph`` → resource graph: JGF says what there is, R_lite who and where.
+"""R with ``scheduling.graph`` → resource graph: vertices from the JGF, hosts and ranks from R_lite.
 
 The graph's vertices are kept as they are.  R's nodelist and ranks are put on its targets
-(a nested instance has ranks of its own beside its parent's graph), R's properties are added,
-and what a shorthand graph leaves out (the inside of exclusively allocated vertices) is filled
-in from R_lite.
+(a nested instance has ranks of its own beside its parent's graph), and R's properties are added.  A
+shorthand graph leaves out the inside of exclusively allocated vertices; it is filled in from R_lite.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ import networkx as nx
 
 from simsched.errors import ClusterError
 from simsched.formats.rfc.idset import Idset
-from simsched.formats.text.garbage import collector_paused
+from simsched.garbage import collector_paused
 from simsched.graph.build.assemble import add_contained, add_vertices, new_graph, set_pool, settle
 from simsched.graph.build.jgf import fill, keep_odd_paths
 from simsched.graph.build.rset import RsetFrame, suffix_properties
@@ -39,7 +38,7 @@ def from_rset_with_jgf(
     Raises
     ------
     FormatError, ClusterError
-        as for R and JGF alone, and if the two do not speak of the same targets.
+        as for R and JGF alone, and if the two have different targets.
     """
     with collector_paused():
         frame = RsetFrame(rset)
@@ -63,7 +62,7 @@ def from_rset_with_jgf(
 
 
 def _inside(vertex: str, below: Mapping[str, list[str]]) -> Iterator[str]:
-    """Yield what lies within a vertex."""
+    """Yield the vertices within a vertex."""
     layer = below.get(vertex, [])
     while layer:
         yield from layer
@@ -71,7 +70,7 @@ def _inside(vertex: str, below: Mapping[str, list[str]]) -> Iterator[str]:
 
 
 def _ranks(graph: ResourceGraph, targets: Sequence[str], frame: RsetFrame) -> list[int]:
-    """Return R's rank of each target: by host where all names are hosts, else by rank."""
+    """Return R's rank of each target: by host if all names are hosts, else by rank."""
     nodes = [(rank, pool.name) for rank, _, pool in frame.nodes()]
     by_host = {host: rank for rank, host in nodes}
     names = [pool_of(graph, vertex).name for vertex in targets]
@@ -88,7 +87,7 @@ def _ranks(graph: ResourceGraph, targets: Sequence[str], frame: RsetFrame) -> li
     lost = sorted(frame.group_of.keys() - set(ranks))
     if lost:
         host = dict(nodes)[lost[0]]
-        raise ClusterError(f"no vertex stands for rank {lost[0]} ({host})", where="scheduling.graph")
+        raise ClusterError(f"no vertex has rank {lost[0]} ({host})", where="scheduling.graph")
     return ranks
 
 
@@ -100,7 +99,7 @@ def _set_rank(graph: ResourceGraph, vertex: str, inside: Sequence[str], rank: in
 
 
 def _add_properties(graph: ResourceGraph, vertex: str, inside: Sequence[str], names: frozenset[str]) -> None:
-    """Put R's properties on the target, and by their suffix on what lies within it."""
+    """Put R's properties on the target, and those with a suffix on the vertices within it."""
     _label(graph, vertex, dict.fromkeys(sorted(names), ""))
     if any("@" in name for name in names):
         for key in inside:
@@ -119,8 +118,8 @@ def _refuse_lacking(
 ) -> None:
     """Raise ClusterError if R_lite names units of a target that the graph does not have.
 
-    They are told by their ids or, where the graph has no ids of its own for them (GRUG numbers the
-    cores of each socket anew, pools may have none), by their number.
+    They are compared by id, or by number if the graph has no ids of its own for them (GRUG numbers the
+    cores of each socket from 0, and pools may have no ids).
     """
     for kind, ids in children.items():
         pools = [pool for key in (vertex, *inside) if (pool := pool_of(graph, key)).type == kind]
@@ -131,7 +130,9 @@ def _refuse_lacking(
             raise ClusterError(
                 f"R_lite names {lacking} on rank {rank} ({pool_of(graph, vertex).name})",
                 where=f"scheduling.graph: vertex {vertex!r}",
-                expected=f"what the graph has: {kind} {own}" if own else f"no more {kind} than the graph has",
+                expected=f"the units of the graph: {kind} {own}"
+                if own
+                else f"no more {kind} than the graph has",
             )
 
 
@@ -145,7 +146,7 @@ def _complete(
     below: Mapping[str, list[str]],
     children: Mapping[str, Idset],
 ) -> None:
-    """Add pools for the units that R_lite names and the graph does not.
+    """Add pools for the units that are in R_lite but not in the graph.
 
     They go into the one vertex of the target whose inside was left out, or, if there are
     several such, into the target itself.

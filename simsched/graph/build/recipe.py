@@ -9,7 +9,7 @@ from simsched.errors import ClusterError, LimitError, RequestError
 from simsched.formats.cluster.recipe import Dragonfly, FatTree
 from simsched.formats.rfc.idset import Idset
 from simsched.formats.rfc.units import convert
-from simsched.formats.text.garbage import collector_paused
+from simsched.garbage import collector_paused
 from simsched.graph.build.assemble import add_contained, add_edge, add_tree, add_vertices, finish, new_graph
 from simsched.graph.build.rset import ROOT_KEY, suffix_properties
 from simsched.graph.pool import DOWN, DRAINED, NOTHING, Pool, numbered, split_name
@@ -83,7 +83,7 @@ class _Builder:
     # --- containment
 
     def _levels(self, levels: Sequence[Level], nodes: int) -> Iterator[tuple[str, tuple[str, ...]]]:
-        """Yield, for each node in turn, its parent and all the levels that it is in."""
+        """Yield, for each node in turn, its parent and all its levels."""
         if not levels:
             for _ in range(nodes):
                 yield ROOT_KEY, ()
@@ -119,7 +119,7 @@ class _Builder:
                 properties=properties,
             )
             if host in self.graph:
-                raise ClusterError(f"the host {host!r} is there twice", where=f"group {group.name!r}")
+                raise ClusterError(f"the host {host!r} occurs twice", where=f"group {group.name!r}")
             self._add([(host, node, parent)])
             self._add([(host + suffix, pool, host + above) for suffix, above, pool in inside])
             self.nodes.append(host)
@@ -214,7 +214,7 @@ def _watts(amount: Amount) -> int:
 
 
 def _inside(group: NodeGroup) -> Iterator[tuple[str, str, Pool]]:
-    """Yield (suffix of the key, suffix of the parent's key, pool) of all that is in a node."""
+    """Yield (suffix of the key, suffix of the parent's key, pool) of every vertex in a node."""
     names = frozenset(group.properties)
     places: list[tuple[str, str]] = [("", "node")]
     innermost = [""]
@@ -241,7 +241,7 @@ def _inside(group: NodeGroup) -> Iterator[tuple[str, str, Pool]]:
 
 
 def _divided(count: int, places: Sequence[str]) -> Iterator[tuple[str, Idset]]:
-    """Divide unit ids 0 … count-1 over localities, as evenly as they go."""
+    """Divide unit ids 0 … count-1 over localities as evenly as possible."""
     first = 0
     for place, share in zip(places, _shares(count, len(places)), strict=True):
         if share:
@@ -304,4 +304,4 @@ def _check_size(recipe: Recipe) -> None:
             width *= level.count
             total += width
     if total > MAX_VERTICES:
-        raise LimitError(f"the recipe stands for {total:,} vertices", expected=f"at most {MAX_VERTICES:,}")
+        raise LimitError(f"the recipe makes {total:,} vertices", expected=f"at most {MAX_VERTICES:,}")

@@ -1,4 +1,4 @@
-"""R_lite → resource graph: a root, one node a rank, one pool a child type (ids kept)."""
+"""R_lite → resource graph: a root, one node per rank, one pool per child type (ids are kept)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from simsched.errors import ClusterError, LimitError
 from simsched.formats.text.excerpts import has_control
-from simsched.formats.text.garbage import collector_paused
+from simsched.garbage import collector_paused
 from simsched.graph.build.assemble import add_tree, add_vertices, finish_tree, new_graph
 from simsched.graph.pool import NOTHING, Pool, numbered, split_name
 
@@ -46,13 +46,13 @@ def from_rset(rset: ResourceSet, *, name: str = "cluster") -> ResourceGraph:
 
 
 class RsetFrame:
-    """What a resource set says of its ranks, ready to build on: keys, nodes, properties.
+    """The ranks of a resource set as keys, nodes and properties, which builders extend.
 
     Attributes
     ----------
     root : the key of the cluster's vertex.
     group_of : rank → its group of R_lite.
-    facts : what R says about the whole set, so that it can be written again.
+    facts : the parts of R about the whole set, so that it can be written again.
     """
 
     def __init__(self, rset: ResourceSet) -> None:
@@ -66,7 +66,7 @@ class RsetFrame:
         if len(self._hosts) != len(self.group_of):
             raise ClusterError(
                 f"{len(self.group_of)} ranks and {len(self._hosts)} hosts",
-                expected="one host a rank in nodelist",
+                expected="one host per rank in nodelist",
             )
         bad = next((host for host in self._hosts if has_control(host)), None)
         if bad is not None:
@@ -119,10 +119,10 @@ def _vertices(frame: RsetFrame) -> Iterator[tuple[str, Pool, str]]:
 
 
 def _pools(group: RankGroup, names: frozenset[str]) -> Sequence[Pool]:
-    """Return one pool a child type; properties of the rank reach it by their ``@`` suffix."""
+    """Return one pool per child type; properties of the rank reach it by their ``@`` suffix."""
     if group.children.get("node"):
         raise ClusterError(
-            f"ranks {group.ranks} have children of type node", expected="what a node holds, such as core"
+            f"ranks {group.ranks} have children of type node", expected="types within a node, such as core"
         )
     return [
         numbered(kind, size=len(ids), ids=ids, properties=suffix_properties(names, kind))

@@ -1,4 +1,4 @@
-"""What makes containment a tree and another subsystem free of cycles: checks of vertex → children."""
+"""Checks that containment is a tree and that other subsystems have no cycle, over vertex → children."""
 
 from __future__ import annotations
 
@@ -13,13 +13,15 @@ if TYPE_CHECKING:
 
 
 def check_tree(below: Mapping[str, list[str]], contained: Set[str], roots: Sequence[str]) -> None:
-    """Check that the one root contains all that is contained, each vertex once.
+    """Check that one root contains every contained vertex once.
 
     Raises
     ------
     ClusterError
         for a vertex with two parents, for no root or several, and for a cycle.
     """
+    # More edges than contained vertices: one of them has two parents.  After that, every contained
+    # vertex has one parent, so those that the root does not reach lie on a cycle or below one.
     if len(contained) < sum(map(len, below.values())):
         _parents_by_child(below)
     if not roots:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from simsched.errors import ClusterError
 from simsched.formats.cluster.treepool import MEMORY_UNIT
 from simsched.formats.rfc.idset import Idset
-from simsched.formats.text.garbage import collector_paused
+from simsched.garbage import collector_paused
 from simsched.graph.build.assemble import add_tree, add_vertices, finish_tree, new_graph
 from simsched.graph.build.rset import RsetFrame, suffix_properties
 from simsched.graph.pool import Pool, numbered
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 def from_treepool(rset: ResourceSet, topology: TreePool, *, name: str = "cluster") -> ResourceGraph:
     """Return the graph of a resource set whose ``scheduling`` is a TreePool topology.
 
-    R_lite says what there is and the topology where on its rank it is; what R_lite names
-    and the topology does not lies directly in the node.  R of an allocation carries the topology of
-    whole nodes (RFC 49): ids that R_lite does not have are left out, and so are domains of which it has
-    none.  Of memory and storage the topology alone tells.
+    R_lite has the units, and the topology their places on each rank.  Units that only R_lite names are
+    put directly in the node.  The R of an allocation has the topology of whole nodes (RFC 49): ids that
+    R_lite does not have are left out, and so are domains without any of its ids.  Memory and storage are
+    in the topology alone.
 
     Raises
     ------
@@ -45,7 +45,7 @@ def from_treepool(rset: ResourceSet, topology: TreePool, *, name: str = "cluster
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """One vertex of a node's inside: the ends of its key and of its parent's, and its pool."""
+    """One vertex within a node: the suffixes of its key and of its parent's key, and its pool."""
 
     suffix: str
     parent: str
@@ -53,7 +53,7 @@ class _Part:
 
 
 def _vertices(frame: RsetFrame, topology: TreePool) -> Iterator[tuple[str, Pool, str]]:
-    """Yield (key, pool, container) of nodes by rank, each with what it holds behind it."""
+    """Yield (key, pool, container) of nodes by rank, each followed by the vertices within it."""
     known = Idset.from_ids(frame.group_of)
     for described in topology.children:  # before any rank of it is written out
         if strange := described.ranks - known:
@@ -72,7 +72,7 @@ def _vertices(frame: RsetFrame, topology: TreePool) -> Iterator[tuple[str, Pool,
 
 
 def _inside(group: RankGroup, topo: Domain | None, names: frozenset[str], where: str) -> Iterator[_Part]:
-    """Yield what is in a node: the topology's domains and pools, then what they leave out."""
+    """Yield the vertices in a node: the topology's domains and pools, then the other units of R_lite."""
     placed: dict[str, Idset] = {}
     measured: set[str] = set()
     if topo is not None:
@@ -111,13 +111,13 @@ class _Numbering:
         return found
 
     def skip(self, domain: Domain) -> None:
-        """Leave out the numbers of the domains within one that is left out: the others keep theirs."""
+        """Skip the numbers of the domains within an omitted one, so that the others keep theirs."""
         for inner in domain.walk():
             for kind, domains in inner.children:
                 self._next[kind] = self._next.get(kind, 0) + len(domains)
 
     def place(self, kind: str, ids: Idset) -> Idset:
-        """Note that these ids have found their place; return those of them that R_lite has."""
+        """Note that these ids are placed; return those of them that R_lite has."""
         before = self.placed.get(kind, Idset())
         if not before.isdisjoint(ids):
             raise ClusterError(f"the topology of {self.where} names {kind} {before & ids} twice")

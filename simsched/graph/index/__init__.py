@@ -1,5 +1,5 @@
-"""The compiled index: a resource graph as arrays in preorder, on which matching runs.
+"""The compiled index: a resource graph as arrays in preorder, for matching.
 
-`index` is the entrance. `preorder` numbers the vertices, `types` and `compile_types` make the arrays of
+Begin with `index`. `preorder` numbers the vertices, `types` and `compile_types` make the arrays of
 each resource type, `leaf_pools` those of the leaves, and `reach` answers which units are below a vertex.
 """

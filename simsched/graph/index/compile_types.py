@@ -1,4 +1,4 @@
-"""Preorder → vertex types and pool types: what the index is made of."""
+"""Preorder → vertex types and pool types, the arrays of the index."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from simsched.errors import ClusterError, FormatError
-from simsched.formats.rfc.property import check_property
+from simsched.formats.rfc.names import check_property
 from simsched.graph.index.leaf_pools import pool_type
 from simsched.graph.index.reach import Spans, dominated_spans
 from simsched.graph.index.types import ABOVE, BELOW, TARGET, PoolType, VertexType
@@ -30,7 +30,7 @@ def target_type_of(tree: Tree) -> str:
     if len(names) != 1:
         raise ClusterError(
             f"execution targets are of several types: {', '.join(sorted(names))}",
-            expected="one type that carries ranks",
+            expected="one type with ranks",
         )
     return names.pop()
 
@@ -38,7 +38,7 @@ def target_type_of(tree: Tree) -> str:
 def types_of(
     tree: Tree, target_type: str, dominators: set[str]
 ) -> tuple[dict[str, VertexType], dict[str, PoolType]]:
-    """Return the arrays of every type; where any vertex contains or dominates others, a vertex type.
+    """Return the arrays of every type: a vertex type if any of its vertices contains or dominates others.
 
     Raises
     ------
@@ -50,13 +50,13 @@ def types_of(
     if dominators:
         is_inner |= {pool.type for key, pool in zip(tree.keys, tree.pools, strict=True) if key in dominators}
     vertices: dict[str, VertexType] = {}
-    banks: dict[str, PoolType] = {}
+    pools: dict[str, PoolType] = {}
     for name, places in _places_by_type(tree):
         if name in is_inner:
             vertices[name] = _vertex_type(name, places, tree, target_type)
         else:
-            banks[name] = pool_type(name, places, tree)
-    return vertices, banks
+            pools[name] = pool_type(name, places, tree)
+    return vertices, pools
 
 
 def _places_by_type(tree: Tree) -> list[tuple[str, Ints]]:
@@ -81,7 +81,7 @@ def _vertex_type(name: str, places: Ints, tree: Tree, target_type: str) -> Verte
         level=level,
         keys=tuple([tree.keys[i] for i in rows]),
         names=tuple([pool.name for pool in pools]),
-        pos=2 * places,
+        pos=2 * places,  # even places; the odd ones are free for empty leaf pools (see `leaf_pools`)
         end=2 * tree.end[places],
         target=target,
         ids=np.array([-1 if pool.id is None else pool.id for pool in pools], dtype=np.int64),
@@ -129,7 +129,7 @@ def check_properties(tree: Tree) -> None:
 
 
 def wide_spans(graph: ResourceGraph, tree: Tree, others: list[str]) -> dict[str, Spans]:
-    """Return what vertices reach that dominate others outside containment."""
+    """Return the spans of the vertices that dominate others outside containment."""
     if not others:
         return {}
     spans = zip(range(0, 2 * len(tree.keys), 2), (2 * tree.end).tolist(), strict=True)

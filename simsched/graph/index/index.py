@@ -1,16 +1,16 @@
 """The compiled index: a resource graph as arrays that matching runs on.
 
-Vertices stand in containment preorder (`pos`), so *the descendants of one type beneath any
+Vertices are in containment preorder (`pos`), so *the descendants of one type below any
 vertex are one contiguous interval of that type's ordinals*, and counting them is a
 difference of prefix sums.  Types come in two kinds:
 
 * a **vertex type** (cluster, rack, node, socket …) has vertices that contain or dominate
   others; they are claimed whole or shared, one by one;
 * a **pool type** (core, gpu, memory …) has only leaves; leaves of one type, unit and status
-  below one parent fold into one *bank*, whose units are claimed in numbers.
+  below one parent fold into one *leaf pool*, whose units are claimed in numbers.
 
 An *execution target* has an ordinal 0 … N-1 in containment order; a pool type with at most
-one bank on each target is *aligned*: its bank ordinals are the target ordinals.
+one leaf pool on each target is *aligned*: its leaf pool ordinals are the target ordinals.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import numpy as np
 
 from simsched.formats.rfc import constraint as rfc31
 from simsched.formats.rfc.hostlist import HostEncoder
-from simsched.formats.text.garbage import collector_paused
+from simsched.garbage import collector_paused
 from simsched.graph import resource_graph as rg
 from simsched.graph.index.compile_types import check_properties, target_type_of, types_of, wide_spans
 from simsched.graph.index.preorder import preorder
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 
 class Index:
-    """A resource graph compiled for matching; see the module's text.
+    """A resource graph compiled for matching; see the module.
 
     Attributes
     ----------
@@ -87,7 +87,7 @@ class Index:
 
     @cached_property
     def flat(self) -> bool:
-        """Whether every bank lies directly aligned on targets and no vertex lies within one."""
+        """Whether every leaf pool lies directly aligned on targets and no vertex lies within one."""
         return all(p.aligned for p in self.pool_types.values()) and not any(
             v.level == BELOW for v in self.vertex_types.values()
         )
@@ -109,7 +109,7 @@ class Index:
 
     @cached_property
     def host_prefix(self) -> str | None:
-        """What all hosts begin with if each ends in its rank (``node0``, ``node1`` …); else None."""
+        """The common prefix of all hosts if each ends in its rank (``node0``, ``node1`` …); else None."""
         prefix = self.hosts[0].removesuffix(str(self.ranks[0]))
         follow = all(
             host == f"{prefix}{rank}" for host, rank in zip(self.hosts, self.ranks.tolist(), strict=True)
@@ -123,7 +123,7 @@ class Index:
 
     @cached_property
     def written_properties(self) -> dict[str, Bools]:
-        """Property → which targets have it, for R: as it was given, ``+`` ones left out."""
+        """Property → which targets have it, for R: as given, without those that begin with ``+``."""
         given = {name for properties in self._properties for name in properties}
         return {name: self.property_rows[name] for name in sorted(given) if not name.startswith("+")}
 
@@ -135,7 +135,7 @@ class Index:
         return found
 
     def positions(self, type_: str) -> tuple[Ints, Ints]:
-        """Return preorder place and end of each vertex or bank of a type."""
+        """Return preorder place and end of each vertex or leaf pool of a type."""
         vertices = self.vertex_types.get(type_)
         if vertices is not None:
             return vertices.pos, vertices.end
@@ -143,19 +143,21 @@ class Index:
         return pos, pos + 1
 
     def interval(self, above: str, below: str) -> tuple[Ints, Ints]:
-        """Return for each vertex of type `above` the interval [lo, hi) of `below` ordinals beneath it."""
+        """Return for each vertex of type `above` the interval [low, high) of `below` ordinals under it."""
         found = self._intervals.get((above, below))
         if found is None:
             pos, end = self.positions(above)
             places = self.positions(below)[0]
+            # side="right" leaves out the vertex itself if both types are one
             found = (np.searchsorted(places, pos, side="right"), np.searchsorted(places, end, side="left"))
             self._intervals[above, below] = found
         return found
 
     def beneath(self, above: str, below: str, scope: Ints | None = None) -> View:
-        """Return what of type `below` lies beneath each vertex of `scope` (type `above`; None: all of them).
+        """Return the vertices or leaf pools of type `below` under each vertex of `scope` (type `above`).
 
-        Beneath is: contained, or dominated over another subsystem, or contained in what is.
+        `scope` None means all vertices.  A vertex is under another if that contains it, or dominates
+        over another subsystem the vertex or one that contains it.
         """
         wide = self._wide_rows(above, below)
         if wide is not None:
@@ -163,11 +165,12 @@ class Index:
         low, high = self.interval(above, below)
         if scope is None:
             return View(None, low, high)
+        # On most clusters all vertices of a type contain the same number: then a sum is one reshape.
         fan = self._fan(above, below)
         return fan_view(low[scope], fan) if fan else interval_view(low[scope], high[scope])
 
     def _fan(self, above: str, below: str) -> int:
-        """Return how many of type `below` each of type `above` contains, if that is one number; else 0."""
+        """Return how many of type `below` each of type `above` contains, if the number is one; else 0."""
         fan = self._fans.get((above, below))
         if fan is None:
             low, high = self.interval(above, below)
@@ -177,7 +180,7 @@ class Index:
         return fan
 
     def members(self, above: str, vertex: int, below: str) -> Ints:
-        """Return the ordinals of type `below` beneath one vertex of type `above`."""
+        """Return the ordinals of type `below` under one vertex of type `above`."""
         wide = self._wide_rows(above, below)
         if wide is not None:
             return wide[vertex]
@@ -185,20 +188,22 @@ class Index:
         return np.arange(low[vertex], high[vertex])
 
     def spans(self, kind: str) -> list[Spans]:
-        """Return all that each vertex of a type reaches, as intervals of preorder."""
+        """Return the reach of each vertex of a type as intervals of preorder."""
         vertices = self.vertex_types[kind]
         inner = zip((vertices.pos + 1).tolist(), vertices.end.tolist(), strict=True)
         return [self._wide.get(key, (span,)) for key, span in zip(vertices.keys, inner, strict=True)]
 
     def subtree(self, kind: str, vertex: int) -> Spans:
-        """Return one vertex and all that it reaches, as intervals of preorder."""
+        """Return one vertex with its reach as intervals of preorder."""
         vertices = self.vertex_types[kind]
         place, end = int(vertices.pos[vertex]), int(vertices.end[vertex])
         wide = self._wide.get(vertices.keys[vertex])
         return ((place, end),) if wide is None else merged([(place, place + 1), *wide])
 
     def _wide_rows(self, above: str, below: str) -> list[Ints] | None:
-        """Return what lies beneath each vertex of a type that dominates over other subsystems."""
+        """Return the ordinals under each vertex of a type that dominates over other subsystems."""
+        # A switch contains nothing; the vertices that it dominates are no interval of preorder, so
+        # they are listed.  None: the type has containment alone, and intervals suffice.
         vertices = self.vertex_types.get(above)
         if not self._wide or vertices is None or self._wide.keys().isdisjoint(vertices.keys):
             return None
@@ -210,7 +215,7 @@ class Index:
         return rows
 
     def types_beneath(self, above: str) -> frozenset[str]:
-        """Return the types of which some vertex or bank lies beneath a vertex of type `above`."""
+        """Return the types of which some vertex or leaf pool lies under a vertex of type `above`."""
         found = self._beneath.get(above)
         if found is None:
             names = [*self.vertex_types, *self.pool_types]
@@ -219,11 +224,11 @@ class Index:
             self._beneath[above] = found
         return found
 
-    def unit_names(self, type_: str, bank: int) -> list[str]:
-        """Return the name of each unit of a bank: its vertex's, or that of the pool it is part of."""
+    def unit_names(self, type_: str, leaf: int) -> list[str]:
+        """Return the name of each unit of a leaf pool: its vertex's, or that of the pool it is part of."""
         pool = self.pool_types[type_]
-        names = [rg.pool_of(self.graph, key).name for key in pool.keys[bank]]
-        return names if len(names) == pool.size[bank] else names * int(pool.size[bank])
+        names = [rg.pool_of(self.graph, key).name for key in pool.keys[leaf]]
+        return names if len(names) == pool.size[leaf] else names * int(pool.size[leaf])
 
     # --- properties and constraints (RFC 31) -----------------------------------------
 
@@ -239,7 +244,7 @@ class Index:
 
     @cached_property
     def ordinal_of_host(self) -> dict[str, list[int]]:
-        """Host name → ordinals of the targets that bear it."""
+        """Host name → ordinals of its targets."""
         found: dict[str, list[int]] = defaultdict(list)
         for ordinal, host in enumerate(self.hosts):
             found[host].append(ordinal)

@@ -1,7 +1,7 @@
-"""The leaves of one type → its banks: arrays whose units are claimed in numbers.
+"""Leaves of one type → leaf pools: arrays of units that are claimed by number.
 
-Leaves of one unit, one parent and one status fold into one bank, their ids in ascending
-order; a leaf that stands for several units is a bank of its own.  All banks of a type are
+Leaves of one unit, one parent and one status fold into one leaf pool, their ids in ascending
+order; a leaf that stands for several units is a leaf pool of its own.  All leaf pools of a type are
 counted in one unit.
 """
 
@@ -30,10 +30,10 @@ _NO_IDS = Idset.from_ids(())
 
 
 @dataclass(slots=True)
-class _Banks:
-    """Banks in the making, by place; `first` is the place of a bank's first leaf.
+class LeafPools:
+    """Leaf pools under construction, by place.
 
-    `ids` is None where a bank is too large for its units to bear ids.
+    `ids` is None for a leaf pool that is too large for its units to have ids.
     """
 
     pos: Ints
@@ -52,13 +52,13 @@ class _Banks:
         ids: list[Idset | None],
         keys: list[tuple[str, ...]],
         tree: Tree,
-    ) -> _Banks:
-        """Return the banks whose first leaves have these places."""
+    ) -> LeafPools:
+        """Return the leaf pools whose `first` leaves have these places."""
         return cls(2 * first, size, tree.target[first], tree.up[first], tree.sound[first], ids, keys)
 
 
 def pool_type(name: str, places: Ints, tree: Tree) -> PoolType:
-    """Return the banks of the leaves of one type, which stand at these places of preorder.
+    """Return the leaf pools of the leaves of one type, which are at these places of preorder.
 
     Raises
     ------
@@ -67,33 +67,33 @@ def pool_type(name: str, places: Ints, tree: Tree) -> PoolType:
     """
     pools = [tree.pools[place] for place in places.tolist()]
     unit = common_unit(name, {pool.unit for pool in pools})
-    banks = _fold(places, pools, unit, tree)
-    _number_within_targets(banks)
-    aligned = _is_aligned(banks, len(tree.targets))
+    leaf_pools = _fold(places, pools, unit, tree)
+    _number_within_targets(leaf_pools)
+    aligned = _is_aligned(leaf_pools, len(tree.targets))
     if aligned:
-        banks = _align(banks, tree.targets)
-    on = (banks.target >= 0) & banks.up
+        leaf_pools = _align(leaf_pools, tree.targets)
+    on = (leaf_pools.target >= 0) & leaf_pools.up
     per_target = np.zeros(len(tree.targets), dtype=np.int64)
-    np.add.at(per_target, banks.target[on], banks.size[on])
-    sizes = set(banks.size.tolist())
+    np.add.at(per_target, leaf_pools.target[on], leaf_pools.size[on])
+    sizes = set(leaf_pools.size.tolist())
     named = max(sizes) <= MAX_NAMED_UNITS
-    ids = tuple(found or _NO_IDS for found in banks.ids)
+    ids = tuple(found or _NO_IDS for found in leaf_pools.ids)
     return PoolType(
         name=name,
         unit=unit,
         aligned=aligned,
         named=named,
-        pos=banks.pos,
-        size=banks.size,
-        target=banks.target,
-        up=banks.up,
-        sound=banks.sound,
+        pos=leaf_pools.pos,
+        size=leaf_pools.size,
+        target=leaf_pools.target,
+        up=leaf_pools.up,
+        sound=leaf_pools.sound,
         ids=ids,
-        keys=tuple(banks.keys),
+        keys=tuple(leaf_pools.keys),
         per_target=per_target,
-        total=int(banks.size[banks.up].sum()),
+        total=int(leaf_pools.size[leaf_pools.up].sum()),
         uniform=sizes.pop() if len(sizes) == 1 else None,
-        full=_full_masks(banks.size.tolist()) if named else [],
+        full=_full_masks(leaf_pools.size.tolist()) if named else [],
         uniform_ids=ids[0] if _all_equal(ids) else None,
     )
 
@@ -104,7 +104,7 @@ def _all_equal(ids: Sequence[Idset]) -> bool:
 
 
 def _full_masks(sizes: list[int]) -> list[int]:
-    """Return the mask of all units of each bank; banks of one size share theirs."""
+    """Return the mask of all units of each leaf pool; leaf pools of one size share theirs."""
     known = {size: (1 << size) - 1 for size in set(sizes)}
     return [known[size] for size in sizes]
 
@@ -148,8 +148,8 @@ def common_unit(name: str, units: set[str]) -> str:
 # --- folding ---------------------------------------------------------------------------
 
 
-def _fold(places: Ints, pools: Sequence[Pool], unit: str, tree: Tree) -> _Banks:
-    """Fold single units of one parent and status; larger pools stay banks of their own."""
+def _fold(places: Ints, pools: Sequence[Pool], unit: str, tree: Tree) -> LeafPools:
+    """Fold single units of one parent and status; larger pools stay leaf pools of their own."""
     factor = {name: int(convert(1, name, unit)) for name in {pool.unit for pool in pools}}
     single = np.array(
         [pool.size == 1 and pool.ids is None and factor[pool.unit] == 1 for pool in pools], dtype=np.bool_
@@ -157,15 +157,15 @@ def _fold(places: Ints, pools: Sequence[Pool], unit: str, tree: Tree) -> _Banks:
     if single.all():
         return _of_singles(places, pools, tree)
     others = np.flatnonzero(~single).tolist()
-    banks = _of_pools(places[~single], [pools[i] for i in others], factor, tree)
+    leaf_pools = _of_pools(places[~single], [pools[i] for i in others], factor, tree)
     if not single.any():
-        return banks
+        return leaf_pools
     found = np.flatnonzero(single).tolist()
-    return _merged(banks, _of_singles(places[single], [pools[i] for i in found], tree))
+    return _merged(leaf_pools, _of_singles(places[single], [pools[i] for i in found], tree))
 
 
-def _of_pools(places: Ints, pools: Sequence[Pool], factor: dict[str, int], tree: Tree) -> _Banks:
-    """Return one bank a pool."""
+def _of_pools(places: Ints, pools: Sequence[Pool], factor: dict[str, int], tree: Tree) -> LeafPools:
+    """Return one leaf pool per pool."""
     sizes = [pool.size * factor[pool.unit] for pool in pools]
     ids = [
         None
@@ -176,16 +176,18 @@ def _of_pools(places: Ints, pools: Sequence[Pool], factor: dict[str, int], tree:
         for pool, size in zip(pools, sizes, strict=True)
     ]
     keys: list[tuple[str, ...]] = [(tree.keys[place],) for place in places.tolist()]
-    return _Banks.at(places, np.array(sizes, dtype=np.int64), ids, keys, tree)
+    return LeafPools.at(places, np.array(sizes, dtype=np.int64), ids, keys, tree)
 
 
-def _of_singles(places: Ints, pools: Sequence[Pool], tree: Tree) -> _Banks:
-    """Return one bank for the leaves of one parent, unit and status, in the order of their ids."""
+def _of_singles(places: Ints, pools: Sequence[Pool], tree: Tree) -> LeafPools:
+    """Return one leaf pool for the leaves of one parent, unit and status, in the order of their ids."""
     group, counts = _groups(places, pools, tree)
     given = np.array([-1 if pool.id is None else pool.id for pool in pools], dtype=np.int64)
     by_place = np.argsort(group, kind="stable")
     by_id = np.lexsort((given, group))
     starts = np.cumsum(counts) - counts
+    # Where all leaves of a group have distinct ids, unit i is the i-th id; else ids are made up, and
+    # the leaves stay in graph order.
     known = _bear_distinct_ids(given[by_id], group[by_id], starts)
     order = np.where(np.repeat(known, counts), by_id, by_place)
     in_order, leaves = given[order].tolist(), places[order].tolist()
@@ -196,16 +198,16 @@ def _of_singles(places: Ints, pools: Sequence[Pool], tree: Tree) -> _Banks:
         for (low, high), named in zip(rows, known.tolist(), strict=True)
     ]
     first = places[by_place[starts]]
-    found = _Banks.at(first, counts, ids, [tuple(keys[low:high]) for low, high in rows], tree)
+    found = LeafPools.at(first, counts, ids, [tuple(keys[low:high]) for low, high in rows], tree)
     return _sorted(found)
 
 
 def _groups(places: Ints, pools: Sequence[Pool], tree: Tree) -> tuple[Ints, Ints]:
-    """Return the group of each leaf and the size of each group; what has no parent stays alone."""
+    """Return the group of each leaf and the size of each group; a leaf without parent is a group."""
     codes = {name: code for code, name in enumerate({pool.unit for pool in pools})}
     unit = np.array([codes[pool.unit] for pool in pools], dtype=np.int64) if len(codes) > 1 else 0
     parent = tree.parent[places]
-    parent = np.where(parent >= 0, parent, -1 - places)
+    parent = np.where(parent >= 0, parent, -1 - places)  # a number of its own for each leaf without parent
     status = 2 * tree.up[places].astype(np.int64) + tree.sound[places]
     _, group, counts = np.unique(
         (parent * len(codes) + unit) * 4 + status, return_inverse=True, return_counts=True
@@ -214,7 +216,7 @@ def _groups(places: Ints, pools: Sequence[Pool], tree: Tree) -> tuple[Ints, Ints
 
 
 def _bear_distinct_ids(given: Ints, group: Ints, starts: Ints) -> Bools:
-    """Return which groups' leaves all bear an id of their own; ids ascend within a group."""
+    """Return the groups whose leaves all have distinct ids; ids ascend within a group."""
     twice = np.zeros(len(given), dtype=np.bool_)
     twice[1:] = (given[1:] == given[:-1]) & (group[1:] == group[:-1])
     return (given[starts] >= 0) & ~np.logical_or.reduceat(twice, starts)
@@ -243,10 +245,10 @@ def _interned_ids(ids: tuple[int, ...]) -> Idset:
     return Idset.from_ids(ids)
 
 
-def _merged(one: _Banks, other: _Banks) -> _Banks:
-    """Return the banks of both by place."""
+def _merged(one: LeafPools, other: LeafPools) -> LeafPools:
+    """Return the leaf pools of both by place."""
     return _sorted(
-        _Banks(
+        LeafPools(
             pos=np.concatenate([one.pos, other.pos]),
             size=np.concatenate([one.size, other.size]),
             target=np.concatenate([one.target, other.target]),
@@ -258,46 +260,49 @@ def _merged(one: _Banks, other: _Banks) -> _Banks:
     )
 
 
-def _sorted(banks: _Banks) -> _Banks:
-    """Return banks by place."""
-    if (np.diff(banks.pos) > 0).all():
-        return banks
-    order = np.argsort(banks.pos)
+def _sorted(leaf_pools: LeafPools) -> LeafPools:
+    """Return leaf pools by place."""
+    if (np.diff(leaf_pools.pos) > 0).all():
+        return leaf_pools
+    order = np.argsort(leaf_pools.pos)
     rows = order.tolist()
-    return _Banks(
-        banks.pos[order],
-        banks.size[order],
-        banks.target[order],
-        banks.up[order],
-        banks.sound[order],
-        [banks.ids[row] for row in rows],
-        [banks.keys[row] for row in rows],
+    return LeafPools(
+        leaf_pools.pos[order],
+        leaf_pools.size[order],
+        leaf_pools.target[order],
+        leaf_pools.up[order],
+        leaf_pools.sound[order],
+        [leaf_pools.ids[row] for row in rows],
+        [leaf_pools.keys[row] for row in rows],
     )
 
 
 # --- within targets --------------------------------------------------------------------
 
 
-def _number_within_targets(banks: _Banks) -> None:
-    """Number units anew on targets where two banks of the type use one id (socket-local ids)."""
-    named = [row for row, ids in enumerate(banks.ids) if ids is not None]
-    target = banks.target[named]
+def _number_within_targets(leaf_pools: LeafPools) -> None:
+    """Renumber units on targets where two leaf pools of the type share an id (ids local to sockets)."""
+    named = [row for row, ids in enumerate(leaf_pools.ids) if ids is not None]
+    target = leaf_pools.target[named]
     edges = np.flatnonzero(np.diff(target, prepend=-2, append=-2)).tolist()
     known: dict[tuple[int, ...], tuple[list[Idset], list[Idset]]] = {}
     for low, high in pairwise(edges):
         if high - low == 1 or target[low] < 0:
             continue
         rows = named[low:high]
-        sets = [ids for row in rows if (ids := banks.ids[row]) is not None]
+        sets = [ids for row in rows if (ids := leaf_pools.ids[row]) is not None]
         mark = tuple(map(id, sets))
         if mark not in known:
-            known[mark] = (sets, _numbered(sets))  # the old sets are kept: no id is used again
+            known[mark] = (
+                sets,
+                _numbered(sets),
+            )  # the old sets are kept, so that no two of them get one id()
         for row, ids in zip(rows, known[mark][1], strict=True):
-            banks.ids[row] = ids
+            leaf_pools.ids[row] = ids
 
 
 def _numbered(sets: list[Idset]) -> list[Idset]:
-    """Return the sets as they are if they are disjoint, else as many ids in a row from 0 on."""
+    """Return the sets as they are if they are disjoint, else with consecutive ids from 0 on."""
     if _disjoint(sets):
         return sets
     found, start = [], 0
@@ -312,17 +317,17 @@ def _disjoint(sets: list[Idset]) -> bool:
     return all(before[1] < after[0] for before, after in pairwise(ranges))
 
 
-def _is_aligned(banks: _Banks, targets: int) -> bool:
-    """Say whether every bank lies on a target, and no two on one."""
-    return targets > 0 and bool((banks.target >= 0).all() and (np.diff(banks.target) > 0).all())
+def _is_aligned(leaf_pools: LeafPools, targets: int) -> bool:
+    """Say whether every leaf pool lies on a target, and no two on one."""
+    return targets > 0 and bool((leaf_pools.target >= 0).all() and (np.diff(leaf_pools.target) > 0).all())
 
 
-def _align(banks: _Banks, targets: Ints) -> _Banks:
-    """Put one bank on every target: an empty one, right behind the target, where there is none."""
-    if len(banks.pos) == len(targets):
-        return banks
-    here = banks.target
-    found = _Banks(
+def _align(leaf_pools: LeafPools, targets: Ints) -> LeafPools:
+    """Put one leaf pool on every target that has none: an empty one, right after the target."""
+    if len(leaf_pools.pos) == len(targets):
+        return leaf_pools
+    here = leaf_pools.target
+    found = LeafPools(
         pos=2 * targets + 1,
         size=np.zeros(len(targets), dtype=np.int64),
         target=np.arange(len(targets)),
@@ -331,8 +336,9 @@ def _align(banks: _Banks, targets: Ints) -> _Banks:
         ids=[_NO_IDS] * len(targets),
         keys=[()] * len(targets),
     )
-    found.pos[here], found.size[here] = banks.pos, banks.size
-    found.up[here], found.sound[here] = banks.up, banks.sound
+    # An aligned type has at most one leaf pool per target, so `here` is a distinct row for each
+    found.pos[here], found.size[here] = leaf_pools.pos, leaf_pools.size
+    found.up[here], found.sound[here] = leaf_pools.up, leaf_pools.sound
     for row, ordinal in enumerate(here.tolist()):
-        found.ids[ordinal], found.keys[ordinal] = banks.ids[row], banks.keys[row]
+        found.ids[ordinal], found.keys[ordinal] = leaf_pools.ids[row], leaf_pools.keys[row]
     return found

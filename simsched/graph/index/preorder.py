@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tree:
-    """Containment in preorder, and behind it the vertices that serve another subsystem only.
+    """Containment in preorder, followed by the vertices that only other subsystems have.
 
-    One entry a vertex: `keys` and `pools`; `parent` (-1: none); `end`, the place behind its
+    One entry per vertex: `keys` and `pools`; `parent` (-1: none); `end`, the place after its
     subtree; `target`, the ordinal of the execution target that it is or lies in (-1: none);
     `up`, whether it and all that contains it is up; `sound`, the same as far as its target
     goes (the target, and what contains it, apart).  `inner` are the places of vertices that
@@ -42,11 +42,11 @@ class Tree:
 
 
 def preorder(graph: ResourceGraph) -> Tree:
-    """Return containment in preorder.  O(vertices), a few steps a vertex outside NumPy."""
+    """Return containment in preorder.  O(vertices), with a few steps per vertex outside NumPy."""
     below = rg.children_map(graph)
     keys = _keys(graph, below)
     nodes = rg.tables(graph)[0]
-    if keys == list(nodes):  # as most graphs stand; memory is read in its order
+    if keys == list(nodes):  # the order of most graphs; memory is read in sequence
         pools: list[Pool] = [data["pool"] for data in nodes.values()]
         above = list(below)
     else:
@@ -88,6 +88,8 @@ def _spans(
     parent = np.full(len(place), -1, dtype=np.int64)
     parent[children] = np.repeat(above, counts)
     last = children[np.cumsum(counts) - 1]
+    # A subtree ends with that of its last child.  Vertices are visited from the last place to the first,
+    # so that the end of a child is known before its parent needs it; a leaf ends right after itself.
     end = list(range(1, len(place) + 1))
     for vertex, child in zip(above[::-1].tolist(), last[::-1].tolist(), strict=True):
         end[vertex] = end[child]
@@ -96,6 +98,8 @@ def _spans(
 
 def _owners(targets: Ints, end: Ints) -> Ints:
     """Return for each place the ordinal of the target that spans it, or -1: targets do not nest."""
+    # Targets do not nest, so a place can only be in the last target that begins at or before it.  Before
+    # the first target the owner is -1, which indexes the last target; no such place is beyond its end.
     begun = np.zeros(len(end), dtype=np.int64)
     begun[targets] = 1
     owner = np.cumsum(begun) - 1
@@ -109,6 +113,8 @@ def _status(pools: Sequence[Pool], end: Ints, target: Ints, targets: Ints) -> tu
     up = ~_covered(down, end)
     is_target = np.zeros(len(end), dtype=np.bool_)
     is_target[targets] = True
+    # `sound` leaves out the target's own status and that of its containers: those change while the
+    # cluster is in use (`Availability.set_status`), and the status of parts within a target does not.
     within = down[(target[down] >= 0) & ~is_target[down]]
     sound = np.where(target >= 0, ~_covered(within, end), up)
     return up, sound
@@ -116,6 +122,7 @@ def _status(pools: Sequence[Pool], end: Ints, target: Ints, targets: Ints) -> tu
 
 def _covered(places: Ints, end: Ints) -> Bools:
     """Return which places lie in the subtree of any of `places`."""
+    # +1 where a subtree begins, -1 where it ends; several may end at one place, hence subtract.at
     steps = np.zeros(len(end) + 1, dtype=np.int64)
     steps[places] = 1
     np.subtract.at(steps, end[places], 1)

@@ -1,4 +1,4 @@
-"""What lies beneath a vertex: in containment, and over any other subsystem (DESIGN M1).
+"""The reach of a vertex: its descendants in containment and over any other subsystem (M1).
 
 In containment the descendants are one interval of preorder.  A switch or a power feed
 dominates vertices over its own subsystem; it reaches them and all that they contain, a set
@@ -30,14 +30,14 @@ Spans: TypeAlias = "tuple[tuple[int, int], ...]"
 
 
 SMALL = 256
-"""A scope of fewer vertices is small: what can be kept ready for it is."""
+"""A scope of fewer vertices is small: its intermediate results are kept."""
 
 
 class View(NamedTuple):
-    """What lies beneath each vertex of a scope: ``ordinals[low[i]:high[i]]`` (None: all, in order).
+    """The ordinals under each vertex of a scope: ``ordinals[low[i]:high[i]]`` (None: all, in order).
 
-    `fan` is how many lie beneath each, where that is the same for all and the ordinals are
-    listed one vertex after the other; then sums need no prefix sums.
+    `fan` is their number under each vertex, if that is the same for all and the ordinals are
+    listed one vertex after the other; then sums do not need prefix sums.
     """
 
     ordinals: Ints | None
@@ -46,7 +46,7 @@ class View(NamedTuple):
     fan: int | None = None
 
     def sum(self, values: Ints) -> Ints:
-        """Return the sum of `values` (one entry an ordinal of the view) for each vertex of the scope."""
+        """Return the sum of `values` (one entry per ordinal of the view) for each vertex of the scope."""
         if self.fan is not None:
             rows = values.reshape(-1, self.fan)
             total: Ints = rows[:, 0] if self.fan == 1 else rows.sum(axis=1)
@@ -67,7 +67,7 @@ def interval_view(low: Ints, high: Ints) -> View:
 
 
 def fan_view(low: Ints, fan: int) -> View:
-    """Return the view of a scope whose vertices have `fan` vertices each beneath them, from `low` on."""
+    """Return the view of a scope whose vertices have `fan` vertices each under them, from `low` on."""
     count = len(low)
     edges = _edges(fan) if count < SMALL else np.arange(0, (count + 1) * fan, fan)
     ordinals = low if fan == 1 else (low[:, None] + np.arange(fan)).reshape(-1)
@@ -76,14 +76,14 @@ def fan_view(low: Ints, fan: int) -> View:
 
 @lru_cache(maxsize=64)
 def _edges(fan: int) -> Ints:
-    """Return where the vertices beneath one end and those beneath the next begin, for small scopes."""
+    """Return the borders between the ordinals of one vertex and the next, for small scopes."""
     edges: Ints = np.arange(0, (SMALL + 1) * fan, fan)
     edges.flags.writeable = False
     return edges
 
 
 def listed_view(rows: Sequence[Ints]) -> View:
-    """Return the view of a scope whose vertices have these ordinals beneath them."""
+    """Return the view of a scope whose vertices have these ordinals under them."""
     ends = np.cumsum([len(row) for row in rows], dtype=np.int64)
     starts = np.concatenate([np.zeros(1, np.int64), ends[:-1]]) if len(ends) else ends
     return View(np.concatenate([np.empty(0, np.int64), *rows]), starts, ends)
@@ -114,7 +114,7 @@ def merged(spans: list[tuple[int, int]]) -> Spans:
 def dominated_spans(
     graph: ResourceGraph, place: Mapping[str, tuple[int, int]], others: list[str]
 ) -> dict[str, Spans]:
-    """Return, for each vertex that dominates others outside containment, all that it reaches.
+    """Return the reach of each vertex that dominates others outside containment.
 
     `place` gives every vertex its interval of preorder; `others` names the subsystems.
 

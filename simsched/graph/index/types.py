@@ -1,4 +1,4 @@
-"""Vertex types and pool types: the arrays of a compiled cluster, one value a resource type."""
+"""Vertex types and pool types: the arrays of a compiled cluster, one value per resource type."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ Ints: TypeAlias = "npt.NDArray[np.int64]"
 Bools: TypeAlias = "npt.NDArray[np.bool_]"
 
 ABOVE, TARGET, BELOW = "above", "target", "below"
-"""Where the vertices of a type lie: above the execution targets, they themselves, within them."""
+"""Levels of a type: above the execution targets, the targets themselves, within them."""
 
 MAX_NAMED_UNITS = 65_536
-"""A larger bank is counted; its units bear no ids (a pool of 512 GB in bytes, say)."""
+"""The units of a larger leaf pool are only counted and have no ids (a pool of 512 GB in bytes, say)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class VertexType:
     """The vertices of one type that are claimed one by one.
 
-    Arrays have one entry a vertex: `pos` twice its place in preorder (the odd places are for
-    empty banks), `end` that of the first vertex after its subtree, `target` the ordinal of the
+    Arrays have one entry per vertex: `pos` twice its place in preorder (the odd places are for
+    empty leaf pools), `end` that of the first vertex after its subtree, `target` the ordinal of the
     target that it is or lies in (-1: above), `ids` its logical id (-1: none), `up` whether it
     and all that contains it is up, `sound` the same as far as its target goes (the target, and
     what contains it, apart).
@@ -49,12 +49,11 @@ class VertexType:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PoolType:
-    """The banks of one type whose units are claimed in numbers.
+    """The leaf pools of one type, whose units are claimed by number.
 
-    Arrays have one entry a bank: `size` its units, `up` whether they can be had, `sound` whether they
-    can if its target is up, `target`
-    the ordinal of the target it lies on (-1: on none), `pos` its place in preorder.
-    `ids` are the units' ids in ascending order; unit *i* of a bank bears the *i*-th of them.
+    Arrays have one entry per leaf pool: `size` its units, `up` whether they are available, `sound` whether
+    they are once its target is up, `target` the ordinal of its target (-1: none), `pos` its place in
+    preorder.  `ids` are the units' ids in ascending order; unit *i* of a leaf pool has the *i*-th of them.
     """
 
     name: str
@@ -71,18 +70,18 @@ class PoolType:
     per_target: Ints
     total: int
     uniform: int | None
-    """The one size of all banks, if they agree."""
+    """The one size of all leaf pools, if they agree."""
     uniform_ids: Idset | None
-    """The one set of unit ids of all banks, if they agree."""
+    """The one set of unit ids of all leaf pools, if they agree."""
     full: list[int] = field(default_factory=list)
-    """All units of each bank, as a bit mask over unit ordinals; empty where units bear no ids."""
+    """All units of each leaf pool, as a bit mask over unit ordinals; empty where units bear no ids."""
     texts: dict[int, str] = field(default_factory=dict)
-    """Where all banks have the same ids: masks that were written before → the ids as text."""
+    """Where all leaf pools have the same ids: masks that were written before → the ids as text."""
 
     def __len__(self) -> int:
         return len(self.ids)
 
     @property
     def on_targets(self) -> bool:
-        """Whether any bank lies on an execution target."""
+        """Whether any leaf pool lies on an execution target."""
         return bool((self.target >= 0).any())

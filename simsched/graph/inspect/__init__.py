@@ -1,1 +1,1 @@
-"""Views of a cluster for people: `view` (summaries, trees), `diff`, and `dot` (Graphviz and SVG)."""
+"""Views of a cluster for people: `view` (summaries, trees), `diff`, and `dot` (Graphviz and SVG); `fold`."""

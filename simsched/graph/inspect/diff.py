@@ -1,4 +1,4 @@
-"""What is different between two clusters, target by target and in the whole."""
+"""Differences between two clusters, target by target and in their totals."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from simsched.formats.rfc.hostlist import encode_hosts
+from simsched.graph.cluster import as_cluster
 from simsched.graph.holdings import holdings
 from simsched.graph.inspect.view import summary
 from simsched.graph.resource_graph import CONTAINMENT, children_map, pool_of, subsystems
@@ -13,12 +14,13 @@ from simsched.graph.resource_graph import CONTAINMENT, children_map, pool_of, su
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from simsched.graph.cluster import ClusterLike
     from simsched.graph.resource_graph import ResourceGraph
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
-    """One difference: `what` it is about, and the two sides of it as text (None: not there)."""
+class GraphDifference:
+    """One difference: its subject `what`, and its two sides as text (None: missing there)."""
 
     what: str
     left: str | None
@@ -28,46 +30,47 @@ class Difference:
         return f"{self.what}: {self.left or 'none'} -> {self.right or 'none'}"
 
 
-def diff(left: ResourceGraph, right: ResourceGraph) -> list[Difference]:
+def diff(left: ClusterLike, right: ClusterLike) -> list[GraphDifference]:
     """Return the differences of two clusters; none if a scheduler could not tell them apart.
 
     Targets are compared by host: rank, status, properties, ids of units, amounts, localities.
-    Like differences of several targets are told once.
+    A difference that several targets share is listed once.
     """
-    return [*_of_totals(left, right), *_of_targets(left, right)]
+    one, other = as_cluster(left).graph, as_cluster(right).graph
+    return [*_of_totals(one, other), *_of_targets(one, other)]
 
 
-def _of_totals(left: ResourceGraph, right: ResourceGraph) -> Iterator[Difference]:
+def _of_totals(left: ResourceGraph, right: ResourceGraph) -> Iterator[GraphDifference]:
     one, other = summary(left), summary(right)
     for kind in dict.fromkeys((*one.units, *other.units)):
         before, after = one.units.get(kind), other.units.get(kind)
         if before != after:
-            yield Difference(f"total of {kind}", before, after)
+            yield GraphDifference(f"total of {kind}", before, after)
     for name in dict.fromkeys((*one.subsystems, *other.subsystems)):
         if name == CONTAINMENT:
             continue
         sides = [str(_edges(graph, name)) if name in subsystems(graph) else None for graph in (left, right)]
         if sides[0] != sides[1]:
-            yield Difference(f"edges of {name}", *sides)
+            yield GraphDifference(f"edges of {name}", *sides)
 
 
 def _edges(graph: ResourceGraph, subsystem: str) -> int:
     return sum(len(row) for row in children_map(graph, subsystem).values())
 
 
-def _of_targets(left: ResourceGraph, right: ResourceGraph) -> Iterator[Difference]:
+def _of_targets(left: ResourceGraph, right: ResourceGraph) -> Iterator[GraphDifference]:
     one, other = _targets(left), _targets(right)
     for what, hosts in (("only left", one.keys() - other.keys()), ("only right", other.keys() - one.keys())):
         if hosts:
             ordered = [host for host in (*one, *other) if host in hosts]
             names = f"{encode_hosts(ordered)} ({len(hosts):,})"
-            yield Difference("targets", *((names, None) if what == "only left" else (None, names)))
+            yield GraphDifference("targets", *((names, None) if what == "only left" else (None, names)))
     alike: dict[tuple[str, str | None, str | None], list[str]] = {}
     for host, facts in one.items():
         for change in _changes(facts, other.get(host, facts)):
             alike.setdefault(change, []).append(host)
     for (what, before, after), found in alike.items():
-        yield Difference(f"{encode_hosts(found)} {what}", before, after)
+        yield GraphDifference(f"{encode_hosts(found)} {what}", before, after)
 
 
 def _changes(
@@ -81,7 +84,7 @@ def _changes(
 
 
 def _targets(graph: ResourceGraph) -> dict[str, dict[str, str]]:
-    """Return host → what a scheduler sees of the target, as text by topic."""
+    """Return host → the facts about the target that a scheduler sees, as text by topic."""
     below = children_map(graph)
     found = {}
     for target in holdings(graph).targets:
@@ -97,7 +100,7 @@ def _targets(graph: ResourceGraph) -> dict[str, dict[str, str]]:
 def _amounts(
     graph: ResourceGraph, vertex: str, below: Mapping[str, list[str]], counted: set[str]
 ) -> dict[str, str]:
-    """Return what else is within a target: localities by number, measured pools by size."""
+    """Return the other contents of a target: localities by number, measured pools by size."""
     sizes: dict[tuple[str, str], int] = {}
     layer = below.get(vertex, [])
     while layer:

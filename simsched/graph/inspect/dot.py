@@ -1,7 +1,7 @@
 """Pictures of a cluster: a folded graph as Graphviz text or as an SVG of our own.
 
-Columns are depths, left to right; a box is a class of like vertices (see `fold`), with a
-second edge behind it where it stands for several.  No program is needed to draw it.
+Columns are depths, left to right; a box is a class of equal vertices (see `fold`), with a
+second outline if it contains several.  The SVG is laid out here, so that it needs no other program.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 FEW = 48
-"""Up to so many vertices each gets a box of its own."""
+"""Up to this number of vertices, each gets a box of its own."""
 
 MAX_BOXES = 2_000
 
 MAX_FOLDED_FINELY = 200_000
-"""A larger graph is folded in the coarsest way at once."""
+"""A larger graph is folded the coarsest way at once."""
 
 _COLOURS = ("#4477aa", "#66ccee", "#228833", "#ccbb44", "#ee6677", "#aa3377", "#777777")
 _FIXED = {"node": 0, "gpu": 4, "core": 2, "memory": 3, "rack": 6, "cluster": 6, "socket": 1, "numa": 1}
@@ -71,7 +71,7 @@ def svg(graph: ResourceGraph, subsystem: str = CONTAINMENT, *, apart: bool | Non
 
 
 def _classes(graph: ResourceGraph, subsystem: str, apart: bool | None) -> list[Fold]:
-    """Return what gets a box: all vertices if they are few, else like siblings or like vertices as one."""
+    """Return the boxes: single vertices if they are few, else equal siblings or equal vertices folded."""
     if apart and len(graph) > MAX_FOLDED_FINELY:
         raise ConfigError(
             f"{len(graph):,} vertices are too many for boxes of their own", expected=f"at most {MAX_BOXES:,}"
@@ -96,7 +96,7 @@ def _classes(graph: ResourceGraph, subsystem: str, apart: bool | None) -> list[F
 
 
 def _lines(graph: ResourceGraph, one: Fold) -> list[str]:
-    """Return the words in a box: what and how many, then which, then properties and status."""
+    """Return the lines in a box: type and number, then names, then properties and status."""
     found = [pool_of(graph, vertex) for vertex in one.vertices]
     first = found[0]
     head = first.type
@@ -133,7 +133,7 @@ class _Box:
 
 
 def _laid_out(graph: ResourceGraph, classes: Sequence[Fold]) -> list[_Box]:
-    """Place boxes: x by depth, y so that a box stands in the middle of what is below it."""
+    """Place boxes: x by depth, y in the middle of the boxes below."""
     colours = _Palette()
     boxes = []
     for one in classes:
@@ -153,7 +153,7 @@ def _laid_out(graph: ResourceGraph, classes: Sequence[Fold]) -> list[_Box]:
 
 
 def _place_rows(classes: Sequence[Fold], boxes: Sequence[_Box]) -> None:
-    """Give each leaf the next row, in depth-first order; others stand in the middle of what is below."""
+    """Give each leaf the next row, in depth-first order; others get the middle of the boxes below."""
     owned: list[list[int]] = [[] for _ in classes]
     seen: set[int] = set()
     for number, one in enumerate(classes):
@@ -178,7 +178,7 @@ def _place_rows(classes: Sequence[Fold], boxes: Sequence[_Box]) -> None:
 
 
 def _spread(column: Sequence[_Box]) -> None:
-    """Move boxes of one column apart that came to stand on each other, around their middle."""
+    """Move overlapping boxes of one column apart, around their middle."""
     ordered = sorted(column, key=lambda box: box.y)
     start = 0
     for end in range(1, len(ordered) + 1):

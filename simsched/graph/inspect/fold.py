@@ -1,7 +1,7 @@
-"""Folding: vertices that look alike from above and below become one class.
+"""Folding: vertices that look the same from above and below become one class.
 
-Two vertices are of one class if they are alike themselves (type, size, unit, status,
-properties), have alike subtrees, and hang below vertices of one class.  A machine of ten
+Two vertices are of one class if they are equal themselves (type, size, unit, status,
+properties), have equal subtrees, and are below vertices of one class.  A cluster of ten
 thousand nodes folds to a dozen classes, which people can read.
 """
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from simsched.graph.resource_graph import ResourceGraph
 
 ALIKE, SIBLINGS, APART = "alike", "siblings", "apart"
-"""How much is folded: all that is alike; only leaves below the same vertices; nothing."""
+"""How much is folded: all equal vertices; only leaves below the same vertices; nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ def _topological(roots: Sequence[str], below: Mapping[str, list[str]]) -> list[s
 
 
 def _looks(graph: ResourceGraph, order: Sequence[str], below: Mapping[str, list[str]]) -> dict[str, int]:
-    """Return a number for each vertex: equal for equal looks of it and all below it."""
+    """Return a number for each vertex, equal for vertices with equal subtrees."""
     numbers: dict[object, int] = {}
     looks: dict[str, int] = {}
     for vertex in reversed(order):
@@ -94,7 +94,7 @@ def _looks(graph: ResourceGraph, order: Sequence[str], below: Mapping[str, list[
 def _classes(
     order: Sequence[str], below: Mapping[str, list[str]], looks: Mapping[str, int]
 ) -> dict[str, int]:
-    """Return the class of each vertex: by its looks and the classes above it, or a class of its own."""
+    """Return the class of each vertex: by its number of `_looks` and the classes above it, or its own."""
     above: dict[str, set[int]] = {vertex: set() for vertex in order}
     numbers: dict[object, int] = {}
     classes: dict[str, int] = {}

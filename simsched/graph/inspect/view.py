@@ -1,4 +1,4 @@
-"""Looking at a cluster: counts, groups of like targets, a folded tree, finding vertices."""
+"""Views of a cluster: counts, groups of equal targets, a folded tree, a search for vertices."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def subsystem_view(graph: ResourceGraph, subsystem: str) -> ResourceGraph:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Execution targets that hold the same."""
+    """Execution targets with equal contents."""
 
     hosts: str
     count: int
@@ -61,7 +61,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """What a cluster is made of; `units` are per type ``"512 GB"`` or a plain number."""
+    """The contents of a cluster; `units` are per type ``"512 GB"`` or a plain number."""
 
     vertices: dict[str, int]
     units: dict[str, str]
@@ -130,15 +130,15 @@ def _inside(vertex: str, below: Mapping[str, list[str]]) -> Iterator[str]:
 def tree_lines(
     graph: ResourceGraph, subsystem: str = CONTAINMENT, *, apart: bool = False, depth: int | None = None
 ) -> Iterator[str]:
-    """Yield the lines of a tree in which like subtrees are folded into one.
+    """Yield the lines of a tree in which equal subtrees are folded into one.
 
     ``3 × rack  rack[0-2]`` means: in each vertex above there are three; the names are those
-    of all vertices that look so.  Without `depth`, what lies deeper than `MAX_LEVELS` is one line
-    that says where it is.  Raises `LimitError` where more than `MAX_APART` vertices would not be folded.
+    of all these vertices.  Without `depth`, vertices deeper than `MAX_LEVELS` are one line that gives
+    their place.  Raises `LimitError` if more than `MAX_APART` vertices would not be folded.
     """
     if apart and len(graph) > MAX_APART:
         raise LimitError(
-            f"{len(graph):,} vertices, each in a line of its own",
+            f"{len(graph):,} vertices with a line each",
             where="--apart",
             expected=f"at most {MAX_APART:,}; without it like ones are folded, --find names some of them",
         )
@@ -151,14 +151,14 @@ def tree_lines(
 
 
 MAX_APART = 200_000
-"""How many vertices are shown in lines of their own."""
+"""The most vertices that are shown in lines of their own."""
 
 MAX_LEVELS = 100
-"""How many levels of a tree are shown if no depth is asked for."""
+"""Levels of a tree that are shown if no depth is given."""
 
 
 def _branches(graph: ResourceGraph, classes: Sequence[Fold], root: Fold, depth: int | None) -> Iterator[str]:
-    """Yield what is below a class, depth first."""
+    """Yield the classes below a class, depth first."""
     most = MAX_LEVELS if depth is None else depth
     stack = [(root, turn, "", 1) for turn in reversed(range(len(root.below)))] if most > 0 else []
     while stack:
@@ -176,7 +176,7 @@ def _branches(graph: ResourceGraph, classes: Sequence[Fold], root: Fold, depth: 
 
 
 def label(graph: ResourceGraph, one: Fold, count: int) -> str:
-    """Return a class in one line: how many, of what, which."""
+    """Return a class in one line: number, type, names."""
     found = [pool_of(graph, vertex) for vertex in one.vertices]
     first = found[0]
     parts = [f"{count} × {first.type}" if count > 1 else first.type]
@@ -191,7 +191,7 @@ def label(graph: ResourceGraph, one: Fold, count: int) -> str:
 
 
 def which(found: Sequence[Pool]) -> str:
-    """Return names or unit ids of like pools, as short as it goes."""
+    """Return the names or unit ids of equal pools, as short as possible."""
     ids = {pool.ids for pool in found}
     if len(ids) == 1 and found[0].ids is not None:
         return f"[{found[0].ids}]"
@@ -220,7 +220,7 @@ def find(graph: ResourceGraph, text: str) -> list[str]:
     ConfigError
         for an unknown term or status.
     FormatError
-        for a hostlist or idset that is none.
+        for an invalid hostlist or idset.
     """
     tests = [_term(term) for term in text.split()]
     if not tests:

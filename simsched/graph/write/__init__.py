@@ -1,4 +1,4 @@
-"""From a resource graph to documents: R, JGF, TreePool; `losses` names what a format cannot hold.
+"""From a resource graph to documents: R, JGF, TreePool; `losses` lists the facts that a format cannot hold.
 
-`documents_of` is the entrance. Imports `graph.holdings` and the formats.
+Begin with `documents_of`. Imports `graph.holdings` and the formats.
 """

@@ -1,4 +1,4 @@
-"""One resource graph → a document of any kind that can hold it."""
+"""Resource graph → a document of the chosen kind."""
 
 from __future__ import annotations
 

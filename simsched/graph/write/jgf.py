@@ -16,7 +16,7 @@ from simsched.formats.cluster.jgf_values import (
     Vertex,
     replaced,
 )
-from simsched.formats.text.garbage import collector_paused
+from simsched.garbage import collector_paused
 from simsched.graph.pool import DRAINED, NOTHING, OUTER, UP, Pool
 from simsched.graph.resource_graph import (
     CONTAINMENT,
@@ -45,7 +45,7 @@ def to_jgf(graph: ResourceGraph, *, dialect: str = AS_READ, expand: bool | None 
     Dialect ``as-read`` writes a vertex that came from JGF with the keys it had, and every
     other one in full.  ``fluxion`` gives every vertex numeric ids, ``uniq_id``, ``rank`` and
     ``paths``, which Fluxion's reader needs.  `expand` (default: in dialect fluxion) turns a
-    pool with unit ids (R_lite's ``core: 0-47``) into one vertex a unit.
+    pool with unit ids (R_lite's ``core: 0-47``) into one vertex per unit.
 
     Raises
     ------
@@ -69,7 +69,7 @@ def _document_keys(graph: ResourceGraph) -> Mapping[str, Any]:
 
 
 class _Writer:
-    """What is needed about the whole graph to write one vertex."""
+    """The facts about the whole graph that writing one vertex needs."""
 
     def __init__(self, graph: ResourceGraph, *, fluxion: bool) -> None:
         self.graph = graph
@@ -80,7 +80,7 @@ class _Writer:
         self.our_ranks = graph.graph.get("assigned_ranks", frozenset())
 
     def _ids(self) -> dict[str, str]:
-        """Return vertex key → JGF id: the key itself where it came from JGF, else numbers."""
+        """Return vertex key → JGF id: the key itself if it came from JGF, else numbers."""
         numeric = all(key.isascii() and key.isdigit() and str(int(key)) == key for key in self.graph)
         if numeric or (not self.fluxion and any(pool.given is not None for _, pool in pools(self.graph))):
             return {key: key for key in self.graph}
@@ -125,7 +125,7 @@ class _Writer:
         return {name: found[key] for name, found in self.paths.items() if key in found}
 
     def _with_extra(self, key: str, pool: Pool, metadata: Metadata) -> Vertex:
-        """Put back what was unusual; in dialect fluxion only what Fluxion may meet."""
+        """Put back the unusual keys; in dialect fluxion only those that Fluxion accepts."""
         for name, value in pool.extra.items():
             if name in _KNOWN and not (self.fluxion and name in _NEEDED):
                 setattr(metadata, name, value)
@@ -176,7 +176,7 @@ _NEEDED = frozenset({"id", "rank", "uniq_id", "paths", "properties", "status", "
 
 
 def _default_name(pool: Pool, given: frozenset[str]) -> str:
-    """Return the name that a reader finds without being told: from basename and id, or from the path."""
+    """Return the name that a reader derives by itself: from basename and id, or from the path."""
     if "id" in given:
         return pool.basename if pool.id is None else f"{pool.basename}{pool.id}"
     return pool.name if "paths" in given else pool.basename
@@ -216,11 +216,11 @@ def _inherited_ranks(graph: ResourceGraph) -> dict[str, int]:
     return ranks
 
 
-# --- one vertex a unit ---------------------------------------------------------------
+# --- one vertex per unit ---------------------------------------------------------------
 
 
 def _expanded(vertices: list[Vertex], edges: list[Edge]) -> tuple[list[Vertex], list[Edge]]:
-    """Replace each vertex that names its units by one vertex a unit, numbered anew from 0."""
+    """Replace each vertex that names its units by one vertex per unit; ids are numbered from 0 again."""
     if not any(vertex.metadata.ids is not UNSET for vertex in vertices):
         return vertices, edges
     numbers: dict[str, list[str]] = {}
@@ -251,7 +251,7 @@ def _units(vertex: Vertex) -> Iterator[Vertex]:
 
 
 def _renamed(vertex: Vertex, number: int) -> Vertex:
-    """Return a copy of a pool's vertex that stands for its unit `number` alone."""
+    """Return a copy of a pool's vertex for its unit `number` alone."""
     old = vertex.metadata
     name = f"{old.basename}{number}"
     paths = (

@@ -1,4 +1,4 @@
-"""What a file format cannot hold of a graph, as sentences for people."""
+"""The losses of a file format: the facts of a graph that it cannot hold, as sentences for people."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ if TYPE_CHECKING:
 
 MEASURED = "pools that are measured, not counted"
 STATUS = "status"
-"""How the sentences on memory and the like, and on nodes that are not up, begin."""
+"""The beginnings of the sentences on memory and the like, and on nodes that are not up."""
 
 R, R_JGF, JGF, TREEPOOL = "r", "r+jgf", "jgf", "treepool"
 FORMATS = (R, R_JGF, JGF, TREEPOOL)
 
 
 def losses(graph: ResourceGraph, form: str) -> list[str]:
-    """Return one sentence for each thing that a format cannot hold of this graph; none for no loss.
+    """Return one sentence for each fact of this graph that a format cannot hold; [] if nothing is lost.
 
     >>> from simsched.formats.cluster.rset import ResourceSet
     >>> from simsched.graph.build.rset import from_rset
@@ -53,7 +53,7 @@ def losses(graph: ResourceGraph, form: str) -> list[str]:
 def _of_jgf(graph: ResourceGraph) -> Iterator[str]:
     facts = graph.graph.get("document", {}) if graph.graph.get("source") != "JGF" else {}
     if facts:
-        yield f"what R says about the whole set: {', '.join(sorted(facts))}"
+        yield f"facts of R about the whole set: {', '.join(sorted(facts))}"
 
 
 def _of_structure(graph: ResourceGraph, form: str) -> Iterator[str]:
@@ -69,7 +69,7 @@ def _of_structure(graph: ResourceGraph, form: str) -> Iterator[str]:
             (within if inside else above)[kind] += 1
         stack.extend((child, inside or key in targets) for child in below.get(key, ()))
     if above:
-        yield f"what is above or beside the execution targets: {_counted(above)}"
+        yield f"vertices above or beside the execution targets: {_counted(above)}"
     if within and form == R:
         yield f"localities within them: {_counted(within)}"
     others = [name for name in subsystems(graph) if name != CONTAINMENT]
@@ -98,7 +98,7 @@ def _of_pools(graph: ResourceGraph, form: str, found: Holdings) -> Iterator[str]
     if renamed:
         yield f"the type of storage pools: {_counted(renamed)}"
     if found.renumbered:
-        yield f"ids within a target, numbered afresh: {', '.join(sorted(found.renumbered))}"
+        yield f"ids within a target, which are renumbered: {', '.join(sorted(found.renumbered))}"
 
 
 def _is_whole_gib(pool: Pool) -> bool:
@@ -123,7 +123,7 @@ def _of_vertices(graph: ResourceGraph) -> Iterator[str]:
 
 
 _FORMS = frozenset({"id", "rank", "unit", "uuid", "properties", "status", "uniq_id", "paths", "path", OUTER})
-"""Keys of `Pool.extra` that tell how something known was written."""
+"""Keys of `Pool.extra` that hold the original form of a known value."""
 
 
 def _counted(found: Counter[str]) -> str:

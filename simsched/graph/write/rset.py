@@ -6,10 +6,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from simsched.formats.cluster.rset import ResourceSet
-from simsched.formats.rfc.host import check_host
 from simsched.formats.rfc.hostlist import Hostlist
 from simsched.formats.rfc.idset import Idset
-from simsched.formats.rfc.property import check_property
+from simsched.formats.rfc.names import check_host, check_property
 from simsched.graph.holdings import Holdings, TargetHoldings, holdings
 from simsched.graph.resource_graph import pool_of
 from simsched.graph.write.jgf import FLUXION, to_jgf
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
 def to_rset(graph: ResourceGraph, *, found: Holdings | None = None) -> ResourceSet:
     """Return R of a graph: ranks, hosts, unit ids, properties; levels and amounts are left out.
 
-    `losses` (simsched.graph.write.losses) says what is left out.  `found` are the graph's holdings,
+    `write.losses` lists the facts that are left out.  `found` are the graph's holdings,
     if they are at hand.
 
     Raises
@@ -31,7 +30,7 @@ def to_rset(graph: ResourceGraph, *, found: Holdings | None = None) -> ResourceS
     FormatError
         if a property's name has a character that RFC 20 forbids.
     ClusterError
-        if the name of a target cannot stand in a hostlist.
+        if a hostlist cannot hold the name of a target.
     """
     found = found or holdings(graph)
     ranks_with: dict[tuple[tuple[str, Idset], ...], list[int]] = {}
@@ -59,7 +58,7 @@ def _rank(target: TargetHoldings) -> int:
 
 
 def _facts(graph: ResourceGraph) -> dict[str, Any]:
-    """Return what the R document that the graph came from said about the whole set."""
+    """Return the facts about the whole set of the R document that the graph came from."""
     if graph.graph.get("source") == "JGF":
         return {}
     document: Mapping[str, Any] = graph.graph.get("document", {})
@@ -78,7 +77,7 @@ def _properties(graph: ResourceGraph, found: Holdings) -> dict[str, Idset]:
 
 
 def _of_children(graph: ResourceGraph, target: TargetHoldings) -> Iterator[str]:
-    """Yield ``p@type`` for what all leaves of a type have and the target does not yet say."""
+    """Yield ``p@type`` for properties that all leaves of a type have and the target does not list yet."""
     for kind, leaves in target.leaves.items():
         pools = [pool_of(graph, key) for key in leaves]
         if not any(pool.properties for pool in pools):

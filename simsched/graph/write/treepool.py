@@ -41,7 +41,7 @@ def to_treepool(graph: ResourceGraph) -> dict[str, Any]:
 
 
 def topology(graph: ResourceGraph, *, found: Holdings | None = None) -> TreePool:
-    """Return where on each execution target its units are; `found` are its holdings, if they are at hand."""
+    """Return the places of the units on each target; `found` are the holdings, if they are at hand."""
     found = found or holdings(graph)
     below = children_map(graph)
     ranks_with: dict[Domain, list[int]] = {}
@@ -55,7 +55,7 @@ def topology(graph: ResourceGraph, *, found: Holdings | None = None) -> TreePool
 def _domain(
     graph: ResourceGraph, vertex: str, below: Mapping[str, list[str]], target: TargetHoldings
 ) -> Domain:
-    """Return what lies in a vertex, as a locality domain."""
+    """Return the contents of a vertex as a locality domain."""
     inside = [(key, pool_of(graph, key)) for key in below.get(vertex, ())]
     localities: dict[str, list[Domain]] = {}
     for key, pool in inside:
@@ -78,7 +78,7 @@ def _ids(inside: Sequence[tuple[str, Pool]], target: TargetHoldings, kind: str) 
 
 
 def memory_in_gib(pool: Pool) -> int | None:
-    """Return a memory pool's size in whole GiB, or None if it is no measured memory."""
+    """Return a memory pool's size in whole GiB, or None if it is not measured memory."""
     if pool.type != "memory" or not pool.unit:
         return None
     try:

@@ -1,4 +1,5 @@
-"""Why a request does not fit (M12): funnels, holders of missing units, nearest changes.
+"""The reasons against a match (M12): funnels, holders of missing resources, suggestions.
 
-`explanation` is the entrance, `reasons` the values that users see.
+Begin with `explanation`, which finds them, and `reasons`, the values that users see. `funnel` counts the
+candidates that each filter leaves, `occupancy` knows the allocations, and `suggestions` tries changes.
 """

@@ -1,9 +1,9 @@
 """Funnels: how many candidates for one request vertex each filter leaves (M12).
 
-The filters are applied in one order, exist → up → constraint → id → idle → fits.  Each says
-how many candidates it left, and how much of what is needed those could hold if they were
-idle; so the first filter that leaves too little is the reason.  What "could hold" means is
-asked of the same request without constraint and ids, on the idle cluster.
+The filters are applied in one order: exist → up → constraint → id → idle → fits.  Each reports
+how many candidates it left, and how many copies those could hold if they were idle.  The first
+filter that leaves too few is the reason.  The copies that candidates could hold are counted on the
+idle cluster, for the same request without constraint and ids.
 """
 
 from __future__ import annotations
@@ -30,67 +30,72 @@ from simsched.match.search.counts import (
     is_idle,
     usable_units,
 )
-from simsched.match.state.availability import Availability, idle_cluster
+from simsched.match.state.availability import idle_cluster
 from simsched.spelling import did_you_mean
 
 if TYPE_CHECKING:
-    from simsched.formats.jobspec.reader import Jobspec
+    from simsched.formats.jobspec.jobspec import Jobspec
     from simsched.formats.jobspec.vertex import ResourceVertex
     from simsched.graph.index.index import Index
     from simsched.graph.index.types import Bools, Ints
-    from simsched.match.explain.holders import Claims
+    from simsched.match.explain.occupancy import Occupancy
     from simsched.match.requests.request import Need, Request
+    from simsched.match.state.availability import Availability
 
 
 def can_have(need: Need, avail: Availability, times: int = 1) -> bool:
-    """Say whether so many copies of a need can be had, counted by itself."""
+    """Say whether `times` copies of a need are available, counted by itself."""
     return int(copies_of(need, EVERYWHERE, None, avail)[0]) >= times
 
 
 class Times(NamedTuple):
-    """How many copies of a need are asked for: `all` of them, and `apart`, beneath different vertices."""
+    """How many copies of a need are requested: `all` of them, and `apart`, below different vertices."""
 
     all: int = 1
     apart: int = 1
 
     def slots(self, count: int) -> Times:
-        """Return the times of what is in so many slots, which may share what is shared."""
+        """Return the times of a need in `count` slots, which may use one shared vertex together."""
         return Times(self.all * count, self.apart)
 
     def vertices(self, count: int) -> Times:
-        """Return the times of what is beneath so many vertices, which share nothing."""
+        """Return the times of a need below `count` vertices, which share nothing."""
         return Times(self.all * count, self.apart * count)
 
     def of(self, need: Need) -> int:
-        """Return how many units of a pool all copies take; what is shared serves several."""
+        """Return how many units of a pool all copies take; a shared unit serves several of them."""
         return need.amount * (self.all if need.exclusive else self.apart)
 
     def can_have(self, need: Need, avail: Availability) -> bool:
-        """Say whether all copies can be had, as far as they are counted by themselves."""
+        """Say whether all copies are available, each part counted by itself."""
         wide = replace(need, amount=need.amount * self.apart) if self.apart > 1 else need
         return can_have(wide, avail, self.all // self.apart)
 
     def shares(self, need: Need) -> int:
-        """Return how many copies one vertex may serve at most: one if it is held."""
+        """Return how many copies one vertex may serve at most: one if it is claimed exclusively."""
         return 1 if need.exclusive else self.all // self.apart
 
 
 @dataclass
 class Case:
-    """One request in one state, and the same request with nothing in its way.  One funnel a need."""
+    """One request in one state, and the same request without filters on the idle cluster."""
 
     request: Request
-    avail: Availability
-    held: Claims
+    state: Occupancy
+
+    @property
+    def avail(self) -> Availability:
+        """The state without its allocations."""
+        return self.state.avail
 
     @property
     def index(self) -> Index:
         """The compiled cluster."""
-        return self.avail.index
+        return self.state.index
 
     @cached_property
     def vertices(self) -> list[ResourceVertex]:
-        """The request's vertices in preorder, as they were asked for."""
+        """The jobspec's vertices in preorder."""
         return list(walk(self.request.jobspec.resources))
 
     @cached_property
@@ -98,7 +103,7 @@ class Case:
         """The needs of the request without constraint and ids, in preorder."""
         plain = _without_filters(self.request.jobspec)
         request = self.request
-        compiled = compile_request(plain, self.index, request.rules, alone=request.alone, keep=False)
+        compiled = compile_request(plain, self.index, request.dialect, alone=request.alone, keep=False)
         return list(compiled.walk())
 
     @cached_property
@@ -139,7 +144,7 @@ class Case:
             needed=needed,
             available=min(needed, steps[-1].left),
             binding=need.type,
-            held_by=self.held.units(need.type, up > 0),
+            held_by=self.state.holders_of_units(need.type, up > 0),
         )
 
     def _identified_units(self, need: Need) -> Ints:
@@ -174,11 +179,11 @@ class Case:
             steps=tuple(steps),
             needed=need.amount * times.all,
             available=min(need.amount * times.all, int(fits.sum())),
-            held_by=self.held.vertices(need.type, left & (fits < idle_fits)),
+            held_by=self.state.holders_of_vertices(need.type, left & (fits < idle_fits)),
         )
 
     def of_targets(self, need: Need, times: Times) -> Funnel:
-        """Return the funnel over the execution targets that a slot or a target vertex asks for."""
+        """Return the funnel over the execution targets, for a slot or a target vertex."""
         content = need.content
         bare = self.bare[need.number].content
         assert content is not None
@@ -212,7 +217,7 @@ class Case:
             needed=needed,
             available=available,
             binding=binding,
-            held_by=self.held.targets(left & (fits < idle_fits), binding),
+            held_by=self.state.holders_of_targets(left & (fits < idle_fits), binding),
         )
         return replace(funnel, note=self._fragmented(funnel, need, left))
 
@@ -223,7 +228,7 @@ class Case:
         return str(self.request.jobspec.constraint)
 
     def _content(self, need: Need) -> str:
-        """Return what each copy asks for, as a shape."""
+        """Return the content of each copy as a shape."""
         inner = self.vertices[need.number].with_
         return format_shape(inner) if inner else ""
 
@@ -249,7 +254,7 @@ class Case:
         )
 
     def _idle_enough(self, need: Need) -> Bools:
-        """Say which targets have some left of all they ever have, or are idle if they are taken whole."""
+        """Say which targets have free units of each type that they own; those taken whole must be idle."""
         content = need.content
         assert content is not None
         kind, avail = self.index.target_type, self.avail
@@ -262,10 +267,10 @@ class Case:
                 row = row & (never | (_usable_on_targets(part, avail) > 0))
         return row
 
-    # --- what binds ------------------------------------------------------------------------
+    # --- the binding resource ------------------------------------------------------------------------
 
     def _binding(self, need: Need, left: Bools, needed: int) -> str | None:
-        """Return the resource of which the targets that are `left` hold the fewest copies."""
+        """Return the resource that limits the copies on the targets `left` most."""
         parts = _near(need)
         if not parts:
             return self.index.target_type
@@ -295,7 +300,7 @@ class Case:
         return int(np.minimum(copies, MANY // max(1, len(copies))).sum())
 
     def _fragmented(self, funnel: Funnel, need: Need, left: Bools) -> str:
-        """Return a note where the parts suffice each by itself, but not on the same targets."""
+        """Return a note if each part fits by itself, but not all of them on the same targets."""
         if funnel.binding is None and len(_near(need)) > 1 and left.any():
             types = sorted({self._scarcest(part, left) for part in _near(need)})
             return f"enough {' and '.join(types)}, but not on the same {self.index.target_type}s"
@@ -315,7 +320,7 @@ def _without_ids(vertex: ResourceVertex) -> ResourceVertex:
 
 
 def _near(need: Need) -> list[Need]:
-    """Return the children that must be had within one target."""
+    """Return the children that one target must provide."""
     return [child for child in need.children if child.level != ABOVE or child.kind != POOL]
 
 
@@ -325,7 +330,7 @@ def _usable_on_targets(need: Need, avail: Availability) -> Ints:
 
 
 def units_step(name: str, sizes: Ints, note: str = "") -> Step:
-    """Return the step of a filter that leaves so many units of each bank."""
+    """Return the step of a filter that leaves `sizes` units of the leaf pools."""
     total = int(sizes.sum())
     return Step(name=name, left=total, holds=total, note=note)
 

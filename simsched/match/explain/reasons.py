@@ -1,7 +1,7 @@
-"""Why not, as data (M12): funnels, who holds what is missing, and changes that would do.
+"""The reasons against a match as data (M12): funnels, holders of missing resources, and suggestions.
 
-Everything here has three forms: attributes, `to_dict` for programs, ``str()`` for people;
-and `Reasons.short` is one line for tables.
+Each has three forms: attributes, `to_dict` for programs, and ``str()`` for people.  `Reasons.short` is
+one line for tables.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 SHOWN = 5
-"""How many holders are shown to people; programs get all."""
+"""Holders that ``str()`` lists; `to_dict` lists all."""
 
 EXIST, UP, CONSTRAINT, ID, IDLE, FITS = "exist", "up", "constraint", "id", "idle", "fits"
 
@@ -21,16 +21,16 @@ _WORDS = {
     EXIST: "{left} exist",
     UP: "{left} up",
     CONSTRAINT: "{left} with {note}",
-    ID: "{left} named by id={note}",
+    ID: "{left} with id={note}",
     IDLE: "{left} idle enough",
     FITS: "{left} fit {note}",
 }
 
 _SHORT = {
-    EXIST: "the whole cluster, idle, holds {holds}",
-    UP: "what is up holds {holds}",
-    CONSTRAINT: "what has {note} holds {holds}",
-    ID: "what id={note} names holds {holds}",
+    EXIST: "the idle cluster holds {holds}",
+    UP: "the part that is up holds {holds}",
+    CONSTRAINT: "the part with {note} holds {holds}",
+    ID: "the part with id={note} holds {holds}",
 }
 
 
@@ -42,8 +42,8 @@ class Step:
     ----------
     name : ``exist``, ``up``, ``constraint``, ``id``, ``idle`` or ``fits``.
     left : candidates that passed this filter and those before it.
-    holds : how much of what is needed these could hold if idle; at ``fits``, can hold now.
-    note : what the filter asked for.
+    holds : how many copies these could hold if they were idle; at ``fits``, can hold now.
+    note : the condition of the filter: a constraint, ids, the content of a copy.
     """
 
     name: str
@@ -65,13 +65,13 @@ class Step:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Holder:
-    """An allocation that has what is missing.
+    """An allocation that has resources which the request lacks.
 
     Attributes
     ----------
     id : the allocation's.
     targets : how many of the candidates it touches.
-    units : units of the binding resource that it has there; 0 where none binds.
+    units : units of the binding resource that it has there; 0 if no resource binds.
     until : its expected end in seconds, if known.
     """
 
@@ -89,8 +89,8 @@ class Holder:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
-    """A change that was tried, and with which the request matches.
+class Suggestion:
+    """A change with which the request matches; it has been tried.
 
     Attributes
     ----------
@@ -98,7 +98,7 @@ class Change:
         ``several`` or ``time``.
     text : the change in words.
     path : the request vertex that it changes, ``node/slot/core``; empty: none.
-    value : the count or the time (in seconds) that would do; None for the other kinds.
+    value : the count or the time (in seconds) that would fit; None for the other kinds.
     """
 
     kind: str
@@ -116,7 +116,8 @@ class Change:
         return found
 
     def __str__(self) -> str:
-        return self.text
+        """Return the words that complete "would fit …": the other kinds begin with a preposition."""
+        return f"with: {self.text}" if self.kind in ("count", "several", "id") else self.text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,14 +126,14 @@ class Funnel:
 
     Attributes
     ----------
-    path : where it stands in the request, ``node/slot/core``.
-    type : what the candidates are (the execution targets, mostly).
-    steps : the filters in order, each with what it left.
-    needed : copies, vertices or units that were asked for (the least acceptable count).
-    available : how many of them could be had.
+    path : its place in the request, ``node/slot/core``.
+    type : the type of the candidates (the execution targets, mostly).
+    steps : the filters in order, each with the candidates that it left.
+    needed : copies, vertices or units requested (the least acceptable count).
+    available : how many of them are available.
     binding : the resource that limits them, or None.
-    note : what the counts alone do not say.
-    held_by : the allocations that have what is missing, most of it first.
+    note : a remark that the counts do not show.
+    held_by : the allocations that have the missing resources, the largest share first.
     """
 
     path: str
@@ -166,43 +167,47 @@ class Funnel:
 
     def short(self) -> str:
         """Return one line, for tables."""
-        parts = [f"{self.path}: {self.needed} needed, {self.available} to be had"]
+        parts = [self._need]
         broke = self.broke_at
         if self.note:
             parts.append(self.note)
         elif broke is not None and broke.name in _SHORT:
             parts.append(_SHORT[broke.name].format(holds=broke.holds, note=broke.note))
         elif self.held_by:
-            parts.append("the rest is taken")
+            parts.append("the rest is in use")
         if self._is_limited and self.binding != self.path.rpartition("/")[2]:
             parts.append(f"limited by {self.binding}")
         return ", ".join(parts)
 
     def __str__(self) -> str:
-        lines = [f"{self.path}: {self.needed} needed, {self.available} to be had"]
+        lines = [self._need]
         if self.steps:
-            lines.append(f"  {self.type}: {' → '.join(map(str, self._telling()))}")
+            lines.append(f"  {self.type}: {' → '.join(map(str, self._shown_steps()))}")
         if self.note:
             lines.append(f"  {self.note}")
         if self._is_limited and self.binding != self.type:
             lines.append(f"  limited by {self.binding}")
         if self.held_by:
-            lines.append(f"  held by {self._holders()}")
+            lines.append(f"  claimed by {self._holders()}")
         return "\n".join(lines)
 
     @property
+    def _need(self) -> str:
+        return f"{self.path}: {self.needed} needed, {self.available} available"
+
+    @property
     def _is_limited(self) -> bool:
-        """Whether a resource is to blame, and not a constraint or an id that nothing satisfies."""
+        """Whether a resource is the limit, and not a constraint or an id that nothing satisfies."""
         broke = self.broke_at
         return bool(self.binding) and not (broke and broke.name in (CONSTRAINT, ID) and not broke.left)
 
-    def _telling(self) -> list[Step]:
-        """Return the steps worth a word: the first, the last, and those that filter something."""
-        told = list(self.steps[:1])
+    def _shown_steps(self) -> list[Step]:
+        """Return the first step, the last, and those that filter something."""
+        shown = list(self.steps[:1])
         for step in self.steps[1:]:
-            if (step.left, step.holds) != (told[-1].left, told[-1].holds) or step is self.steps[-1]:
-                told.append(step)
-        return told
+            if (step.left, step.holds) != (shown[-1].left, shown[-1].holds) or step is self.steps[-1]:
+                shown.append(step)
+        return shown
 
     def _holders(self) -> str:
         words = []
@@ -215,33 +220,33 @@ class Funnel:
 
 
 class Reasons:
-    """Why a request did not match: a funnel a failing vertex, and what would do; empty for a yes.
+    """Why a request did not match: a funnel per failing vertex, and suggestions; empty if it matched.
+
+    Funnels and note, or changes, that cost time are given as functions, `find` and `attempt`: they are
+    called when their result is first read.
 
     Attributes
     ----------
     funnels : one or more for each top-level vertex that fails, the outer ones first.
-    note : what no funnel says.
-    changes : changes that were tried on the whole request, and with which it matches.
+    note : a remark on the request as a whole.
+    changes : changes with which the whole request matches, each of them tried.
     """
 
     __slots__ = ("_changes", "_found", "_make", "_try")
 
     def __init__(
-        self, funnels: tuple[Funnel, ...] = (), note: str = "", changes: tuple[Change, ...] = ()
+        self,
+        funnels: tuple[Funnel, ...] = (),
+        note: str = "",
+        changes: tuple[Suggestion, ...] = (),
+        *,
+        find: Callable[[], tuple[tuple[Funnel, ...], str]] | None = None,
+        attempt: Callable[[], tuple[Suggestion, ...]] | None = None,
     ) -> None:
         self._found = (funnels, note)
         self._changes = changes
-        self._make: Callable[[], tuple[tuple[Funnel, ...], str]] | None = None
-        self._try: Callable[[], tuple[Change, ...]] | None = None
-
-    @classmethod
-    def later(
-        cls, find: Callable[[], tuple[tuple[Funnel, ...], str]], attempt: Callable[[], tuple[Change, ...]]
-    ) -> Reasons:
-        """Return reasons whose funnels and note, and whose changes, are found when they are looked at."""
-        reasons = cls()
-        reasons._make, reasons._try = find, attempt
-        return reasons
+        self._make = find
+        self._try = attempt
 
     def _explained(self) -> tuple[tuple[Funnel, ...], str]:
         if self._make is not None:
@@ -255,12 +260,12 @@ class Reasons:
 
     @property
     def note(self) -> str:
-        """What no funnel says."""
+        """A remark on the request as a whole."""
         return self._explained()[1]
 
     @property
-    def changes(self) -> tuple[Change, ...]:
-        """Changes that were tried, and with which the request matches."""
+    def changes(self) -> tuple[Suggestion, ...]:
+        """Changes with which the whole request matches, each of them tried."""
         if self._try is not None:
             self._changes, self._try = self._try(), None
         return self._changes
@@ -283,15 +288,15 @@ class Reasons:
     def __str__(self) -> str:
         lines = [self.note] if self.note else []
         lines += map(str, self.funnels)
-        lines += [f"would do: {change}" for change in self.changes]
+        lines += [f"would fit {change}" for change in self.changes]
         return "\n".join(lines)
 
     def __repr__(self) -> str:
-        return f"<Reasons: {'not looked at yet' if self._make else self.short() or 'none'}>"
+        return f"<Reasons: {'not read yet' if self._make else self.short() or 'none'}>"
 
 
 def clock(seconds: float) -> str:
-    """Return a time for people: the date and time of an epoch, else the seconds themselves.
+    """Return a time for people: a date and time if it is one since the epoch, else the seconds.
 
     >>> clock(300), clock(1763650000)
     ('300 s', '2025-11-20T14:46:40Z')

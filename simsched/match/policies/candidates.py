@@ -1,4 +1,4 @@
-"""What a match policy chooses from."""
+"""Candidates: the vertices among which a match policy chooses, and their facts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Candidates:
-    """What a policy chooses from.
+    """The vertices that a policy orders.
 
     Attributes
     ----------
@@ -26,11 +26,11 @@ class Candidates:
     ordinals : the vertices that can host at least one copy, ascending (graph order).
     fits : how many copies each can host.
     avail : the state that is matched against.
-    rng : the generator of the run, for policies that draw lots; None: not given.
+    rng : the generator of the run, for policies that choose at random; None if there is no generator.
     wanted : copies that will be taken, from the first candidates on.
     most : copies that are taken from one candidate at most.
-    content : what one copy asks of an execution target; None above and below the targets.
-    copy : with `MatchPolicy.each_copy`, which of its candidate's copies each entry is.
+    content : the demand of one copy on an execution target; None above and below the targets.
+    copy : with `MatchPolicy.each_copy`, the number of each entry among the copies of its candidate.
     """
 
     kind: str
@@ -60,7 +60,7 @@ class Candidates:
         return free_unit_ids(content, self.ordinals, self.copy, self.avail, highest=highest)
 
     def classes(self) -> Ints:
-        """Return the performance classes (the property ``perf_class``); without one: the last."""
+        """Return the performance classes (the property ``perf_class``); the last one if there is none."""
         return performance_classes(self.kind, self.avail.index)[self.ordinals]
 
     def lots(self) -> Ints:

@@ -1,8 +1,8 @@
 """The policy ``locality``: fewest and narrowest common ancestors, then the shortest run of neighbours.
 
 Of the vertices that contain candidates (racks, switches, the whole cluster) it takes the
-narrowest kind of which one vertex holds all that is wanted, and of those the one with the
-least to spare.  Where that takes several racks, they are as few as can be.  Within a rack it
+narrowest kind of which one vertex holds all wanted copies, and of those vertices the one with the
+fewest copies to spare.  If several racks are needed, it takes the fewest possible.  Within a rack it
 takes the shortest run in graph order that suffices.
 """
 
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from simsched.match.policies.candidates import Candidates
 
 STARTS = 512
-"""Places tried at a time for the start of a run; the first block mostly has the best one."""
+"""Starts of a run that are tried at a time; the first block mostly contains the best one."""
 
 
 class _Group(NamedTuple):
-    """The candidates beneath one vertex: positions [low, high), and how many copies they hold."""
+    """The candidates below one vertex: positions [low, high), and the copies that they hold."""
 
     low: int
     high: int
@@ -34,7 +34,7 @@ class _Group(NamedTuple):
 def nearest_together(candidates: Candidates) -> Ints:
     """Return the positions of the candidates, those first that lie closest together.
 
-    The law: what is taken lies beneath one vertex of the narrowest kind that can hold it.
+    The copies that are taken lie below one vertex of the narrowest kind that can hold them.
     """
     if len(candidates.fits) < 2:
         return np.arange(len(candidates.fits))
@@ -52,7 +52,7 @@ def _once(positions: Ints) -> Ints:
 
 
 def _levels(candidates: Candidates) -> list[tuple[Ints, Ints]]:
-    """Return the intervals of candidates' kind beneath each kind of ancestor, narrowest first."""
+    """Return the intervals of the candidates' kind below each kind of ancestor, narrowest first."""
     index: Index = candidates.avail.index
     key = f"levels above {candidates.kind}"
     found: list[tuple[Ints, Ints]] | None = index.memo.get(key)
@@ -65,9 +65,9 @@ def _levels(candidates: Candidates) -> list[tuple[Ints, Ints]]:
 
 
 def _intervals(index: Index, above: str, kind: str) -> tuple[Ints, Ints] | None:
-    """Return [low, high) of what lies beneath each ancestor; None where it is nothing, or no neighbours.
+    """Return [low, high) of the vertices below each ancestor; None if they are no interval, or empty.
 
-    A switch reaches its nodes over another subsystem; mostly they are neighbours all the same.
+    A switch reaches its nodes over another subsystem, but mostly they are neighbours in graph order too.
     """
     view = index.beneath(above, kind)
     if view.ordinals is None:
@@ -103,7 +103,7 @@ class _Search:
         return self._divided(depth, wanted, start, stop)
 
     def _divided(self, depth: int, wanted: int, start: int, stop: int) -> list[tuple[int, int]]:
-        """Return the runs to take where no vertex of the `depth` narrowest levels suffices alone."""
+        """Return the runs to take if no vertex of the `depth` narrowest levels suffices alone."""
         if not depth:
             return [self._run(wanted, start, stop)]
         groups = sorted(self._groups(depth - 1, start, stop), key=lambda group: -group.held)
@@ -147,7 +147,7 @@ class _Search:
 
 
 def _tightest(groups: Sequence[_Group], wanted: int) -> _Group | None:
-    """Return the group that holds `wanted` with the least to spare, the first of equals."""
+    """Return the group that holds `wanted` with the fewest copies to spare, the first of equals."""
     return min(
         (group for group in groups if group.held >= wanted),
         key=lambda group: (group.held, group.low),

@@ -1,7 +1,7 @@
-"""Policies and orders of other packages: how they are found by name, and what is said when they fail.
+"""Policies and orders of other packages: they are found by name, and their failures name them.
 
-Three entry-point groups are open: ``simsched.match_policies``, ``simsched.queue_policies`` and
-``simsched.job_orders``.  A program may also give such objects themselves.
+There are three entry-point groups: ``simsched.match_policies``, ``simsched.queue_policies`` and
+``simsched.job_orders``.  A program may also pass such objects themselves.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 OURS = "simsched"
 WRAPPED = ("inner", "order", "keys")
-"""Attributes in which values of ours hold a policy, or a function that orders."""
+"""Attributes of our own values that hold a policy or an ordering function of another package."""
 
 
 def installed_names(group: str) -> list[str]:
@@ -45,12 +45,12 @@ def load(kind: str, name: str, point: EntryPoint) -> Any:
 
 
 class UnknownNameError(ConfigError):
-    """A name that is neither ours nor installed; its message ends with the nearest one that is."""
+    """A name that is neither built in nor installed; the message ends with the nearest known one."""
 
     hint = ""
 
     def at(self, where: str) -> UnknownNameError:
-        """Return the same error with `where` put before its own place."""
+        """Return the same error with `where` before its own place."""
         found = type(self)(self.message, where=super().at(where).where, expected=self.expected)
         found.hint = self.hint
         return found
@@ -60,7 +60,7 @@ class UnknownNameError(ConfigError):
 
 
 def unknown(kind: str, name: str, known: Iterable[str], prefix: str = "") -> UnknownNameError:
-    """Return the error for a name that is neither ours nor installed.
+    """Return the error for a name that is neither built in nor installed.
 
     >>> print(unknown("order", "fifi", ["fifo", "sjf"]).at("rules"))
     rules: unknown order 'fifi' (expected fifo, sjf); did you mean 'fifo'?
@@ -82,9 +82,9 @@ def name_of(value: Any) -> str:
 
 @contextmanager
 def named_in_errors(kind: str, value: Any, name: str | None = None) -> Iterator[None]:
-    """Turn an exception that a policy or order of somebody else raises into an error that names it.
+    """Turn an exception in a policy or order of another package into an error that names it.
 
-    An exception that does not come from its package is passed on: it is a fault of ours.
+    An exception from elsewhere is passed on: it is a defect of simsched.
 
     Raises
     ------
@@ -103,17 +103,17 @@ def named_in_errors(kind: str, value: Any, name: str | None = None) -> Iterator[
 
 
 def failed(kind: str, value: Any, problem: str, name: str | None = None) -> PluginError:
-    """Return the error for a policy or order that returned something it must not."""
+    """Return the error for a policy or order that returned an invalid result."""
     return PluginError(f"the {kind} {(name or name_of(value))!r} {problem}", where=_package(value))
 
 
 def is_ours(value: Any) -> bool:
-    """Whether a policy or order is part of simsched."""
+    """Say whether a policy or order is part of simsched."""
     return _package(value) == OURS
 
 
 def _package(value: Any) -> str:
-    """Return the package that defines an object; of one of our own that wraps another, that of the other."""
+    """Return the package that defines an object, or the object that it wraps if it is one of our own."""
     module = getattr(value, "__module__", None) or type(value).__module__
     package = str(module).partition(".")[0]
     inner = next((getattr(value, name, None) for name in WRAPPED if getattr(value, name, None)), None)

@@ -45,27 +45,27 @@ __all__ = [
 
 KIND = "match policy"
 GROUP = "simsched.match_policies"
-"""The entry-point group that other packages put their policies in."""
+"""The entry-point group of policies of other packages."""
 
 MAX_ORDERS = 256
-"""How many orders of static policies are remembered for one cluster."""
+"""Orders of static policies that are remembered for one cluster."""
 
 Order: TypeAlias = Callable[[Candidates], "Ints"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class MatchPolicy:
-    """An order of preference.  Two policies are the same only if they are one object: names may repeat.
+    """An order of preference.  Policies are compared by identity, since names may repeat.
 
     Attributes
     ----------
-    name : how it is asked for.
+    name : its name in options and files.
+    says : its description in one line.
     order : candidates → the permutation (positions) in which they are taken; None: graph order.
     whole_nodes : take idle execution targets only, and each of them whole.
-    says : one line for people.
-    static : the order depends on the graph alone, never on the state or on lots.
+    static : the order depends on the graph alone, not on the state or on chance.
     each_copy : it orders the single copies instead of the candidates that host them.
-    highest : the highest free units of a pool are taken, not the lowest.
+    lowest, highest : the lowest, or the highest, free units of a pool are taken.
     """
 
     name: str
@@ -81,7 +81,7 @@ class MatchPolicy:
 def ascending(key: Ints) -> Ints:
     """Return the permutation that sorts a key of integers; equals stay in graph order."""
     if len(key) > 1 and int(key.max()) < 1 << 15 and int(key.min()) >= -(1 << 15):
-        key = key.astype(np.int16)  # sorted by radix, in linear time
+        key = key.astype(np.int16)  # NumPy sorts 16-bit integers by radix, in linear time
     return np.argsort(key, kind="stable")
 
 
@@ -138,8 +138,8 @@ _TABLE = (
         whole_nodes=True,
         static=True,
     ),
-    MatchPolicy(name="bestfit", says="the fullest that fits first", order=lambda c: ascending(c.fits)),
-    MatchPolicy(name="worstfit", says="the emptiest first", order=lambda c: ascending(-c.fits)),
+    MatchPolicy(name="bestfit", says="the fullest target that fits first", order=lambda c: ascending(c.fits)),
+    MatchPolicy(name="worstfit", says="the emptiest target first", order=lambda c: ascending(-c.fits)),
     MatchPolicy(
         name="locality", says="fewest and narrowest common ancestors, neighbours", order=nearest_together
     ),
@@ -149,7 +149,7 @@ _TABLE = (
         order=lambda c: ascending(c.classes()),
         static=True,
     ),
-    MatchPolicy(name="random", says="by lot, from the seed", order=lambda c: c.lots()),
+    MatchPolicy(name="random", says="at random, from the seed", order=lambda c: c.lots()),
 )
 
 POLICIES: dict[str, MatchPolicy] = {policy.name: policy for policy in _TABLE}
@@ -161,7 +161,7 @@ def find_policy(name: str | MatchPolicy) -> MatchPolicy:
     Raises
     ------
     ConfigError
-        if there is none (the message lists those that exist), or it cannot be loaded.
+        for an unknown name (the message lists the known ones), or if the policy cannot be loaded.
     """
     if isinstance(name, MatchPolicy):
         return name
@@ -175,7 +175,7 @@ def find_policy(name: str | MatchPolicy) -> MatchPolicy:
 
 
 def is_found_by_name(policy: MatchPolicy) -> bool:
-    """Say whether the policy's name finds this very policy, and not another one or none."""
+    """Say whether `find_policy` finds this very policy by its name."""
     if policy.name in POLICIES:
         return POLICIES[policy.name] is policy
     return policy.name in _entry_points() and _plugged_in(policy.name) is policy
@@ -214,12 +214,12 @@ def arranged(policy: MatchPolicy, candidates: Candidates) -> Ints:
     Raises
     ------
     ConfigError
-        if the policy did not return a permutation of what it was given.
+        if the policy did not return a permutation of the candidates.
     """
     count = len(candidates.ordinals)
     if policy.order is None:
         return np.arange(count)
-    if POLICIES.get(policy.name) is policy:
+    if POLICIES.get(policy.name) is policy:  # built in, hence known to return a permutation
         return policy.order(candidates)
     with named_in_errors(KIND, policy):
         found = np.asarray(policy.order(candidates))
@@ -234,7 +234,7 @@ def arranged(policy: MatchPolicy, candidates: Candidates) -> Ints:
 def fixed_order(policy: MatchPolicy, kind: str, avail: Availability) -> Ints | None:
     """Return all vertices of a type in the order of a static policy; None: graph order.
 
-    Made once a cluster; it never depends on the state (`MatchPolicy.static`).
+    It is made once per cluster, as it does not depend on the state (`MatchPolicy.static`).
     """
     if policy.order is None:
         return None
@@ -249,7 +249,7 @@ def fixed_order(policy: MatchPolicy, kind: str, avail: Availability) -> Ints | N
 
 
 def _make_room(known: dict[tuple[MatchPolicy, str], Any]) -> None:
-    """Forget all orders when there are too many; a program may make policies without end."""
+    """Forget all orders if there are too many: a program may make any number of policies."""
     if len(known) >= MAX_ORDERS:
         known.clear()
 
@@ -268,7 +268,7 @@ def keeps_siblings(policy: MatchPolicy, kind: str, avail: Availability) -> bool:
 
 
 def copies_in_order(policy: MatchPolicy, candidates: Candidates) -> tuple[Ints, Ints]:
-    """Return the candidates and how many copies of each, where the policy orders single copies."""
+    """Return the candidates and the copies of each, for a policy that orders single copies."""
     numbers = np.minimum(candidates.fits, min(candidates.most, candidates.wanted))
     starts = np.cumsum(numbers) - numbers
     entries = np.repeat(candidates.ordinals, numbers)

@@ -1,4 +1,4 @@
-"""Ids that policies order by: of free units, and the performance classes of nodes."""
+"""Numbers that policies order by: ids of free units, and performance classes of nodes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from simsched.match.state.availability import Availability
 
 PERF_CLASS = "perf_class"
-"""The property that tells a node's performance class: an integer, the lowest is the best."""
+"""The property with a node's performance class: an integer, the lowest is the best."""
 
 NO_CLASS = (1 << 15) - 1
 
@@ -27,13 +27,12 @@ def free_unit_ids(
 ) -> Ints:
     """Return the id of the first unit that copy number `copy[i]` of `content` gets on ``targets[i]``.
 
-    Judged by the first type (by name) of units that the content asks for; without units, the
-    target's ordinal counts.
+    The first type of units (by name) in the content counts; without units, the target's ordinal.
     """
-    asked = _first_units(content, avail.index)
-    if asked is None:
+    first = _first_units(content, avail.index)
+    if first is None:
         return targets
-    type_, units = asked
+    type_, units = first
     once, where = np.unique(targets, return_inverse=True)
     rows, longest = _free_rows(avail.index.pool_types[type_], once, avail, highest=highest)
     table = np.full((len(rows.lists), longest), NO_CLASS, dtype=np.int64)
@@ -45,7 +44,7 @@ def free_unit_ids(
 
 
 class _Rows(NamedTuple):
-    """Lists of free unit ids, each once, and which of them each target has."""
+    """Distinct lists of free unit ids, and the number of each target's list."""
 
     lists: list[tuple[int, ...]]
     which: Ints
@@ -58,28 +57,29 @@ def _free_rows(pool: PoolType, targets: Ints, avail: Availability, *, highest: b
     lists: dict[tuple[int, ...], int] = {}
     which = []
     for target in some.tolist():
-        banks = (target,) if pool.aligned else range(int(low[target]), int(high[target]))
-        free = [unit for bank in banks for _, unit in set_units(pool.ids[bank], avail.free_mask(pool, bank))]
+        pools = (target,) if pool.aligned else range(int(low[target]), int(high[target]))
+        free = [unit for leaf in pools for _, unit in set_units(pool.ids[leaf], avail.free_mask(pool, leaf))]
         which.append(lists.setdefault(tuple(sorted(free, reverse=highest)), len(lists)))
     longest = max(map(len, lists), default=0) or 1
     return _Rows(list(lists), np.array(which, dtype=np.int64)[place]), longest
 
 
 def _alike(pool: PoolType, targets: Ints, avail: Availability) -> tuple[Ints, Ints]:
-    """Return targets that stand for all of equal free units, and which of them stands for each target."""
+    """Return one target for each set of free units, and the position of each target's representative."""
     index = avail.index
     assert avail.partial is not None
     store = avail.partial[pool.name]
     view = index.beneath(index.target_type, pool.name, targets)
     if isinstance(store, dict) or not (pool.aligned or view.fan):
         return targets, np.arange(len(targets))
-    banks = (
+    pools = (
         targets[:, None]
         if pool.aligned or view.ordinals is None
         else view.ordinals.reshape(-1, view.fan or 1)
     )
+    # Targets with the same free units (mask) of the same ids, pool by pool, get the same number.
     number = np.zeros(len(targets), dtype=np.int64)
-    for column in banks.T:
+    for column in pools.T:
         free = np.where(avail.free[pool.name][column] > 0, store[column], np.uint64(0))
         state = np.unique(free, return_inverse=True)[1]
         kinds = _id_kinds(pool, index)
@@ -90,7 +90,7 @@ def _alike(pool: PoolType, targets: Ints, avail: Availability) -> tuple[Ints, In
 
 
 def _id_kinds(pool: PoolType, index: Index) -> Ints:
-    """Return a number for each bank, equal where the unit ids are."""
+    """Return a number for each leaf pool, equal if the unit ids are equal."""
     key = f"kinds of ids of {pool.name}"
     found: Ints | None = index.memo.get(key)
     if found is None:
@@ -101,7 +101,7 @@ def _id_kinds(pool: PoolType, index: Index) -> Ints:
 
 
 def _first_units(content: Content, index: Index) -> tuple[str, int] | None:
-    """Return the first pool type by name that a content draws units of, and how many a copy."""
+    """Return the first pool type by name that a content draws units of, and the units per copy."""
     found = content.flat or sorted(
         (need.type, need.amount) for top in content.needs for need in top.walk() if need.kind == POOL
     )
@@ -112,7 +112,7 @@ def performance_classes(kind: str, index: Index) -> Ints:
     """Return the performance class of each vertex of a type; a vertex without one comes last.
 
     A target's class is its property ``perf_class`` (``perf_class=2`` in an R); a vertex above
-    the targets has the best class beneath it.
+    the targets has the best class below it.
     """
     found: Ints | None = index.memo.get(f"classes of {kind}")
     if found is None:

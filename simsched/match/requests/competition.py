@@ -1,6 +1,6 @@
-"""Competition between siblings (M10): whether counting each part of a request by itself is exact.
+"""Competition between siblings (M10): whether the counts of a request's parts, each by itself, are exact.
 
-Where it is not, `exact` searches.
+If they are not, the exact search decides.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from simsched.graph.index.types import BELOW, TARGET
-from simsched.match.requests.request import ABSENT, POOL, VERTEX, flat_demand
+from simsched.match.requests.request import ABSENT, POOL, VERTEX
 
 if TYPE_CHECKING:
     from simsched.graph.index.index import Index
@@ -22,7 +22,7 @@ def is_separable(needs: tuple[Need, ...], index: Index, *, alone: bool) -> bool:
 
 
 def _meet(needs: tuple[Need, ...]) -> bool:
-    """Say whether a target that is taken whole for one part may be asked for by another, or part by part."""
+    """Say whether two parts of a request may want the same whole target, or one part several pieces of it."""
     on_targets = [need for need in needs if _touches_targets(need)]
     if len(on_targets) > 1 or any(need.kind == POOL for need in on_targets):
         return True
@@ -34,9 +34,7 @@ def _touches_targets(need: Need) -> bool:
 
 
 def _separable(needs: tuple[Need, ...], index: Index, *, within: bool) -> bool:
-    """Say whether counting each sibling by itself is exact, here and beneath."""
-    if within and flat_demand(needs) is not None:
-        return True
+    """Say whether counting each sibling by itself is exact, here and below; `within` a target or not."""
     if len(needs) == 1:
         return _alone(needs[0], index, within=within)
     blocked = [_blocked(need, index) for need in needs]
@@ -53,11 +51,13 @@ def _alone(need: Need, index: Index, *, within: bool) -> bool:
     if need.kind == VERTEX and _nested(need.type, index):
         return False
     inside = within or need.level == TARGET
-    return _separable(need.children, index, within=inside)
+    # Units of several pool types within one target: the type that allows the fewest copies decides,
+    # and which units are drawn makes no difference.
+    return (inside and need.flat is not None) or _separable(need.children, index, within=inside)
 
 
 def _nested(type_: str, index: Index) -> bool:
-    """Say whether vertices of a type reach the same things: they lie within one another, or share some."""
+    """Say whether vertices of a type overlap: one contains another, or two reach the same vertices."""
     known: dict[str, bool] = index.memo.setdefault("nested", {})
     if type_ not in known:
         spans = sorted(span for spans in index.spans(type_) for span in spans)
@@ -66,7 +66,7 @@ def _nested(type_: str, index: Index) -> bool:
 
 
 def _blocked(need: Need, index: Index) -> set[str]:
-    """Return the types of which a match of this need takes something away from others."""
+    """Return the types of which a match of this need takes units or vertices from others."""
     found: set[str] = set()
     for part in need.walk():
         if part.kind in (POOL, ABSENT) and part.exclusive:

@@ -1,7 +1,7 @@
-"""Compiling a jobspec's resources against one cluster: the question in the cluster's own terms.
+"""Jobspec → request: its resources and constraint in the terms of one cluster.
 
 Requests are cached, `MAX_REQUESTS` of them: equal resources and constraints share one `Request`, and
-slots of equal content share one set of incrementally kept counts whatever their count.
+slots of equal content share one set of counts, whatever their number of copies.
 """
 
 from __future__ import annotations
@@ -19,45 +19,46 @@ from simsched.match.requests.dialect import RFC14
 from simsched.match.requests.request import ABSENT, POOL, SLOT, VERTEX, Content, Need, Request, flat_demand
 
 if TYPE_CHECKING:
-    from simsched.formats.jobspec.reader import Jobspec, ResourceVertex
+    from simsched.formats.jobspec.jobspec import Jobspec
+    from simsched.formats.jobspec.vertex import ResourceVertex
     from simsched.formats.rfc.constraint import Constraint
     from simsched.graph.index.index import Index
     from simsched.graph.index.types import Bools
-    from simsched.match.requests.dialect import MatchRules
+    from simsched.match.requests.dialect import Dialect
     from simsched.match.requests.request import Flat
 
 MAX_KEPT = 4096
-"""How many contents and constraints are remembered."""
+"""Contents, and constraints, that are remembered."""
 
 MAX_REQUESTS = 16_384
-"""How many compiled requests are remembered, of 2 to 4 KB each; all are forgotten when they are too many."""
+"""Requests that are remembered, of 2 to 4 KB each; with one more, all are forgotten."""
 
 _Kept = TypeVar("_Kept")
 
 MAX_UNITS = 10**15
-"""A count beyond this is refused: no cluster holds it, and sums of it would overflow."""
+"""A larger count is refused: no cluster has that many units, and sums of them would overflow."""
 
 
 def compile_request(
-    jobspec: Jobspec, index: Index, rules: MatchRules = RFC14, *, alone: bool = False, keep: bool = True
+    jobspec: Jobspec, index: Index, dialect: Dialect = RFC14, *, alone: bool = False, keep: bool = True
 ) -> Request:
     """Compile a jobspec's resources and constraint against a cluster.
 
     With `alone`, only idle targets serve, and they are taken whole (policies of whole nodes).
-    Without `keep` it is not remembered: for requests that are tried once.  What is remembered may
-    be forgotten: who needs equal requests to be one object has to hold them.
+    Without `keep` the request is not remembered: for requests that are tried once.  A remembered
+    request may be forgotten: keep a reference if equal requests have to be one object.
 
     Raises
     ------
     RequestError
-        if it cannot mean anything here: units of another dimension, a slot in a slot,
-        a slot without content, a slot or vertex beneath a pool.
+        if the request has no meaning here: units of another dimension, a slot in a slot,
+        a slot without content, a slot or vertex below a pool.
     """
-    key = (jobspec.resources, jobspec.constraint, rules, alone)
+    key = (jobspec.resources, jobspec.constraint, dialect, alone)
     cache: dict[object, Request] = index.memo.setdefault("requests", {})
     request = cache.get(key)
     if request is None:
-        request = _Compiler(index, jobspec, rules, {}, alone=alone).request()
+        request = _Compiler(index, jobspec, dialect, {}, alone=alone).request()
         if keep:
             _remember(cache, key, request, MAX_REQUESTS)
     return request
@@ -68,7 +69,7 @@ def with_amount(request: Request, number: int, amount: int, index: Index) -> Req
     variant = request.variants.get((number, amount))
     if variant is None:
         chosen = {**request.chosen, number: amount}
-        variant = _Compiler(index, request.jobspec, request.rules, chosen, alone=request.alone).request()
+        variant = _Compiler(index, request.jobspec, request.dialect, chosen, alone=request.alone).request()
         request.variants[number, amount] = variant
     return variant
 
@@ -77,12 +78,12 @@ class _Compiler:
     """One compilation; short-lived."""
 
     def __init__(
-        self, index: Index, jobspec: Jobspec, rules: MatchRules, chosen: dict[int, int], *, alone: bool
+        self, index: Index, jobspec: Jobspec, dialect: Dialect, chosen: dict[int, int], *, alone: bool
     ) -> None:
         self.index = index
         self.alone = alone
         self.jobspec = jobspec
-        self.rules = rules
+        self.dialect = dialect
         self.chosen = chosen
         """Counts settled for ranged vertices: in the request's own unit, by preorder number."""
         self.number = 0
@@ -92,7 +93,7 @@ class _Compiler:
     def request(self) -> Request:
         if not self.jobspec.resources:
             raise RequestError(
-                "the request asks for nothing", where="resources", expected="at least one vertex"
+                "the request has no resources", where="resources", expected="at least one vertex"
             )
         needs = tuple(self.need(vertex, in_slot=False, path="") for vertex in self.jobspec.resources)
         demand: dict[str, int] = {}
@@ -110,7 +111,7 @@ class _Compiler:
             separable=is_separable(needs, self.index, alone=self.alone),
             plain=self._plain(needs),
             whole=self._whole(needs),
-            rules=self.rules,
+            dialect=self.dialect,
             chosen=self.chosen,
             alone=self.alone,
         )
@@ -124,12 +125,13 @@ class _Compiler:
         kind, level = self._place(vertex.type)
         if kind == POOL and vertex.with_:
             raise RequestError(
-                f"nothing lies beneath a {vertex.type} in this cluster", where=path, expected="no 'with'"
+                f"a {vertex.type} contains nothing in this cluster", where=path, expected="no 'with'"
             )
         at_target = kind == VERTEX and level == TARGET
         children = tuple(self.need(child, in_slot=in_slot, path=path) for child in vertex.with_)
-        exclusive = self.rules.is_exclusive(vertex.exclusive, in_slot=in_slot)
+        exclusive = self.dialect.is_exclusive(vertex.exclusive, in_slot=in_slot)
         ids, names = self._identified(vertex, path)
+        flat = flat_demand(children)
         return Need(
             type=vertex.type,
             kind=kind,
@@ -146,21 +148,29 @@ class _Compiler:
             label=vertex.label,
             eligible=self.eligible,
             every=self.every,
-            flat=flat_demand(children),
-            content=self._content(children, ids, names, exclusive=exclusive) if at_target else None,
+            flat=flat,
+            content=self._content(children, flat, ids, names, exclusive=exclusive) if at_target else None,
         )
 
     def _slot(self, vertex: ResourceVertex, number: int, path: str, *, in_slot: bool) -> Need:
         if in_slot:
-            raise RequestError("a slot cannot stand in a slot", where=path)
+            raise RequestError("a slot cannot contain a slot", where=path)
         if not vertex.with_:
             raise RequestError("a slot needs content", where=path, expected="'with'")
         amount = self._amount(vertex, number, path)
         children = tuple(self.need(child, in_slot=True, path=path) for child in vertex.with_)
-        inside = not any(n.level in (TARGET, ABOVE) and n.kind == VERTEX for c in children for n in c.walk())
-        confined = inside and any(n.level != ABOVE for c in children for n in c.walk())
-        near = tuple(c for c in children if c.level != ABOVE)
-        content = self._content(near, None, None, node=False) if confined else None
+        flat = flat_demand(children)
+        parts = [part for child in children for part in child.walk()]
+        on_target = tuple(child for child in children if child.level != ABOVE)
+        # A copy lies within one target (M3) if it has units or vertices there and claims no vertex
+        # at or above the targets.  Pools above the targets (licences) are drawn beside the target.
+        confined = any(part.level != ABOVE for part in parts) and not any(
+            part.kind == VERTEX and part.level != BELOW for part in parts
+        )
+        content = None
+        if confined:
+            units = flat if len(on_target) == len(children) else flat_demand(on_target)
+            content = self._content(on_target, units, None, None, node=False)
         return Need(
             type="slot",
             kind=SLOT,
@@ -177,7 +187,7 @@ class _Compiler:
             label=vertex.label,
             eligible=self.eligible,
             every=self.every,
-            flat=flat_demand(children),
+            flat=flat,
             content=content,
         )
 
@@ -225,14 +235,14 @@ class _Compiler:
     def _content(
         self,
         needs: tuple[Need, ...],
+        flat: Flat | None,
         ids: Idset | None,
         names: frozenset[str] | None,
         *,
         node: bool = True,
         exclusive: bool = False,
     ) -> Content:
-        """Return the shared `Content` of these needs under this constraint."""
-        flat = flat_demand(needs)
+        """Return the shared `Content` of these needs, which draw `flat`, under this constraint."""
         key = (
             "content",
             self.jobspec.constraint if not self.every else None,
@@ -241,7 +251,7 @@ class _Compiler:
             self.alone,
             ids,
             names,
-            flat if flat is not None else tuple(_signature(n) for n in needs),
+            flat if flat is not None else tuple(_signature(need) for need in needs),
         )
         cache: dict[object, Content] = self.index.memo.setdefault("contents", {})
         content = cache.get(key)
@@ -267,11 +277,11 @@ class _Compiler:
     def _whole(self, needs: tuple[Need, ...]) -> int:
         if len(needs) > 1 or self.ranged or self.alone or self.index.on_each_target is None:
             return 0
-        asked, times = needs[0], 1
-        if asked.kind == SLOT and len(asked.children) == 1:
-            asked, times = asked.children[0], asked.amount
-        plain = asked.kind == VERTEX and asked.level == TARGET and asked.exclusive and not asked.children
-        return asked.amount * times if plain and asked.ids is None and asked.names is None else 0
+        need, times = needs[0], 1
+        if need.kind == SLOT and len(need.children) == 1:
+            need, times = need.children[0], need.amount
+        plain = need.kind == VERTEX and need.level == TARGET and need.exclusive and not need.children
+        return need.amount * times if plain and need.ids is None and need.names is None else 0
 
     def _one_unit(self, flat: Flat | None) -> str | None:
         if flat is None or len(flat) != 1 or flat[0][1] != 1:
@@ -291,7 +301,7 @@ class _Compiler:
 
 
 def _eligible(constraint: Constraint | None, index: Index) -> tuple[Bools, bool]:
-    """Return which targets satisfy a constraint, one row for all who ask, and whether all do."""
+    """Return which targets satisfy a constraint (a row that its requests share), and whether all do."""
     cache: dict[object, tuple[Bools, bool]] = index.memo.setdefault("eligible", {})
     found = cache.get(constraint)
     if found is None:
@@ -303,14 +313,14 @@ def _eligible(constraint: Constraint | None, index: Index) -> tuple[Bools, bool]
 
 
 def _remember(cache: dict[object, _Kept], key: object, value: _Kept, most: int = MAX_KEPT) -> None:
-    """Keep a value that can be made again; all are forgotten when they are too many."""
+    """Keep a value that can be made again; if there are too many, forget all."""
     if len(cache) >= most:
         cache.clear()
     cache[key] = value
 
 
 def _signature(need: Need) -> tuple[object, ...]:
-    """Return what two needs must share to be counted alike."""
+    """Return the facts in which two needs must agree to be counted alike."""
     return (
         need.type,
         need.amount,
@@ -330,7 +340,7 @@ def _add_demand(need: Need, times: int, demand: dict[str, int]) -> None:
 
 
 def _targets_touched(need: Need) -> int:
-    """Return how many distinct targets any match of this need touches at least."""
+    """Return the least number of distinct targets that a match of this need touches."""
     if need.kind == VERTEX and need.level == TARGET:
         return need.amount
     below = max((_targets_touched(child) for child in need.children), default=0)

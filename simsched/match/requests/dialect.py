@@ -1,7 +1,7 @@
-"""Dialects: what a request means, as a frozen value that the compiler reads (DESIGN M1 to M9).
+"""Dialects: the meaning of a request as a value that the compiler reads (rules M1 to M9).
 
-A dialect is data, not a branch in the matcher: the compiler asks it whether a request
-vertex is exclusive, and nothing else in the engine knows which dialect is spoken.
+A dialect is data, not a branch in the matcher: it decides whether a request vertex is
+exclusive, and only the compiler reads it.
 """
 
 from __future__ import annotations
@@ -13,46 +13,46 @@ from simsched.errors import ConfigError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MatchRules:
-    """How a jobspec is read.
+class Dialect:
+    """The meaning of a jobspec where the standard leaves a choice.
 
     Attributes
     ----------
     name : the dialect's name.
-    exclusive_in_slot : a vertex in a slot is exclusive unless it says otherwise (RFC 14).
-    exclusive_outside : a vertex outside a slot is exclusive unless it says otherwise.
+    exclusive_in_slot : a vertex in a slot is exclusive unless the jobspec says otherwise (RFC 14).
+    exclusive_outside : a vertex outside a slot is exclusive unless the jobspec says otherwise.
     """
 
     name: str
     exclusive_in_slot: bool = True
     exclusive_outside: bool = False
 
-    def is_exclusive(self, said: bool | None, *, in_slot: bool) -> bool:
-        """Return whether a vertex is claimed exclusively (M4).
+    def is_exclusive(self, given: bool | None, *, in_slot: bool) -> bool:
+        """Say whether a vertex is claimed exclusively (M4); `given` is the jobspec's own key, or None.
 
         >>> RFC14.is_exclusive(None, in_slot=True), RFC14.is_exclusive(None, in_slot=False)
         (True, False)
         """
-        if said is not None:
-            return said
+        if given is not None:
+            return given
         return self.exclusive_in_slot if in_slot else self.exclusive_outside
 
 
-RFC14 = MatchRules(name="rfc14")
+RFC14 = Dialect(name="rfc14")
 
-RULES = {rules.name: rules for rules in (RFC14,)}
+DIALECTS = {dialect.name: dialect for dialect in (RFC14,)}
 
 
-def find_rules(name: str) -> MatchRules:
+def find_dialect(name: str) -> Dialect:
     """Return the dialect of that name.
 
     Raises
     ------
     ConfigError
-        if there is none; the message lists those that exist.
+        for an unknown name; the message lists the known ones.
     """
-    check("rules", name, str, f"one of {', '.join(RULES)}")
+    check("rules", name, str, f"one of {', '.join(DIALECTS)}")
     try:
-        return RULES[name]
+        return DIALECTS[name]
     except KeyError:
-        raise ConfigError(f"unknown match rules {name!r}", expected=f"one of {', '.join(RULES)}") from None
+        raise ConfigError(f"unknown dialect {name!r}", expected=f"one of {', '.join(DIALECTS)}") from None

@@ -1,8 +1,8 @@
-"""A request in one cluster's own terms: what a jobspec's resources come to when they are compiled.
+"""A compiled request: a jobspec's resources in the terms of one cluster.
 
-Every request vertex becomes a `Need` that knows what kind of thing it asks for here (units
-of a pool, vertices, copies of a slot, or a type that the cluster does not have), where such
-things lie, how many it takes at least, and whether it takes them exclusively (M4).
+Every request vertex becomes a `Need`: its kind (units of a pool, vertices, copies of a slot, or a type
+that the cluster does not have), the level of such resources in the cluster, the least number that it
+takes, and whether it claims them exclusively (M4).
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from simsched.graph.index.types import ABOVE, BELOW
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from simsched.formats.jobspec.reader import Jobspec
+    from simsched.formats.jobspec.jobspec import Jobspec
     from simsched.formats.rfc.count import Count
     from simsched.formats.rfc.idset import Idset
     from simsched.graph.index.types import Bools
-    from simsched.match.requests.dialect import MatchRules
+    from simsched.match.requests.dialect import Dialect
 
 POOL, VERTEX, SLOT, ABSENT = "pool", "vertex", "slot", "absent"
 Flat: TypeAlias = tuple[tuple[str, int], ...]
@@ -34,19 +34,19 @@ class Need:
     ----------
     type : the resource type, or ``"slot"``.
     kind : `POOL`, `VERTEX`, `SLOT` or `ABSENT` (no such type in this cluster).
-    level : for a vertex or pool, where such things lie; for a slot, `TARGET` where each copy
-        lies within one execution target (M3), else `ABOVE`.
-    amount : how many are taken: the least acceptable count (M6), in the pool's own unit.
-    count : the acceptable counts as asked for.
+    level : for a vertex or pool, its place in the cluster: above, at or below the execution targets; for
+        a slot, `TARGET` if each copy lies within one target (M3), else `ABOVE`.
+    amount : the number taken: the least acceptable count (M6), in the pool's own unit.
+    count : the acceptable counts as the jobspec gives them.
     exclusive : claimed exclusively (M4).
     whole : R names the whole subtree (M5).
-    children : what must be had beneath each.
+    children : the needs below each copy.
     ids, names : the vertices or units that may serve; None: any.
-    path : where it stands in the request, ``node/slot/core``.
-    number : its place in the request in preorder.
+    path : its place in the request, ``node/slot/core``.
+    number : its number in the request in preorder.
     eligible, every : the targets that the constraint lets pass (M7); whether all do.
-    content : what one execution target must offer for one of these; None above the targets.
-    flat : what `children` draw, where units a pool type say it all (see `Content`).
+    content : the demand of one copy on one execution target; None above the targets.
+    flat : the units that `children` draw by pool type, if they draw nothing else (see `flat_demand`).
     """
 
     type: str
@@ -69,16 +69,16 @@ class Need:
 
     @property
     def loose(self) -> tuple[Need, ...]:
-        """What a slot asks for beside its targets: pools that lie on none."""
+        """The children of a slot that lie outside the targets: pools such as licences."""
         return tuple(child for child in self.children if child.level == ABOVE)
 
     @property
     def takes_any_units(self) -> bool:
-        """Whether this asks for units of a pool, no matter which, for itself alone."""
+        """Whether this claims units of a pool exclusively, no matter which."""
         return self.kind == POOL and self.exclusive and self.ids is None and self.names is None
 
     def walk(self) -> Iterator[Need]:
-        """Yield this need and all beneath it, in preorder."""
+        """Yield this need and all below it, in preorder."""
         yield self
         for child in self.children:
             yield from child.walk()
@@ -86,16 +86,16 @@ class Need:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Content:
-    """What is asked of one execution target for one copy of a slot, or for one target vertex.
+    """The demand on one execution target of one copy of a slot, or of one target vertex.
 
     Attributes
     ----------
     node : whether the target itself is claimed, and so serves at most once when `exclusive`.
-    needs : what must be had within the target for one copy.
-    flat : the same as units a pool type, where that says it all; None: sockets and the like.
+    needs : the needs within the target for one copy.
+    flat : the same as units by pool type, if that is all; None if there are sockets and the like.
     alone : nothing else may be on the target (a policy of whole nodes).
-    unit : the one pool type of which one unit is all that is asked, whose free units are then
-        the answer; else None.
+    unit : the pool type, if one unit of an aligned pool is all that a copy draws: its free units are then
+        the counts; else None.
     eligible : the targets that the constraint, ids and names let pass.
     every : whether `eligible` holds for all targets of the cluster.
     """
@@ -112,7 +112,7 @@ class Content:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Request:
-    """A compiled request; compare by identity, since equal ones are shared while they are remembered.
+    """A compiled request; compared by identity, since equal ones are shared while they are remembered.
 
     Attributes
     ----------
@@ -121,13 +121,13 @@ class Request:
     demand : units of each pool type that any match takes at least (exclusively).
     nodes : execution targets that any match touches at least.
     slots : copies of slots in all, or 0 without a slot.
-    ranged : numbers (preorder) of the needs whose count is a range or set, not settled yet.
-    chosen : the counts settled for the others of them, in the request's own unit.
-    separable : no two siblings compete for the same things, so counting is exact (M10).
-    plain : the content of the one slot that is all that is asked for, where that is a fixed
-        number of copies of units of aligned pools; None for anything else.
-    whole : how many whole targets are all that is asked for, where a target is but its pools;
-        0 for anything else.
+    ranged : numbers (preorder) of the needs whose count is a range or set and not fixed yet.
+    chosen : the counts fixed for the others of them, in the request's own unit.
+    separable : no two siblings compete for the same resources, so counting is exact (M10).
+    plain : the content, if the request is one slot with a fixed number of copies that draw units of
+        aligned pools only; else None.
+    whole : the number of targets, if the request is for whole targets only, on a cluster where all
+        targets have the same aligned pools and no vertices; else 0.
     """
 
     jobspec: Jobspec
@@ -141,14 +141,14 @@ class Request:
     separable: bool
     plain: Content | None
     whole: int
-    rules: MatchRules
+    dialect: Dialect
     chosen: dict[int, int]
     alone: bool
     variants: dict[tuple[int, int], Request] = field(default_factory=dict)
 
     @property
     def names_units(self) -> bool:
-        """Whether it matters which units are free: some are asked for by `id`, or to be shared."""
+        """Whether it matters which units are free: some are requested by `id`, or shared."""
         return any(need.kind == POOL and not need.takes_any_units for need in self.walk())
 
     def walk(self) -> Iterator[Need]:
@@ -158,7 +158,10 @@ class Request:
 
 
 def flat_demand(needs: tuple[Need, ...]) -> Flat | None:
-    """Return units a pool type where needs within a target ask for nothing but exclusive units."""
+    """Return the units by pool type that needs within a target draw; None if they need anything else.
+
+    Slots within a target multiply their content and disappear.
+    """
     if not needs:
         return ()
     if len(needs) == 1 and needs[0].level == BELOW and needs[0].takes_any_units:

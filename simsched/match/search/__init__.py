@@ -1,5 +1,6 @@
-"""Counting how many copies fit below each vertex, and selecting which of them are taken.
+"""Counts of the copies that fit below each vertex, and the selection of those that are taken.
 
-`exact` is the search for requests whose siblings compete for the same units (M10), with `ledger` as its
-notebook of claims that can be undone. Begin with `counts`, then `select`, then `descend`.
+Begin with `counts`, then `select`, then `descend` (with `portions`). `target_classes` counts equal nodes
+once. `exact` is the search for requests whose siblings compete for the same units (M10); `ledger` has its
+claims, which can be undone. Imports `requests`, `policies` and `state`.
 """

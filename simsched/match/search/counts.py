@@ -1,9 +1,9 @@
-"""Counting, bottom-up: how many copies of what is asked each vertex can host.
+"""Counting, bottom-up: how many copies of a request's parts each vertex can host.
 
-Counts for execution targets are kept between matches: a claim or release touches few
+Counts of execution targets are kept between matches: a claim or release touches few
 targets, and only those are counted again.  Everything above the targets is a difference of
-prefix sums over them.  For requests whose siblings do not compete the counts are exact; for
-the others they are a necessary condition (`exact` settles those).
+prefix sums over them.  If the siblings of a request do not compete, the counts are exact; else they are
+a necessary condition, and the exact search decides (M10).
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from simsched.graph.index.reach import View
 from simsched.graph.index.types import ABOVE, BELOW, TARGET, Bools, Ints
 from simsched.graph.resource_graph import pool_of
 from simsched.match.requests.request import ABSENT, POOL, SLOT
-from simsched.match.search.target_classes import is_alike_within_classes, target_classes
-from simsched.match.state.availability import idle_cluster
+from simsched.match.search.target_classes import target_classes
+from simsched.match.state.availability import KeptCount, idle_cluster
 
 if TYPE_CHECKING:
     from simsched.graph.index.index import Index
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from simsched.match.state.availability import Availability
 
 MAX_KEPT = 256
-"""How many contents a state keeps counts of; when they are more, all are counted anew."""
+"""Contents that a state keeps counts of; with one more, all are dropped and counted again on demand."""
 
 MANY = 1 << 40
-"""As many as anyone can ask for: copies of what takes nothing away."""
+"""Stands for any number of copies: those of a request that takes nothing from others."""
 
 EVERYWHERE = ""
 """The scope of a request's top level: above all vertices, the root included."""
@@ -40,83 +40,76 @@ Ordinals: TypeAlias = "Ints | None"
 _Array = TypeVar("_Array", Ints, Bools)
 
 
-class Capacity:
-    """How many copies of one `Content` each target can host in one `Availability`, kept up to date.
+class Capacity(NamedTuple):
+    """How many copies of one `Content` the targets can host.
 
     Attributes
     ----------
-    fits : copies, one entry a target.  Read-only, and valid until the next claim or release.
+    fits : copies, one entry per target.  Read-only, and valid until the next claim or release.
     total : their sum.
     some : how many targets can host at least one.
     """
-
-    __slots__ = ("content", "fits", "seen", "some", "total")
-
-    def __init__(self, content: Content, avail: Availability) -> None:
-        self.content = content
-        self._start(avail)
-
-    def _start(self, avail: Availability) -> None:
-        self.seen = avail.version
-        self.fits: Ints
-        known = _counted_by_kind(self.content, avail)
-        if known is not None:
-            self.fits, self.total, self.some = known
-            return
-        self.fits = copies_on_targets(self.content, None, avail)
-        self.total = int(self.fits.sum())
-        self.some = int(np.count_nonzero(self.fits))
-
-    def catch_up(self, avail: Availability) -> None:
-        """Count the targets again that were touched since the last time."""
-        dirty = avail.changed_since(self.seen)
-        if dirty is None or len(dirty) > len(self.fits) // 4 + 8:
-            self._start(avail)
-            return
-        self.seen = avail.version
-        stale = self.fits[dirty]
-        fresh = copies_on_targets(self.content, dirty, avail)
-        self.fits[dirty] = fresh
-        self.total += int(fresh.sum()) - int(stale.sum())
-        self.some += int(np.count_nonzero(fresh)) - int(np.count_nonzero(stale))
-
-
-class Supply(NamedTuple):
-    """What `capacity` answers: see `Capacity`."""
 
     fits: Ints
     total: int
     some: int
 
 
-def capacity(content: Content, avail: Availability) -> Supply:
-    """Return how many copies of `content` each target can host now.
-
-    One unit of one pool type, anywhere: its free units are the answer, and nothing is counted.
-    """
+def capacity(content: Content, avail: Availability) -> Capacity:
+    """Return how many copies of `content` each target can host now."""
     if content.unit is not None:
-        free = avail.free[content.unit]
-        return Supply(free, avail.total[content.unit], MANY)
-    counts = avail.counts.get(content)
-    if counts is None:
+        # One unit of an aligned pool per copy, so the free units are the counts.  Such a content belongs
+        # to a slot, and `some` is read of vertices alone: it need not be counted.
+        return Capacity(avail.free[content.unit], avail.total[content.unit], MANY)
+    kept = avail.counts.get(content)
+    if kept is None:
+        # Claims only take away: what no target of the idle cluster can host, none can host now.
         if not avail.is_idle and not (ever := capacity(content, idle_cluster(avail.index))).total:
-            return ever  # what no target could ever host
+            return ever
         if len(avail.counts) >= MAX_KEPT:
             avail.counts.clear()
-        counts = avail.counts[content] = Capacity(content, avail)
-    elif counts.seen != avail.base + len(avail.log):
-        counts.catch_up(avail)
-    return Supply(counts.fits, counts.total, counts.some)
+        kept = avail.counts[content] = KeptCount(*_count(content, avail), avail.version)
+    elif kept.seen != avail.base + len(avail.log):  # `avail.version`, without the call
+        _catch_up(kept, content, avail)
+    return Capacity(kept.fits, kept.total, kept.some)
 
 
-def _counted_by_kind(content: Content, avail: Availability) -> Supply | None:
-    """Return how many copies each target of the idle machine can host, one target counted for all its kind.
+def _count(content: Content, avail: Availability) -> Capacity:
+    """Count every target."""
+    known = _counted_by_class(content, avail)
+    if known is not None:
+        return known
+    fits = copies_on_targets(content, None, avail)
+    return Capacity(fits, int(fits.sum()), int(np.count_nonzero(fits)))
 
-    None where that does not do: targets in use, too many kinds, a request that names some.
+
+def _catch_up(kept: KeptCount, content: Content, avail: Availability) -> None:
+    """Count the targets again that were touched since the last time.
+
+    A target's count depends on the target alone: its own units, vertices, claims and status.  Every
+    change of these is a claim, a release or a change of status, and each of them logs the targets
+    that it touches (`Availability.log`).  So targets that are not in the log have kept their counts.
+    (A claim of a rack does not log its targets that are down: they count 0 before and after.)
     """
-    if not avail.is_idle or not is_alike_within_classes(content):
-        return None
-    classes = target_classes(avail.index, content)
+    dirty = avail.changed_since(kept.seen)
+    if dirty is None or len(dirty) > len(kept.fits) // 4 + 8:  # one count of all is cheaper by then
+        kept.fits, kept.total, kept.some = _count(content, avail)
+        kept.seen = avail.version
+        return
+    kept.seen = avail.version
+    stale = kept.fits[dirty]
+    fresh = copies_on_targets(content, dirty, avail)
+    kept.fits[dirty] = fresh
+    kept.total += int(fresh.sum()) - int(stale.sum())
+    kept.some += int(np.count_nonzero(fresh)) - int(np.count_nonzero(stale))
+
+
+def _counted_by_class(content: Content, avail: Availability) -> Capacity | None:
+    """Return the counts of the idle cluster, of which one target is counted for each class of equal ones.
+
+    None where that does not hold: targets in use, too many classes, a request that names targets.
+    """
+    classes = target_classes(avail.index, content) if avail.is_idle else None
     if classes is None:
         return None
     found = copies(content.needs, content.flat, avail.index.target_type, classes.first, avail)
@@ -124,16 +117,13 @@ def _counted_by_kind(content: Content, avail: Availability) -> Supply | None:
         found = (found > 0).astype(np.int64)
     fits = classes.spread(found)
     if content.every:
-        return Supply(fits, int(found @ classes.sizes), int(classes.sizes[found > 0].sum()))
+        return Capacity(fits, int(found @ classes.sizes), int(classes.sizes[found > 0].sum()))
     fits = np.where(content.eligible, fits, 0)
-    return Supply(fits, int(fits.sum()), int(np.count_nonzero(fits)))
+    return Capacity(fits, int(fits.sum()), int(np.count_nonzero(fits)))
 
 
 def copies_on_targets(content: Content, targets: Ordinals, avail: Availability) -> Ints:
-    """Return how many copies of `content` each of `targets` can host.
-
-    A target that is claimed exclusively hosts one at most.
-    """
+    """Return how many copies of `content` each of `targets` can host; at most one if it claims the target."""
     kind = avail.index.target_type
     may = avail.up if targets is None else avail.up[targets]
     if not content.every:
@@ -157,11 +147,14 @@ def copies(
     scope: Ordinals,
     avail: Availability,
 ) -> Ints:
-    """Return how many disjoint copies of all `needs` fit beneath each vertex of `scope` (type `above`)."""
+    """Return how many disjoint copies of all `needs` fit below each vertex of `scope` (type `above`).
+
+    Each need is counted by itself and the least count is taken: exact if the needs do not compete.
+    """
     parts = [] if flat is None else [_share(free_beneath(t, above, scope, avail), n) for t, n in flat]
     if flat is None:
         parts = [copies_of(need, above, scope, avail) for need in needs]
-    if not parts:
+    if not parts:  # a bare target or vertex: nothing limits its copies
         return np.full(_length(above, scope, avail.index), MANY)
     found = parts[0]
     for part in parts[1:]:
@@ -170,7 +163,7 @@ def copies(
 
 
 def copies_of(need: Need, above: str, scope: Ordinals, avail: Availability) -> Ints:
-    """Return how many disjoint copies of one need fit beneath each vertex of `scope`."""
+    """Return how many disjoint copies of one need fit below each vertex of `scope`."""
     if need.kind == ABSENT:
         return np.zeros(_length(above, scope, avail.index), dtype=np.int64)
     if need.kind == POOL:
@@ -178,7 +171,9 @@ def copies_of(need: Need, above: str, scope: Ordinals, avail: Availability) -> I
     if need.kind == SLOT:
         return _slot_copies(need, above, scope, avail)
     if above == EVERYWHERE and need.content is not None and (need.exclusive or need.amount == 1):
-        supply = capacity(need.content, avail)  # added up already
+        # The sums over all targets are kept with the counts.  (A shared target that must be one of
+        # several distinct ones is left to `spread`.)
+        supply = capacity(need.content, avail)
         return np.array([supply.some // need.amount if need.exclusive else min(supply.total, MANY)])
     view = beneath(above, need.type, scope, avail.index)
     if need.exclusive:
@@ -191,6 +186,8 @@ def _slot_copies(need: Need, above: str, scope: Ordinals, avail: Availability) -
     if need.content is None or above == index.target_type or _is_within(above, index):
         flat = need.flat if need.content is not None else None
         return _share(copies(need.children, flat, above, scope, avail), need.amount)
+    # Each copy lies within one target (M3), so the copies of several targets simply add up; pools
+    # above the targets limit the sum.
     view = beneath(above, index.target_type, scope, index)
     found = view.sum(_at(capacity(need.content, avail).fits, view.ordinals))
     for child in need.children:
@@ -200,7 +197,7 @@ def _slot_copies(need: Need, above: str, scope: Ordinals, avail: Availability) -
 
 
 def hosts(need: Need, ordinals: Ordinals, avail: Availability) -> Ints:
-    """Return how many times each vertex of a vertex need's type can serve it: 0 or 1 if exclusive."""
+    """Return how many copies of a vertex need each vertex of its type can serve: 0 or 1 if exclusive (M4)."""
     if need.level == TARGET:
         assert need.content is not None
         return _at(capacity(need.content, avail).fits, ordinals)
@@ -213,7 +210,9 @@ def hosts(need: Need, ordinals: Ordinals, avail: Availability) -> Ints:
         may &= is_idle(need.type, ordinals, avail)
     if need.level == ABOVE and not need.every:
         may &= _reaches_eligible(need, ordinals, avail)
-    flat = need.flat if need.level != ABOVE else None  # above targets, the constraint filters units too
+    # `flat` counts free units.  Above the targets the constraint excludes the units of some of them
+    # (M7), so there the children are counted one by one.
+    flat = need.flat if need.level != ABOVE else None
     found = copies(need.children, flat, need.type, ordinals, avail)
     return (may & (found > 0)).astype(np.int64) if need.exclusive else np.where(may, found, 0)
 
@@ -223,6 +222,7 @@ def is_idle(kind: str, ordinals: Ordinals, avail: Availability) -> Bools:
     index = avail.index
     idle: Bools = ~_at(avail.held[kind], ordinals) & (_at(avail.shared[kind], ordinals) == 0)
     own = index.vertex_types[kind]
+    # A target that no claim touches has idle vertices only: the common case needs no look inside.
     if own.level == BELOW and not avail.use[_at(own.target, ordinals)].any():
         return idle
     for name, vertices in index.vertex_types.items():
@@ -240,7 +240,7 @@ def is_idle(kind: str, ordinals: Ordinals, avail: Availability) -> Bools:
 
 
 def _reaches_eligible(need: Need, ordinals: Ordinals, avail: Availability) -> Bools:
-    """Say which vertices above targets reach one that passes (M7); held whole, all must pass."""
+    """Say which vertices above targets reach one that passes (M7); if claimed whole, all must pass."""
     index = avail.index
     view = beneath(need.type, index.target_type, ordinals, index)
     eligible = need.eligible
@@ -264,7 +264,7 @@ def _identified(need: Need, index: Index) -> Bools:
 
 
 def free_beneath(type_: str, above: str, scope: Ordinals, avail: Availability) -> Ints:
-    """Return the free units of a pool type beneath each vertex of `scope`."""
+    """Return the free units of a pool type below each vertex of `scope`."""
     free = avail.free.get(type_)
     if free is None:
         return np.zeros(_length(above, scope, avail.index), dtype=np.int64)
@@ -275,7 +275,7 @@ def free_beneath(type_: str, above: str, scope: Ordinals, avail: Availability) -
 
 
 def _share_units(need: Need, above: str, scope: Ordinals, avail: Availability) -> Ints:
-    """Copies of a pool need: units drawn, or units claimed shared, or particular units."""
+    """Return the copies of a pool need that fit; a shared one takes nothing and fits any number of times."""
     units = usable_units(need, avail)
     view = beneath(above, need.type, scope, avail.index)
     have = view.sum(_at(units, view.ordinals))
@@ -285,40 +285,41 @@ def _share_units(need: Need, above: str, scope: Ordinals, avail: Availability) -
 
 
 def usable_units(need: Need, avail: Availability) -> Ints:
-    """Return how many units of each bank may serve a pool need."""
+    """Return how many units of each leaf pool may serve a pool need."""
     pool = avail.index.pool_types[need.type]
     if need.ids is None and need.names is None:
         found = avail.free[need.type] if need.exclusive else avail.shareable(need.type)
     elif pool.named:
-        found = np.array([avail.usable_mask(need, bank).bit_count() for bank in range(len(pool))], np.int64)
-    else:  # units without ids: only a pool's own name can tell them apart
-        named = [need.names is not None and _is_named(need, pool, bank, avail) for bank in range(len(pool))]
+        found = np.array([avail.usable_mask(need, leaf).bit_count() for leaf in range(len(pool))], np.int64)
+    else:  # units without ids: only the name of their pool distinguishes them
+        named = [need.names is not None and _is_named(need, pool, leaf, avail) for leaf in range(len(pool))]
         found = np.where(named, avail.free[need.type], 0)
     if need.every:
         return found
     return np.where((pool.target < 0) | need.eligible[pool.target], found, 0)
 
 
-def _is_named(need: Need, pool: PoolType, bank: int, avail: Availability) -> bool:
-    """Say whether the vertex of a bank has one of the names; a target without such a pool has no vertex."""
+def _is_named(need: Need, pool: PoolType, leaf: int, avail: Availability) -> bool:
+    """Say whether a leaf pool's vertex has one of the names (an empty pool has no vertex)."""
     graph = avail.index.graph
-    return any(pool_of(graph, key).name in (need.names or ()) for key in pool.keys[bank][:1])
+    return any(pool_of(graph, key).name in (need.names or ()) for key in pool.keys[leaf][:1])
 
 
 # --- intervals -----------------------------------------------------------------------------
 
 
 def beneath(above: str, below: str, scope: Ordinals, index: Index) -> View:
-    """Return the vertices or banks of type `below` beneath each vertex of `scope` (type `above`)."""
+    """Return the vertices or leaf pools of type `below` under each vertex of `scope` (type `above`)."""
     if above == EVERYWHERE:
         return View(None, np.zeros(1, np.int64), np.array([len(index.positions(below)[0])]))
     return index.beneath(above, below, scope)
 
 
 def spread(values: Ints, view: View, distinct: int) -> Ints:
-    """Return the most copies N such that each takes `distinct` different vertices.
+    """Return the most copies N of which each takes `distinct` different vertices.
 
-    Vertex v serves up to ``values[v]`` of them: the largest N with sum(min(v, N)) >= distinct * N.
+    A vertex serves v copies at most, and one copy only once: N is the largest number with
+    sum(min(v, N)) >= distinct * N.  That sum grows ever more slowly with N, so bisection finds it.
     """
     if distinct == 1:
         return np.minimum(view.sum(values), MANY)

@@ -1,7 +1,8 @@
 """Selection, top-down: take candidates in the policy's order and descend into each.
 
-Counts (`capacity`) have settled that the request fits, and that its siblings do not
-compete; what is left is to choose, and choosing one never spoils another.
+Nothing here can fail.  The request is separable and its counts suffice (`select` has checked both):
+no choice for one need takes a resource that another need could be short of (M10), and a candidate is
+only given copies that the counts say it can host.  So no choice has to be undone.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from simsched.match.policies.policy import (
 )
 from simsched.match.requests.request import POOL, SLOT, VERTEX
 from simsched.match.search.counts import EVERYWHERE, MANY, beneath, capacity, hosts, usable_units
+from simsched.match.search.portions import counted, each_of, first_copies, portions
 from simsched.match.state.draws import drawn_by_ids, finished, ids_ascend, spelled
 from simsched.match.state.masks import highest_bits, lowest_bits
 from simsched.match.state.selection import Draw, Hold, Selection
@@ -31,12 +33,9 @@ if TYPE_CHECKING:
     from simsched.match.requests.request import Content, Flat, Need, Request
     from simsched.match.state.availability import Availability
 
-BLOCK = 512
-"""Targets looked at first when candidates are taken in graph order; the block doubles from there."""
-
 
 class Descent:
-    """One selection in the making; short-lived."""
+    """One selection under construction; short-lived."""
 
     def __init__(
         self, request: Request, avail: Availability, policy: MatchPolicy, rng: np.random.Generator | None
@@ -53,7 +52,7 @@ class Descent:
         self.shared: list[Draw] = []
         self.holds: list[Hold] = []
         self.covered = False
-        """Whether anything was named that an ancestor holds, or held that is not named."""
+        """Whether the units that R names and the units that are claimed may differ (M4, M5)."""
 
     def build(self) -> Selection:
         """Return the selection."""
@@ -84,9 +83,9 @@ class Descent:
     # --- above the targets ---------------------------------------------------------------
 
     def _place(self, need: Need, times: int, above: str, vertex: int, *, covered: bool) -> None:
-        """Take `times` copies of a need beneath a vertex above the targets, or anywhere.
+        """Take `times` copies of a need below a vertex above the targets, or anywhere.
 
-        `covered` says that an ancestor is held whole already.
+        `covered` means that an ancestor has been claimed exclusively, with everything below it.
         """
         if need.kind == POOL:
             self._draw_beneath(need, need.amount * times, above, vertex, covered=covered)
@@ -129,7 +128,7 @@ class Descent:
             self._fill(need.children, need.flat, need.type, chosen, numbers, covered=covered)
 
     def _claim(self, need: Need, chosen: Ints, *, covered: bool) -> None:
-        """Write down the claim of some vertices, and of all beneath them if it is exclusive."""
+        """Record the claim of some vertices, and of everything below them if it is exclusive."""
         self.holds.append(Hold(need.type, chosen, need.exclusive))
         if need.exclusive and not covered:
             self._hold_beneath(need.type, chosen)
@@ -147,6 +146,8 @@ class Descent:
             covered = whole = True
         if whole:
             self._name_beneath(self.index.target_type, targets)
+        # A target that R names whole has all its units in the draws above: drawing the counted ones
+        # again would add nothing.  Vertices within it (sockets) are claimed one by one all the same.
         if not (whole and content.flat is not None):
             kind = self.index.target_type
             self._fill(content.needs, content.flat, kind, targets, numbers, covered=covered)
@@ -163,7 +164,7 @@ class Descent:
         *,
         covered: bool,
     ) -> None:
-        """Take ``times[i]`` copies of all `needs` beneath each of `parents` (of type `kind`)."""
+        """Take ``times[i]`` copies of all `needs` below each of `parents` (of type `kind`)."""
         if flat is not None:
             for type_, units in flat:
                 self._draw_each(type_, kind, parents, times if units == 1 else times * units, covered=covered)
@@ -182,14 +183,16 @@ class Descent:
     def _fill_vertices(
         self, need: Need, kind: str, parents: Ints, times: Ints | int, *, covered: bool
     ) -> None:
-        """Take ``times[i]`` copies of a vertex need beneath each parent, within its target."""
+        """Take ``times[i]`` copies of a vertex need below each parent, within its target."""
         view = self.index.beneath(kind, need.type, parents)
         assert view.ordinals is not None
-        each = _each(times, len(parents))
+        each = each_of(times, len(parents))
         most = 1 if need.exclusive else np.repeat(each, view.high - view.low)
         fits = np.minimum(hosts(need, view.ordinals, self.avail), most)
         wanted = each * need.amount
-        if self._in_graph_order(need.type) or (view.sum(fits) == wanted).all():  # or there is no choice
+        # If the policy keeps graph order within a target, or every copy that fits is taken anyway, all
+        # parents are served at once; else each needs its own sorted candidates.
+        if self._in_graph_order(need.type) or (view.sum(fits) == wanted).all():
             taken = portions(fits, view, wanted)
             some = np.flatnonzero(taken)
             chosen, numbers = view.ordinals[some], taken[some]
@@ -215,13 +218,13 @@ class Descent:
     # --- choosing ------------------------------------------------------------------------
 
     def _candidates(self, above: str, vertex: int, kind: str) -> Ints | None:
-        """Return the vertices beneath one, in the policy's order if fixed; None: all, in graph order."""
+        """Return the vertices below one, in the policy's order if it is static; None: all, in graph order."""
         if above == EVERYWHERE:
             return fixed_order(self.policy, kind, self.avail) if self.policy.static else None
         return self._sorted(kind, self.index.members(above, vertex, kind))
 
     def _sorted(self, kind: str, ordinals: Ints) -> Ints:
-        """Return vertices in the policy's order, if that is a fixed one."""
+        """Return vertices in the policy's order if it is static, else as they are."""
         order = fixed_order(self.policy, kind, self.avail) if self.policy.static else None
         if order is None:
             return ordinals
@@ -251,13 +254,14 @@ class Descent:
             return first_copies(fits, wanted, among, most)
         found = np.flatnonzero(fits) if among is None else among[fits[among] > 0]
         given = Candidates(kind, found, fits[found], self.avail, self.rng, wanted, most, content)
+        # `bestfit`, `locality` … : the order depends on the state, so all candidates are collected
         if self.policy.each_copy:
             return copies_in_order(self.policy, given)
         chosen = found[arranged(self.policy, given)[:wanted]]  # each hosts one at least
-        return _counted(chosen, fits[chosen], wanted, most)
+        return counted(chosen, fits[chosen], wanted, most)
 
     def _members(self, above: str, vertex: int, below: str) -> Ints:
-        """Return the vertices or banks of a type beneath one vertex, in graph order."""
+        """Return the vertices or leaf pools of a type below one vertex, in graph order."""
         if above == EVERYWHERE:
             return np.arange(len(self.index.positions(below)[0]))
         return self.index.members(above, vertex, below)
@@ -265,13 +269,13 @@ class Descent:
     # --- units ---------------------------------------------------------------------------
 
     def _draw_each(self, type_: str, kind: str, parents: Ints, units: Ints | int, *, covered: bool) -> None:
-        """Draw ``units[i]`` units of one pool type beneath each parent, in the policy's order."""
+        """Draw ``units[i]`` units of one pool type below each parent, in the policy's order."""
         if kind == self.index.target_type and self.index.pool_types[type_].aligned:
             self._note(_draw(type_, parents, units), covered=covered)
             return
         view = self.index.beneath(kind, type_, parents)
         assert view.ordinals is not None
-        each = _each(units, len(parents))
+        each = each_of(units, len(parents))
         if self._goes_by_ids(type_):
             self._note(
                 drawn_by_ids(type_, view, each, self.avail, highest=self.policy.highest), covered=covered
@@ -282,31 +286,31 @@ class Descent:
         self._note(_draw(type_, view.ordinals[some], taken[some]), covered=covered)
 
     def _goes_by_ids(self, type_: str) -> bool:
-        """Say whether units have to be looked at one by one: the policy goes by ids, and banks do not."""
+        """Say whether single units must be compared: the policy orders by id, the leaf pools do not."""
         ordered = self.policy.lowest or self.policy.highest
         return ordered and self.avail.partial is not None and not ids_ascend(type_, self.index)
 
     def _draw_units(self, type_: str, units: int, above: str, vertex: int, *, covered: bool) -> None:
-        """Draw units from the banks beneath a vertex, from the first on or, with `highest`, from the last."""
-        banks = self._members(above, vertex, type_)
+        """Draw units from the leaf pools below a vertex, from the first (with `highest`, the last) on."""
+        pools = self._members(above, vertex, type_)
         if self.policy.highest:
-            banks = banks[::-1]
-        free = self.avail.free[type_][banks]
+            pools = pools[::-1]
+        free = self.avail.free[type_][pools]  # a copy: `numbers` below is written to
         sums = np.cumsum(free)
         last = int(np.searchsorted(sums, units))
         numbers = free[: last + 1]
         numbers[last] -= int(sums[last]) - units
         some = np.flatnonzero(numbers)
-        self._note(_draw(type_, banks[some], numbers[some]), covered=covered)
-        self._touch(type_, banks[some])
+        self._note(_draw(type_, pools[some], numbers[some]), covered=covered)
+        self._touch(type_, pools[some])
 
     def _draw_beneath(self, need: Need, units: int, above: str, vertex: int, *, covered: bool) -> None:
-        """Draw what a pool need asks for: any units, units that `id` names, or units to share (M4)."""
+        """Draw for a pool need: any units, units that `id` names, or units to share (M4)."""
         if need.takes_any_units and (need.every or need.level == ABOVE):
             self._draw_units(need.type, units, above, vertex, covered=covered)
             return
         draw = self._particular(need, units if need.exclusive else need.amount, above, vertex)
-        self._touch(need.type, draw.banks)
+        self._touch(need.type, draw.pools)
         if need.exclusive:
             self._note(draw, covered=covered)
         elif covered:
@@ -315,7 +319,7 @@ class Descent:
             self.shared.append(draw)
 
     def _particular(self, need: Need, units: int, above: str, vertex: int) -> Draw:
-        """Choose units bank by bank, as masks."""
+        """Choose units pool by pool, as masks."""
         have = usable_units(need, self.avail)
         members = self._members(above, vertex, need.type)
         pick = lowest_bits
@@ -326,33 +330,33 @@ class Descent:
             taken = np.clip(units - before, 0, have[members])
             some = np.flatnonzero(taken)
             return _draw(need.type, members[some], taken[some])
-        banks, masks = [], []
-        for bank in members.tolist():
-            if units and have[bank]:
-                mask = pick(self.avail.usable_mask(need, bank), min(units, int(have[bank])))
-                banks.append(bank)
+        pools, masks = [], []
+        for leaf in members.tolist():
+            if units and have[leaf]:
+                mask = pick(self.avail.usable_mask(need, leaf), min(units, int(have[leaf])))
+                pools.append(leaf)
                 masks.append(mask)
                 units -= mask.bit_count()
         numbers = np.array([mask.bit_count() for mask in masks], dtype=np.int64)
-        return Draw(need.type, np.array(banks, dtype=np.int64), numbers, int(numbers.sum()), masks)
+        return Draw(need.type, np.array(pools, dtype=np.int64), numbers, int(numbers.sum()), masks)
 
     def _note(self, draw: Draw, *, covered: bool) -> None:
-        """Write down a draw: named in R, and held unless an ancestor holds it already."""
+        """Record a draw: R names it, and it is claimed unless an ancestor has been claimed exclusively."""
         self.named.append(draw)
         if covered:
             self.covered = True
         else:
             self.held.append(draw)
 
-    def _touch(self, type_: str, banks: Ints) -> None:
-        """Write down the targets that banks lie on."""
-        targets = self.index.pool_types[type_].target[banks]
+    def _touch(self, type_: str, pools: Ints) -> None:
+        """Record the targets of some leaf pools."""
+        targets = self.index.pool_types[type_].target[pools]
         self.targets.append(np.unique(targets[targets >= 0]))
 
     # --- whole subtrees (M4, M5) ------------------------------------------------------------
 
     def _hold_beneath(self, kind: str, chosen: Ints) -> None:
-        """Hold everything beneath some vertices: units, vertices, and the targets they are or contain."""
+        """Claim everything below some vertices: units, vertices, and the targets that they contain."""
         self.covered = True
         self.held.extend(self._units_beneath(kind, chosen))
         for name, vertices in self.index.vertex_types.items():
@@ -362,10 +366,12 @@ class Descent:
             assert ordinals is not None
             self.holds.append(Hold(name, ordinals, exclusive=True))
             if vertices.level == TARGET:
+                # Claimed with the vertex, but R names them only if the request asks for it (M5).  Those
+                # that are down have no units to claim; see `Availability.set_status`.
                 self.unlisted.append(ordinals[self.avail.up[ordinals]])
 
     def _name_beneath(self, kind: str, chosen: Ints) -> None:
-        """Let R name everything beneath some vertices."""
+        """Let R name everything below some vertices."""
         self.named.extend(self._units_beneath(kind, chosen))
         if self.index.target_type in self.index.types_beneath(kind):
             targets = self.index.beneath(kind, self.index.target_type, chosen).ordinals
@@ -373,120 +379,31 @@ class Descent:
             self.targets.append(targets[self.avail.up[targets]])
 
     def _units_beneath(self, kind: str, chosen: Ints) -> list[Draw]:
-        """Return all free units beneath some vertices (all that are up: the subtrees are idle)."""
+        """Return all free units below some vertices (every unit that is up, as the subtrees are idle)."""
         found = []
         for name, pool in self.index.pool_types.items():
             if pool.aligned and kind == self.index.target_type:
-                banks = chosen
+                pools = chosen
             else:
                 ordinals = beneath(kind, name, chosen, self.index).ordinals
                 assert ordinals is not None
-                banks = ordinals
-            units = self.avail.free[name][banks]
+                pools = ordinals
+            units = self.avail.free[name][pools]
             if not units.all():
                 some = np.flatnonzero(units)
-                banks, units = banks[some], units[some]
-            if len(banks):
-                found.append(_draw(name, banks, units))
+                pools, units = pools[some], units[some]
+            if len(pools):
+                found.append(_draw(name, pools, units))
         return found
 
 
-def _draw(type_: str, banks: Ints, units: Ints | int) -> Draw:
-    amount = units * len(banks) if isinstance(units, int) else int(units.sum())
-    return Draw(type_, banks, units, amount)
-
-
-def first_copies(
-    fits: Ints, wanted: int, among: Ints | None, most: int = MANY, *, total: int = MANY
-) -> tuple[Ints, Ints | int]:
-    """Take `wanted` copies from candidates in a fixed order (None: all, in graph order).
-
-    Returns the candidates and how many copies of each (one number: the same of all).  Looks
-    at a block of candidates at a time, so that a mostly idle machine is not read to its end;
-    the first is as large as would do if the `total` of all copies lay evenly.
-    """
-    size = len(fits) if among is None else len(among)
-    low, block, left = 0, max(BLOCK, wanted * size // total), wanted
-    parts: list[Ints] = []
-    numbers: list[Ints] = []
-    while True:
-        high = low + block
-        if among is None:
-            found = fits[low:high].nonzero()[0]
-            if low:
-                found += low
-        else:
-            found = among[low:high]
-            found = found[fits[found] > 0]
-        if len(found) > left:  # each hosts one at least; a copy, or what is kept would keep the block
-            found = found[:left].copy()
-        parts.append(found)
-        if most != 1:
-            numbers.append(fits[found] if most == MANY else np.minimum(fits[found], most))
-        if high >= size or len(found) == left:
-            break
-        left -= len(found) if most == 1 else int(np.add.reduce(numbers[-1]))
-        if left <= 0:
-            break
-        low, block = high, 2 * block
-    found = _joined(parts)
-    return (found, 1) if most == 1 else _cut(found, _joined(numbers), wanted)
-
-
-def _counted(found: Ints, numbers: Ints, wanted: int, most: int) -> tuple[Ints, Ints | int]:
-    """Return the first of at most `wanted` candidates that make up so many copies, and how many of each."""
-    if most == 1:
-        return found, 1
-    return _cut(found, numbers if most == MANY else np.minimum(numbers, most), wanted)
-
-
-def _cut(found: Ints, numbers: Ints, wanted: int) -> tuple[Ints, Ints | int]:
-    """Return the first candidates that make up so many copies, the last of them in part."""
-    if wanted == 1:
-        return found, 1
-    sums = numbers.cumsum()
-    last = int(sums.searchsorted(wanted))
-    if last + 1 == wanted:
-        return found[:wanted], 1
-    numbers = numbers[: last + 1].copy()
-    numbers[last] -= int(sums[last]) - wanted
-    return found[: last + 1], numbers
-
-
-def _joined(parts: list[Ints]) -> Ints:
-    return parts[0] if len(parts) == 1 else np.concatenate(parts)
-
-
-def _each(numbers: Ints | int, length: int) -> Ints:
-    """Return one number a place, whether they were given one by one or all at once."""
-    return np.full(length, numbers) if isinstance(numbers, int) else numbers
+def _draw(type_: str, pools: Ints, units: Ints | int) -> Draw:
+    amount = units * len(pools) if isinstance(units, int) else int(units.sum())
+    return Draw(type_, pools, units, amount)
 
 
 def _all(values: Ints) -> Ints:
     return np.arange(len(values))
-
-
-def portions(values: Ints, view: View, wanted: Ints, *, last: bool = False) -> Ints:
-    """Return how much of each value is taken so that each vertex of a view gets `wanted` of its own.
-
-    Values are taken from the first on (or from the `last` back), the final one in part; a vertex
-    whose values do not suffice gets them all.
-    """
-    if view.fan is not None:
-        rows = values.reshape(-1, view.fan)
-        before = rows.cumsum(axis=1) - rows
-        if last:
-            before = rows.sum(axis=1, keepdims=True) - rows - before
-        taken: Ints = np.minimum(np.maximum(wanted[:, None] - before, 0), rows).reshape(-1)
-        return taken
-    before = np.cumsum(values) - values
-    sizes = view.high - view.low
-    starts = np.repeat(before[np.minimum(view.low, len(before) - 1)], sizes) if len(before) else before
-    before = before - starts
-    if last:
-        before = np.repeat(view.sum(values), sizes) - values - before
-    found: Ints = np.clip(np.repeat(wanted, sizes) - before, 0, values)
-    return found
 
 
 def _union(parts: list[Ints]) -> Ints:

@@ -1,11 +1,16 @@
-"""The exact search: requests whose siblings compete for the same things (M10).
+"""The exact search, for requests whose siblings compete for the same resources (M10).
 
 Counting each sibling by itself is then only a necessary condition.  Here the request is
-laid out as a list of tasks ("three copies of this slot beneath that rack"), and a
-depth-first search tries the candidates of each, most copies first, undoing what fails.
-Candidates in equal state are tried once, and a branch ends as soon as what is left cannot
-hold what is still asked for.  So a match is found if and only if one exists; beyond `LIMIT`
-steps the search says that it does not know.
+laid out as a list of tasks ("three copies of this slot below that rack"), and a
+depth-first search tries the candidates of each task, most copies first, and undoes the branches that
+fail.  Three rules prune it, and none of them loses a match:
+
+* copies of one need are placed on candidates in ascending position, since their order makes no difference;
+* of candidates in equal state (`_signature`) only the first is tried with a number of copies: any match
+  with another one becomes a match with the first if the two are exchanged;
+* a branch ends when a pool type has fewer free units than its remaining tasks need (`_may_succeed`).
+
+So it finds a match if and only if one exists.  After `LIMIT` steps it stops undecided.
 """
 
 from __future__ import annotations
@@ -35,18 +40,18 @@ LIMIT = 50_000
 
 
 class SearchLimitError(RequestError):
-    """The exact search ended without an answer: neither a match nor a proof that there is none."""
+    """The exact search stopped before it found a match or refuted it."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Task:
-    """So many copies of a need, still to be placed beneath one vertex.
+    """Copies of a need that are still to be placed below one vertex.
 
     Attributes
     ----------
     left : copies (vertices, units) still to be placed.
-    most : the most that one candidate may take.
-    start : candidates before this position were passed over or used.
+    most : the most copies that one candidate may take.
+    start : candidates before this position were skipped or used.
     """
 
     need: Need
@@ -59,7 +64,7 @@ class _Task:
 
 
 Tasks: TypeAlias = "tuple[_Task, Tasks] | None"
-"""What is still to be placed, as a linked list: branches share their tails."""
+"""The tasks that remain, as a linked list: branches share their tails."""
 
 
 def find(
@@ -74,7 +79,7 @@ def find(
     Raises
     ------
     SearchLimitError
-        if `limit` steps did not settle it.
+        if `limit` steps did not decide it.
     """
     search = _Search(request, avail, policy, rng)
     return search.ledger.selection(request) if search.run(limit) else None
@@ -99,7 +104,10 @@ class _Search:
         self.particular = any(n.ids is not None or n.names is not None for n in request.walk())
 
     def run(self, limit: int) -> bool:
-        """Search; leave what was found in the ledger."""
+        """Search; return whether a match was found, which is then in the ledger.
+
+        The recursion is a list of frames, since a request may have more tasks than Python has stack.
+        """
         tasks: Tasks = None
         for need in reversed(self.request.needs):
             tasks = self._unfold(need, 1, EVERYWHERE, 0, None, tasks)
@@ -120,7 +128,7 @@ class _Search:
                 return True
             frames.append((self.ledger.mark(), self._branches(rest)))
         raise SearchLimitError(
-            f"undecided: the search for competing siblings ended after {limit} steps",
+            f"undecided: the exact search for competing siblings stopped after {limit} steps",
             where=self.request.needs[0].path,
             expected="a simpler request",
         )
@@ -130,7 +138,7 @@ class _Search:
     def _unfold(
         self, need: Need, times: int, above: str, vertex: int, cover: Cover | None, rest: Tasks
     ) -> Tasks:
-        """Put the tasks for `times` copies of a need beneath a vertex before `rest`."""
+        """Put the tasks for `times` copies of a need below a vertex before `rest`."""
         wanted = need.amount * times
         if need.kind != SLOT:
             most = 1 if need.kind == VERTEX and need.exclusive else times if need.kind == VERTEX else MANY
@@ -150,7 +158,7 @@ class _Search:
         return above == EVERYWHERE or self.index.vertex_types[above].level == ABOVE
 
     def _branches(self, tasks: Tasks) -> Iterator[Tasks]:
-        """Try the alternatives of the first task; yield what is left to do after each."""
+        """Try the alternatives of the first task; yield the tasks that remain after each."""
         assert tasks is not None
         task, rest = tasks
         if task.need.kind == ABSENT or not self._may_succeed(tasks):
@@ -160,7 +168,11 @@ class _Search:
         return self._choose(task, rest)
 
     def _may_succeed(self, tasks: Tasks) -> bool:
-        """Check what is still asked for, all tasks together, against what is left of each pool."""
+        """Check the units that the remaining tasks need together against the free units of each type.
+
+        Tasks under a cover draw from its own subtree, whose units `Ledger.total` does not count: they
+        are left out on both sides.
+        """
         wanted: dict[str, int] = {}
         while tasks is not None:
             task, tasks = tasks
@@ -175,7 +187,7 @@ class _Search:
     # --- vertices and copies of slots ------------------------------------------------------
 
     def _choose(self, task: _Task, rest: Tasks) -> Iterator[Tasks]:
-        """Place copies on one candidate, the rest of them on candidates behind it."""
+        """Place copies on one candidate, and the others on candidates after it."""
         need = task.need
         kind = self.index.target_type if need.kind == SLOT else need.type
         order = self._order(kind, task)
@@ -208,7 +220,7 @@ class _Search:
         return rest
 
     def _order(self, kind: str, task: _Task) -> list[int]:
-        """Return the candidates beneath a task's vertex in the policy's order."""
+        """Return the candidates below a task's vertex in the policy's order."""
         key = (kind, task.above, task.vertex, task.need.number)
         order = self._orders.get(key)
         if order is None:
@@ -226,7 +238,7 @@ class _Search:
         return self.index.members(above, vertex, below)
 
     def _hosts(self, need: Need, kind: str, ordinal: int, cover: Cover | None) -> int:
-        """Return a bound on the copies that one candidate can host now; 0: none."""
+        """Return an upper bound on the copies that one candidate can host now."""
         ledger = self.ledger
         if need.kind == VERTEX and not ledger.may_claim(need, ordinal, cover):
             return 0
@@ -236,12 +248,16 @@ class _Search:
         for type_, units in need.flat or ():
             if type_ not in self.index.pool_types:
                 return 0
-            banks = self._members(kind, ordinal, type_).tolist()
-            bound = min(bound, sum(ledger.free(type_, bank, cover) for bank in banks) // units)
+            pools = self._members(kind, ordinal, type_).tolist()
+            bound = min(bound, sum(ledger.free(type_, leaf, cover) for leaf in pools) // units)
         return bound
 
     def _signature(self, kind: str, ordinal: int) -> object:
-        """Return what two candidates must share so that either serves as well as the other."""
+        """Return the facts in which two candidates must agree to be exchangeable.
+
+        They lie in the same vertices of the request's types, and their subtrees are in equal state.  If
+        the request names ids, every candidate differs.
+        """
         if self.particular:
             return ordinal
         return (self._holders(kind, ordinal), self.ledger.state(kind, ordinal))
@@ -267,24 +283,24 @@ class _Search:
 
     # --- units ---------------------------------------------------------------------------
 
-    def _banks(self, task: _Task) -> list[int]:
-        """Return the banks beneath a task's vertex in the order in which the policy takes units."""
-        banks: list[int] = self._members(task.above, task.vertex, task.need.type).tolist()
-        return banks[::-1] if self.policy.highest else banks
+    def _pools(self, task: _Task) -> list[int]:
+        """Return the leaf pools below a task's vertex in the order in which the policy takes units."""
+        pools: list[int] = self._members(task.above, task.vertex, task.need.type).tolist()
+        return pools[::-1] if self.policy.highest else pools
 
     def _draw(self, task: _Task, rest: Tasks) -> Iterator[Tasks]:
-        """Draw units from one bank, the rest of them from banks behind it."""
+        """Draw units from one leaf pool, and the others from leaf pools after it."""
         need = task.need
-        banks = self._banks(task)
-        free = [self.ledger.drawable(need, bank, task.cover) for bank in banks]
+        pools = self._pools(task)
+        free = [self.ledger.drawable(need, leaf, task.cover) for leaf in pools]
         behind = sum(free[task.start :])
-        for position in range(task.start, len(banks)):
-            bank, units = banks[position], free[position]
+        for position in range(task.start, len(pools)):
+            leaf, units = pools[position], free[position]
             behind -= units
             for taken in range(min(units, task.left), 0, -1):
                 if task.left - taken > behind:
                     break
-                self.ledger.draw(need.type, bank, taken, task.cover)
+                self.ledger.draw(need.type, leaf, taken, task.cover)
                 left = task.left - taken
                 later = _Task(need, left, task.most, task.above, task.vertex, task.cover, position + 1)
                 yield (later, rest) if left else rest
@@ -294,15 +310,15 @@ class _Search:
     def _pick(self, task: _Task, rest: Tasks) -> Iterator[Tasks]:
         """Take particular units (`id`), or units to share, one by one."""
         need = task.need
-        banks = self._banks(task)
+        pools = self._pools(task)
         if not self.index.pool_types[need.type].named:
-            if sum(self.ledger.drawable(need, bank, task.cover) for bank in banks) >= task.left:
+            if sum(self.ledger.drawable(need, leaf, task.cover) for leaf in pools) >= task.left:
                 yield rest
             return
         places = [
-            bank * MAX_NAMED_UNITS + unit
-            for bank in banks
-            for unit in self.ledger.units(need, bank, task.cover)
+            leaf * MAX_NAMED_UNITS + unit
+            for leaf in pools
+            for unit in self.ledger.units(need, leaf, task.cover)
         ]
         end = len(self.index.pool_types[need.type]) * MAX_NAMED_UNITS
         if self.policy.highest:  # the same units, counted from the last one back
@@ -312,11 +328,11 @@ class _Search:
         for position, place in enumerate(places):
             if len(places) - position < task.left:
                 return
-            bank, unit = divmod(end - place if self.policy.highest else place, MAX_NAMED_UNITS)
-            state = place if self.particular else self.ledger.unit_state(need, bank, unit)
+            leaf, unit = divmod(end - place if self.policy.highest else place, MAX_NAMED_UNITS)
+            state = place if self.particular else self.ledger.unit_state(need, leaf, unit)
             if state in failed:
                 continue
             failed.add(state)
-            self.ledger.pick(need, bank, unit, task.cover)
+            self.ledger.pick(need, leaf, unit, task.cover)
             later = _Task(need, task.left - 1, task.most, task.above, task.vertex, task.cover, place + 1)
             yield (later, rest) if task.left > 1 else rest

@@ -1,8 +1,8 @@
-"""What a search has claimed so far on top of an availability, and how to take it back.
+"""The claims of a search on top of an availability, which it can undo.
 
 The availability itself is never changed.  Claims are appended to lists; a mark is their
-lengths, and `undo` cuts them back to a mark.  A *cover* is a vertex that the search holds exclusively:
-only what is placed beneath it by its own need may use its subtree.
+lengths, and `undo` cuts them back to a mark.  A *cover* is a vertex that the search claims exclusively:
+only the children of its own need may use its subtree.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Cover:
-    """A vertex held exclusively by the search, with all that it reaches (`spans` of preorder)."""
+    """A vertex that the search claims exclusively, with everything that it reaches (`spans` of preorder)."""
 
     need: Need
     ordinal: int
@@ -41,10 +41,10 @@ class Cover:
 
 @dataclass(frozen=True, slots=True)
 class _Piece:
-    """Units drawn from one bank: a number of any, or particular ones, or shared ones."""
+    """Units drawn from one leaf pool: a number of any, or particular ones, or shared ones."""
 
     type: str
-    bank: int
+    leaf: int
     units: int
     mask: int
     exclusive: bool
@@ -70,7 +70,7 @@ class Ledger:
     # --- marks ---------------------------------------------------------------------------
 
     def mark(self) -> tuple[int, ...]:
-        """Return the present state, to come back to."""
+        """Return a mark of the present state for `undo`."""
         return tuple(len(entries) for entries in self._lists())
 
     def undo(self, mark: tuple[int, ...]) -> None:
@@ -84,54 +84,57 @@ class Ledger:
     # --- questions -----------------------------------------------------------------------
 
     def blocked(self, place: int, cover: Cover | None) -> bool:
-        """Say whether a place lies in a vertex that the search holds for someone else."""
+        """Say whether a place lies in a vertex that is claimed for another need than `cover`'s."""
         return any(c.covers(place) and not _is_within(cover, c) for c in self._covers)
 
-    def free(self, type_: str, bank: int, cover: Cover | None) -> int:
-        """Return how many units of a bank may still be drawn beneath `cover`."""
-        if self.blocked(int(self.index.pool_types[type_].pos[bank]), cover):
+    def free(self, type_: str, leaf: int, cover: Cover | None) -> int:
+        """Return how many units of a leaf pool may still be drawn under `cover`."""
+        if self.blocked(int(self.index.pool_types[type_].pos[leaf]), cover):
             return 0
-        free = int(self.avail.free[type_][bank])
+        free = int(self.avail.free[type_][leaf])
         if not self._pieces:
             return free
         shared = 0
         for piece in self._pieces:
-            if piece.bank == bank and piece.type == type_:
+            if piece.leaf == leaf and piece.type == type_:
                 free -= piece.units if piece.exclusive else 0
                 shared |= 0 if piece.exclusive else piece.mask
-        if shared:
-            free -= (shared & self.avail.free_mask(self.index.pool_types[type_], bank)).bit_count()
+        if shared:  # a unit that the search shares is free in the state below, but not to others
+            free -= (shared & self.avail.free_mask(self.index.pool_types[type_], leaf)).bit_count()
         return free
 
-    def drawable(self, need: Need, bank: int, cover: Cover | None) -> int:
-        """Return how many units of a bank may still be drawn for a need: none if the constraint fails."""
-        target = int(self.index.pool_types[need.type].target[bank])
-        return self.free(need.type, bank, cover) if target < 0 or need.eligible[target] else 0
+    def drawable(self, need: Need, leaf: int, cover: Cover | None) -> int:
+        """Return how many units of a leaf pool a need may still draw: none if the constraint fails."""
+        target = int(self.index.pool_types[need.type].target[leaf])
+        return self.free(need.type, leaf, cover) if target < 0 or need.eligible[target] else 0
 
-    def units(self, need: Need, bank: int, cover: Cover | None) -> list[int]:
-        """Return the unit ordinals of a bank that may serve a need for particular or shared units."""
+    def units(self, need: Need, leaf: int, cover: Cover | None) -> list[int]:
+        """Return the unit ordinals of a leaf pool that may serve a need for particular or shared units."""
         pool = self.index.pool_types[need.type]
-        target = int(pool.target[bank])
-        if self.blocked(int(pool.pos[bank]), cover) or (target >= 0 and not need.eligible[target]):
+        target = int(pool.target[leaf])
+        if self.blocked(int(pool.pos[leaf]), cover) or (target >= 0 and not need.eligible[target]):
             return []
-        mask = self.avail.usable_mask(need, bank)
+        mask = self.avail.usable_mask(need, leaf)
         drawn = shared = 0
         for piece in self._pieces:
-            if piece.bank == bank and piece.type == need.type:
+            if piece.leaf == leaf and piece.type == need.type:
                 if piece.mask and (piece.exclusive or need.exclusive):
                     mask &= ~piece.mask
                 drawn += 0 if piece.mask else piece.units
                 shared |= 0 if piece.exclusive else piece.mask
-        if drawn and self.free(need.type, bank, cover) < 1:
-            mask &= shared | ~self.avail.free_mask(pool, bank)
+        # Draws of any units have no mask yet.  As long as a free unit is left over, they can be moved to
+        # others than the one picked here; else only units that are shared already, or not free at all
+        # in the state below, remain.
+        if drawn and self.free(need.type, leaf, cover) < 1:
+            mask &= shared | ~self.avail.free_mask(pool, leaf)
         return [unit for unit in range(mask.bit_length()) if mask >> unit & 1]
 
-    def unit_state(self, need: Need, bank: int, unit: int) -> object:
-        """Return what tells two units of a bank apart that may serve a need for any units."""
+    def unit_state(self, need: Need, leaf: int, unit: int) -> object:
+        """Return the facts in which two units of a leaf pool must agree to be exchangeable."""
         bit = 1 << unit
-        free = bool(self.avail.free_mask(self.index.pool_types[need.type], bank) & bit)
-        mine = [p.cover for p in self._pieces if p.bank == bank and p.type == need.type and p.mask & bit]
-        return bank, free, tuple(map(id, mine))
+        free = bool(self.avail.free_mask(self.index.pool_types[need.type], leaf) & bit)
+        mine = [p.cover for p in self._pieces if p.leaf == leaf and p.type == need.type and p.mask & bit]
+        return leaf, free, tuple(map(id, mine))
 
     def total(self, type_: str) -> int:
         """Return the units of a pool that are free outside all covers."""
@@ -147,7 +150,7 @@ class Ledger:
         return free
 
     def may_claim(self, need: Need, ordinal: int, cover: Cover | None) -> bool:
-        """Say whether a vertex need may claim this vertex now, whatever it needs beneath."""
+        """Say whether a vertex need may claim this vertex now, its children aside."""
         vertices = self.index.vertex_types[need.type]
         target = int(vertices.target[ordinal])
         place = int(vertices.pos[ordinal])
@@ -172,14 +175,14 @@ class Ledger:
         return any(_lies_in(spans, place) for place in self._places)
 
     def _reaches(self, need: Need, ordinal: int) -> bool:
-        """Say whether the targets beneath a vertex let it pass (M7)."""
+        """Say whether the constraint lets a vertex above the targets pass (M7)."""
         if need.every:
             return True
         eligible = need.eligible[self.index.members(need.type, ordinal, self.index.target_type)]
         return bool(eligible.all() if need.whole else eligible.any() or not len(eligible))
 
     def may_serve(self, need: Need, target: int, cover: Cover | None) -> bool:
-        """Say whether copies of a slot may lie on this target, whatever they need there."""
+        """Say whether copies of a slot may lie on this target, their content aside."""
         content = need.content
         if content is None or not content.eligible[target] or not self.avail.up[target]:
             return False
@@ -194,7 +197,7 @@ class Ledger:
         return row
 
     def state(self, kind: str, ordinal: int) -> object:
-        """Return what tells two vertices of one type apart; one that the search touched is like no other."""
+        """Return the state of a vertex's subtree; a vertex that the search has touched equals no other."""
         if self._is_touched(kind, ordinal):
             return ordinal
         found = self._states.get((kind, ordinal))
@@ -225,7 +228,7 @@ class Ledger:
     # --- claims --------------------------------------------------------------------------
 
     def hold(self, need: Need, ordinal: int, cover: Cover | None) -> Cover | None:
-        """Claim a vertex; return the cover under which its content is placed."""
+        """Claim a vertex; return the cover for its children."""
         vertices = self.index.vertex_types[need.type]
         place = int(vertices.pos[ordinal])
         self._places.append(place)
@@ -239,29 +242,29 @@ class Ledger:
         return found
 
     def touch(self, target: int) -> None:
-        """Note that something lies on an execution target."""
+        """Note that an execution target is used."""
         self._touched.append(target)
         self._places.append(int(self.index.vertex_types[self.index.target_type].pos[target]))
 
-    def draw(self, type_: str, bank: int, units: int, cover: Cover | None) -> None:
-        """Draw any units of a bank."""
-        self._add(_Piece(type_, bank, units, 0, exclusive=True, cover=cover))
+    def draw(self, type_: str, leaf: int, units: int, cover: Cover | None) -> None:
+        """Draw any units of a leaf pool."""
+        self._add(_Piece(type_, leaf, units, 0, exclusive=True, cover=cover))
 
-    def pick(self, need: Need, bank: int, unit: int, cover: Cover | None) -> None:
+    def pick(self, need: Need, leaf: int, unit: int, cover: Cover | None) -> None:
         """Take one particular unit, or one unit to share."""
-        self._add(_Piece(need.type, bank, 1, 1 << unit, exclusive=need.exclusive, cover=cover))
+        self._add(_Piece(need.type, leaf, 1, 1 << unit, exclusive=need.exclusive, cover=cover))
 
     def _add(self, piece: _Piece) -> None:
         pool = self.index.pool_types[piece.type]
         self._pieces.append(piece)
-        self._places.append(int(pool.pos[piece.bank]))
-        if pool.target[piece.bank] >= 0:
-            self._touched.append(int(pool.target[piece.bank]))
+        self._places.append(int(pool.pos[piece.leaf]))
+        if pool.target[piece.leaf] >= 0:
+            self._touched.append(int(pool.target[piece.leaf]))
 
     # --- the result ----------------------------------------------------------------------
 
     def selection(self, request: Request) -> Selection:
-        """Return what was claimed, as a selection."""
+        """Return the claims as a selection."""
         named = self._drawn()
         whole = [c for c in self._covers if c.outer is None]
         alone = sorted(set(self._touched)) if self.alone else []
@@ -297,7 +300,7 @@ class Ledger:
 
     def _taken_whole(self, draw: Draw) -> bool:
         """Say whether a draw lies on a target that the job takes whole anyway."""
-        return self.alone and bool((self.index.pool_types[draw.type].target[draw.banks] >= 0).all())
+        return self.alone and bool((self.index.pool_types[draw.type].target[draw.pools] >= 0).all())
 
     def _drawn(self) -> list[tuple[Draw, Cover | None, bool]]:
         """Return the pieces as draws with their units chosen: particular ones first, then any free ones."""
@@ -306,36 +309,36 @@ class Ledger:
         found = []
         for piece in sorted(self._pieces, key=lambda p: not p.mask):
             pool = self.index.pool_types[piece.type]
-            key = (piece.type, piece.bank)
+            key = (piece.type, piece.leaf)
             mask = piece.mask
             if not mask and self._knows_units(pool):
-                left = self.avail.free_mask(pool, piece.bank) & ~used.get(key, 0)
+                left = self.avail.free_mask(pool, piece.leaf) & ~used.get(key, 0)
                 mask = pick(left, piece.units)
             used[key] = used.get(key, 0) | mask
             units = np.array([piece.units])
             masks = [mask] if self._knows_units(pool) else None
-            draw = Draw(piece.type, np.array([piece.bank]), units, piece.units, masks)
+            draw = Draw(piece.type, np.array([piece.leaf]), units, piece.units, masks)
             found.append((draw, piece.cover, piece.exclusive))
         return found
 
     def _everything(self, kind: str, ordinals: list[int]) -> list[Draw]:
-        """Return all free units beneath some vertices."""
+        """Return all free units below some vertices."""
         found = []
         for name in self.index.pool_types:
-            banks = beneath(kind, name, np.array(ordinals, dtype=np.int64), self.index).ordinals
-            assert banks is not None
-            units = self.avail.free[name][banks]
+            pools = beneath(kind, name, np.array(ordinals, dtype=np.int64), self.index).ordinals
+            assert pools is not None
+            units = self.avail.free[name][pools]
             some = np.flatnonzero(units)
-            banks, units = banks[some], units[some]
-            if len(banks):
-                masks = self._all_free(name, banks)
-                found.append(Draw(name, banks, units, int(units.sum()), masks))
+            pools, units = pools[some], units[some]
+            if len(pools):
+                masks = self._all_free(name, pools)
+                found.append(Draw(name, pools, units, int(units.sum()), masks))
         return found
 
-    def _all_free(self, name: str, banks: Ints) -> list[int] | None:
+    def _all_free(self, name: str, pools: Ints) -> list[int] | None:
         pool = self.index.pool_types[name]
         return (
-            [self.avail.free_mask(pool, bank) for bank in banks.tolist()] if self._knows_units(pool) else None
+            [self.avail.free_mask(pool, leaf) for leaf in pools.tolist()] if self._knows_units(pool) else None
         )
 
     def _knows_units(self, pool: PoolType) -> bool:

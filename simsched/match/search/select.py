@@ -1,8 +1,8 @@
 """Matching: request + availability → selection, top-down over the counts of `capacity`.
 
-`could_fit` answers from counts alone; `select` takes candidates in the policy's order until
-the count is met, descends into each, and ends with the lowest free units of the banks.
-Both are pure questions: only `Availability.claim` changes anything.
+`could_fit` answers from counts alone.  `select` takes candidates in the policy's order until
+the count is met, descends into each, and ends with the lowest free units of the leaf pools.
+Neither changes a state: only `Availability.claim` does.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from simsched.match.requests.compile import compile_request, with_amount
 from simsched.match.requests.request import SLOT, VERTEX
 from simsched.match.search import exact
 from simsched.match.search.counts import EVERYWHERE, capacity, copies_of
-from simsched.match.search.descend import Descent, first_copies
+from simsched.match.search.descend import Descent
+from simsched.match.search.portions import first_copies
 from simsched.match.state.draws import finished
 from simsched.match.state.selection import Draw, Hold, Selection
 
@@ -31,14 +32,14 @@ if TYPE_CHECKING:
 def could_fit(request: Request, avail: Availability) -> bool:
     """Say whether the counts allow a match.
 
-    Exact where siblings do not compete (`request.separable`), else a necessary condition.
-    Ranges count with their least acceptable value.
+    Exact if siblings do not compete (`request.separable`, M10), else a necessary condition.
+    A range counts with its least acceptable value (M6).
     """
     return all(_has(need, avail) for need in request.needs)
 
 
 def _has(need: Need, avail: Availability) -> bool:
-    """Say whether one top-level need can be had, counted by itself."""
+    """Say whether one top-level need is available, counted by itself."""
     content = need.content
     if content is not None and need.level == TARGET:
         if need.kind == SLOT and not need.loose:
@@ -54,22 +55,25 @@ def select(
     policy: str | MatchPolicy = "first",
     rng: np.random.Generator | None = None,
 ) -> Selection | None:
-    """Return what the request gets in this state, or None if it cannot be had now.
+    """Return the selection of a request in this state, or None if it does not fit.
 
     Raises
     ------
     ConfigError
         for an unknown policy, or one that returns no permutation.
     SearchLimitError
-        if siblings compete and the exact search did not settle it within its limit.
+        if siblings compete and the exact search reached its limit.
     """
     policy = find_policy(policy)
+    # Two fast paths for the requests of most jobs.  A static policy's order depends on the cluster
+    # alone, so that the candidates need not be collected and sorted.  The selection equals that of
+    # `Descent`: there, too, `first_copies` takes the candidates in that order.
     if request.plain is not None and policy.static and not policy.whole_nodes:
         return _select_plain(request, request.plain, avail, policy)
     if request.whole and policy.static and not policy.whole_nodes:
         return _select_whole(request, avail, policy)
     if policy.whole_nodes and not request.alone:
-        request = compile_request(request.jobspec, avail.index, request.rules, alone=True)
+        request = compile_request(request.jobspec, avail.index, request.dialect, alone=True)
     if not could_fit(request, avail):
         return None
     if request.ranged:
@@ -85,7 +89,7 @@ def select(
 def _select_plain(
     request: Request, content: Content, avail: Availability, policy: MatchPolicy
 ) -> Selection | None:
-    """Return copies of one slot of plain units in a fixed order: what most jobs ask for, without detours."""
+    """Return copies of one slot that draws units of aligned pools, in a fixed order of targets."""
     unit, wanted = content.unit, request.needs[0].amount
     fits, total, _ = capacity(content, avail) if unit is None else (avail.free[unit], avail.total[unit], 0)
     if total < wanted:
@@ -93,7 +97,7 @@ def _select_plain(
     among = fixed_order(policy, avail.index.target_type, avail)
     if unit is not None and avail.index.pool_types[unit].uniform == 1:
         targets, _ = first_copies(fits, wanted, among, most=1, total=total)
-        whole = (Draw(unit, targets, 1, wanted),)  # banks of one unit leave no choice of units
+        whole = (Draw(unit, targets, 1, wanted),)  # leaf pools of one unit leave no choice of units
         return Selection(request, targets, whole, whole, (), (), request.slots)
     targets, copies = first_copies(fits, wanted, among, total=total)
     assert content.flat is not None
@@ -106,7 +110,11 @@ def _select_plain(
 
 
 def _select_whole(request: Request, avail: Availability, policy: MatchPolicy) -> Selection | None:
-    """Return whole idle targets in a fixed order; there is nothing to look at beneath them."""
+    """Return whole idle targets in a fixed order.
+
+    Every target has the same units (`Index.on_each_target`) and an idle one has all of them free, so
+    nothing below the targets needs to be counted.
+    """
     index, wanted = avail.index, request.whole
     idle = avail.idle_targets()
     if not request.every:
@@ -123,12 +131,12 @@ def _select_whole(request: Request, avail: Availability, policy: MatchPolicy) ->
 
 
 def can_match(request: Request, avail: Availability, steps: int = exact.LIMIT) -> bool:
-    """Say whether a request can be had: exact, with least counts, and the same in every policy (M8).
+    """Say whether a request fits, exactly, with its least counts; the policy makes no difference (M8).
 
     Raises
     ------
     SearchLimitError
-        if siblings compete and that many steps of the exact search did not settle it.
+        if siblings compete and the exact search takes more than `steps` steps.
     """
     if not could_fit(request, avail):
         return False
@@ -136,15 +144,17 @@ def can_match(request: Request, avail: Availability, steps: int = exact.LIMIT) -
 
 
 def _settle(request: Request, number: int, avail: Availability) -> Request:
-    """Fix one ranged need at the largest acceptable value that can be had (M6).
+    """Fix one ranged need at the largest acceptable count that fits (M6).
 
-    What fits with n fits with less, so the largest acceptable value is found by bisection.
+    A request that fits with n copies fits with fewer, so bisection finds the largest count.
     """
     need = next(n for n in request.walk() if n.number == number)
     best = low = need.count.min
     high = need.count.largest_at_most(_bound(need, avail.index)) or low
     while low < high:
         middle = (low + high + 1) // 2
+        # A count may have gaps (2,4,8): `middle` is tried with the largest acceptable value up to it.
+        # If that is `best` or less, the gap is skipped without a try.
         value = need.count.largest_at_most(middle) or best
         if value <= best or can_match(with_amount(request, number, value, avail.index), avail):
             best, low = max(best, value), middle
@@ -155,7 +165,7 @@ def _settle(request: Request, number: int, avail: Availability) -> Request:
 
 def _bound(need: Need, index: Index) -> int:
     """Return a count that no match of a ranged need can exceed, in the request's own unit."""
-    if need.kind == SLOT:
+    if need.kind == SLOT:  # each copy takes at least one unit or vertex of some type
         return sum(index.totals.values())
     total = index.totals.get(need.type, 0)
     return total * need.count.min // max(1, need.amount) + total

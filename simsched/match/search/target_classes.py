@@ -1,7 +1,7 @@
-"""Execution targets that are alike: they host equally much, so one of them is counted for all.
+"""Classes of equal execution targets: they host the same number of copies, so one is counted for all.
 
-On the idle machine the state of a target is its hardware, and most machines have few kinds of
-nodes; what no kind of node can host is refused without a look at every node.
+On the idle cluster the state of a target is its hardware, and most clusters have few kinds of
+nodes.  A request that no kind of node can host is refused without a count of every node.
 """
 
 from __future__ import annotations
@@ -19,43 +19,40 @@ if TYPE_CHECKING:
 
 
 WIDEST = 64
-"""With more parts of one type than these, targets are not compared."""
+"""Targets with more vertices or leaf pools of one type than this are not compared."""
 
 
 class Classes(NamedTuple):
-    """The kinds of targets of a cluster: the first of each, how many of each, the kind of each target."""
+    """The classes of a cluster's targets: the first target of each, their sizes, the class of each target."""
 
     first: Ints
     sizes: Ints
     of: Ints
 
     def spread(self, counts: Ints) -> Ints:
-        """Return for each target the count of its kind; do not write to it."""
+        """Return for each target the count of its class; do not write to it."""
         if len(counts) > 1:
             return counts[self.of]
-        return np.ndarray(len(self.of), np.int64, counts.astype(np.int64), 0, (0,))  # one number, n times
+        return np.ndarray(len(self.of), np.int64, counts.astype(np.int64), 0, (0,))  # stride 0: one number
 
 
 def target_classes(index: Index, content: Content) -> Classes | None:
-    """Return the kinds of targets as far as a content can tell, by the types that it asks for.
+    """Return the classes of targets of which all members host the same number of copies of a content.
 
-    None where they are too many or too irregular to tell apart soon.
+    They are told apart by the types that the content needs.  None if there are too many of them or
+    they are too irregular, if the content names vertices or units within a target, or if a constraint
+    is applied to vertices within it: then members of a class may differ.
     """
+    needs = [part for need in content.needs for part in need.walk()]
+    if any(need.ids is not None or need.names is not None for need in needs):
+        return None
+    if content.flat is None and not all(need.every for need in needs):
+        return None
     known: dict[frozenset[str], Classes | None] = index.memo.setdefault("classes", {})
-    types = frozenset(need.type for top in content.needs for need in top.walk())
+    types = frozenset(need.type for need in needs)
     if types not in known:
         known[types] = _classes(index, sorted(types & index.types_beneath(index.target_type)))
     return known[types]
-
-
-def is_alike_within_classes(content: Content) -> bool:
-    """Say whether all targets of a kind that the constraint lets pass host equally much of a content.
-
-    Not so where vertices or units within them are named, or a constraint is looked at beneath them.
-    """
-    needs = [need for top in content.needs for need in top.walk()]
-    named = any(need.ids is not None or need.names is not None for need in needs)
-    return not named and (content.flat is not None or all(need.every for need in needs))
 
 
 def _classes(index: Index, types: list[str]) -> Classes | None:
@@ -71,9 +68,9 @@ def _classes(index: Index, types: list[str]) -> Classes | None:
 
 
 def _columns(index: Index, types: list[str]) -> Iterator[Ints | None]:
-    """Yield what tells targets apart, an entry a target: what lies in them, how large, and where in them.
+    """Yield the facts that distinguish targets, one entry per target: their parts, sizes and places.
 
-    None where that cannot be written in a few columns.
+    None if a few columns do not suffice.
     """
     nested = [name for name in types if name in index.vertex_types]
     for name in types:
@@ -90,7 +87,7 @@ def _columns(index: Index, types: list[str]) -> Iterator[Ints | None]:
 
 
 def _in_columns(index: Index, name: str, facts: list[Ints]) -> Iterator[Ints | None]:
-    """Yield how many vertices or banks of a type each target has, and where each is and its facts."""
+    """Yield how many vertices or leaf pools of a type each target has, and where each is and its facts."""
     view = index.beneath(index.target_type, name)
     counts = view.high - view.low
     width = int(counts.max(initial=0))

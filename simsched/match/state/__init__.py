@@ -1,5 +1,5 @@
-"""The live state of a cluster: `availability` has the free units, `selection` is one claim as arrays.
+"""The state of a cluster: `availability` has the free units, `selection` is one claim as arrays.
 
-`masks` and `draws` are the parts of it by type, `saved` is the state as JSON data. Nothing else in the
-matcher changes.
+`masks` and `draws` are their parts by type, and `saved` writes a state as JSON data. An `Availability` is
+all that changes in matching. Imports `requests`.
 """

@@ -1,12 +1,13 @@
-"""The live state: what is free now, claimed and released by whole selections.
+"""The state of a cluster at one instant: free units and claims, changed by whole selections.
 
-An `Availability` is a value of one instant; the matcher never knows which.  The state of
-this moment, the expected state at a job's shadow time, and an idle machine are three
-instances of it.  Costs are in the targets touched, never in the size of the machine.
+The present state, the expected state at a job's shadow time, and the idle cluster are three
+`Availability` objects, and matching treats them alike.  A claim costs time in proportion to the targets
+that it touches, not to the size of the cluster.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,39 +21,63 @@ if TYPE_CHECKING:
     from simsched.graph.index.index import Index
     from simsched.graph.index.types import Bools, Ints, PoolType
     from simsched.match.requests.request import Content, Need
-    from simsched.match.search.counts import Capacity
     from simsched.match.state.masks import Store
     from simsched.match.state.selection import Draw, Hold, Selection
 
 _NOTHING: Ints = np.empty(0, np.int64)
 
 LOG_LIMIT = 4096
-"""Changes remembered for counts that catch up; a count that fell further behind starts anew."""
+"""Changes that are remembered for counts to catch up; counts further behind are taken again from scratch."""
+
+
+@dataclass(slots=True, eq=False)
+class KeptCount:
+    """The counts of one `Content` as of one version of a state; `search.counts` keeps them up to date.
+
+    Attributes
+    ----------
+    fits : copies that each target can host.
+    total : their sum.
+    some : how many targets can host at least one.
+    seen : the version of the state that they hold for.
+    """
+
+    fits: Ints
+    total: int
+    some: int
+    seen: int
 
 
 class Availability:
-    """Free units a bank, claims a vertex, and the counts derived from them.
+    """Free units per leaf pool, claims per vertex, and the counts derived from them.
 
     Parameters
     ----------
     index : the compiled cluster.
-    ignore_status : treat everything as up (feasibility "on this cluster, whatever its state").
+    ignore_status : treat everything as up (feasibility on the cluster as such, M11).
 
     Attributes
     ----------
-    free : pool type → free units a bank.
+    free : pool type → free units per leaf pool.
     total : pool type → free units in all.
     use : claims that touch each target.
     up : which targets are up.
+    held, shared : vertex type → which vertices are claimed exclusively; how many claims share each.
+    partial : pool type → which units are free, as masks; None if this state only counts units.
+    sharers : (pool type, leaf pool, unit) → how many claims share it; a shared unit is not free.
+    hidden : pool type → units that are neither free nor claimed, because their target is down.
+    idle : which targets are up and unclaimed, once that was asked for (`idle_targets`).
+    counts, log, base : counts kept up to date (see `search.counts`), the targets touched by each change
+        since there are counts, and the number of entries that the log has lost at its front.
     """
 
     __slots__ = (
-        "_hidden",
-        "_idle",
         "base",
         "counts",
         "free",
         "held",
+        "hidden",
+        "idle",
         "ignores_status",
         "index",
         "log",
@@ -73,29 +98,24 @@ class Availability:
         }
         self.total: dict[str, int] = {name: int(free.sum()) for name, free in self.free.items()}
         self.partial: dict[str, Store] | None = {n: everything(p) for n, p in pools.items() if p.named}
-        """Which units are free of the banks that are not taken whole; None: units are only counted."""
         self.use: Ints = np.zeros(len(index), dtype=np.int64)
         self.up: Bools = np.ones(len(index), dtype=np.bool_) if ignore_status else index.up.copy()
         self.held: dict[str, Bools] = {n: np.zeros(len(v), np.bool_) for n, v in index.vertex_types.items()}
         self.shared: dict[str, Ints] = {n: np.zeros(len(v), np.int64) for n, v in index.vertex_types.items()}
         self.sharers: dict[tuple[str, int, int], int] = {}
-        """(pool type, bank, unit) → how many share it; a shared unit is not free."""
-        self._hidden: dict[str, Ints] = {}
-        """Pool type → units that are neither free nor taken, because their target is down."""
+        self.hidden: dict[str, Ints] = {}
         if not ignore_status and not all(p.up.all() for p in pools.values()):
-            self._hidden = {name: np.where(p.up, 0, p.size) for name, p in pools.items()}
-        self._idle: Bools | None = None
+            self.hidden = {name: np.where(p.up, 0, p.size) for name, p in pools.items()}
+        self.idle: Bools | None = None
         self.log: list[Ints] = []
         self.base = 0
-        """How many entries the log has lost at its front."""
-        self.counts: dict[Content, Capacity] = {}
-        """Incrementally kept counts, by what they count (see `capacity`)."""
+        self.counts: dict[Content, KeptCount] = {}
 
     def copy(self, *, counts_only: bool = False) -> Availability:
-        """Return an independent copy; derived counts are made anew where they are asked for.
+        """Return an independent copy, without the derived counts.
 
-        With `counts_only` the copy does not know which units of a bank are free, only how many:
-        all that a what-if needs unless a request names units by `id` or shares them.
+        With `counts_only` the copy knows how many units of a leaf pool are free but not which: enough
+        for a what-if, unless a request names units by `id` or shares them.
         """
         twin: Availability = object.__new__(Availability)
         twin.index = self.index
@@ -110,8 +130,8 @@ class Availability:
         twin.held = {name: row.copy() for name, row in self.held.items()}
         twin.shared = {name: row.copy() for name, row in self.shared.items()}
         twin.sharers = self.sharers.copy()
-        twin._hidden = {name: row.copy() for name, row in self._hidden.items()}
-        twin._idle = None
+        twin.hidden = {name: row.copy() for name, row in self.hidden.items()}
+        twin.idle = None
         twin.log = []
         twin.base = 0
         twin.counts = {}
@@ -129,7 +149,7 @@ class Availability:
             "held": self.held,
             "shared": self.shared,
             "sharers": self.sharers,
-            "hidden": self._hidden,
+            "hidden": self.hidden,
         }
 
     @classmethod
@@ -144,15 +164,15 @@ class Availability:
         made.held = state["held"]
         made.shared = state["shared"]
         made.sharers = state["sharers"]
-        made._hidden = state["hidden"]
+        made.hidden = state["hidden"]
         return made
 
     # --- questions -----------------------------------------------------------------------
 
-    def free_mask(self, pool: PoolType, bank: int) -> int:
-        """Return which units of a bank are free, as a bit mask over its unit ordinals."""
+    def free_mask(self, pool: PoolType, leaf: int) -> int:
+        """Return which units of a leaf pool are free, as a bit mask over its unit ordinals."""
         assert self.partial is not None, "this state only counts units"
-        return mask_at(self.partial[pool.name], pool, bank) if self.free[pool.name][bank] else 0
+        return mask_at(self.partial[pool.name], pool, leaf) if self.free[pool.name][leaf] else 0
 
     def is_up(self, kind: str, ordinals: Ints | None = None) -> Bools:
         """Return which vertices of a type (None: all) are up, each with the target it is or lies in."""
@@ -166,54 +186,54 @@ class Availability:
         up = self.up[vertices.target[some]]
         return up if vertices.level == TARGET else row & up
 
-    def taken(self, name: str, banks: Ints | None = None) -> Ints:
-        """Return how many units of each bank (None: of all) are claimed, exclusively or shared."""
-        some = slice(None) if banks is None else banks
+    def taken(self, name: str, pools: Ints | None = None) -> Ints:
+        """Return how many units of each leaf pool (None: of all) are claimed, exclusively or shared."""
+        some = slice(None) if pools is None else pools
         found: Ints = self.index.pool_types[name].size[some] - self.free[name][some]
-        hidden = self._hidden.get(name)
+        hidden = self.hidden.get(name)
         return found if hidden is None else found - hidden[some]
 
     def shareable(self, name: str) -> Ints:
-        """Return how many units of each bank are free or claimed shared only."""
+        """Return how many units of each leaf pool are free or claimed shared only."""
         free = self.free[name]
         if self.sharers:
             free = free.copy()
-            for bank, _ in self._sharers_up(name):
-                free[bank] += 1
+            for leaf, _ in self._sharers_up(name):
+                free[leaf] += 1
         return free
 
     def _sharers_up(self, name: str) -> Iterator[tuple[int, int]]:
-        """Yield bank and unit of what is claimed shared of a pool type, except on targets that are down."""
+        """Yield leaf pool and unit of each shared claim on a pool type, except on targets that are down."""
         target = self.index.pool_types[name].target
-        for kind, bank, unit in self.sharers:
-            if kind == name and (target[bank] < 0 or self.up[target[bank]]):
-                yield bank, unit
+        for kind, leaf, unit in self.sharers:
+            if kind == name and (target[leaf] < 0 or self.up[target[leaf]]):
+                yield leaf, unit
 
-    def usable_mask(self, need: Need, bank: int) -> int:
-        """Return the units of a bank that may serve a pool need, as a mask over unit ordinals."""
+    def usable_mask(self, need: Need, leaf: int) -> int:
+        """Return the units of a leaf pool that may serve a pool need, as a mask over unit ordinals."""
         pool = self.index.pool_types[need.type]
-        mask = self.free_mask(pool, bank)
+        mask = self.free_mask(pool, leaf)
         if not need.exclusive:
-            for shared_bank, unit in self._sharers_up(need.type):
-                mask |= 1 << unit if shared_bank == bank else 0
+            for shared_leaf, unit in self._sharers_up(need.type):
+                mask |= 1 << unit if shared_leaf == leaf else 0
         if need.ids is not None:
-            mask &= sum(1 << i for i, unit in enumerate(pool.ids[bank]) if unit in need.ids)
+            mask &= sum(1 << i for i, unit in enumerate(pool.ids[leaf]) if unit in need.ids)
         if need.names is not None:
-            names = self.index.unit_names(need.type, bank)
+            names = self.index.unit_names(need.type, leaf)
             mask &= sum(1 << i for i, name in enumerate(names) if name in need.names)
         return mask
 
     @property
     def is_idle(self) -> bool:
-        """Whether this is the machine as such, all of it up and nothing claimed (see `idle_cluster`)."""
+        """Whether this is the idle cluster, with everything up and nothing claimed (see `idle_cluster`)."""
         return self.index.memo.get("idle") is self
 
     def idle_targets(self) -> Bools:
-        """Return which targets are up and touched by no claim; read-only, and kept up to date from now on."""
-        idle = self._idle
+        """Return which targets are up and unclaimed; read-only, and kept up to date from now on."""
+        idle = self.idle
         if idle is None:
             held = self.held[self.index.target_type]
-            idle = self._idle = (self.use == 0) & self.up & ~held
+            idle = self.idle = (self.use == 0) & self.up & ~held
         return idle
 
     @property
@@ -222,7 +242,7 @@ class Availability:
         return self.base + len(self.log)
 
     def changed_since(self, version: int) -> Ints | None:
-        """Return the targets touched since `version`, each once; None: too long ago to tell."""
+        """Return the targets touched since `version`, each once; None if the log starts later than that."""
         if version < self.base:
             return None
         missed = self.log[version - self.base :]
@@ -233,21 +253,21 @@ class Availability:
     # --- changes -------------------------------------------------------------------------
 
     def claim(self, selection: Selection, *, alone: bool = False) -> int:
-        """Take what a selection names; it must have been selected on this very state.
+        """Claim a selection; it must have been selected on this very state.
 
-        Returns how many targets nobody else touches.  `alone` promises that this is so of all,
-        so that nothing need be looked up.
+        Returns how many of its targets have no other claim.  `alone` promises that none of them has
+        one, which saves the look.
         """
         pools = self.index.pool_types
         for draw in selection.held:
             units, free = draw.units, self.free[draw.type]
-            if isinstance(units, int) and units == pools[draw.type].uniform:  # whole banks
-                free[draw.banks] = 0
+            if isinstance(units, int) and units == pools[draw.type].uniform:  # whole leaf pools
+                free[draw.pools] = 0
             else:
-                free[draw.banks] -= units
+                free[draw.pools] -= units
             self.total[draw.type] -= draw.amount
             if draw.masks is not None and self.partial is not None:
-                take(self.partial[draw.type], pools[draw.type], draw.banks, draw.masks)
+                take(self.partial[draw.type], pools[draw.type], draw.pools, draw.masks)
         for draw in selection.shared:
             self._share_units(draw)
         for hold in selection.holds:
@@ -260,27 +280,27 @@ class Availability:
             before = self.use[targets]
             untouched -= len(before.nonzero()[0])
             self.use[targets] = before + 1
-        if self._idle is not None:
-            self._idle[targets] = False
+        if self.idle is not None:
+            self.idle[targets] = False
         self._note(targets)
         if len(selection.holds) > 1:
             beyond = self._held_beyond(selection)
             if len(beyond):
-                self._move_banks(beyond, reveal=False)
+                self._move_pools(beyond, reveal=False)
         return untouched
 
     def release(self, selection: Selection, *, alone: bool = False) -> int:
-        """Give back what a selection took; return how many targets nobody touches any more."""
+        """Release a selection; return how many of its targets have no claim any more."""
         pools = self.index.pool_types
         for draw in selection.held:
             units, free = draw.units, self.free[draw.type]
-            if isinstance(units, int) and units == pools[draw.type].uniform:  # whole banks
-                free[draw.banks] = units
+            if isinstance(units, int) and units == pools[draw.type].uniform:  # whole leaf pools
+                free[draw.pools] = units
             else:
-                free[draw.banks] += units
+                free[draw.pools] += units
             self.total[draw.type] += draw.amount
             if draw.masks is not None and self.partial is not None:
-                give(self.partial[draw.type], pools[draw.type], draw.banks, draw.masks)
+                give(self.partial[draw.type], pools[draw.type], draw.pools, draw.masks)
         for draw in selection.shared:
             self._unshare_units(draw)
         for hold in selection.holds:
@@ -293,40 +313,45 @@ class Availability:
             after = self.use[targets] - 1
             untouched -= len(after.nonzero()[0])
             self.use[targets] = after
-        if self._idle is not None:
+        if self.idle is not None:
             self._note_idle(selection, alone=alone)
-        if self._hidden:
+        if self.hidden:
             self._hide(selection)
         self._note(targets)
         if len(selection.holds) > 1:
             beyond = self._held_beyond(selection)
             if len(beyond):
-                self._move_banks(beyond[self.up[beyond]], reveal=True)
+                self._move_pools(beyond[self.up[beyond]], reveal=True)
                 self._note(beyond)
         return untouched
 
     def set_status(self, targets: Ints, *, up: bool) -> None:
-        """Mark execution targets up or down; what runs on them is not touched."""
+        """Mark execution targets up or down; claims on them stay.
+
+        Units of a target that is down are hidden: neither free nor claimed.  A target that comes up
+        shows them again, unless a vertex above it was claimed exclusively while the target was down: then
+        they belong to that claim, and its release shows them (`_held_beyond`).
+        """
         changing = targets[self.up[targets] != up]
         self.up[changing] = up
-        self._idle = None
+        self.idle = None
         held = self.held[self.index.target_type]
-        self._move_banks(changing[~held[changing] | (self.use[changing] > 0)] if up else changing, reveal=up)
+        self._move_pools(changing[~held[changing] | (self.use[changing] > 0)] if up else changing, reveal=up)
         self._note(changing)
 
-    def _move_banks(self, targets: Ints, *, reveal: bool) -> None:
-        """Hide all free units of some targets, or show again what is hidden."""
+    def _move_pools(self, targets: Ints, *, reveal: bool) -> None:
+        """Hide all free units of some targets, or show their hidden units."""
         for name, pool in self.index.pool_types.items():
-            hidden = self._hidden.setdefault(name, np.zeros(len(pool), np.int64))
-            banks = np.flatnonzero(np.isin(pool.target, targets))
+            hidden = self.hidden.setdefault(name, np.zeros(len(pool), np.int64))
+            pools = np.flatnonzero(np.isin(pool.target, targets))
             if reveal and not self.ignores_status:
-                banks = banks[pool.sound[banks]]
-            self._move(name, banks, hidden[banks].copy() if reveal else -self.free[name][banks], hidden)
+                pools = pools[pool.sound[pools]]
+            self._move(name, pools, hidden[pools].copy() if reveal else -self.free[name][pools], hidden)
 
     def _held_beyond(self, selection: Selection) -> Ints:
-        """Return the targets that are held with a vertex above them and that the selection does not touch.
+        """Return the targets that are claimed with a vertex above them and that the selection does not list.
 
-        They were down.  Once they are up, their units are free as soon as that vertex is.
+        They were down at that time.  Once they are up, their units are free as soon as that vertex is.
         """
         types, kind = self.index.vertex_types, self.index.target_type
         holds = selection.holds
@@ -335,50 +360,50 @@ class Availability:
         held = [hold.ordinals for hold in holds if hold.type == kind and hold.exclusive]
         return np.setdiff1d(np.concatenate([_NOTHING, *held]), selection.targets)
 
-    def _move(self, name: str, banks: Ints, units: Ints, hidden: Ints) -> None:
-        self.free[name][banks] += units
+    def _move(self, name: str, pools: Ints, units: Ints, hidden: Ints) -> None:
+        self.free[name][pools] += units
         self.total[name] += int(units.sum())
-        hidden[banks] -= units
+        hidden[pools] -= units
 
     def _hide(self, selection: Selection) -> None:
-        """Keep units that come back on targets that are down from being free."""
+        """Hide units that were released on targets that are down."""
         down = selection.targets[~self.up[selection.targets]]
         for draw in (*selection.held, *selection.shared) if len(down) else ():
             pool = self.index.pool_types[draw.type]
-            banks = draw.banks[np.isin(pool.target[draw.banks], down)]
-            self._move(draw.type, banks, -self.free[draw.type][banks], self._hidden[draw.type])
+            pools = draw.pools[np.isin(pool.target[draw.pools], down)]
+            self._move(draw.type, pools, -self.free[draw.type][pools], self.hidden[draw.type])
 
     def _share_units(self, draw: Draw) -> None:
         """Claim units shared: the first to share a unit takes it from exclusive use.
 
-        Units without ids cannot be told apart, so that sharing them takes nothing away.
+        Units without ids cannot be distinguished, so that sharing them takes nothing from others.
         """
         if draw.masks is None:
             return
-        for bank, mask in zip(draw.banks.tolist(), listed(draw.masks), strict=True):
+        for leaf, mask in zip(draw.pools.tolist(), listed(draw.masks), strict=True):
             for unit in _bits(mask):
-                key = (draw.type, bank, unit)
+                key = (draw.type, leaf, unit)
                 self.sharers[key] = self.sharers.get(key, 0) + 1
                 if self.sharers[key] == 1:
-                    self._shift(draw.type, bank, 1 << unit, -1)
+                    self._shift(draw.type, leaf, 1 << unit, -1)
 
     def _unshare_units(self, draw: Draw) -> None:
         if draw.masks is None:
             return
-        for bank, mask in zip(draw.banks.tolist(), listed(draw.masks), strict=True):
+        for leaf, mask in zip(draw.pools.tolist(), listed(draw.masks), strict=True):
             for unit in _bits(mask):
-                key = (draw.type, bank, unit)
+                key = (draw.type, leaf, unit)
                 self.sharers[key] -= 1
                 if not self.sharers[key]:
                     del self.sharers[key]
-                    self._shift(draw.type, bank, 1 << unit, 1)
+                    self._shift(draw.type, leaf, 1 << unit, 1)
 
-    def _shift(self, name: str, bank: int, mask: int, sign: int) -> None:
+    def _shift(self, name: str, leaf: int, mask: int, sign: int) -> None:
         """Move one unit in or out of exclusive use."""
         pool = self.index.pool_types[name]
         assert self.partial is not None, "this state only counts units"
-        (give if sign > 0 else take)(self.partial[name], pool, np.array([bank]), [mask])
-        self.free[name][bank] += sign
+        (give if sign > 0 else take)(self.partial[name], pool, np.array([leaf]), [mask])
+        self.free[name][leaf] += sign
         self.total[name] += sign
 
     def _hold(self, hold: Hold, sign: int) -> None:
@@ -388,18 +413,21 @@ class Availability:
             self.shared[hold.type][hold.ordinals] += sign
 
     def _note_idle(self, selection: Selection, *, alone: bool) -> None:
-        """Note which targets are idle once a selection is given back."""
-        assert self._idle is not None
+        """Note which targets are idle once a selection is released."""
+        assert self.idle is not None
         kind, targets = self.index.target_type, selection.targets
         if alone:
-            self._idle[targets] = self.up[targets]
+            self.idle[targets] = self.up[targets]
             return
-        self._idle[targets] = (self.use[targets] == 0) & self.up[targets] & ~self.held[kind][targets]
+        self.idle[targets] = (self.use[targets] == 0) & self.up[targets] & ~self.held[kind][targets]
         if any(hold.type == kind and hold.ordinals is not targets for hold in selection.holds):
-            self._idle = None  # targets that came up while a vertex above them was held
+            self.idle = None  # targets that came up while a vertex above them was held
 
     def _note(self, targets: Ints) -> None:
-        """Remember that targets changed, for the counts that there are."""
+        """Log that targets changed, for the counts that are kept.
+
+        Without counts nothing is logged: the first count is taken of the state as it is.
+        """
         if not self.counts:
             return
         self.log.append(targets)
@@ -410,23 +438,23 @@ class Availability:
 
     # --- invariants ----------------------------------------------------------------------
 
-    def _check(self) -> None:
-        """Assert that counts, masks and totals tell one story."""
+    def check(self) -> None:
+        """Assert that counts, masks and totals agree."""
         for name, pool in self.index.pool_types.items():
             free = self.free[name]
             assert (free >= 0).all(), name
             assert (free <= pool.size).all(), name
             assert self.total[name] == int(free.sum()), name
-            hidden = self._hidden.get(name)
+            hidden = self.hidden.get(name)
             visible = free if hidden is None else free + hidden
             store = self.partial.get(name) if self.partial is not None else None
             if store is not None:
-                for bank, units in enumerate(visible.tolist()):
-                    assert not units or mask_at(store, pool, bank).bit_count() == units, (name, bank)
+                for leaf, units in enumerate(visible.tolist()):
+                    assert not units or mask_at(store, pool, leaf).bit_count() == units, (name, leaf)
         assert (self.use >= 0).all()
-        if self._idle is not None:
+        if self.idle is not None:
             free = (self.use == 0) & self.up & ~self.held[self.index.target_type]
-            assert (self._idle == free).all()
+            assert (self.idle == free).all()
         assert all((row >= 0).all() for row in self.shared.values())
 
 

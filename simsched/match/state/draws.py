@@ -1,4 +1,4 @@
-"""Draws: units merged bank by bank, and the lowest free ones of a bank picked by number."""
+"""Draws of units: merging them by leaf pool, and choosing the lowest or highest free units."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def finished(draws: list[Draw], avail: Availability, *, highest: bool = False) -> tuple[Draw, ...]:
-    """Return one draw a pool type, each bank once, with the units chosen: the lowest (or highest) free."""
+    """Return one draw per pool type, each leaf pool once, with the lowest (or highest) free units chosen."""
     pick = highest_bits if highest else lowest_bits
     if len(draws) > 1:
         draws = _merged(draws, avail, pick)
@@ -27,7 +27,7 @@ def finished(draws: list[Draw], avail: Availability, *, highest: bool = False) -
 
 
 def with_units(selection: Selection, avail: Availability, *, highest: bool = False) -> Selection:
-    """Return a selection that was made on counts alone with its units chosen from those free now."""
+    """Return a selection that was made on counts alone, with its units chosen among the free ones."""
     pick = highest_bits if highest else lowest_bits
     held = tuple(_chosen(draw, avail, pick) for draw in selection.held)
     same = selection.named is selection.held
@@ -46,11 +46,12 @@ def _merge(parts: list[Draw], avail: Availability, pick: Pick) -> Draw:
     """Add up draws of one type; a unit that is named twice counts once."""
     if any(part.masks is not None for part in parts):
         return _merge_masks(parts, avail, pick)
-    banks = np.concatenate([part.banks for part in parts])
-    units = np.concatenate([np.broadcast_to(part.units, len(part.banks)) for part in parts])
-    once, where = np.unique(banks, return_inverse=True)
+    pools = np.concatenate([part.pools for part in parts])
+    units = np.concatenate([np.broadcast_to(part.units, len(part.pools)) for part in parts])
+    once, where = np.unique(pools, return_inverse=True)
     numbers = np.zeros(len(once), dtype=np.int64)
     np.add.at(numbers, where, units)
+    # Without masks, a pool that is drawn whole and in part has been counted twice: it has no more to give.
     numbers = np.minimum(numbers, avail.free[parts[0].type][once])
     return Draw(parts[0].type, once, numbers, int(numbers.sum()))
 
@@ -61,35 +62,35 @@ def _merge_masks(parts: list[Draw], avail: Availability, pick: Pick) -> Draw:
         if part.masks is None:
             part = _chosen(part, avail, pick, always=True)  # noqa: PLW2901 - the same draw, its units chosen
         assert part.masks is not None
-        for bank, mask in zip(part.banks.tolist(), listed(part.masks), strict=True):
-            masks[bank] = masks.get(bank, 0) | mask
-    banks = sorted(masks)
-    units = [masks[bank] for bank in banks]
+        for leaf, mask in zip(part.pools.tolist(), listed(part.masks), strict=True):
+            masks[leaf] = masks.get(leaf, 0) | mask
+    pools = sorted(masks)
+    units = [masks[leaf] for leaf in pools]
     numbers = np.array([mask.bit_count() for mask in units], dtype=np.int64)
-    return Draw(parts[0].type, np.array(banks, dtype=np.int64), numbers, int(numbers.sum()), units)
+    return Draw(parts[0].type, np.array(pools, dtype=np.int64), numbers, int(numbers.sum()), units)
 
 
 def _chosen(draw: Draw, avail: Availability, pick: Pick, *, always: bool = False) -> Draw:
-    """Return the draw with free units chosen of each bank; whole banks need no masks unless `always`."""
+    """Return the draw with units chosen from each leaf pool; whole pools need masks only if `always`."""
     pool = avail.index.pool_types[draw.type]
-    if not pool.named or (not always and _takes_whole_banks(draw, pool)):
+    if not pool.named or (not always and _takes_whole_pools(draw, pool)):
         return draw
     assert avail.partial is not None, "this state only counts units"
-    masks = chosen(avail.partial[draw.type], pool, (draw.banks, draw.units), avail.free[draw.type], pick)
-    return Draw(draw.type, draw.banks, draw.units, draw.amount, masks)
+    masks = chosen(avail.partial[draw.type], pool, (draw.pools, draw.units), avail.free[draw.type], pick)
+    return Draw(draw.type, draw.pools, draw.units, draw.amount, masks)
 
 
-def _takes_whole_banks(draw: Draw, pool: PoolType) -> bool:
+def _takes_whole_pools(draw: Draw, pool: PoolType) -> bool:
     if pool.uniform is not None:
-        return draw.amount == pool.uniform * len(draw.banks)
-    return bool((pool.size[draw.banks] == draw.units).all())
+        return draw.amount == pool.uniform * len(draw.pools)
+    return bool((pool.size[draw.pools] == draw.units).all())
 
 
 def ids_ascend(type_: str, index: Index) -> bool:
-    """Say whether unit ids ascend from bank to bank on every target, as they mostly do.
+    """Say whether unit ids ascend from pool to pool on every target, as they mostly do.
 
-    The order of the banks is then that of the ids.  Ids of pools that lie on no target are told
-    apart by their pools, so that there the order of the banks is all there is.
+    The order of the leaf pools is then that of the ids.  Outside the targets each pool has its own ids,
+    so there the order of the leaf pools decides anyway.
     """
     known: dict[str, bool] = index.memo.setdefault("ids ascend", {})
     if type_ not in known:
@@ -104,26 +105,26 @@ def ids_ascend(type_: str, index: Index) -> bool:
 
 
 def drawn_by_ids(type_: str, view: View, units: Ints, avail: Availability, *, highest: bool) -> Draw:
-    """Draw ``units[i]`` free units beneath each vertex of a view, the lowest (highest) ids first."""
+    """Draw ``units[i]`` free units below each vertex of a view, the lowest (highest) ids first."""
     pool = avail.index.pool_types[type_]
     assert view.ordinals is not None
     masks: dict[int, int] = {}
     for low, high, number in zip(view.low.tolist(), view.high.tolist(), units.tolist(), strict=True):
         free = [
-            (unit, bank, bit)
-            for bank in view.ordinals[low:high].tolist()
-            for bit, unit in set_units(pool.ids[bank], avail.free_mask(pool, bank))
+            (unit, leaf, bit)
+            for leaf in view.ordinals[low:high].tolist()
+            for bit, unit in set_units(pool.ids[leaf], avail.free_mask(pool, leaf))
         ]
         free.sort(reverse=highest)
-        for _, bank, bit in free[:number]:
-            masks[bank] = masks.get(bank, 0) | 1 << bit
-    banks = sorted(masks)
-    numbers = np.array([masks[bank].bit_count() for bank in banks], dtype=np.int64)
+        for _, leaf, bit in free[:number]:
+            masks[leaf] = masks.get(leaf, 0) | 1 << bit
+    pools = sorted(masks)
+    numbers = np.array([masks[leaf].bit_count() for leaf in pools], dtype=np.int64)
     return Draw(
-        type_, np.array(banks, dtype=np.int64), numbers, int(numbers.sum()), [masks[b] for b in banks]
+        type_, np.array(pools, dtype=np.int64), numbers, int(numbers.sum()), [masks[b] for b in pools]
     )
 
 
 def spelled(numbers: Ints | int, length: int) -> list[int]:
-    """Return one number a place, whether they were given one by one or all at once."""
+    """Return one number per place from an array, or from one number for all places."""
     return [numbers] * length if isinstance(numbers, int) else numbers.tolist()

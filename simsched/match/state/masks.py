@@ -1,8 +1,8 @@
-"""Which units of each bank are free: bit masks over unit ordinals, one store a pool type.
+"""The free units of each leaf pool: bit masks over unit ordinals, one store per pool type.
 
-Where no bank holds more than 64 units, the masks are machine words in one array (`Words`).
-Larger banks have Python integers, kept for those that are neither full nor empty.  Banks that
-are taken whole without a mask keep theirs: only where units are free does the mask count.
+If no leaf pool has more than 64 units, the masks are machine words in one array (`Words`).
+Larger leaf pools have Python integers, kept for pools that are neither full nor empty.  A leaf pool that
+is taken whole without a mask keeps its old mask: a mask counts only while the pool has free units.
 """
 
 from __future__ import annotations
@@ -22,67 +22,68 @@ if TYPE_CHECKING:
 
     Words: TypeAlias = npt.NDArray[np.uint64]
     Masks: TypeAlias = list[int] | Words
-    """Units taken of some banks, one mask a bank."""
+    """Units of some leaf pools, one mask per leaf pool."""
     Store: TypeAlias = dict[int, int] | Words
-    """The free units of all banks of a pool type."""
+    """The free units of all leaf pools of a pool type."""
 
 WORD = 64
-"""Units that a machine word tells apart."""
+"""Bits of a machine word."""
 
 Pick: TypeAlias = Callable[[int, int], int]
-"""Free units as a mask, how many → those that are taken."""
+"""(free units as a mask, number) → the units that are taken."""
 
 
 def everything(pool: PoolType) -> Store:
-    """Return the masks of a pool type of which nothing is taken."""
+    """Return the masks of a pool type with all units free."""
     if not len(pool) or int(pool.size.max()) > WORD:
         return {}
     ones = np.full(len(pool), ~np.uint64(0))
     return np.where(pool.size > 0, ones >> (WORD - np.maximum(pool.size, 1)).astype(np.uint64), np.uint64(0))
 
 
-def mask_at(store: Store, pool: PoolType, bank: int) -> int:
-    """Return the mask of a bank that has free units."""
-    return store.get(bank, pool.full[bank]) if isinstance(store, dict) else int(store[bank])
+def mask_at(store: Store, pool: PoolType, leaf: int) -> int:
+    """Return the mask of a leaf pool that has free units."""
+    return store.get(leaf, pool.full[leaf]) if isinstance(store, dict) else int(store[leaf])
 
 
-def take(store: Store, pool: PoolType, banks: Ints, masks: Masks) -> None:
-    """Take units of some banks."""
+def take(store: Store, pool: PoolType, pools: Ints, masks: Masks) -> None:
+    """Take units of some leaf pools."""
     if not isinstance(store, dict):
-        store[banks] &= ~(np.array(masks, dtype=np.uint64) if isinstance(masks, list) else masks)
+        store[pools] &= ~(np.array(masks, dtype=np.uint64) if isinstance(masks, list) else masks)
         return
     full = pool.full
-    for bank, mask in zip(banks.tolist(), masks, strict=True):
-        rest = store.pop(bank, full[bank]) & ~mask
+    for leaf, mask in zip(pools.tolist(), masks, strict=True):
+        rest = store.pop(leaf, full[leaf]) & ~mask
         if rest:
-            store[bank] = rest
+            store[leaf] = rest
 
 
-def give(store: Store, pool: PoolType, banks: Ints, masks: Masks) -> None:
-    """Give units of some banks back."""
+def give(store: Store, pool: PoolType, pools: Ints, masks: Masks) -> None:
+    """Return units of some leaf pools to the store."""
     if not isinstance(store, dict):
-        store[banks] |= np.array(masks, dtype=np.uint64) if isinstance(masks, list) else masks
+        store[pools] |= np.array(masks, dtype=np.uint64) if isinstance(masks, list) else masks
         return
     full = pool.full
-    for bank, mask in zip(banks.tolist(), masks, strict=True):
-        now = store.pop(bank, 0) | mask
-        if now != full[bank]:
-            store[bank] = now
+    for leaf, mask in zip(pools.tolist(), masks, strict=True):
+        now = store.pop(leaf, 0) | mask
+        if now != full[leaf]:
+            store[leaf] = now
 
 
 def chosen(store: Store, pool: PoolType, draw: tuple[Ints, Ints | int], free: Ints, pick: Pick) -> Masks:
-    """Return which units are taken of some banks, as `pick` has it.
+    """Return the units that `pick` takes from some leaf pools, as masks.
 
-    `draw` are the banks and how many units of each (or of all); `free` what each bank of the
-    pool type has.  Of most banks all that is free is taken, and nothing need be picked.
+    `draw` are the leaf pools and the number of units from each (or from all alike); `free` the free
+    units of each leaf pool of the type.  Mostly all free units of a pool are taken, and its mask as it is
+    is the answer.
     """
-    banks, units = draw
+    pools, units = draw
     if isinstance(store, dict):
-        full, numbers = pool.full, np.broadcast_to(units, len(banks)).tolist()
-        have = [store.get(bank) or full[bank] for bank in banks.tolist()]
+        full, numbers = pool.full, np.broadcast_to(units, len(pools)).tolist()
+        have = [store.get(leaf) or full[leaf] for leaf in pools.tolist()]
         return [pick(mask, number) for mask, number in zip(have, numbers, strict=True)]
-    words = store[banks]
-    some = (free[banks] != units).nonzero()[0]
+    words = store[pools]
+    some = (free[pools] != units).nonzero()[0]  # pools of which not every free unit is taken
     if len(some) == 1:
         at = some.item()
         words[at] = pick(words.item(at), units if isinstance(units, int) else units.item(at))
@@ -94,11 +95,12 @@ def chosen(store: Store, pool: PoolType, draw: tuple[Ints, Ints | int], free: In
 
 
 def lowest_bits(mask: int, count: int) -> int:
-    """Return the `count` lowest set bits of a mask that has at least as many.
+    """Return the `count` lowest set bits of a mask that has at least that number.
 
     >>> bin(lowest_bits(0b1011010, 3))
     '0b11010'
     """
+    # Mostly the lowest free units are consecutive: then they are one run from the lowest set bit.
     run = ((1 << count) - 1) * (mask & -mask)
     if run & mask == run:
         return run
@@ -113,7 +115,7 @@ def lowest_bits(mask: int, count: int) -> int:
 
 
 def highest_bits(mask: int, count: int) -> int:
-    """Return the `count` highest set bits of a mask that has at least as many.
+    """Return the `count` highest set bits of a mask that has at least that number.
 
     >>> bin(highest_bits(0b1011010, 3))
     '0b1011000'
@@ -123,7 +125,7 @@ def highest_bits(mask: int, count: int) -> int:
 
 
 def set_units(ids: Idset, mask: int) -> Iterator[tuple[int, int]]:
-    """Yield ordinal and id of the units of a bank that a mask over unit ordinals names."""
+    """Yield ordinal and id of the units in a mask over the unit ordinals of a leaf pool."""
     return ((at, unit) for at, unit in enumerate(ids) if mask >> at & 1)
 
 

@@ -1,7 +1,7 @@
-"""A matcher's state as JSON data, and back: what is claimed, by whom, and what is down.
+"""A matcher's state as JSON data, and back: its allocations by id, and the targets that are down.
 
-Units are written as the ordinals that the index gives them, so a state belongs to the
-cluster that it was saved on; the cluster's sizes are written along and checked.
+Units are written as ordinals of the index, so a state belongs to the cluster that it was saved on.  The
+cluster's sizes are written with it and checked.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from simsched.errors import FormatError, SimschedError
-from simsched.formats.jobspec.reader import Jobspec
+from simsched.formats.jobspec.jobspec import Jobspec
 from simsched.formats.rfc.constraint import to_json
 from simsched.match.requests.compile import compile_request
 from simsched.match.state.selection import changed
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from simsched.graph.index.index import Index
-    from simsched.match.requests.dialect import MatchRules
+    from simsched.match.requests.dialect import Dialect
     from simsched.match.state.selection import Selection
 
 FORMAT = 1
 
 
 def cluster_facts(index: Index) -> dict[str, Any]:
-    """Return what must agree between the cluster of a state and the one it is restored on."""
+    """Return the sizes in which the cluster of a state and the one that it is restored on must agree."""
     return {"targets": len(index), "totals": dict(sorted(index.totals.items()))}
 
 
@@ -57,17 +57,17 @@ def claim_to_dict(selection: Selection) -> dict[str, Any]:
     }
 
 
-def claim_from_dict(document: Mapping[str, Any], index: Index, rules: MatchRules, where: str) -> Selection:
+def claim_from_dict(document: Mapping[str, Any], index: Index, rules: Dialect, where: str) -> Selection:
     """Read a selection that `claim_to_dict` wrote.
 
     Raises
     ------
     FormatError
-        if it is not one, or names what this cluster does not have.
+        if it is not one, or names resources that this cluster does not have.
     """
     try:
         jobspec = Jobspec.from_shape(document["shape"], constraint=document["constraint"])
         request = compile_request(jobspec, index, rules, alone=bool(document["alone"]))
         return selection_from_dict(document, index, request)
     except (KeyError, TypeError, ValueError, AttributeError, IndexError, SimschedError) as error:
-        raise FormatError(f"this is no saved allocation: {error!r}", where=where) from None
+        raise FormatError(f"this is not a saved allocation: {error!r}", where=where) from None

@@ -1,4 +1,4 @@
-"""What a match takes, as arrays over the index: frozen in, frozen out of the matcher."""
+"""Selections: the targets, units and vertices of a match, as arrays over the index; immutable."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ if TYPE_CHECKING:
 
 
 class Draw(msgspec.Struct, frozen=True, eq=False, gc=False):
-    """Units of one pool type, bank by bank.
+    """Units of one pool type, pool by pool.
 
     Attributes
     ----------
     type : the pool type.
-    banks : bank ordinals, each once.
-    units : units of each, an array like `banks` or one number for all.
+    pools : leaf pool ordinals, each once.
+    units : the number of units from each, an array like `pools` or one number for all.
     amount : their sum.
-    masks : which units of each bank, as a bit mask over its unit ordinals (see `masks`); None:
-        whole banks, or a pool whose units bear no ids.
+    masks : the units of each leaf pool as a bit mask over its unit ordinals (see `masks`); None:
+        whole leaf pools, or a pool whose units have no ids.
     """
 
     type: str
-    banks: Ints
+    pools: Ints
     units: Ints | int
     amount: int
     masks: Masks | None = None
@@ -43,18 +43,20 @@ class Hold(msgspec.Struct, frozen=True, eq=False, gc=False):
 
 
 class Selection(msgspec.Struct, frozen=True, eq=False, gc=False):
-    """What a request gets: pure data until `Availability.claim` takes it.
+    """The resources selected for a request: data only, until `Availability.claim` claims it.
 
     Attributes
     ----------
     targets : ordinals of the execution targets it touches, each once, in the policy's order.
-    held : units that are taken from others.
-    named : units that R names, where they differ from `held`: a target held whole of which
-        four cores were counted (M4, M5), or units claimed shared.
-    holds : vertices claimed.
+    held : units that are claimed exclusively.
+    named : units that R names.  They differ from `held` for a target that is claimed whole and of which
+        four cores were counted (M4, M5), and for units that are claimed shared.
+    holds : vertices that are claimed.
+    shared : units that are claimed shared.
     slots : copies of slots in all (R's ``nslots``), 0 without a slot.
-    counted : its units are not chosen yet, because it was made on counts alone (see `draws.with_units`).
-    unlisted : targets that are held with a vertex above them without R naming anything there.
+    counted : whether it was made on counts alone, so that its units are not chosen yet (see
+        `draws.with_units`).
+    unlisted : targets that are claimed with a vertex above them, while R names nothing on them.
     """
 
     request: Request
@@ -69,14 +71,14 @@ class Selection(msgspec.Struct, frozen=True, eq=False, gc=False):
 
     @property
     def listed(self) -> Ints:
-        """The targets that R names (all, if it names none): with the last of them everything goes back."""
+        """The targets that R names, or all if it names none; releasing the last one releases everything."""
         if self.unlisted is None or len(self.unlisted) == len(self.targets):
             return self.targets
         return np.setdiff1d(self.targets, self.unlisted)
 
     @property
     def counts(self) -> dict[str, int]:
-        """Units held of each pool type."""
+        """Units claimed exclusively of each pool type."""
         return {draw.type: draw.amount for draw in self.held}
 
 
@@ -88,32 +90,32 @@ def changed(value: _Value, **changes: Any) -> _Value:
     return msgspec.structs.replace(value, **changes)
 
 
-class Parts(NamedTuple):
-    """A selection in two: what is given back, and what is kept (None: nothing)."""
+class SplitSelection(NamedTuple):
+    """A selection in two parts: the released part and the kept one (None if nothing is kept)."""
 
     given: Selection
     kept: Selection | None
 
 
-def split(selection: Selection, targets: Ints, index: Index) -> Parts:
-    """Split a selection into what lies on some targets and the rest.
+def split(selection: Selection, targets: Ints, index: Index) -> SplitSelection:
+    """Split a selection into its part on some targets and the rest.
 
-    What lies on no target (licences, a rack that is held with nodes that R does not name) stays
-    with the rest until the last target that R names goes.
+    Resources outside targets (licences, a rack that is claimed with nodes that R does not name) stay
+    with the rest until the last target that R names is released.
     """
     leaving = np.zeros(len(index), dtype=np.bool_)
     leaving[targets] = True
     listed = selection.listed
     if leaving[listed].all():
-        return Parts(selection, None)
+        return SplitSelection(selection, None)
     if selection.unlisted is not None and len(listed) < len(selection.targets):
         leaving[selection.unlisted] = False
     given = _restricted(selection, leaving, index, loose=False)
-    return Parts(given, _restricted(selection, ~leaving, index, loose=True))
+    return SplitSelection(given, _restricted(selection, ~leaving, index, loose=True))
 
 
 def _restricted(selection: Selection, stays: Bools, index: Index, *, loose: bool) -> Selection:
-    """Return the part of a selection on the targets that stay, and with `loose` what lies on none."""
+    """Return the part of a selection on the targets that stay, and with `loose` that outside targets."""
     held = _draws_on(selection.held, stays, index, loose=loose)
     same = selection.named is selection.held
     return changed(
@@ -129,7 +131,7 @@ def _restricted(selection: Selection, stays: Bools, index: Index, *, loose: bool
 def _draws_on(draws: tuple[Draw, ...], stays: Bools, index: Index, *, loose: bool) -> tuple[Draw, ...]:
     found = []
     for draw in draws:
-        target = index.pool_types[draw.type].target[draw.banks]
+        target = index.pool_types[draw.type].target[draw.pools]
         row = np.where(target >= 0, stays[target], loose)
         if row.any():
             units = draw.units if isinstance(draw.units, int) else draw.units[row]
@@ -137,7 +139,7 @@ def _draws_on(draws: tuple[Draw, ...], stays: Bools, index: Index, *, loose: boo
             masks = draw.masks
             if masks is not None:
                 masks = [masks[at] for at in row.nonzero()[0]] if isinstance(masks, list) else masks[row]
-            found.append(Draw(draw.type, draw.banks[row], units, amount, masks))
+            found.append(Draw(draw.type, draw.pools[row], units, amount, masks))
     return tuple(found)
 
 

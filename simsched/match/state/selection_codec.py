@@ -67,7 +67,7 @@ def _draw_to_dict(draw: Draw) -> dict[str, Any]:
     """Return a draw as JSON data."""
     found: dict[str, Any] = {
         "type": draw.type,
-        "banks": _ordinals_to_plain(draw.banks),
+        "banks": _ordinals_to_plain(draw.pools),
         "units": draw.units if isinstance(draw.units, int) else draw.units.tolist(),
     }
     if draw.masks is not None:
@@ -82,18 +82,18 @@ def _draws(documents: Any, index: Index) -> tuple[Draw, ...]:
 def _draw(document: Mapping[str, Any], index: Index) -> Draw:
     type_ = document["type"]
     pool = index.pool_types[type_]
-    banks = _ordinals(document["banks"], len(pool))
+    pools = _ordinals(document["banks"], len(pool))
     given = document["units"]
     units = given if isinstance(given, int) else np.array(given, dtype=np.int64)
-    each = np.broadcast_to(units, len(banks))
-    if (each < 1).any() or (each > pool.size[banks]).any():
+    each = np.broadcast_to(units, len(pools))
+    if (each < 1).any() or (each > pool.size[pools]).any():
         raise ValueError(f"units of {type_} beyond its pools")
     masks = [int(text, 16) for text in document["masks"]] if "masks" in document else None
     if masks is not None and [mask.bit_count() for mask in masks] != each.tolist():
         raise ValueError(f"units of {type_} that do not add up")
     if masks is not None and int(pool.size.max()) <= WORD:  # as the matcher keeps them
-        return Draw(type_, banks, units, int(each.sum()), np.array(masks, dtype=np.uint64))
-    return Draw(type_, banks, units, int(each.sum()), masks)
+        return Draw(type_, pools, units, int(each.sum()), np.array(masks, dtype=np.uint64))
+    return Draw(type_, pools, units, int(each.sum()), masks)
 
 
 def _hold_to_dict(hold: Hold) -> dict[str, Any]:

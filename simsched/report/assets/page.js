@@ -1,13 +1,13 @@
-// What a report page does: unpack columns, fill the charts for the time in view, sort tables, colour, download.
+// The behaviour of a page: unpack columns, fill the charts for the time in view, sort tables, colour, download.
 "use strict";
 const PAGE = JSON.parse(document.getElementById("page-data").textContent);
 const NEVER = 4294967295;
-const DETAIL = 4000;        // single boxes that can be pointed at, up to this many in view
+const DETAIL = 4000;        // most boxes in view that are drawn one by one and have a tooltip
 const byId = (id) => document.getElementById(id);
 window.simsched = { ready: 0, charts: PAGE.charts.length, errors: [], renders: 0, order: [] };
 
 // ---- columns ----------------------------------------------------------------------------------------------
-// Runs of one workload share their jobs: every island is unpacked once.
+// Runs of one workload share their jobs, so each island is unpacked once.
 const islands = new Map();
 function unpack(id) {
   if (!islands.has(id)) islands.set(id, unpacked(byId(id)));
@@ -70,7 +70,7 @@ function themes() {
   window.addEventListener("afterprint", () => { document.querySelectorAll(".paper").forEach((p) => p.remove()); setTheme(before); });
 }
 
-// On paper a chart is a picture of itself: Bokeh's canvases do not follow the width of the page.
+// On paper each chart is an image, because Bokeh's canvases do not follow the width of the page.
 function drawForPaper() {
   const places = Object.assign({}, ...PAGE.charts.map((item) => item.places));
   for (const view of Bokeh.index.roots) {
@@ -119,7 +119,7 @@ class TimeCharts {
     window.simsched.renders += 1;
     window.simsched.lastRender = performance.now() - started;
   }
-  // Step functions: means over about as many bins as there are pixels, from the integral, so nothing is lost.
+  // Step functions: means over bins of about one pixel, from the integral, so that nothing is lost.
   integrate(values) {
     const time = this.line.time, sum = new Float64Array(values.length + 1);
     for (let i = 1; i < values.length; i++) sum[i] = sum[i - 1] + values[i - 1] * (time[i] - time[i - 1]);
@@ -157,7 +157,7 @@ class TimeCharts {
     this.model("running").data = { x, y: running };
     this.model("queue-range").end = 1.05 * Math.max(1, ...queued, ...running);
   }
-  // Boxes: every one is added to the pixels that it covers; single ones once there are few.
+  // Boxes: each is added to the pixels that it covers; a few boxes are drawn one by one.
   colours() {
     if (this.coloured === this.colourBy) return this.lookup;
     const cycle = PAGE.cycle.map(rgba), jobs = this.jobs, n = jobs.submit.length;
@@ -169,7 +169,7 @@ class TimeCharts {
     this.coloured = this.colourBy;
     return this.lookup;
   }
-  // What the colours stand for, where they stand for few things.
+  // The legend of the colours, if there are few.
   drawKey() {
     if (this.keyed === this.colourBy) return;
     this.keyed = this.colourBy;
@@ -225,7 +225,7 @@ class TimeCharts {
     this.paint(single ? null : pixel, width, height, low * scale, (high - low) * scale, y0, y1 - y0);
     this.model("boxes").data = single ? this.told(seen, scale) : this.told([], scale);
     const note = byId(`${this.spec.prefix}-view`);
-    note.textContent = `${count.toLocaleString("en")} boxes in view` + (single ? "; point at one to read it" : "; zoom in to single jobs");
+    note.textContent = `${count.toLocaleString("en")} boxes in view` + (single ? "; point at a box for its job" : "; zoom in to single jobs");
     place.dataset.inView = count;
     place.dataset.renders = Number(place.dataset.renders || 0) + 1;
   }
@@ -322,7 +322,7 @@ function act(charts, move) {
   else charts.move(...{ in: [0.5, 0], out: [2, 0], left: [1, -0.4], right: [1, 0.4] }[move]);
 }
 
-// A finger that moves up or down scrolls the page, also on a chart; one that moves sideways moves the chart.
+// A vertical swipe scrolls the page, even on a chart; a horizontal swipe moves the chart.
 function letScroll(node) {
   for (const element of node.querySelectorAll("*")) {
     if (element.classList.contains("bk-events")) element.style.touchAction = "pan-y pinch-zoom";
@@ -384,7 +384,7 @@ async function begin() {
   window.simsched.done = performance.now();
 }
 
-// What is in view comes first, whatever its order; the others follow while the browser has nothing else to do.
+// Charts in view are drawn first; the others follow while the browser is idle.
 async function drawAll() {
   const left = [...PAGE.charts];
   while (left.length) {
@@ -402,7 +402,7 @@ async function drawAll() {
   window.simsched.shown ??= performance.now();
 }
 
-// How many pixels of scrolling bring the nearest chart into view.
+// The pixels of scrolling that bring the nearest chart into view.
 function distance(item) {
   return Math.min(...Object.keys(item.places).map((place) => {
     const { top, bottom } = byId(place).getBoundingClientRect();

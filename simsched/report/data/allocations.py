@@ -1,8 +1,8 @@
-"""``allocations.jsonl`` as frames: who held what, from when to when.
+"""``allocations.jsonl`` as frames: which job held which units, from when to when.
 
 A record is ``{"id": job, "event": "alloc" | "release", "time": t, "R": {…}}`` with an RFC 20
 R; the release shards of a job add up to its alloc.  Texts of ranks and ids repeat
-endlessly, so each distinct one is parsed once.
+often, so each distinct one is parsed once.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ import pandas as pd
 from simsched.errors import RunError, SimschedError, first_line
 from simsched.formats.rfc.hostlist import Hostlist
 from simsched.formats.rfc.idset import Idset
-from simsched.report.data.columns import ALLOCATIONS
+from simsched.report.columns import ALLOCATIONS
 from simsched.report.data.frames import glob_free
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-#: rows that `held_pools` makes at most; a run of many-node jobs has one row a job and node
+#: most rows that `held_pools` makes; a run of many-node jobs has one row per job and node
 MAX_ROWS = 20_000_000
 
 _READ = """
@@ -82,7 +82,7 @@ def read_shards(file: Path) -> pd.DataFrame:
 
 @lru_cache(maxsize=200_000)
 def idset_of(text: str) -> Idset:
-    """Return the idset of a text, parsed once; RunError if it is none."""
+    """Return the idset of a text, parsed once; RunError if it is not an idset."""
     try:
         return Idset.parse(text)
     except SimschedError as error:
@@ -98,16 +98,16 @@ def ids_of(text: str) -> npt.NDArray[np.int64]:
 
 
 def attempts(shards: pd.DataFrame) -> pd.Series[int]:
-    """Number of the allocation that each row belongs to: 0, and 1, 2 … for a job that was requeued."""
+    """Return the number of the allocation of each row: 0, and 1, 2 … for a job that was requeued."""
     records = shards.drop_duplicates("record")
     opened = (records["event"] == "alloc").groupby(records["id"], sort=False).cumsum() - 1
     return shards["record"].map(pd.Series(opened.to_numpy(), index=records["record"])).astype("int64")
 
 
 def held_pools(shards: pd.DataFrame) -> pd.DataFrame:
-    """Return one row a job, attempt, target and resource type, with times of alloc and release.
+    """Return one row per job, attempt, target and resource type, with times of alloc and release.
 
-    A part that was given back early has the time at which *it* was released.  NaN: never.
+    A shard that was released early has its own time of release.  NaN: never released.
     """
     if shards.empty:
         return pd.DataFrame({c.name: [] for c in ALLOCATIONS})
@@ -146,7 +146,7 @@ def _by_rank(shards: pd.DataFrame) -> pd.DataFrame:
 
 
 def hosts_by_rank(shards: pd.DataFrame) -> dict[int, str]:
-    """Return the host name of every rank that was ever allocated (R10: nodelist follows sorted ranks)."""
+    """Return the host name of each allocated rank; the nodelist of R follows its sorted ranks (RFC 20)."""
     names: dict[int, str] = {}
     records = shards[["record", "hosts", "ranks"]].drop_duplicates(["record", "ranks"])
     for hosts, group in _distinct_records(records):

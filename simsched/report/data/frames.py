@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
     from duckdb import DuckDBPyConnection
 
-    from simsched.report.data.columns import Column, Kind
+    from simsched.report.columns import Column, Kind
 
-#: a column with more distinct values than this stays text instead of a category
+#: a column with more distinct values than this stays text and does not become a category
 MAX_CATEGORIES = 65_536
 
 
 def glob_free(path: Path) -> str:
-    """Return the path as DuckDB takes it literally: ``* ? [`` would otherwise be patterns.
+    """Return the path with ``* ? [`` escaped, which DuckDB would take for patterns.
 
     >>> from pathlib import Path
     >>> glob_free(Path("runs/a[1].parquet"))
@@ -69,14 +69,14 @@ def _item(con: DuckDBPyConnection, name: str, found: str, column: Column | None)
 
 
 def _kind_of(found: str) -> Kind:
-    """Return the kind under which a column that is not documented is read."""
+    """Return the kind of a column that is not documented."""
     if found == "VARCHAR":
         return "category"
     return "bool" if found == "BOOLEAN" else "int" if "INT" in found else "float"
 
 
 def shaped(frame: pd.DataFrame, columns: tuple[Column, ...]) -> pd.DataFrame:
-    """Return the frame with the documented columns first, of their dtypes, absent ones empty."""
+    """Return the frame with the documented columns first, of their dtypes; missing ones are empty."""
     known = {c.name for c in columns}
     shaped = {c.name: _typed(frame, c) for c in columns}
     rest = {str(name): frame[name] for name in frame.columns if name not in known}
@@ -103,7 +103,7 @@ def _typed(frame: pd.DataFrame, column: Column) -> pd.Series[Any]:
 
 
 def _names(value: Any) -> tuple[str, ...]:
-    """Return a list of texts as a tuple; unknown ones are left out."""
+    """Return a list of texts as a tuple, without unknown ones."""
     known = isinstance(value, list | tuple | np.ndarray)
     return tuple(str(item) for item in value if item is not None) if known else ()
 
@@ -113,6 +113,6 @@ def _blank_dtype(column: Column) -> str:
 
 
 def _category(value: pd.Series[Any]) -> pd.Series[Any]:
-    """Return texts as a category, or as they are when nearly all differ."""
+    """Return texts as a category, or unchanged if they have too many distinct values."""
     texts = value.astype("str") if value.notna().any() else value.astype("object")
     return texts.astype("category") if texts.nunique() <= MAX_CATEGORIES else texts

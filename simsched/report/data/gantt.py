@@ -1,13 +1,15 @@
-"""Who held which node when, as rectangles: what every Gantt chart draws.
+"""The rectangles of a Gantt chart: which job held which node when.
 
-Time runs to the right; one row a rank upwards.  A job on whole nodes is one rectangle a
-range of ranks; a job on part of a node covers that part of the row, by its core ids.  Of a
-run without allocations the chart has one row a core (`lanes`).
+Time runs to the right, ranks upwards, one row each.  A job on whole nodes is one rectangle per
+range of ranks.  A job on part of a node covers that part of the row, by its core ids.  For a run
+without allocations the chart has one row per core, and jobs are packed (`packed`).
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import dataclass
+from heapq import heappop, heappush
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,9 +17,8 @@ import numpy.typing as npt
 import pandas as pd
 
 from simsched.errors import RunError
+from simsched.report.columns import HELD
 from simsched.report.data.allocations import attempts, idset_of
-from simsched.report.data.columns import HELD
-from simsched.report.data.lanes import packed
 
 if TYPE_CHECKING:
     from simsched.report.data.tables import Run
@@ -25,17 +26,17 @@ if TYPE_CHECKING:
 Floats = npt.NDArray[np.float64]
 Bands = tuple[tuple[float, float], ...]
 
-#: types whose ids place a job within its nodes, the first that a record has
+#: types whose ids place a job within its nodes; the first one that a record has counts
 PLACING = ("core", "gpu", "node")
-#: bands of one job on one release at most; a job that holds a core on each of 10,000 nodes has 10,000
+#: most bands of one record; a job that holds one core on each of 10,000 nodes has 10,000
 MAX_BANDS = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """What a Gantt chart draws: rectangles (as `rectangles` returns them), how many rows, what a row is.
+    """The content of a Gantt chart: rectangles (see `rectangles`), the number of rows, and their type.
 
-    A row is a ``rank`` where the run says what lay where, else a unit of the type that it names.
+    A row is a ``rank`` if the run has its allocations, otherwise one unit of the type `row`.
     """
 
     boxes: pd.DataFrame
@@ -44,13 +45,13 @@ class Chart:
 
     @property
     def label(self) -> str:
-        """What is written at the axis of the rows."""
+        """The label of the axis of the rows."""
         return "execution target (rank)" if self.row == "rank" else f"{self.row}s in use, packed"
 
     @property
     def title(self) -> str:
-        """What the chart shows."""
-        return "Who held which node when" if self.row == "rank" else f"Who held how many {self.row}s when"
+        """The title of the chart."""
+        return "Nodes of each job" if self.row == "rank" else f"Number of {self.row}s of each job"
 
 
 def chart(run: Run) -> Chart:
@@ -69,7 +70,7 @@ def chart(run: Run) -> Chart:
 
 
 def rectangles(run: Run) -> pd.DataFrame:
-    """Return one row a rectangle: job (row of ``run.jobs``), start, end (s), low, high (ranks, half open).
+    """Return one row per rectangle: job (row of ``run.jobs``), start, end (s), low, high (ranks, half open).
 
     Ordered by start.  Jobs that still hold something last until the end of the timeline.
     Empty for a run without allocations.
@@ -98,7 +99,7 @@ def _last_time(run: Run) -> float:
 
 
 def _held(shards: pd.DataFrame, last: float) -> pd.DataFrame:
-    """Return id, ranks, ids, start and end of each shard that was released, or never was."""
+    """Return id, ranks, ids, start and end of each shard, released or not."""
     placed = shards.assign(attempt=attempts(shards))
     order = placed["type"].map({t: i for i, t in enumerate(PLACING)}).astype("float64").fillna(len(PLACING))
     best = order.groupby(placed["record"]).transform("min")
@@ -115,7 +116,7 @@ def _held(shards: pd.DataFrame, last: float) -> pd.DataFrame:
 
 
 def _units_per_node(run: Run, shards: pd.DataFrame) -> dict[str, int]:
-    """Return how many units of each placing type a node has: from the totals, else the highest id seen."""
+    """Return the units of each placing type on a node: from the totals, else the highest id seen."""
     nodes, units = run.totals.get("node", 0), {}
     for kind in PLACING[:2]:
         total = run.totals.get(kind, 0)
@@ -183,14 +184,82 @@ def _drawn(held: pd.DataFrame, units: dict[str, int]) -> pd.DataFrame:
 
 
 def rows_of(run: Run, rects: pd.DataFrame) -> int:
-    """Return how many rows the chart has: the cluster's targets, or as many as were used."""
+    """Return the number of rows: the cluster's targets, or the used ones if they are more."""
     used = int(np.ceil(rects["high"].max())) if len(rects) else 0
     return max(run.totals.get("node", 0), int(run.meta.get("cluster", {}).get("targets") or 0), used, 1)
 
 
-def idle_share(rects: pd.DataFrame, rows: int, window: tuple[float, float]) -> float:
-    """Share of row-seconds in the window that no rectangle covers; rectangles never overlap."""
-    low, high = window
-    inside = (rects["end"].clip(upper=high) - rects["start"].clip(lower=low)).clip(lower=0)
-    whole = rows * (high - low)
-    return 1 - float((inside * (rects["high"] - rects["low"])).sum()) / whole if whole else float("nan")
+# --- without allocations -------------------------------------------------------------
+
+Ranges = list[tuple[int, int]]
+
+
+class FreeRows:
+    """The rows 0, 1, 2 … that are free: disjoint ascending half-open ranges, the last one without end.
+
+    >>> rows = FreeRows()
+    >>> a, b = rows.take(2), rows.take(3)
+    >>> rows.give(a)
+    >>> rows.take(4)
+    [(0, 2), (5, 7)]
+    """
+
+    ENDLESS = 2**62
+
+    def __init__(self) -> None:
+        self._free: Ranges = [(0, self.ENDLESS)]
+
+    def take(self, count: int) -> Ranges:
+        """Take the lowest `count` free rows; O(ranges taken)."""
+        free, taken, at = self._free, [], 0
+        while count:
+            low, high = free[at]
+            until = min(high, low + count)
+            taken.append((low, until))
+            count -= until - low
+            at += 1
+        low, high = taken[-1][1], free[at - 1][1]
+        free[:at] = [(low, high)] if low < high else []
+        return taken
+
+    def give(self, ranges: Ranges) -> None:
+        """Return rows; O(log n) per range, and the shift of a list."""
+        free = self._free
+        for low, high in ranges:
+            at = bisect_left(free, (low, high))
+            begin, end = at, at
+            if at and free[at - 1][1] == low:
+                low, begin = free[at - 1][0], at - 1  # noqa: PLW2901 - the range grows
+            if at < len(free) and free[at][0] == high:
+                high, end = free[at][1], at + 1  # noqa: PLW2901 - the range grows
+            free[begin:end] = [(low, high)]
+
+    def _check(self) -> None:
+        """Assert that the ranges ascend, do not touch, and that the last one has no end."""
+        assert all(low < high for low, high in self._free)
+        assert all(a[1] < b[0] for a, b in zip(self._free, self._free[1:], strict=False))
+        assert self._free[-1][1] == self.ENDLESS
+
+
+def packed(
+    start: npt.NDArray[np.float64], end: npt.NDArray[np.float64], units: npt.NDArray[np.int64]
+) -> pd.DataFrame:
+    """Return one row per rectangle: job (its position), start, end (s), low, high (rows, half open).
+
+    Each job takes the lowest free rows, in the order of starts; rows that a job leaves at an instant are
+    free at that instant.  The number of rows of a job is true, their position is not that of its units.
+    Jobs without units have no rectangle.  Ordered by start.
+    """
+    free, rows = FreeRows(), []
+    ends: list[tuple[float, int, Ranges]] = []
+    order = np.flatnonzero(units > 0)[np.argsort(start[units > 0], kind="stable")]
+    for job, begin, until, count in zip(
+        order.tolist(), start[order].tolist(), end[order].tolist(), units[order].tolist(), strict=True
+    ):
+        while ends and ends[0][0] <= begin:
+            free.give(heappop(ends)[2])
+        taken = free.take(count)
+        heappush(ends, (until, job, taken))
+        rows += [(job, begin, until, low, high) for low, high in taken]
+    table = np.array(rows, dtype=np.float64).reshape(-1, 5)
+    return pd.DataFrame(table, columns=["job", "start", "end", "low", "high"])

@@ -1,4 +1,4 @@
-"""Numbers as points of charts: a timeline in equal bins, a distribution as a curve; what types to show."""
+"""Numbers as points of charts: a timeline in equal bins, a distribution as a curve."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from simsched.report import human
-from simsched.report.data.columns import HELD
+from simsched.report.columns import HELD
 from simsched.report.metrics.metrics import types
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from simsched.report.data.tables import Run
 
 #: points of a curve of a distribution
@@ -26,7 +27,7 @@ def binned(
 ) -> tuple[Floats, Floats]:
     """Return the edges (bins + 1, seconds) and the time average of a step function in each bin.
 
-    Exact: the integral is interpolated at the edges, so nothing that is shorter than a bin
+    Exact: the integral is interpolated at the edges, so nothing shorter than a bin
     is lost.  NaN before the first row.
     """
     time = timeline["time"].to_numpy(dtype=np.float64)
@@ -60,9 +61,19 @@ def busiest(timeline: pd.DataFrame, column: str, edges: Floats) -> Floats:
 
 
 def types_in_use(run: Run) -> list[str]:
-    """Return the types that have a curve: cores, gpus and nodes, and others that were used at all."""
+    """Return the types that have a curve: cores, gpus, nodes, and others that were used."""
     known = [kind for kind in types(run.timeline) if run.totals.get(kind)]
-    return human.order(k for k in known if k in HELD or (run.timeline[f"used_{k}"] > 0).any())
+    return in_order(k for k in known if k in HELD or (run.timeline[f"used_{k}"] > 0).any())
+
+
+def in_order(kinds: Iterable[str]) -> list[str]:
+    """Return resource types in the order of the reports: cores, gpus, nodes, the others.
+
+    >>> in_order(["node", "storage", "gpu", "core", "memory"])
+    ['core', 'gpu', 'node', 'storage', 'memory']
+    """
+    first = ("core", "gpu", "node")
+    return sorted(kinds, key=lambda k: first.index(k) if k in first else len(first))
 
 
 def curve(values: pd.Series[float], least: float | None) -> pd.DataFrame:

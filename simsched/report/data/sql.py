@@ -1,7 +1,7 @@
 """SQL over the tables of many runs at once, by DuckDB on their Parquet files.
 
-A query may come from a file or a page that somebody else wrote, so it reads the tables of the
-runs and nothing else: no other file, no extension, no setting, and it writes nothing.
+A query may come from a file or a page of unknown origin.  It therefore reads the tables of the runs
+and nothing else: no other file, no extension, no setting.  It writes nothing.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ def query(text: str, runs: Sequence[Run], *, outside: bool = False) -> pd.DataFr
     """Answer a SQL query over the runs' tables.
 
     Views: ``jobs``, ``timeline`` and ``nodes``, the rows of all runs with the run's name in the column
-    ``run``; ``summary``, one row a run and figure (``run``, ``metric``, ``value``); ``runs``, one row a
-    run (``run``, ``cluster``, ``seed`` and the options it was made with).
+    ``run``; ``summary``, one row per run and figure (``run``, ``metric``, ``value``); ``runs``, one row per
+    run (``run``, ``cluster``, ``seed`` and its options).
 
     The query may only read, and only these tables; `outside` lets it read and write other files,
     attach databases and load extensions, as DuckDB's own command line does.
@@ -71,7 +71,7 @@ def answer(
             _confine(con, text, within)
         found: pd.DataFrame = con.execute(text).df()
     except (duckdb.Error, RuntimeError, ValueError, AttributeError) as error:
-        # beside DuckDB's own: text that is not UTF-8, and what is no query but a comment
+        # besides DuckDB's own errors: text that is not UTF-8, and a text without a statement
         raise ConfigError(str(error).strip() or type(error).__name__, where="SQL") from None
     return found
 
@@ -79,8 +79,8 @@ def answer(
 def _confine(con: duckdb.DuckDBPyConnection, text: str, within: Iterable[Path]) -> None:
     """Refuse a query that would write, and let the connection read below `within` only.
 
-    The views are read when the query runs, so their directories stay open; the configuration is
-    locked afterwards, so that the query cannot open more.
+    The views are read when the query runs, so their directories stay open.  The configuration is
+    locked afterwards, so that the query cannot open others.
     """
     for statement in con.extract_statements(text):
         kind = statement.type.name
@@ -97,7 +97,7 @@ def _confine(con: duckdb.DuckDBPyConnection, text: str, within: Iterable[Path]) 
 
 
 def _create_view(con: duckdb.DuckDBPyConnection, table: str, runs: Sequence[Run]) -> None:
-    """Put the runs' files of one table together, columns by name; runs may lack ``nodes``."""
+    """Create a view of one table of all runs, columns by name; runs may lack ``nodes``."""
     parts = []
     for run in runs:
         if run.path is None:

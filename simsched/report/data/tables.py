@@ -1,7 +1,7 @@
 """Run directories as frames: jobs, timeline, allocations, nodes, queues, users, reasons.
 
-A run directory is the public data contract between the simulator and everybody else;
-nothing but its files is read.
+A run directory is the public contract between the simulation and every other program; only its files
+are read.
 """
 
 from __future__ import annotations
@@ -17,24 +17,26 @@ import pandas as pd
 from simsched.arguments import check, check_path, check_real, wrong
 from simsched.errors import FormatError, RunError
 from simsched.formats.text.documents import load_json
-from simsched.report.data.columns import JOBS, NODES, REQUIRED_JOBS, TIMELINE
+from simsched.report.columns import JOBS, NODES, REQUIRED_JOBS, TIMELINE
 from simsched.report.data.frames import read_frame, shaped
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from simsched.simulation.record.run_directory import RunResult
 
 #: the newest layout of a run directory that this version reads
 RUN_FORMAT = 1
 
 
 class Run:
-    """One run: what was run, and its tables.  Frames are read when they are first asked for.
+    """One run: its record and its tables.  Frames are read when they are first used.
 
     Attributes
     ----------
     path : the run directory, or None for a run that was never saved.
     meta : the content of ``run.json``.
-    name : how the run is called in comparisons; by default its directory's name.
+    name : its name in comparisons; by default that of its directory.
     """
 
     def __init__(self, path: Path | None, meta: Mapping[str, Any], *, name: str | None = None) -> None:
@@ -51,19 +53,24 @@ class Run:
         *,
         name: str | None = None,
     ) -> Run:
-        """Make a run from columns in memory; missing columns become empty ones."""
+        """Make a run from columns in memory; missing columns are empty."""
         check("meta", meta, Mapping, "a mapping, the content of run.json")
         run = cls(None, meta, name=name)
         run.__dict__["jobs"] = shaped(_frame("jobs", jobs), JOBS)
         run.__dict__["timeline"] = shaped(_frame("timeline", timeline), TIMELINE)
         return run
 
+    @classmethod
+    def from_result(cls, result: RunResult) -> Run:
+        """Return the tables of a run that is still in memory."""
+        return cls.from_columns(result.jobs, result.timeline, result.meta)
+
     def __repr__(self) -> str:
         return f"<Run {self.name}: {len(self.jobs)} jobs on {self.cluster_name}>"
 
     @property
     def cluster_name(self) -> str:
-        """The cluster's name, or ``?`` when the run does not say."""
+        """The cluster's name, or ``?`` if it is not recorded."""
         return str(self.meta.get("cluster", {}).get("name") or "?")
 
     @property
@@ -73,22 +80,22 @@ class Run:
 
     @property
     def config(self) -> dict[str, Any]:
-        """What the simulation was asked to do: policies, seed, options."""
+        """The configuration of the run: policies, seed, options."""
         return dict(self.meta.get("config", {}))
 
     @cached_property
     def jobs(self) -> pd.DataFrame:
-        """One row a job; columns, units and dtypes are `columns.JOBS`."""
+        """One row per job; columns, units and dtypes are `columns.JOBS`."""
         file = self._file("jobs.parquet")
         frame = read_frame(file, JOBS, REQUIRED_JOBS)
-        unknown = frame["submit"].isna() & (frame["result"] != "DROPPED")  # a bad record may tell no time
+        unknown = frame["submit"].isna() & (frame["result"] != "DROPPED")  # a bad record may lack it
         if unknown.any() or np.isinf(frame[["submit", "start", "end"]].to_numpy()).any():
             raise RunError("a job has no submit time, or an infinite time", where=str(file))
         return frame
 
     @cached_property
     def timeline(self) -> pd.DataFrame:
-        """One row an instant at which something changed; each row holds until the next one."""
+        """One row per instant at which something changed; each row holds until the next one."""
         file = self._file("timeline.parquet")
         frame = read_frame(file, TIMELINE, frozenset({"time"}))
         time = frame["time"].to_numpy()
@@ -98,7 +105,7 @@ class Run:
 
     @cached_property
     def summary(self) -> dict[str, float]:
-        """Figures by name (`summary.METRICS`): from ``summary.json``, or computed if that is not there."""
+        """Figures by name (`summary.METRICS`): from ``summary.json``, or computed if it is missing."""
         from simsched.report.metrics.summary import summarise
 
         stored = self.path / "summary.json" if self.path else None
@@ -108,7 +115,7 @@ class Run:
 
     @property
     def warm_up(self) -> float:
-        """Seconds of submissions that ``run --from`` left out of the figures, though they were played."""
+        """Seconds of submissions that ``run --from`` keeps out of the figures, though they are simulated."""
         begin = self.meta.get("from")
         submits = self.jobs["submit"]
         return 0.0 if begin is None or submits.empty else max(0.0, float(begin) - float(submits.min()))
@@ -117,11 +124,11 @@ class Run:
         """Return the run without its first `warm_up` and last `drain` seconds of submissions.
 
         Jobs submitted in them are not among its `jobs`; its timeline ends where they begin, and
-        its figures are those of what lies between [Feitelson01 in `metrics`].
+        its figures are those of the time between [Feitelson01 in `metrics`].
 
         Raises
         ------
-        RunError : nothing lies between.
+        RunError : no job was submitted between them.
         """
         from simsched.report.metrics.metrics import trim
         from simsched.report.metrics.summary import summarise
@@ -143,9 +150,9 @@ class Run:
 
     @cached_property
     def allocations(self) -> pd.DataFrame:
-        """One row a job and pool (or node) it held; columns are `columns.ALLOCATIONS`.
+        """One row per job and pool (or node) that it held; columns are `columns.ALLOCATIONS`.
 
-        Empty, with the same columns, for a run that did not write its allocations.
+        Empty, with the same columns, for a run without its allocations.
         """
         from simsched.report.data.allocations import held_pools
 
@@ -153,7 +160,7 @@ class Run:
 
     @cached_property
     def shards(self) -> pd.DataFrame:
-        """The alloc and release records of ``allocations.jsonl``, one row a record and R_lite entry."""
+        """The alloc and release records of ``allocations.jsonl``, one row per record and R_lite entry."""
         from simsched.report.data.allocations import no_shards, read_shards
 
         file = self.path / "allocations.jsonl" if self.path else None
@@ -161,9 +168,9 @@ class Run:
 
     @cached_property
     def nodes(self) -> pd.DataFrame:
-        """One row an execution target of the machine; columns are `columns.NODES`.
+        """One row per execution target of the machine; columns are `columns.NODES`.
 
-        Empty, with the same columns, for a run that was made before these were written.
+        Empty, with the same columns, for a run of an earlier version.
         """
         file = self.path / "nodes.parquet" if self.path else None
         if not file or not file.is_file():
@@ -175,33 +182,33 @@ class Run:
 
     @cached_property
     def window(self) -> tuple[float, float]:
-        """From when until when use is averaged, s: the makespan, or what lies between warm-up and drain."""
+        """The times (s) between which use is averaged: the makespan, or from warm-up to drain."""
         from simsched.report.metrics.metrics import span
 
         return span(self.jobs)
 
     @property
     def has_allocations(self) -> bool:
-        """Whether the run wrote which job held what."""
+        """Whether the run has its allocations."""
         return self.path is not None and (self.path / "allocations.jsonl").is_file()
 
     @cached_property
     def queues(self) -> pd.DataFrame:
-        """One row a queue: jobs, waits, slowdowns, use (see `metrics.by`)."""
+        """One row per queue: jobs, waits, slowdowns, use (see `metrics.by`)."""
         from simsched.report.metrics.metrics import by
 
         return by(self.jobs, "queue")
 
     @cached_property
     def users(self) -> pd.DataFrame:
-        """One row a user: jobs, waits, slowdowns, use (see `metrics.by`)."""
+        """One row per user: jobs, waits, slowdowns, use (see `metrics.by`)."""
         from simsched.report.metrics.metrics import by
 
         return by(self.jobs, "user").sort_values("core_hours", ascending=False)
 
     @cached_property
     def reasons(self) -> pd.DataFrame:
-        """One row a reason why jobs did not run or not end well: result, reason, jobs, an example's id."""
+        """One row per reason why jobs did not run or end well: result, reason, jobs, an example's id."""
         from simsched.report.metrics.metrics import reasons
 
         return reasons(self.jobs)
@@ -213,14 +220,14 @@ class Run:
 
 
 def nodes_frame(columns: Mapping[str, Any]) -> pd.DataFrame:
-    """Return columns of nodes in memory as the frame that `Run.nodes` is."""
+    """Return columns of nodes in memory as a frame like `Run.nodes`."""
     frame = shaped(pd.DataFrame(dict(columns)), NODES)
     places = [name for name in frame.columns if name.startswith("in_")]
     return frame.astype(dict.fromkeys(places, "category"))
 
 
 def _frame(name: str, columns: Mapping[str, Sequence[Any]] | pd.DataFrame) -> pd.DataFrame:
-    """Return columns as a frame; ConfigError for what are none."""
+    """Return columns as a frame; ConfigError for any other value."""
     expected = "columns of one length by name, or a DataFrame"
     check(name, columns, Mapping | pd.DataFrame, expected)
     try:
@@ -234,11 +241,11 @@ def load_run(directory: str | Path, *, name: str | None = None) -> Run:
 
     Raises
     ------
-    RunError : there is no such directory, it is not a run's, the run did not finish, or
-        it was written by a newer layout than this version reads.
+    RunError : the directory is missing or is not that of a run, the run did not finish, or its
+        format is newer than this version reads.
     """
     if not isinstance(directory, str | Path):
-        raise RunError(f"{directory!r} is no path", expected="a run directory")
+        raise RunError(f"{directory!r} is not a path", expected="a run directory")
     check_path("directory", directory)
     path = Path(directory)
     if not path.exists():
@@ -268,7 +275,7 @@ def _check_meta(meta: dict[str, Any], path: Path) -> None:
 
 
 def _check_parts(meta: dict[str, Any], where: str) -> None:
-    """Refuse a ``run.json`` whose parts have other types than the reports rely on."""
+    """Refuse a ``run.json`` whose parts have other types than the reports expect."""
     for key in ("cluster", "config", "counts"):
         if not isinstance(meta.get(key, {}), dict):
             raise RunError(f"{key} is not an object", where=where)
@@ -290,13 +297,13 @@ def _check_parts(meta: dict[str, Any], where: str) -> None:
 
 
 def read_record(file: Path) -> dict[str, Any]:
-    """Read a JSON object of the run directory; RunError if it is none."""
+    """Read a JSON object of the run directory; RunError for any other file."""
     try:
         value = load_json(file.read_text(encoding="utf-8"))
     except (OSError, ValueError, FormatError) as error:
         raise RunError(f"cannot be read: {error}", where=str(file), expected="a JSON object") from None
     if not isinstance(value, dict):
-        raise RunError("holds no JSON object", where=str(file), expected="a JSON object")
+        raise RunError("is not a JSON object", where=str(file), expected="a JSON object")
     return value
 
 

@@ -1,1 +1,1 @@
-"""Static figures by matplotlib: PNG, SVG and PDF. `figures` is the table of them."""
+"""Static figures by matplotlib (PNG, SVG, PDF); `figures.KINDS` is the table of them."""

@@ -1,7 +1,7 @@
-"""Static pictures of runs: PNG, SVG or PDF, by matplotlib.
+"""Static figures of runs: PNG, SVG or PDF, by matplotlib.
 
-A kind of picture is a row of `KINDS`: what it shows, whether it takes several runs, and
-the function that draws it.  Drawing needs no display.
+Each kind of figure is an entry of `KINDS`: a summary, the function that draws it, and whether it
+takes several runs.  Drawing needs no display.
 """
 
 from __future__ import annotations
@@ -25,7 +25,10 @@ MAX_DPI = 1200
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """One kind of picture: what it shows, who draws it ("module:function"), several runs or one, inches."""
+    """One kind of figure: its content, the function that draws it (``module:function``), its size in inches.
+
+    A kind with `several` compares any number of runs, another kind shows one.
+    """
 
     summary: str
     drawn_by: str
@@ -35,18 +38,18 @@ class Kind:
 
 KINDS: dict[str, Kind] = {
     "gantt": Kind(
-        "who held which node when; without allocations, how many cores", "plots_time:gantt", size=(11, 6)
+        "which job held which node when; without allocations, how many cores", "over_time:gantt", size=(11, 6)
     ),
-    "utilisation": Kind("share of each resource type in use over time", "plots_time:utilisation", True),
-    "queue": Kind("queued and running jobs over time", "plots_time:queue", True),
-    "calendar": Kind("use of the machine by day, a column a week", "plots_time:calendar", size=(11, 3)),
-    "map": Kind("the cluster's nodes, coloured by how much they were used", "plots_time:cluster_map"),
-    "wait": Kind("distribution of waits", "plots_jobs:waits", True, (7, 4.5)),
-    "slowdown": Kind("distribution of bounded slowdowns", "plots_jobs:slowdowns", True, (7, 4.5)),
-    "heatmap": Kind("mean wait by size and run time of jobs", "plots_jobs:heatmap", size=(7, 4.5)),
-    "users": Kind("core hours and waits of the heaviest users", "plots_jobs:users", size=(9, 5.5)),
-    "reasons": Kind("why jobs did not run", "plots_jobs:reasons"),
-    "compare": Kind("several runs by their main figures", "plots_jobs:comparison", True, (10, 4.5)),
+    "utilisation": Kind("share of each resource type in use over time", "over_time:utilisation", True),
+    "queue": Kind("queued and running jobs over time", "over_time:queue", True),
+    "calendar": Kind("use of the machine by day, one column per week", "over_time:calendar", size=(11, 3)),
+    "map": Kind("the cluster's nodes, coloured by how much they were used", "over_time:cluster_map"),
+    "wait": Kind("distribution of waits", "jobs:waits", True, (7, 4.5)),
+    "slowdown": Kind("distribution of bounded slowdowns", "jobs:slowdowns", True, (7, 4.5)),
+    "heatmap": Kind("mean wait by size and run time of jobs", "jobs:heatmap", size=(7, 4.5)),
+    "users": Kind("core hours and waits of the heaviest users", "jobs:users", size=(9, 5.5)),
+    "reasons": Kind("why jobs did not run", "jobs:reasons"),
+    "compare": Kind("several runs by their main figures", "jobs:comparison", True, (10, 4.5)),
 }
 
 _LIGHT = {"text.color": "#1b1f24", "axes.edgecolor": "#8a8f98", "figure.facecolor": "#ffffff"}
@@ -79,56 +82,57 @@ def _style(dark: bool) -> dict[str, Any]:
 
 
 @contextmanager
-def _matplotlib(dark: bool) -> Iterator[Any]:
+def matplotlib_figures(dark: bool) -> Iterator[Any]:
+    """Yield matplotlib's class of figures, in our style; ConfigError without matplotlib."""
     try:
         import matplotlib as mpl
         from matplotlib.figure import Figure
     except ModuleNotFoundError as error:
-        raise needs("a picture", error, extra="plot") from None
+        raise needs("a figure", error, extra="plot") from None
     with mpl.rc_context(cast("Any", _style(dark))):
         yield Figure
 
 
 def draw(kind: str, runs: Sequence[Run], *, dark: bool = False) -> Any:
-    """Draw a kind of picture and return its matplotlib Figure.
+    """Draw a kind of figure and return it as a matplotlib Figure.
 
     Raises
     ------
-    ConfigError : no such kind, several runs for a kind that takes one, or no matplotlib.
-    RunError : the run lacks what the picture needs, such as allocations.
+    ConfigError : there is no such kind, it takes one run and got several, or matplotlib is not installed.
+    RunError : the run lacks data that the figure needs, such as allocations.
     """
     if kind not in KINDS:
-        raise ConfigError(f"unknown kind of picture {kind!r}", expected=", ".join(KINDS))
+        raise ConfigError(f"unknown kind of figure {kind!r}", expected=", ".join(KINDS))
     known = KINDS[kind]
     if len(runs) > 1 and not known.several:
         raise ConfigError(f"{kind} shows one run, not {len(runs)}", expected="one run directory")
-    with _matplotlib(dark) as figure_class:
+    with matplotlib_figures(dark) as figure_class:
         figure = figure_class(figsize=known.size)
         _function(known.drawn_by)(figure, runs)
     return figure
 
 
 def _function(name: str) -> Callable[[Any, Sequence[Run]], None]:
-    from simsched.report.figures import jobs, over_time
+    from importlib import import_module
 
     module, function = name.split(":")
     found: Callable[[Any, Sequence[Run]], None] = getattr(
-        {"plots_jobs": jobs, "plots_time": over_time}[module], function
+        import_module(f"simsched.report.figures.{module}"), function
     )
     return found
 
 
 def save(kind: str, runs: Sequence[Run], target: str | Path, *, dpi: int = 144, dark: bool = False) -> None:
-    """Draw a kind of picture into a .png, .svg or .pdf file; the same runs give the same bytes."""
+    """Draw a kind of figure into a .png, .svg or .pdf file; the same runs give the same bytes."""
     path = Path(target)
     stamp = stamp_of(path, dpi)
     figure = draw(kind, runs, dark=dark)
-    with _matplotlib(dark):
+    with matplotlib_figures(dark):
         save_figure(figure, path, dpi, stamp)
 
 
 def save_figure(figure: Any, path: Path, dpi: int, stamp: Mapping[str, Any]) -> None:
-    """Write a matplotlib Figure as a whole or not at all; RunError where it cannot be written."""
+    """Write a matplotlib Figure as a whole or not at all; RunError if it cannot be written."""
     from simsched.files import replacing
 
     with replacing(path) as stream:
@@ -136,11 +140,16 @@ def save_figure(figure: Any, path: Path, dpi: int, stamp: Mapping[str, Any]) -> 
 
 
 def stamp_of(path: Path, dpi: int) -> dict[str, Any]:
-    """Return the metadata with which a picture is the same every time; ConfigError for an ending or dpi."""
+    """Return metadata without the date, so that equal figures are equal files.
+
+    Raises
+    ------
+    ConfigError : the ending or the resolution is not supported.
+    """
     ending = path.suffix.lower()
     if ending not in ENDINGS:
         raise ConfigError(
-            f"a picture cannot be written as {ending or 'that'!r}",
+            f"a figure cannot be written as {ending!r}" if ending else "a figure needs an ending",
             where=str(path),
             expected=", ".join(ENDINGS),
         )

@@ -1,4 +1,4 @@
-"""Pictures of jobs: distributions, sizes against run times, users, reasons, runs compared."""
+"""Figures of jobs: distributions, sizes against run times, users, reasons, runs compared."""
 
 from __future__ import annotations
 
@@ -18,11 +18,13 @@ from matplotlib.ticker import (
     StrMethodFormatter,
 )
 
+from simsched import human
 from simsched.errors import RunError
-from simsched.report import human, palette
+from simsched.report import palette
 from simsched.report.metrics import metrics as m
 from simsched.report.metrics.classes import run_time_class, size_class
 from simsched.report.metrics.summary import metric
+from simsched.text_table import clip_end
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,11 +34,11 @@ if TYPE_CHECKING:
     from simsched.report.data.tables import Run
 
 Figure = Any
-#: users and reasons that a picture names
+#: users and reasons that a figure names
 MOST = 15
-#: an axis that ends before this is marked at round numbers instead of powers of ten
+#: an axis that ends before this has round numbers instead of powers of ten
 TWO_DECADES = 100
-#: bars that a picture has room for at least, so that one bar is not a block
+#: bars that a figure has room for at least, so that one bar does not fill it
 LEAST_BARS = 5
 #: the figures by which runs are compared
 FIGURES = (
@@ -116,12 +118,12 @@ def heatmap(figure: Figure, runs: Sequence[Run]) -> None:
     for y, x in zip(*np.nonzero(count.to_numpy()), strict=True):
         dark = shown[y, x] < math.sqrt(low * top)
         jobs = int(count.to_numpy()[y, x])
-        told = f"{human.seconds(mean.to_numpy()[y, x])}\n{jobs:,} job{'' if jobs == 1 else 's'}"
-        axes.text(x, y, told, ha="center", va="center", fontsize=6, color="w" if dark else "k")
+        label = f"{human.seconds(mean.to_numpy()[y, x])}\n{jobs:,} job{'' if jobs == 1 else 's'}"
+        axes.text(x, y, label, ha="center", va="center", fontsize=6, color="w" if dark else "k")
     axes.set_title(f"{run.name}: mean wait of the jobs of each size and run time")
-    marks = [at for at, _ in human.TIME_MARKS if low <= at <= top]
+    ticks = [at for at, _ in human.TIME_MARKS if low <= at <= top]
     bar = figure.colorbar(image, ax=axes, label="mean wait", fraction=0.04)
-    bar.ax.yaxis.set_major_locator(FixedLocator(marks or [low, top]))
+    bar.ax.yaxis.set_major_locator(FixedLocator(ticks or [low, top]))
     bar.ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: human.seconds(value)))
     bar.ax.yaxis.set_minor_locator(NullLocator())
 
@@ -145,7 +147,7 @@ def users(figure: Figure, runs: Sequence[Run]) -> None:
 
 
 def reasons(figure: Figure, runs: Sequence[Run]) -> None:
-    """Draw how many jobs did not run, or not end well, for each reason."""
+    """Draw the number of jobs that did not run, or did not end well, for each reason."""
     run = runs[0]
     table = run.reasons
     axes = figure.add_subplot()
@@ -154,8 +156,8 @@ def reasons(figure: Figure, runs: Sequence[Run]) -> None:
         axes.text(0.5, 0.5, "Every job ran.", ha="center", va="center", fontsize=13)
         return
     shown = table.head(MOST).iloc[::-1]
-    told = shown[["result", "reason"]].astype(str).to_numpy().tolist()
-    names = [_wrapped(f"{result.lower()}: {reason}") for result, reason in told]
+    pairs = shown[["result", "reason"]].astype(str).to_numpy().tolist()
+    names = [_wrapped(f"{result.lower()}: {reason}") for result, reason in pairs]
     colours = [palette.RESULT.get(str(r), palette.GREY) for r in shown["result"]]
     bars = axes.barh(range(len(names)), shown["jobs"], color=colours)
     axes.set_yticks(range(len(names)), names)
@@ -173,12 +175,8 @@ def _wrapped(text: str, width: int = 56) -> str:
     return "\n".join(textwrap.wrap(text, width, max_lines=2, placeholder=" …"))
 
 
-def _short(text: str, width: int = 60) -> str:
-    return text if len(text) <= width else text[: width - 1] + "…"
-
-
 def comparison(figure: Figure, runs: Sequence[Run]) -> None:
-    """Draw the main figures of the runs as bars, one small chart a figure."""
+    """Draw the main figures of the runs as bars, one small chart per figure."""
     names = [f for f in FIGURES if any(math.isfinite(r.summary.get(f, math.nan)) for r in runs)]
     for run in runs:
         _done(run)
@@ -191,7 +189,7 @@ def comparison(figure: Figure, runs: Sequence[Run]) -> None:
         heights = [0.0 if math.isnan(v) else v * scale for v in values]
         bars = axes.bar(range(len(runs)), heights, color=palette.cycle(len(runs)))
         axes.bar_label(bars, [human.quantity(v, known.unit) for v in values], fontsize=8)
-        axes.set_xticks(range(len(runs)), [_short(r.name, 14) for r in runs])
+        axes.set_xticks(range(len(runs)), [clip_end(r.name, 14) for r in runs])
         axes.margins(y=0.15)
         axes.grid(visible=False, axis="x")
         axes.set_title(name.replace("_", " ") + (f" ({unit})" if unit else ""))

@@ -1,4 +1,4 @@
-"""Pictures over time and over the machine: Gantt, use, queue, calendar, map of nodes."""
+"""Figures over time and over the machine: Gantt, use, queue, calendar, map of nodes."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from matplotlib.collections import PolyCollection
 from matplotlib.colors import to_rgba_array
 from matplotlib.ticker import MaxNLocator
 
+from simsched import human
 from simsched.errors import RunError
-from simsched.report import human, palette
+from simsched.report import palette
 from simsched.report.data.gantt import chart
 from simsched.report.data.series import binned, busiest, types_in_use
 from simsched.report.metrics import metrics as m
@@ -27,7 +28,7 @@ Axes = Any
 #: more rectangles than this are drawn as an image inside an SVG or PDF
 MAX_VECTORS = 4000
 WITHOUT = "this run was made without its allocations"
-UNKNOWN_SIZE = "nothing is known of the cluster's size"
+UNKNOWN_SIZE = "the run does not record the size of the cluster"
 BINS = 600
 
 
@@ -46,7 +47,7 @@ def _time_axis(axes: Axes, length: float) -> float:
 
 
 def gantt(figure: Figure, runs: Sequence[Run]) -> None:
-    """Draw a rectangle for each job and range of nodes it held; without allocations packed by cores."""
+    """Draw one rectangle per job and range of nodes that it held; without allocations, pack jobs by cores."""
     run = runs[0]
     low, high = _window(run)
     drawn = chart(run)
@@ -55,7 +56,7 @@ def gantt(figure: Figure, runs: Sequence[Run]) -> None:
     seconds = _time_axis(axes, high - low)
     left, right = ((rects[c].to_numpy() - low) / seconds for c in ("start", "end"))
     below, above = rects["low"].to_numpy(), rects["high"].to_numpy()
-    # arrays, not lists: matplotlib then makes its paths without looking at each corner
+    # arrays, not lists: matplotlib then makes its paths without a look at each corner
     corners: Any = np.stack(
         [np.stack(p, axis=1) for p in ((left, below), (left, above), (right, above), (right, below))], axis=1
     )
@@ -102,7 +103,7 @@ def utilisation(figure: Figure, runs: Sequence[Run]) -> None:
 
 
 def queue(figure: Figure, runs: Sequence[Run]) -> None:
-    """Draw the most jobs that were queued in each bin of time, and for one run those that ran."""
+    """Draw the largest number of queued jobs in each bin of time and, for one run, of running jobs."""
     axes = figure.add_subplot()
     seconds = _time_axis(axes, max(w[1] - w[0] for w in map(_window, runs)))
     for run, colour in zip(runs, palette.cycle(len(runs)), strict=True):
@@ -121,7 +122,7 @@ def queue(figure: Figure, runs: Sequence[Run]) -> None:
 
 
 def calendar(figure: Figure, runs: Sequence[Run]) -> None:
-    """Draw the mean use of each day: a column a week, a row a day of the week."""
+    """Draw the mean use of each day: one column per week, one row per day of the week."""
     run = runs[0]
     low, high = _window(run)
     kind = next((k for k in ("core", *m.types(run.timeline)) if run.totals.get(k)), None)
@@ -143,7 +144,7 @@ def calendar(figure: Figure, runs: Sequence[Run]) -> None:
 
 
 def cluster_map(figure: Figure, runs: Sequence[Run]) -> None:
-    """Draw a cell a node, in the order of ranks from the top left, coloured by its share of time in use."""
+    """Draw one cell per node, by rank from the top left, coloured by its share of time in use."""
     run = runs[0]
     if not run.has_allocations:
         raise RunError(WITHOUT, where=run.name, expected="allocations.jsonl")

@@ -1,4 +1,4 @@
-"""The picture of a search for a size or a load: each target's figure over what was tried."""
+"""The figure of a search for a size or a load: each target over the values that were tried."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from simsched.report import human, palette
-from simsched.report.figures.figures import _matplotlib, save_figure, stamp_of
+from simsched import human
+from simsched.report import palette
+from simsched.report.figures.figures import matplotlib_figures, save_figure, stamp_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,8 +21,8 @@ HEIGHT, WIDTH = 3.2, 8.0
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
-    """What was tried: its number, the figure with each seed, the ends of the mean's interval, the verdict."""
+class SizingPoint:
+    """One value that was tried: the target's figure with each seed, the interval of its mean, the verdict."""
 
     number: float
     values: tuple[float, ...]
@@ -32,49 +33,49 @@ class Point:
 
 
 @dataclass(frozen=True, slots=True)
-class Panel:
-    """One target: the figure's name and unit, the bound, and what was tried, by number."""
+class SizingPanel:
+    """One target: its figure's name and unit, its bound, and the values that were tried."""
 
     name: str
     unit: str
     relation: str
     bound: float
-    points: tuple[Point, ...]
+    points: tuple[SizingPoint, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Picture:
-    """All targets over one axis; `refused` are numbers at which some job can never run."""
+class SizingFigure:
+    """All targets over one axis; `refused` are the values at which some job can never run."""
 
     title: str
     axis: str
-    panels: tuple[Panel, ...]
+    panels: tuple[SizingPanel, ...]
     answer: float | None
     today: float
     refused: tuple[float, ...] = ()
 
 
-def save(picture: Picture, target: str | Path, *, dpi: int = 144, dark: bool = False) -> None:
-    """Draw into a .png, .svg or .pdf file; equal pictures give equal bytes.
+def save(content: SizingFigure, target: str | Path, *, dpi: int = 144, dark: bool = False) -> None:
+    """Draw into a .png, .svg or .pdf file; equal figures give equal bytes.
 
     Raises
     ------
     ConfigError
-        for another ending, or without matplotlib.
+        For another ending, or without matplotlib.
     """
     path = Path(target)
     stamp = stamp_of(path, dpi)
-    with _matplotlib(dark) as figure_class:
-        figure = figure_class(figsize=(WIDTH, 0.6 + HEIGHT * len(picture.panels)))
-        rows = figure.subplots(len(picture.panels), 1, sharex=True, squeeze=False)[:, 0]
-        for axes, panel in zip(rows, picture.panels, strict=True):
-            _draw(axes, panel, picture)
-        _number_axis(rows[-1], picture)
-        rows[0].set_title(picture.title)
+    with matplotlib_figures(dark) as figure_class:
+        figure = figure_class(figsize=(WIDTH, 0.6 + HEIGHT * len(content.panels)))
+        rows = figure.subplots(len(content.panels), 1, sharex=True, squeeze=False)[:, 0]
+        for axes, panel in zip(rows, content.panels, strict=True):
+            _draw(axes, panel, content)
+        _number_axis(rows[-1], content)
+        rows[0].set_title(content.title)
         save_figure(figure, path, dpi, stamp)
 
 
-def _draw(axes: Any, panel: Panel, picture: Picture) -> None:
+def _draw(axes: Any, panel: SizingPanel, content: SizingFigure) -> None:
     points = sorted(panel.points, key=lambda point: point.number)
     scale, unit = _scale(panel)
     floor = _value_axis(axes, panel, points, scale)
@@ -98,31 +99,31 @@ def _draw(axes: Any, panel: Panel, picture: Picture) -> None:
         means = [max(scale * p.mean, floor) for p in points]
         axes.plot([p.number for p in points], means, "-", color=palette.GREY, lw=1, zorder=1,
                   label="mean of the seeds")  # fmt: skip
-    said = {"<": "at most", ">": "at least"}[panel.relation[0]]
+    bound = {"<": "at most", ">": "at least"}[panel.relation[0]]
     axes.axhline(scale * panel.bound, color=palette.ORANGE, ls="--", lw=1.2,
-                 label=f"target: {said} {human.quantity(panel.bound, panel.unit)}")  # fmt: skip
-    if picture.answer is not None:
-        axes.axvline(picture.answer, color=palette.GREEN, ls=":", lw=1.5,
-                     label=f"answer: {human.number(picture.answer)} {picture.axis}")  # fmt: skip
-    for place, number in enumerate(picture.refused):
+                 label=f"target: {bound} {human.quantity(panel.bound, panel.unit)}")  # fmt: skip
+    if content.answer is not None:
+        axes.axvline(content.answer, color=palette.GREEN, ls=":", lw=1.5,
+                     label=f"answer: {human.number(content.answer)} {content.axis}")  # fmt: skip
+    for place, number in enumerate(content.refused):
         axes.axvline(number, color=palette.GREY, lw=1,
                      label="_nolegend_" if place else "some job never fits")  # fmt: skip
     axes.set_ylabel(f"{panel.name} ({unit})" if unit else panel.name)
     axes.legend(loc="best", fontsize=8)
 
 
-def _scale(panel: Panel) -> tuple[float, str]:
+def _scale(panel: SizingPanel) -> tuple[float, str]:
     """Return the factor and the unit in which values are drawn: times in the unit of the bound."""
     if panel.unit == "share":
         return 100.0, "%"
     if panel.unit != "s":
         return 1.0, panel.unit if panel.unit != "ratio" else ""
-    units = ((86400.0, 2 * 86400.0, "days"), (3600.0, 3600.0, "hours"), (60.0, 60.0, "min"))
-    return next(((1 / seconds, name) for seconds, least, name in units if panel.bound >= least), (1.0, "s"))
+    seconds, name = human.time_unit(3 * panel.bound)  # a bound of one hour reads best in hours
+    return 1 / seconds, name
 
 
-def _value_axis(axes: Any, panel: Panel, points: Sequence[Point], scale: float) -> float:
-    """Choose the axis of the values; return the least that it shows, where smaller ones are marked."""
+def _value_axis(axes: Any, panel: SizingPanel, points: Sequence[SizingPoint], scale: float) -> float:
+    """Choose the scale of the values; return the least that it shows, at which smaller ones are drawn."""
     values = [scale * v for p in points for v in p.values if np.isfinite(v)]
     above = [value for value in [*values, scale * panel.bound] if value > 0]
     if panel.unit == "share" or not above or max(above) <= WIDE * min([scale * panel.bound, *values]):
@@ -135,9 +136,9 @@ def _value_axis(axes: Any, panel: Panel, points: Sequence[Point], scale: float) 
     return floor
 
 
-def _number_axis(axes: Any, picture: Picture) -> None:
-    axes.set_xlabel(picture.axis)
-    numbers = [p.number for panel in picture.panels for p in panel.points] + list(picture.refused)
+def _number_axis(axes: Any, content: SizingFigure) -> None:
+    axes.set_xlabel(content.axis)
+    numbers = [p.number for panel in content.panels for p in panel.points] + list(content.refused)
     if numbers and min(numbers) > 0 and max(numbers) > WIDE * min(numbers):
         axes.set_xscale("log")
         _plain_ticks(axes.xaxis)

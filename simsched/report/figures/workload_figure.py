@@ -1,23 +1,24 @@
-"""A picture of a workload: what `simsched.workload.describe` found, six small charts on one sheet."""
+"""The figure of a workload: the statistics of `simsched.workload.describe` in six small charts."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from simsched.errors import ConfigError
+from simsched import human
 from simsched.report import palette
-from simsched.report.figures.figures import ENDINGS, _matplotlib, save_figure
+from simsched.report.figures.figures import matplotlib_figures, save_figure, stamp_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 SIZE = (12.0, 7.0)
+DPI = 144
 
 
 def draw_workload(data: Mapping[str, Any], *, dark: bool = False) -> Any:
-    """Draw the description of a workload and return its matplotlib Figure; ConfigError without matplotlib."""
-    with _matplotlib(dark) as figure_class:
+    """Draw the statistics of a workload into a matplotlib Figure; ConfigError without matplotlib."""
+    with matplotlib_figures(dark) as figure_class:
         figure = figure_class(figsize=SIZE)
         axes = figure.subplots(2, 3).flat
         _weeks(next(axes), data)
@@ -43,17 +44,13 @@ def draw_workload(data: Mapping[str, Any], *, dark: bool = False) -> Any:
     return figure
 
 
-def save_workload_picture(data: Mapping[str, Any], target: str | Path, *, dark: bool = False) -> None:
-    """Draw a description into a .png, .svg or .pdf file; the same data give the same bytes."""
+def save_workload_figure(data: Mapping[str, Any], target: str | Path, *, dark: bool = False) -> None:
+    """Draw the statistics of a workload into a .png, .svg or .pdf file; the same data give the same bytes."""
     path = Path(target)
-    ending = path.suffix.lower()
-    if ending not in ENDINGS:
-        what = f"a picture cannot be written as {ending or 'that'!r}"
-        raise ConfigError(what, where=str(path), expected=", ".join(ENDINGS))
-    stamp = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(ending, {"Software": "simsched"})
+    stamp = stamp_of(path, DPI)
     figure = draw_workload(data, dark=dark)
-    with _matplotlib(dark):
-        save_figure(figure, path, 144, stamp)
+    with matplotlib_figures(dark):
+        save_figure(figure, path, DPI, stamp)
 
 
 def _weeks(axes: Any, data: Mapping[str, Any]) -> None:
@@ -67,7 +64,7 @@ def _weeks(axes: Any, data: Mapping[str, Any]) -> None:
 
 
 def _bars(axes: Any, title: str, labels: Sequence[str], values: Sequence[float]) -> None:
-    """One bar a label; long or many labels are turned."""
+    """Draw one bar per label; long or many labels are turned."""
     axes.bar(range(len(values)), values, width=0.9, color=palette.BLUE)
     axes.set_title(title)
     turned = max(map(len, labels), default=0) * len(labels) > 40
@@ -79,7 +76,7 @@ def _bars(axes: Any, title: str, labels: Sequence[str], values: Sequence[float])
 
 def _accuracy(axes: Any, estimates: Mapping[str, Any] | None) -> None:
     if estimates is None:
-        axes.set_title("no job says how long it may run")
+        axes.set_title("no job states a limit")
         axes.set_axis_off()
         return
     counts = estimates["accuracy_histogram"]
@@ -96,8 +93,4 @@ def _size(row: Mapping[str, Any]) -> str:
 
 
 def _from(row: Mapping[str, Any]) -> str:
-    seconds = row["from"]
-    for unit, size in (("d", 86400), ("h", 3600), ("m", 60)):
-        if seconds >= size:
-            return f"≥{seconds // size}{unit}"
-    return f"≥{seconds}s"
+    return f"≥ {human.seconds(row['from'])}"

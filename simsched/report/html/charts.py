@@ -1,7 +1,7 @@
 """The interactive charts of a report, as Bokeh models on its canvas backend.
 
-Charts over time are empty here: the page fills them from packed columns for whatever part
-of time is in view (assets/page.js), so a million jobs zoom as fast as a thousand.
+Charts over time are empty here.  The page fills them from packed columns for the part of time in
+view (assets/page.js), so a million jobs zoom as fast as a thousand.
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ from bokeh.models.annotations.legends import Legend
 from bokeh.plotting import figure
 from bokeh.resources import Resources
 
-from simsched.report import human, palette
+from simsched import human
+from simsched.report import palette
 
 if TYPE_CHECKING:
     from simsched.report.data.gantt import Chart
@@ -44,7 +45,7 @@ TRANSPARENT = {"background_fill_alpha": 0, "border_fill_alpha": 0, "outline_line
 
 @dataclass
 class Charts:
-    """The charts of one run or of the comparison: a Bokeh document and which model goes where."""
+    """The charts of one run or of the comparison: a Bokeh document, and the place of each model."""
 
     document: Document = field(default_factory=Document)
     places: dict[str, str] = field(default_factory=dict)
@@ -55,7 +56,7 @@ class Charts:
         self.places[place] = chart.id
 
     def as_json(self, title: str) -> dict[str, Any]:
-        """Return what the page needs to draw them: the document, places, and models to colour."""
+        """Return the data from which the page draws them: document, places, and models to colour."""
         return {
             "doc": self.document.to_json(deferred=False),
             "title": title,
@@ -72,7 +73,7 @@ def _style(model: Model) -> str:
 
 
 def bokeh_script() -> str:
-    """Return BokehJS's core, as a script to be put into a page: nothing is loaded from elsewhere."""
+    """Return the core of BokehJS as a script for the page, which loads nothing from elsewhere."""
     return str(Resources(mode="inline", components=["bokeh"]).js_raw[0])
 
 
@@ -102,12 +103,12 @@ def empty_chart(x: str, y: str, height: int = 260, **options: Any) -> Figure:
 
 
 def _over_time(x_range: Range1d, unit: str, y: str, y_range: Range1d, height: int) -> Figure:
-    """A chart over time whose range it shares with its neighbours: drag, wheel and box zoom along time."""
+    """Return a chart over time that shares its range with the others: drag, wheel and box zoom along time."""
     chart = empty_chart(
         f"time since the first submission ({unit})", y, height, x_range=x_range, y_range=y_range
     )
     pan = PanTool(dimensions="width")
-    # the wheel alone scrolls the page
+    # without Ctrl the wheel scrolls the page
     wheel = WheelZoomTool(dimensions="width", modifiers={"ctrl": True})
     chart.add_tools(pan, wheel, BoxZoomTool(dimensions="width"))
     chart.add_tools(ResetTool(), SaveTool(), CrosshairTool(dimensions="height", line_alpha=0.4))
@@ -139,8 +140,8 @@ def _gantt(prefix: str, x_range: Range1d, unit: str, gantt: Chart) -> Figure:
         left="left", right="right", bottom="bottom", top="top", fill_color="color", source=boxes,
         line_color="#ffffff", line_alpha=0.6, line_width=0.5,
     )  # fmt: skip
-    told = [("job", "@id"), ("user", "@user"), ("holds", "@what"), ("time", "@when")]
-    chart.add_tools(HoverTool(renderers=[drawn], tooltips=told, point_policy="follow_mouse"))
+    tooltips = [("job", "@id"), ("user", "@user"), ("holds", "@what"), ("time", "@when")]
+    chart.add_tools(HoverTool(renderers=[drawn], tooltips=tooltips, point_policy="follow_mouse"))
     chart.y_range.name = f"{prefix}-ranks"
     chart.grid.grid_line_alpha = 0
     return chart
@@ -181,9 +182,9 @@ def _legend(chart: Figure) -> None:
 
 
 def cdf_chart(curves: dict[str, pd.DataFrame], label: str, colours: list[str], scale: str = "log") -> Figure:
-    """Share of jobs (%) up to each value, one line a run; the page says which colour is whose.
+    """Return the share of jobs (%) up to each value, one line per run; the page names the colours.
 
-    The values' axis is ``log``, ``linear``, or ``time``: seconds on a logarithmic axis, marked in minutes ….
+    The axis of the values is ``log``, ``linear`` or ``time``: seconds on a logarithmic axis with human ticks.
     A curve has the columns ``value`` and ``share`` (0 to 1).
     """
     kind = "linear" if scale == "linear" else "log"
@@ -202,9 +203,9 @@ def cdf_chart(curves: dict[str, pd.DataFrame], label: str, colours: list[str], s
 
 
 def heat_chart(table: pd.DataFrame, x: str, y: str, value: str, unit: str, *, log: bool = False) -> Figure:
-    """Cells of a table coloured by value; rows upwards, columns to the right; NaN is left out.
+    """Return the cells of a table coloured by value: rows upwards, columns to the right, no cell for NaN.
 
-    `unit` is written over the colour bar.
+    `unit` labels the colour bar.
     """
     columns, rows = [str(c) for c in table.columns], [str(r) for r in table.index]
     cells = table.set_axis(columns, axis=1).set_axis(rows, axis=0).stack().reset_index()
@@ -240,9 +241,10 @@ def _colour_bar(chart: Figure, drawn: Any, unit: str) -> None:
 
 
 def map_chart(nodes: pd.DataFrame, width: int, value: str) -> Figure:
-    """A cell a node, `width` in a row from the top left, coloured by ``share`` (%): 0 dark, 100 light.
+    """Return one cell per node, `width` in a row from the top left, coloured by ``share`` (%).
 
-    `nodes` has the columns rank, host, jobs and share; a node of no known share is grey.
+    0 is dark and 100 light.  `nodes` has the columns rank, host, jobs and share; without a share a node is
+    grey.
     """
     at = np.arange(len(nodes))
     rows = -(-len(nodes) // width)
@@ -269,7 +271,7 @@ def map_chart(nodes: pd.DataFrame, width: int, value: str) -> Figure:
 
 
 def bar_chart(names: list[str], values: list[float], label: str, colours: list[str]) -> Figure:
-    """Horizontal bars, the first on top, one colour each."""
+    """Return horizontal bars, the first on top, one colour each."""
     chart = empty_chart(label, "", max(120, 22 * len(names) + 60), y_range=list(reversed(names)))
     source = ColumnDataSource({"y": names, "x": values, "color": colours})
     chart.hbar(y="y", right="x", height=0.7, source=source, color="color")

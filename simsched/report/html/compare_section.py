@@ -1,4 +1,4 @@
-"""The section of a report that sets several runs side by side."""
+"""The section of a page that compares several runs."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ import math
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from simsched.report import human, palette
+from simsched import human
+from simsched.report import palette
+from simsched.report.compare import Comparison, compare_runs, paired, same_jobs
 from simsched.report.data.series import curve
-from simsched.report.html import charts as plot_bokeh
 from simsched.report.html import markup
+from simsched.report.html.charts import Charts, bar_chart, cdf_chart
 from simsched.report.metrics import metrics as m
-from simsched.report.metrics.compare import Comparison, compare_runs, paired, same_jobs
 from simsched.report.metrics.summary import metric
 
 if TYPE_CHECKING:
@@ -23,24 +24,22 @@ if TYPE_CHECKING:
 
 
 def comparison(runs: Sequence[Run], charts: list[dict[str, Any]]) -> str:
-    """Return the section that sets the runs side by side and append its charts."""
+    """Return the section that compares the runs, and append its charts."""
     colours = palette.cycle(len(runs))
     pairs = [compare_runs(runs[0], run) for run in runs[1:]]
-    drawn = plot_bokeh.Charts()
+    drawn = Charts()
     done = {name: m.measured(run.jobs) for name, run in zip(distinct(runs), runs, strict=True)}
     waits = {name: curve(frame["wait"], 1.0) for name, frame in done.items()}
-    drawn.add("cmp-waits", plot_bokeh.cdf_chart(waits, "wait", colours, "time"))
+    drawn.add("cmp-waits", cdf_chart(waits, "wait", colours, "time"))
     slow = {name: curve(frame["bounded_slowdown"], 1.0) for name, frame in done.items()}
-    drawn.add("cmp-slow", plot_bokeh.cdf_chart(slow, "bounded slowdown", colours))
+    drawn.add("cmp-slow", cdf_chart(slow, "bounded slowdown", colours))
     means = [m.describe(frame["wait"])["mean"] for frame in done.values()]
     known = [0.0 if math.isnan(v) else v / 3600 for v in means]
-    drawn.add("cmp-means", plot_bokeh.bar_chart(list(done), known, "mean wait (h)", colours))
+    drawn.add("cmp-means", bar_chart(list(done), known, "mean wait (h)", colours))
     moved = _moved(runs)
-    drawn.add(
-        "cmp-moved", plot_bokeh.cdf_chart(moved, "wait less the first run's (h)", colours[1:], "linear")
-    )
+    drawn.add("cmp-moved", cdf_chart(moved, "wait less the first run's (h)", colours[1:], "linear"))
     charts.append(drawn.as_json("comparison"))
-    note = "Left of 0: the job waits less than in the first run. 1 % at either end is left out."
+    note = "Left of 0: the job waits less than in the first run. The outermost 1 % at each end is not shown."
     key = _key(runs, colours)
     panels = (
         markup.panel("Waits", "cmp-waits", f"Share of jobs that waited no longer. {key}"),
@@ -58,7 +57,7 @@ def comparison(runs: Sequence[Run], charts: list[dict[str, Any]]) -> str:
 
 
 def _key(runs: Sequence[Run], colours: Sequence[str]) -> str:
-    """Return which colour is which run."""
+    """Return the legend: the colour of each run."""
     return "".join(
         f'<span class="key"><i style="background:{c}"></i>{escape(r.name)}</span>'
         for r, c in zip(runs, colours, strict=True)
@@ -66,7 +65,7 @@ def _key(runs: Sequence[Run], colours: Sequence[str]) -> str:
 
 
 def distinct(runs: Sequence[Run]) -> list[str]:
-    """Return the runs' names, those that repeat an earlier one numbered."""
+    """Return the runs' names; a name that repeats an earlier one is numbered."""
     names: list[str] = []
     for run in runs:
         again = sum(r.name == run.name for r in runs[: len(names)])
@@ -101,7 +100,7 @@ def _verdicts(runs: Sequence[Run], pairs: Sequence[Comparison]) -> str:
 
 
 def _figures(runs: Sequence[Run]) -> str:
-    """Return the table of all figures, a column a run, the better and the worse ones marked."""
+    """Return the table of all figures, one column per run, better and worse ones in colour."""
     names = list(dict.fromkeys(name for run in runs for name in run.summary))
     lines = []
     for name in names:
@@ -123,7 +122,7 @@ def _figures(runs: Sequence[Run]) -> str:
     return (
         '<section class="panel"><div class="head"><h2>All figures</h2><div class="tools">'
         '<button data-save-table="cmp-figures" title="Download this table">CSV</button></div></div>'
-        f'<p class="note">Per cent: against {escape(runs[0].name)}; in colour where better or worse.</p>'
+        f'<p class="note">Per cent: change against {escape(runs[0].name)}, in colour if better or worse.</p>'
         '<div class="scroll" tabindex="0" role="region" aria-label="All figures"><table id="cmp-figures">'
         f"<thead><tr>{heads}</tr></thead><tbody>{''.join(lines)}</tbody></table></div></section>"
     )

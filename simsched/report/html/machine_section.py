@@ -1,4 +1,4 @@
-"""The part of a report that is about the machine: its map, the use of its parts, how jobs lie on it."""
+"""The part of a page about the machine: its map, the use of its parts, the locality of jobs."""
 
 from __future__ import annotations
 
@@ -7,29 +7,29 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from simsched import human
 from simsched.errors import RunError
-from simsched.report import human
-from simsched.report.data.columns import HELD
+from simsched.report.columns import HELD
+from simsched.report.groups import heading
 from simsched.report.html import charts, markup
 from simsched.report.metrics import machine_use
-from simsched.report.metrics.groups import heading
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from simsched.report.data.tables import Run
 
-#: nodes of a map at most
+#: most nodes of a map
 MAX_NODES = 20_000
 
 
 def section(run: Run, prefix: str, drawn: charts.Charts) -> str:
-    """Return the tables of the machine and add its map; nothing if the run does not say what lay where."""
+    """Return the tables of the machine and add its map; empty without nodes or allocations."""
     if run.nodes.empty or not run.has_allocations:
         return ""
     try:
         held = run.allocations
-    except RunError as error:  # too many rows to be spread out, say
+    except RunError as error:  # for example more rows than memory should hold
         return f'<p class="note">No tables of the machine: {error.message}.</p>'
     parts = [_map(run, held, prefix, drawn)]
     if run.nodes["properties"].map(len).any():
@@ -42,7 +42,7 @@ def section(run: Run, prefix: str, drawn: charts.Charts) -> str:
 
 
 def distinct(nodes: pd.DataFrame) -> list[str]:
-    """Return the types that divide the machine, without those that divide it as an earlier one does."""
+    """Return the types that divide the machine; of types that divide it equally, the first."""
     found: dict[bytes, str] = {}
     for place in machine_use.places(nodes):
         found.setdefault(nodes[f"in_{place}"].factorize()[0].tobytes(), place)
@@ -50,13 +50,13 @@ def distinct(nodes: pd.DataFrame) -> list[str]:
 
 
 def main_type(run: Run) -> str:
-    """Return the type whose use colours a map: cores, else gpus, else whole nodes."""
+    """Return the type whose use colours the map: cores, else gpus, else whole nodes."""
     known = machine_use.kinds(run.nodes)
     return next(kind for kind in ("core", "gpu", "node") if kind in known)
 
 
 def _map(run: Run, held: pd.DataFrame, prefix: str, drawn: charts.Charts) -> str:
-    """A cell a node, and in words how even their use is."""
+    """Return one cell per node, and a note about the balance of their use."""
     if len(run.nodes) > MAX_NODES:
         return ""
     kind = main_type(run)
@@ -65,10 +65,10 @@ def _map(run: Run, held: pd.DataFrame, prefix: str, drawn: charts.Charts) -> str
     shares = table.assign(share=100 * table[machine_use.USE + kind]).reset_index()
     width = min(math.ceil(math.sqrt(2.6 * len(shares))), len(shares))
     drawn.add(f"{prefix}-map", charts.map_chart(shares, width, f"{human.plural(kind)} in use"))
-    idle = f"{found.unused:,} were never used" if found.unused else "none was never used"
+    idle = f"{found.unused:,} were never used" if found.unused else "every node was used at least once"
     note = (
-        f"Share of each node's {human.plural(kind)} in use over the makespan, in the order of ranks."
-        f" Jain index of the nodes {human.number(found.jain)} (1 is even); {idle}."
+        f"Share of each node's {human.plural(kind)} in use over the makespan, by rank."
+        f" The Jain index of the nodes is {human.number(found.jain)} (1 is even); {idle}."
     )
     return markup.panel("The nodes by use", f"{prefix}-map", note)
 
@@ -80,7 +80,7 @@ def _use(run: Run, held: pd.DataFrame, key: str, prefix: str) -> str:
     rows: list[list[Any]] = [
         [name, *row] for name, row in zip(table.index, table[shown].to_numpy().tolist(), strict=True)
     ]
-    note = "Groups may overlap; capacity is that of the nodes that were up when the run began."
+    note = "Groups may overlap. Capacity is that of the nodes that were up when the run began."
     return markup.table(f"{prefix}-by-{key}", f"Use by {key}", head, rows, note if key == "property" else "")
 
 
@@ -95,8 +95,8 @@ def _unit(name: str) -> str:
 
 def _locality(run: Run, held: pd.DataFrame, prefix: str) -> str:
     table = machine_use.locality(run.nodes, held)
-    head = (("over", "text"), ("how many", ""), ("jobs on several nodes", ""), ("spanned, mean", ""),
+    head = (("type", "text"), ("number", ""), ("jobs on several nodes", ""), ("spanned, mean", ""),
             ("spanned / fewest possible, mean", "ratio"), ("in the fewest possible", "share"))  # fmt: skip
     rows = [[name, *row] for name, row in zip(table.index, table.to_numpy().tolist(), strict=True)]
-    note = "How many racks, switches … the nodes of a job lie in, against the fewest that so many nodes need."
-    return markup.table(f"{prefix}-locality", "How close jobs lie", head, rows, note)
+    note = "Racks, switches … that contain the nodes of a job, against the fewest that its nodes need."
+    return markup.table(f"{prefix}-locality", "Locality of jobs", head, rows, note)

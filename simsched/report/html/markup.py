@@ -1,4 +1,4 @@
-"""The pieces of a page of HTML: its frame, the cards of a run, the panels of charts, tables."""
+"""The pieces of a page: its frame, the cards of a run, the panels of charts, tables."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from html import escape
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
-from simsched.report import human
+from simsched import human
 from simsched.report.metrics.summary import metric
 
 if TYPE_CHECKING:
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
     from simsched.report.data.tables import Run
 
-#: what tells a page of ours from one of somebody else
+#: identifies a page that simsched wrote
 GENERATOR = '<meta name="generator" content="simsched">'
-#: rows of a table at most; the page says how many were left out
+#: most rows of a table; the page states the number of the others
 MAX_ROWS = 300
-#: the cards at the top of a run: label, figure, what is written under it
+#: the cards at the top of a run: label, figure, text below it
 CARDS = (
     ("Jobs run", "jobs_run", "of {jobs}"),
     ("Mean wait", "mean_wait", "median {median_wait}"),
@@ -46,7 +46,7 @@ def _asset(name: str) -> str:
 
 
 def frame(title: str, links: str, body: str, data: str, bokeh: str) -> str:
-    """Return a whole page around a body: its looks, its behaviour, BokehJS and the charts' data inside."""
+    """Return a whole page around a body, with its style, its script, BokehJS and the charts' data inside."""
     policy = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:"
     return f"""<!DOCTYPE html>
 <html lang="en" data-theme="light">
@@ -64,11 +64,10 @@ def frame(title: str, links: str, body: str, data: str, bokeh: str) -> str:
 <header><strong>simsched report</strong><nav aria-label="Sections">{links}</nav>
 <button id="theme" aria-pressed="false" title="Switch between light and dark">Dark</button></header>
 <main id="main">
-<noscript><p class="sorry">The charts of this page need JavaScript; its figures do not.</p></noscript>
+<noscript><p class="sorry">The charts of this page need JavaScript; its tables do not.</p></noscript>
 {body}
 </main>
-<footer>Times are in seconds since the first submission unless another unit is written.
-Every chart and table has its data as CSV.</footer>
+<footer>Times count from the first submission. The CSV button of a chart or table downloads its data.</footer>
 <script type="application/json" id="page-data">{data}</script>
 <script>{bokeh}</script>
 <script>{_asset("page.js")}</script>
@@ -78,13 +77,13 @@ Every chart and table has its data as CSV.</footer>
 
 
 def cards(run: Run) -> str:
-    """Return the cards at the top of a run; a figure that is not known has none."""
-    said = {name: human.quantity(value, metric(name).unit) for name, value in run.summary.items()}
+    """Return the cards at the top of a run, one per known figure."""
+    shown = {name: human.quantity(value, metric(name).unit) for name, value in run.summary.items()}
     made = []
     for label, name, under in CARDS:
-        value = said.get(name, human.MISSING)
+        value = shown.get(name, human.MISSING)
         if value != human.MISSING:
-            small = under.format_map(_Missing(said))
+            small = under.format_map(_Missing(shown))
             hint = escape(metric(name).meaning)
             made.append(
                 f'<div class="card" title="{hint}"><dt>{label}</dt>'
@@ -99,16 +98,16 @@ class _Missing(dict[str, str]):
 
 
 def panel(title: str, place: str, note: str = "", tools: str = "", *, keys: bool = False) -> str:
-    """Return the frame of one chart: title, tools, download, and the element that the chart goes into."""
+    """Return the frame of one chart: title, tools, download, and the element of the chart."""
     focus = (
         f' tabindex="0" data-keys role="group" aria-label="{escape(title)}: arrows, + and -, 0"'
         if keys
         else f' role="img" aria-label="{escape(title)}; its data is behind CSV"'
     )
-    said = f'<p class="note">{note}</p>' if note else ""
+    below = f'<p class="note">{note}</p>' if note else ""
     return (
         f'<section class="panel"><div class="head"><h2>{escape(title)}</h2><div class="tools">{tools}'
-        f'<button data-save="{place}" title="Download the data of this chart">CSV</button></div></div>{said}'
+        f'<button data-save="{place}" title="Download the data of this chart">CSV</button></div></div>{below}'
         f'<div class="plot" id="{place}"{focus}></div></section>'
     )
 
@@ -132,7 +131,7 @@ def zoom_tools(colours: str = "") -> str:
 def table(
     name: str, title: str, head: Sequence[tuple[str, str]], rows: Iterable[Sequence[Any]], note: str = ""
 ) -> str:
-    """Return a sortable table; `head` is (title, unit) and a unit of ``text`` makes a column of words."""
+    """Return a sortable table; `head` is (title, unit) and the unit ``text`` makes a column of words."""
     heads = "".join(
         f'<th scope="col" aria-sort="none"{_class(unit)}><button>{escape(title_)}{_unit(unit)}</button></th>'
         for title_, unit in head
@@ -142,11 +141,11 @@ def table(
         "<tr>" + "".join(_cell(v, unit) for v, (_, unit) in zip(row, head, strict=True)) + "</tr>"
         for row in lines[:MAX_ROWS]
     )
-    more = f"{len(lines) - MAX_ROWS:,} more rows are in the run's tables." if len(lines) > MAX_ROWS else ""
-    said = f'<p class="note">{escape(" ".join(filter(None, (note, more))))}</p>' if note or more else ""
+    more = f"The run has {len(lines) - MAX_ROWS:,} more rows." if len(lines) > MAX_ROWS else ""
+    below = f'<p class="note">{escape(" ".join(filter(None, (note, more))))}</p>' if note or more else ""
     return (
         f'<section class="panel"><div class="head"><h2>{escape(title)}</h2><div class="tools">'
-        f'<button data-save-table="{name}" title="Download this table">CSV</button></div></div>{said}'
+        f'<button data-save-table="{name}" title="Download this table">CSV</button></div></div>{below}'
         f'<div class="scroll" tabindex="0" role="region" aria-label="{escape(title)}"><table id="{name}">'
         f"<thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table></div></section>"
     )
@@ -170,7 +169,7 @@ def _cell(value: Any, unit: str) -> str:
 
 
 def island(name: str, fields: str, text: str) -> str:
-    """Return packed columns as an element that the page unpacks."""
+    """Return packed columns as an element of the page."""
     kind = "application/octet-stream"
     return f'<script type="{kind}" id="{name}" data-fields=\'{escape(fields)}\'>{text}</script>'
 

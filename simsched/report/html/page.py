@@ -1,8 +1,7 @@
-"""One page of HTML for one run, or for several compared: everything inside, nothing loaded from elsewhere.
+"""One HTML page for one run, or for several runs compared; it loads nothing from elsewhere.
 
-The page is put together here of `markup`; its sections are made in `plot_page`
-and `plot_compare`, its charts in `plot_bokeh`, its columns packed in `packed`, its looks and its
-behaviour are in ``assets/``.
+`run_section` and `compare_section` make the sections, `charts` the charts, `islands` packs the columns.
+The style and the script of the page are in ``assets/``.
 """
 
 from __future__ import annotations
@@ -21,26 +20,26 @@ if TYPE_CHECKING:
 
 
 def page(runs: Sequence[Run]) -> str:
-    """Return the page of the runs; several are also compared.
+    """Return the page of the runs; several runs are also compared.
 
     Raises
     ------
     ConfigError : Bokeh is not installed (the extra ``plot``).
     """
     try:
-        from simsched.report.html import charts as plot_bokeh
         from simsched.report.html import compare_section, run_section
+        from simsched.report.html.charts import bokeh_script, dump
         from simsched.report.html.islands import Islands
     except ModuleNotFoundError as error:
-        raise needs("an HTML report", error, extra="plot") from None
+        raise needs("an HTML page", error, extra="plot") from None
     charts: list[dict[str, Any]] = []
     islands = Islands()
     parts = [compare_section.comparison(runs, charts)] if len(runs) > 1 else []
     parts += [run_section.run_section(run, f"r{i}", charts, islands) for i, run in enumerate(runs)]
     title = runs[0].name if len(runs) == 1 else f"{len(runs)} runs compared"
-    data = plot_bokeh.dump({"charts": charts, "cycle": list(palette.CYCLE)})
+    data = dump({"charts": charts, "cycle": list(palette.CYCLE)})
     parts.append(islands.html())
-    return markup.frame(title, _links(runs), "\n".join(parts), data, plot_bokeh.bokeh_script())
+    return markup.frame(title, _links(runs), "\n".join(parts), data, bokeh_script())
 
 
 def _links(runs: Sequence[Run]) -> str:

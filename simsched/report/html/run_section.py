@@ -1,4 +1,4 @@
-"""The section of one run in an HTML report."""
+"""The section of one run in a page."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from simsched.report import human, palette
+from simsched import human
+from simsched.report import palette
 from simsched.report.data.series import curve
-from simsched.report.html import charts as plot_bokeh
 from simsched.report.html import machine_section, markup
+from simsched.report.html.charts import Charts, cdf_chart, heat_chart
 from simsched.report.html.time_section import over_time
 from simsched.report.metrics import metrics as m
 from simsched.report.metrics.classes import has_dates, run_time_class, size_class, weekday_hour, weekdays
@@ -26,7 +27,7 @@ def run_section(run: Run, prefix: str, charts: list[dict[str, Any]], islands: Is
     done = m.measured(run.jobs)
     parts = [_title(run, prefix), markup.cards(run)]
     if len(done):
-        drawn = plot_bokeh.Charts()
+        drawn = Charts()
         parts += [over_time(run, prefix, drawn, charts, islands), _distributions(done, prefix, drawn)]
         parts += [
             machine_section.section(run, prefix, drawn),
@@ -35,7 +36,7 @@ def run_section(run: Run, prefix: str, charts: list[dict[str, Any]], islands: Is
         ]
         charts[-1].update(drawn.as_json(run.name))
     else:
-        parts.append("<p>No job of this run started and ended, so there is nothing to chart.</p>")
+        parts.append("<p>No job of this run started and ended, so there are no charts.</p>")
     if len(run.reasons):
         parts.append(_reasons(run.reasons, prefix))
     parts.append(_configuration(run, prefix))
@@ -44,34 +45,36 @@ def run_section(run: Run, prefix: str, charts: list[dict[str, Any]], islands: Is
 
 def _title(run: Run, prefix: str) -> str:
     policy = [str(run.config[k]) for k in ("queue_policy", "match_policy") if run.config.get(k)]
-    told = [run.cluster_name, ", ".join(human.units(run.totals)), " and ".join(policy)]
-    lead = escape(" · ".join(filter(None, told)))
+    facts = [run.cluster_name, ", ".join(human.units(run.totals)), " and ".join(policy)]
+    lead = escape(" · ".join(filter(None, facts)))
     return f'<h1 id="top-{prefix}">{escape(run.name)}</h1><p class="lead">{lead}</p>'
 
 
-def _distributions(done: pd.DataFrame, prefix: str, drawn: plot_bokeh.Charts) -> str:
+def _distributions(done: pd.DataFrame, prefix: str, drawn: Charts) -> str:
     blue = [palette.BLUE]
-    drawn.add(
-        f"{prefix}-waits", plot_bokeh.cdf_chart({"wait": curve(done["wait"], 1.0)}, "wait", blue, "time")
-    )
+    drawn.add(f"{prefix}-waits", cdf_chart({"wait": curve(done["wait"], 1.0)}, "wait", blue, "time"))
     slow = {"bounded slowdown": curve(done["bounded_slowdown"], 1.0)}
-    drawn.add(f"{prefix}-slow", plot_bokeh.cdf_chart(slow, "bounded slowdown", blue))
+    drawn.add(f"{prefix}-slow", cdf_chart(slow, "bounded slowdown", blue))
     classes = done.assign(size_class=size_class(done), length_class=run_time_class(done))
     mean = classes.pivot_table(
         index="size_class", columns="length_class", values="wait", aggfunc="mean", observed=True
     )
-    heat = plot_bokeh.heat_chart(mean, "run time", "cores", "mean wait (s)", "s", log=True)
+    heat = heat_chart(mean, "run time", "cores", "mean wait (s)", "s", log=True)
     drawn.add(f"{prefix}-heat", heat)
     hours = weekday_hour(done["submit"]).assign(work=m.area(done) / 3600)
     load = hours.pivot_table(index="weekday", columns="hour", values="work", aggfunc="sum")
     first = float(done["submit"].min())
     load.index = pd.Index([weekdays(first)[int(d)] for d in load.index])
     load = load.iloc[::-1]
-    hour = "hour of the day (UTC)" if has_dates(first) else "hour of the day, by the trace's clock"
-    drawn.add(f"{prefix}-load", plot_bokeh.heat_chart(load, hour, "", "core hours submitted", "core h"))
+    hour = (
+        "hour of the day (UTC)"
+        if has_dates(first)
+        else "hour of the day, counted from the start of the trace"
+    )
+    drawn.add(f"{prefix}-load", heat_chart(load, hour, "", "core hours submitted", "core h"))
     panels = (
         markup.panel(
-            "Waits", f"{prefix}-waits", "Share of jobs that waited no longer; 1 s and less are one."
+            "Waits", f"{prefix}-waits", "Share of jobs that waited no longer; waits below 1 s count as 1 s."
         ),
         markup.panel("Bounded slowdown", f"{prefix}-slow", "turnaround / max(run time, 10 s), at least 1."),
         markup.panel("Mean wait by size and run time", f"{prefix}-heat", "Seconds, logarithmic colours."),
@@ -106,7 +109,7 @@ def _longest(done: pd.DataFrame, prefix: str) -> str:
 def _reasons(reasons: pd.DataFrame, prefix: str) -> str:
     head = (("reason", "text"), ("result", "text"), ("jobs", ""), ("for example", "text"))
     rows = reasons[["reason", "result", "jobs", "example"]].to_numpy(dtype=object).tolist()
-    return markup.table(f"{prefix}-reasons", "Why jobs did not run, or not end well", head, rows)
+    return markup.table(f"{prefix}-reasons", "Why jobs did not run or end well", head, rows)
 
 
 def _configuration(run: Run, prefix: str) -> str:
@@ -120,12 +123,12 @@ def _configuration(run: Run, prefix: str) -> str:
         [n.replace("_", " "), human.quantity(v, metric(n).unit), metric(n).meaning]
         for n, v in run.summary.items()
     ]
-    told = markup.table(
+    every = markup.table(
         f"{prefix}-figures",
         "All figures",
         (("figure", "text"), ("value", "text"), ("meaning", "text")),
         figures,
     )
-    return told + markup.table(
-        f"{prefix}-config", "How it was made", (("what", "text"), ("value", "text")), rows
+    return every + markup.table(
+        f"{prefix}-config", "Configuration", (("option", "text"), ("value", "text")), rows
     )

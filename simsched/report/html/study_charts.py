@@ -1,4 +1,4 @@
-"""Charts of a study: a figure over an axis, one line for each setting of another, with intervals."""
+"""Charts of a study: a figure over an axis, one line per setting of another axis, with intervals."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ BESIDE = 0.5
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
-    """One line of a chart: what it is called, and at each place the mean and the ends of its interval."""
+class ChartLine:
+    """One line of a chart: its name, and at each place the mean and the ends of its interval."""
 
     name: str
     at: tuple[Any, ...]
@@ -32,11 +32,11 @@ class Line:
     high: tuple[float, ...]
 
 
-def lines_chart(lines: Sequence[Line], x: str, y: str, colours: Sequence[str]) -> Figure:
-    """Draw lines over numbers, or dots side by side over names in the order in which they come.
+def lines_chart(lines: Sequence[ChartLine], x: str, y: str, colours: Sequence[str]) -> Figure:
+    """Return lines over numbers, or dots side by side over names in the given order.
 
-    Nothing lies between two names, so no line joins them.  An interval is a whisker; one that is
-    not known (NaN) has none.
+    There is nothing between two names, so no line joins them.  An interval is a whisker; an
+    unknown one (NaN) has none.
     """
     names = list(dict.fromkeys(at for line in lines for at in line.at))
     numbers = all(isinstance(at, int | float) for at in names)
@@ -63,8 +63,8 @@ def lines_chart(lines: Sequence[Line], x: str, y: str, colours: Sequence[str]) -
     return chart
 
 
-def _draw(chart: Figure, line: Line, colour: str, aside: float | None) -> Any:
-    """Draw one line over numbers, or its dots `aside` of the names."""
+def _draw(chart: Figure, line: ChartLine, colour: str, aside: float | None) -> Any:
+    """Draw one line over numbers, or its dots, shifted by `aside`, over names; return its whiskers."""
     at = list(line.at) if aside is None else [(str(name), aside) for name in line.at]
     known: dict[str, Any] = {"x": at, "mean": list(line.mean), "name": [line.name] * len(at)}
     labels = [str(name) for name in line.at]

@@ -1,4 +1,4 @@
-"""The charts of a report that lie over time: Gantt, use and queue, zoomed as one."""
+"""The charts of a page over time: Gantt, use and queue, with one common range."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from simsched.report import human, palette
-from simsched.report.data.columns import RESULTS
+from simsched import human
+from simsched.report import palette
+from simsched.report.columns import RESULTS
 from simsched.report.data.gantt import Chart, chart
 from simsched.report.data.series import types_in_use
-from simsched.report.html import charts as plot_bokeh
 from simsched.report.html import markup
-from simsched.report.html.packed import Packed, pack, tick_of, ticks
+from simsched.report.html.charts import Charts, time_charts
+from simsched.report.html.islands import Packed, pack, tick_of, ticks
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,13 +22,11 @@ if TYPE_CHECKING:
     from simsched.report.data.tables import Run
     from simsched.report.html.islands import Islands
 
-#: boxes of a Gantt chart at most; of more, those with the largest area are kept
+#: most boxes of a Gantt chart; of more boxes, those with the largest area are kept
 MAX_BOXES = 1_500_000
 
 
-def over_time(
-    run: Run, prefix: str, drawn: plot_bokeh.Charts, charts: list[dict[str, Any]], islands: Islands
-) -> str:
+def over_time(run: Run, prefix: str, drawn: Charts, charts: list[dict[str, Any]], islands: Islands) -> str:
     """Return the panels of a run over time; append their charts, and their packed data to the islands."""
     gantt = chart(run)
     origin = float(np.nanmin([run.jobs["submit"].min(), run.timeline["time"].min()]))
@@ -36,7 +35,7 @@ def over_time(
     tick = tick_of(np.concatenate([times.ravel(), run.timeline["time"].to_numpy() - origin]))
     seconds, unit = human.time_unit(last - origin)
     kinds = types_in_use(run)
-    plot_bokeh.time_charts(drawn, prefix, (last - origin) / seconds, unit, gantt, kinds)
+    time_charts(drawn, prefix, (last - origin) / seconds, unit, gantt, kinds)
     spec = {
         "prefix": prefix,
         "unit": unit,
@@ -69,8 +68,8 @@ def _time_panels(prefix: str, gantt: Chart) -> str:
     note += ". Drag to move; buttons, keys or Ctrl and the wheel zoom; the charts below follow."
     if gantt.row != "rank":
         note += (
-            " This run was made without its allocations: jobs are packed from the bottom. How many"
-            f" {gantt.row}s they held is true; on which nodes is not known."
+            " This run was made without its allocations: jobs are packed from the bottom. The number of"
+            f" {gantt.row}s of a job is true; its nodes are not known."
         )
     note += f' <span id="{prefix}-key"></span>'
     zoom, title = markup.zoom_tools(), f"{gantt.title} (Gantt)"
@@ -82,7 +81,7 @@ def _time_panels(prefix: str, gantt: Chart) -> str:
 
 
 def _names(run: Run) -> dict[str, Any]:
-    """Return what codes of users, queues and results stand for, and how ids are counted."""
+    """Return the names behind the codes of users, queues and results, and the numbering of ids."""
     ids = run.jobs["id"]
     first, counted = 0, False
     if len(ids) and str(ids.iloc[0]).isdigit():
@@ -107,7 +106,7 @@ def _categories(values: pd.Series[Any]) -> list[str]:
 
 
 def _codes(values: pd.Series[Any]) -> np.ndarray:
-    """Return category codes; what is unknown has the code after the last."""
+    """Return category codes; unknown values have the code after the last."""
     coded = _coded(values).cat
     return np.where(coded.codes < 0, len(coded.categories), coded.codes).astype(np.int64)
 
@@ -141,7 +140,7 @@ def _packed_rects(rects: pd.DataFrame, origin: float, tick: float) -> Packed:
 
 
 def _packed_jobs(run: Run, origin: float, tick: float) -> Packed:
-    """Pack what a workload says of its jobs: equal for all runs of it."""
+    """Pack the columns of the workload, which are equal in all its runs."""
     jobs = run.jobs
     return pack(
         {

@@ -1,4 +1,5 @@
-"""Metrics: pure functions on the frames of a run; `metrics` has them by job, `summary` by name.
+"""Metrics: pure functions on the frames of a run.
 
-`compare` and `intervals` say whether a difference is more than chance.
+`metrics` has the figures of jobs and of the whole run, `summary` names those of a report, and `intervals`
+tells differences from chance.
 """

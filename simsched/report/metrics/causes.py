@@ -1,4 +1,4 @@
-"""Reasons put together by cause: texts that differ only in their numbers are one cause."""
+"""Causes of refused and failed jobs: reasons that differ only in their numbers are one cause."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
 _NUMBER = re.compile(r"(?<![\w.])\d{1,18}(?!\w)(?!\.\w)", re.ASCII)
-#: Results of jobs that never ran because of what they ask for; rejected jobs are FAILED.
+#: Results of jobs that never ran because of their request; rejected jobs are FAILED.
 NEVER = ("INFEASIBLE", "DROPPED")
 REJECTED = "rejected: "
-#: Causes that one line names.
+#: Causes that one line names at most.
 MOST = 3
 
 
 def by_cause(reasons: Sequence[str]) -> list[tuple[str, list[int]]]:
-    """Return (cause, places of its reasons), the most frequent first; numbers that differ are a range.
+    """Return (cause, positions of its reasons), the most frequent first; numbers that differ are a range.
 
     >>> by_cause(["5 needed, 4 there", "7 needed, 4 there", "no gpu"])
     [('5-7 needed, 4 there', [0, 1]), ('no gpu', [2])]
@@ -31,16 +31,16 @@ def by_cause(reasons: Sequence[str]) -> list[tuple[str, list[int]]]:
 
 
 def _span(texts: Sequence[str]) -> str:
-    """Return texts that differ only in their numbers as one, each number from the least to the greatest."""
+    """Return texts that differ only in their numbers as one text with ranges of numbers."""
     columns = list(zip(*([int(n) for n in _NUMBER.findall(text)] for text in texts), strict=True))
     spans = iter([str(min(c)) if min(c) == max(c) else f"{min(c)}-{max(c)}" for c in columns])
     return _NUMBER.sub(lambda _: next(spans), texts[0])
 
 
 def left_out(rows: Iterable[tuple[str, str | None]], counts: Mapping[str, int], skipped: int) -> str | None:
-    """Return one line about the jobs that a run left out because of what they ask for; None without any.
+    """Return one line about the jobs that can never run because of their request; None without any.
 
-    `rows` are (result, reason) of each job, without the `skipped` records of which the reader has told.
+    `rows` are (result, reason) of each job.  The reader has reported the `skipped` records already.
     """
     reasons = [
         reason

@@ -1,6 +1,6 @@
-"""Classes that jobs are grouped by: size, run time, day, hour of the week.
+"""Classes of jobs: size, run time, day, hour of the week.
 
-Each returns an ordered category aligned with the jobs, for `metrics.by` or ``groupby``.
+Most functions return an ordered category aligned with the jobs, for `metrics.by` or ``groupby``.
 """
 
 from __future__ import annotations
@@ -10,16 +10,16 @@ import pandas as pd
 
 from simsched.report.metrics.metrics import run_time, size
 
-#: upper bounds of the run-time classes, seconds, and what they are called
+#: upper bounds of the run-time classes, seconds, and their names
 RUN_TIME_CLASSES = ((60.0, "≤ 1 min"), (600.0, "≤ 10 min"), (3600.0, "≤ 1 h"), (6 * 3600.0, "≤ 6 h"),
                     (86400.0, "≤ 1 d"), (float("inf"), "> 1 d"))  # fmt: skip
-#: seconds since 1970 of the earliest time that is read as a date, 1980-01-01
+#: seconds since 1970 of the earliest time that counts as a date, 1980-01-01
 EARLIEST_DATE = 315_532_800.0
 WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 
 
 def size_class(jobs: pd.DataFrame) -> pd.Series[str]:
-    """Powers of two of a job's processors: ``1``, ``2``, ``3-4``, ``5-8`` …; ``0`` for none."""
+    """Return powers of two of a job's processors: ``1``, ``2``, ``3-4``, ``5-8`` …; ``0`` for none."""
     values = size(jobs).to_numpy()
     powers = np.ceil(np.log2(np.maximum(values, 1))).astype(int)
     powers[values < 1] = -1
@@ -31,32 +31,32 @@ def size_class(jobs: pd.DataFrame) -> pd.Series[str]:
 
 
 def run_time_class(jobs: pd.DataFrame) -> pd.Series[str]:
-    """Classes of run time from a minute to a day."""
+    """Return classes of run time from a minute to a day."""
     bounds, names = zip(*RUN_TIME_CLASSES, strict=True)
     edges = [-1.0, *bounds]
     return pd.cut(run_time(jobs), edges, labels=list(names), ordered=True).rename("run time")
 
 
 def day(jobs: pd.DataFrame, origin: float | None = None) -> pd.Series[int]:
-    """Whole days between `origin` (the first submission's) and each submission."""
+    """Return the whole days between `origin` (the first submission's) and each submission."""
     start = float(jobs["submit"].min()) if origin is None else origin
     return ((jobs["submit"] - start) // 86400).astype("int64").rename("day")
 
 
 def has_dates(first: float) -> bool:
-    """Whether times are seconds since 1970 (1980 or later) rather than since a trace began."""
+    """Whether times are seconds since 1970, that is 1980 or later, and not since the trace began."""
     return first >= EARLIEST_DATE
 
 
 def weekdays(first: float) -> tuple[str, ...]:
-    """Return the names of the seven days of a week: real ones only where the clock has dates."""
+    """Return the names of the seven days of a week: real ones only if times are dates."""
     return WEEKDAYS if has_dates(first) else tuple(f"day {i}" for i in range(1, 8))
 
 
 def weekday_hour(seconds: pd.Series[float]) -> pd.DataFrame:
-    """Day of the week (0 is Monday) and hour of seconds since 1970, UTC.
+    """Return the day of the week (0 is Monday) and the hour of seconds since 1970, UTC.
 
-    For a clock that starts with the trace, weeks count from 0 and day 0 is the first.
+    For times that start with the trace, day 0 is its first day.
     """
     hours = (seconds // 3600).astype("int64")
     offset = 3 if len(seconds) and has_dates(float(seconds.min())) else 0

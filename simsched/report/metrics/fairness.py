@@ -20,7 +20,7 @@ from simsched.report.metrics.metrics import measured, ran
 
 
 def jain(values: pd.Series[float]) -> float:
-    """(Σx)² / (n · Σx²) [Jain84]: 1 when all are equal, 1/n when one has everything; NaN for none.
+    """Return (Σx)² / (n · Σx²) [Jain84]: 1 if all are equal, 1/n if all but one are 0; NaN without values.
 
     >>> jain(pd.Series([1.0, 1.0, 1.0, 1.0])), jain(pd.Series([4.0, 0.0, 0.0, 0.0]))
     (1.0, 0.25)
@@ -31,19 +31,19 @@ def jain(values: pd.Series[float]) -> float:
 
 
 def users_mean_bounded_slowdown(jobs: pd.DataFrame) -> pd.Series[float]:
-    """Mean bounded slowdown of each user's jobs that ran; jobs of no known user are left out."""
+    """Return the mean bounded slowdown of each user's jobs that ran; jobs of unknown users are ignored."""
     done = measured(jobs)
     return done.groupby("user", observed=True)["bounded_slowdown"].mean()
 
 
 def jain_of_users(jobs: pd.DataFrame) -> float:
-    """Jain index over the users' mean bounded slowdowns [Vasupongayya05]; NaN when no user is known."""
+    """Return the Jain index of the users' mean bounded slowdowns [Vasupongayya05]; NaN without users."""
     return jain(users_mean_bounded_slowdown(jobs)) if jobs["user"].notna().any() else float("nan")
 
 
 @dataclass(frozen=True, slots=True)
 class FairStart:
-    """What `fair_start_miss` found: `missed` of `jobs` jobs, total and mean miss in seconds."""
+    """Result of `fair_start_miss`: `missed` of `jobs` jobs, total and mean miss in seconds."""
 
     jobs: int
     missed: int
@@ -52,16 +52,16 @@ class FairStart:
 
     @property
     def share(self) -> float:
-        """Share of jobs that started later than was fair."""
+        """Share of the jobs that missed their fair start."""
         return self.missed / self.jobs if self.jobs else float("nan")
 
 
 def fair_start_miss(jobs: pd.DataFrame, fair: pd.DataFrame) -> FairStart:
-    """Compare starts with fair starts [Sabin04]: a job is missed when it starts later than was fair.
+    """Compare starts with fair starts [Sabin04]: a job misses its fair start if it starts later.
 
     `fair` is the jobs of the same workload under the reference discipline.  In [Sabin04] a
-    job's fair start is its start when no later job exists; under strict FCFS no later job
-    has any influence, so the frame of an FCFS run gives exactly that.  `mean_miss` is over
+    job's fair start is its start if no later job exists.  Under strict FCFS later jobs have no
+    influence, so an FCFS run gives exactly these starts.  `mean_miss` is over
     all jobs, missed or not.
     """
     both = ran(jobs)[["id", "start"]].merge(ran(fair)[["id", "start"]], on="id", suffixes=("", "_fair"))
@@ -71,9 +71,9 @@ def fair_start_miss(jobs: pd.DataFrame, fair: pd.DataFrame) -> FairStart:
 
 
 def overtaken(jobs: pd.DataFrame) -> pd.Series[int]:
-    """How many jobs that were submitted later started earlier, for each job that ran.
+    """Return, for each job that ran, how many jobs that were submitted later started earlier.
 
-    Defined here.  Overtaking counts jobs, not harm: a backfilled job overtakes and need not delay anyone.
+    Defined here.  Overtaking is not harm: a backfilled job overtakes and need not delay another job.
     O(n log n): an inversion count by merging.
     """
     done = ran(jobs)

@@ -1,13 +1,12 @@
-"""Confidence intervals of means over jobs that wait together.
+"""Confidence intervals of means over jobs whose waits depend on each other.
 
 Jobs of one day wait together, and so do days of one busy week.  A run is therefore cut into blocks of
-time that are so long that their means are nearly independent: as long as the data say [Politis04],
-[Patton09], and at least a week where the run holds ten of them, a tenth of the run otherwise.
-Waits are skewed and have heavy tails, a few busy days make most of a month's mean.  So the interval is
-Student's with the skewness taken out [Hall92], and with a third of the degrees of freedom that the
-blocks of normal values would have: with an excess kurtosis of four, a usual one for waits, their
-variance is known no better [Satterthwaite46].  How often such intervals hold the truth is measured in
-``analysis/studies/coverage.md``.
+time whose means are nearly independent.  Their length follows from the data [Politis04], [Patton09].  It
+is at least a week if the run has ten weeks, and a tenth of the run otherwise.
+Waits are skewed and have heavy tails: a few busy days make most of a month's mean.  The interval is
+Student's, corrected for skewness [Hall92], with a third of the degrees of freedom of blocks of normal
+values: at an excess kurtosis of four, usual for waits, their variance is known no better
+[Satterthwaite46].  ``analysis/studies/coverage.md`` measures how often such intervals hold the true mean.
 
 References
 ----------
@@ -47,13 +46,13 @@ Integers = npt.NDArray[np.int64]
 Statistic = Callable[[Floats], float]
 
 DAY = 86_400.0
-#: periods of a block at least, where there are `ENOUGH` times as many: days of a week
+#: least number of periods in a block if the run has `ENOUGH` blocks of them: the days of a week
 WEEK = 7
-#: blocks that are enough: they are not made shorter than a week to have more
+#: enough blocks: they are not made shorter than a week to have more
 ENOUGH = 10
-#: blocks that are made however long they ought to be, and the degrees of freedom then
+#: least number of blocks, however long they should be, and their degrees of freedom
 FEWEST, FREEDOM = 6, 3
-#: a run of fewer days is cut into as many periods
+#: a run of fewer days is cut into this number of periods
 PERIODS = 28
 
 
@@ -75,18 +74,18 @@ class Interval:
 
 
 def mean_interval(values: pd.Series[float], periods: pd.Series[int], confidence: float = 0.95) -> Interval:
-    """Interval of the mean of values that depend on their neighbours in time.
+    """Return the interval of the mean of values that depend on their neighbours in time.
 
     Parameters
     ----------
-    values : one per job; what is not finite is left out.
+    values : one per job; values that are not finite are ignored.
     periods : the period of each value in order of time, such as its day (`periods_of`); neighbouring
         periods are joined to blocks (`block_of`).
 
     Returns
     -------
     Interval
-        Both ends are NaN where all values are of one period, unless they are equal: then both are the mean.
+        Both ends are NaN if all values are of one period, and the mean if all values are equal.
     """
     known = values[np.isfinite(values)]
     x: Floats = np.asarray(known, dtype=np.float64)
@@ -101,7 +100,7 @@ def mean_interval(values: pd.Series[float], periods: pd.Series[int], confidence:
 
 
 def interval_of_periods(sums: Floats, sizes: Floats | Integers, confidence: float = 0.95) -> Interval:
-    """Interval of a mean from the sum and the number of the values of each period, in order of time."""
+    """Return the interval of a mean from the sum and the number of the values of each period, by time."""
     mean = float(sums.sum()) / float(sizes.sum())
     errors: Floats = (sums - mean * sizes) / float(sizes.mean())
     blocks = _blocks(errors)
@@ -119,7 +118,7 @@ def interval_of_periods(sums: Floats, sizes: Floats | Integers, confidence: floa
 
 
 def _skewness(errors: Floats) -> float:
-    """Return the sample skewness, corrected for the number of values; 0 of fewer than three."""
+    """Return the sample skewness, corrected for the number of values; 0 for fewer than three."""
     count = len(errors)
     if count < 3:
         return 0.0
@@ -144,11 +143,11 @@ def bootstrap(
     confidence: float = 0.95,
     rng: np.random.Generator | None = None,
 ) -> Interval:
-    """Percentile bootstrap interval of any statistic, the mean by default [Efron93].
+    """Return the percentile bootstrap interval of any statistic, by default the mean [Efron93].
 
     Neighbouring jobs wait together, so give `blocks`, the period of each value in order of time (such
-    as `classes.day`): they are joined as `block_of` says, and whole blocks are drawn [Kunsch89].  Of few
-    blocks the interval is too narrow: for a mean `mean_interval` is better.
+    as `classes.day`): `block_of` joins them, and whole blocks are drawn [Kunsch89].  With few
+    blocks the interval is too narrow: for a mean, `mean_interval` is better.
     """
     known = values[np.isfinite(values)]
     x: Floats = np.asarray(known, dtype=np.float64)
@@ -167,7 +166,7 @@ def bootstrap(
 
 
 def _means(x: Floats, labels: Integers, resamples: int, rng: np.random.Generator) -> Floats:
-    """Means of resampled blocks from the blocks' sums and sizes alone: no job is copied."""
+    """Return the means of resampled blocks, from the blocks' sums and sizes: no job is copied."""
     count = int(labels.max()) + 1
     sums, sizes = np.bincount(labels, x, count), np.bincount(labels, minlength=count)
     draws = np.empty(resamples)
@@ -213,7 +212,7 @@ def block_of(x: Floats, periods: pd.Series[int]) -> Integers:
 
 
 def _blocks(contributions: Floats) -> Integers:
-    """Return the block of each period, from what it contributes to the mean."""
+    """Return the block of each period, from its contribution to the mean."""
     number = len(contributions)
     length = max(block_length(contributions), min(WEEK, number / ENOUGH))
     count = max(int(number / length), min(number, FEWEST))
@@ -221,9 +220,9 @@ def _blocks(contributions: Floats) -> Integers:
 
 
 def block_length(series: Sequence[float] | Floats) -> float:
-    """Return the length of blocks that suits a series for the circular bootstrap [Politis04], [Patton09].
+    """Return the length of the blocks of a series for the circular bootstrap [Politis04], [Patton09].
 
-    It is 1 for independent values and grows with the cube root of the number of values.
+    It is 1 for independent values and grows with the cube root of their number.
 
     >>> block_length([1.0, -1.0, 2.0, 0.0] * 4) >= 1
     True

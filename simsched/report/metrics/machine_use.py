@@ -1,4 +1,4 @@
-"""How a run used the parts of its machine: nodes, property groups, racks and switches.
+"""Use of the parts of the machine in a run: nodes, property groups, racks and switches.
 
 Pure functions on the frames `Run.nodes` and `Run.allocations`; the formulas are those of
 `metrics` and `spread`, taken over the nodes of a part.  A window is (from, until) in
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 Window = tuple[float, float]
 
-#: the part that holds every node, in `use_by`
+#: the name of the part with all nodes, in `use_by`
 ALL = "all nodes"
 #: before a type: the share of its capacity in use
 USE = "utilisation_"
@@ -35,21 +35,21 @@ def places(nodes: pd.DataFrame) -> list[str]:
 
 
 def kinds(nodes: pd.DataFrame) -> list[str]:
-    """Return ``node`` and the pool types of which some node has units."""
+    """Return ``node`` and the pool types that some node has."""
     pools = [str(c).removeprefix("total_") for c in nodes.columns if str(c).startswith("total_")]
     return ["node", *(kind for kind in pools if nodes[f"total_{kind}"].any())]
 
 
 def capacity(nodes: pd.DataFrame, kind: str) -> pd.Series[int]:
-    """Units of a type on each node that was up when the run began; a node is one unit of ``node``."""
+    """Return the units of a type on each node that was up at first; a node is one unit of ``node``."""
     units = nodes["up"].astype("int64") if kind == "node" else nodes[f"total_{kind}"] * nodes["up"]
     return units.set_axis(pd.Index(nodes["rank"])).rename(kind)
 
 
 def unit_seconds(allocations: pd.DataFrame, kind: str, window: Window) -> pd.Series[float]:
-    """Unit-seconds of a type that each rank was held inside the window; of ``node``: while anything was.
+    """Return the unit-seconds of a type held on each rank in the window; of ``node``: held by any job.
 
-    What was never given back is held until the window ends.
+    Units that were never released are held until the window ends.
     """
     low, high = window
     if kind == "node":
@@ -60,23 +60,23 @@ def unit_seconds(allocations: pd.DataFrame, kind: str, window: Window) -> pd.Ser
 
 
 def _occupied(allocations: pd.DataFrame, window: Window) -> pd.Series[float]:
-    """Seconds inside the window in which each rank was held by any job: the union of what was held."""
+    """Return the seconds of the window in which any job held units of each rank."""
     low, high = window
     begin = allocations["alloc"].clip(low, high).to_numpy(dtype=np.float64)
     end = allocations["release"].fillna(high).clip(low, high).to_numpy(dtype=np.float64)
     rank = allocations["rank"].to_numpy(dtype=np.int64)
     order = np.lexsort((begin, rank))
     rank, begin, end = rank[order], begin[order], end[order]
-    until = pd.Series(end).groupby(rank).cummax()  # until when what began so far keeps the rank
+    until = pd.Series(end).groupby(rank).cummax()  # the end of all that began so far
     before = until.groupby(rank).shift(fill_value=low).to_numpy()
     fresh = (end - np.maximum(begin, before)).clip(min=0)
     return pd.Series(fresh).groupby(rank).sum().rename_axis("rank").rename("node")
 
 
 def node_use(nodes: pd.DataFrame, allocations: pd.DataFrame, window: Window) -> pd.DataFrame:
-    """Return one row a node: host, jobs that it served, and ``utilisation_T`` of each type T of `kinds`.
+    """Return one row per node: host, number of jobs, and ``utilisation_T`` of each type T of `kinds`.
 
-    That of ``node`` is the share of time in which anything on it was held.
+    That of ``node`` is the share of time in which any unit of the node was held.
     """
     ranks = pd.Index(nodes["rank"])
     served = allocations.groupby("rank")["id"].nunique().reindex(ranks, fill_value=0)
@@ -90,15 +90,15 @@ def node_use(nodes: pd.DataFrame, allocations: pd.DataFrame, window: Window) -> 
 
 
 def _shares(used: npt.NDArray[Any], units: npt.NDArray[Any], window: Window) -> Floats:
-    """Return used / (units · span), NaN where nothing could be used."""
+    """Return used / (units · span), NaN without capacity."""
     whole = units * (window[1] - window[0])
     return used / np.where(whole > 0, whole, np.nan)
 
 
 def parts(nodes: pd.DataFrame, key: str) -> Iterator[tuple[str, pd.Index[Any]]]:
-    """Yield the parts of the machine and their ranks: of each property, or of each vertex of the type `key`.
+    """Yield the parts of the machine and their ranks: one per property, or one per vertex of the type `key`.
 
-    Property groups may overlap.  The places of a type are in the order of their first node.
+    Property groups may overlap.  The vertices of a type are in the order of their first node.
     """
     ranks = pd.Series(nodes["rank"].to_numpy())
     if key == "property":
@@ -112,9 +112,9 @@ def parts(nodes: pd.DataFrame, key: str) -> Iterator[tuple[str, pd.Index[Any]]]:
 
 
 def use_by(nodes: pd.DataFrame, allocations: pd.DataFrame, window: Window, key: str) -> pd.DataFrame:
-    """Return one row a part of the machine, after one of all nodes: how many nodes it has, jobs, and use.
+    """Return one row per part of the machine, after one for all nodes: its nodes, jobs and use.
 
-    `key` is ``property`` or one of `places`.  Columns: nodes, jobs (that held anything there), and
+    `key` is ``property`` or one of `places`.  Columns: nodes, jobs (that held units there), and
     ``utilisation_T``, the share of the capacity of each type of `kinds` in use [Feitelson97 in `metrics`].
     """
     used = {kind: unit_seconds(allocations, kind, window) for kind in kinds(nodes)}
@@ -132,23 +132,23 @@ def use_by(nodes: pd.DataFrame, allocations: pd.DataFrame, window: Window, key: 
 
 
 def use_balance(nodes: pd.DataFrame, allocations: pd.DataFrame, window: Window, kind: str) -> Balance:
-    """How evenly nodes were used that have units of a type, each by its share of its own capacity."""
+    """Return how evenly the nodes with units of a type were used, each by the share of its own capacity."""
     shares = node_use(nodes, allocations, window)[USE + kind]
     return balance(shares[capacity(nodes, kind) > 0])
 
 
 def place_of(nodes: pd.DataFrame, place: str) -> pd.Series[str]:
-    """Return the rack (switch …) of each rank; ranks that lie in none are left out."""
+    """Return the rack (switch …) of each rank that is in one."""
     found = nodes[f"in_{place}"].astype("object").set_axis(pd.Index(nodes["rank"]))
     return found[found.notna()].rename(place)
 
 
 def locality(nodes: pd.DataFrame, allocations: pd.DataFrame) -> pd.DataFrame:
-    """Return one row a type that divides the machine: how far jobs of several nodes spread over it.
+    """Return one row per type that divides the machine: how far jobs on several nodes spread over it.
 
-    Columns: places, jobs (that held several nodes), mean_spanned (places a job lay in),
-    mean_excess (over the fewest that its nodes need), share_local (of the jobs with no excess)
-    [Pascual09 in `spread`].  Of a job that was started again the last attempt counts.
+    Columns: places, jobs (on several nodes), mean_spanned (places per job), mean_excess (over the
+    fewest that its nodes need), share_local (of the jobs without excess) [Pascual09 in `spread`].  If a
+    job started several times, the last attempt counts.
     """
     last = allocations.groupby("id", sort=False)["attempt"].transform("max")
     held = allocations[allocations["attempt"] == last]
@@ -156,12 +156,12 @@ def locality(nodes: pd.DataFrame, allocations: pd.DataFrame) -> pd.DataFrame:
     several = held[held["id"].isin(touched.index[touched > 1])]
     rows = {}
     for place in places(nodes):
-        lies = place_of(nodes, place).to_dict()
-        excess = excess_span(several, lies)
+        group_of = place_of(nodes, place).to_dict()
+        excess = excess_span(several, group_of)
         rows[place] = {
-            "places": len(set(lies.values())),
+            "places": len(set(group_of.values())),
             "jobs": len(excess),
-            "mean_spanned": spanned(several, lies).mean(),
+            "mean_spanned": spanned(several, group_of).mean(),
             "mean_excess": excess.mean(),
             "share_local": (excess <= 1).mean() if len(excess) else np.nan,
         }

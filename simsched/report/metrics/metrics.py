@@ -32,7 +32,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from simsched.report.data.columns import HELD
+from simsched.report.columns import HELD
 from simsched.report.metrics.causes import by_cause
 
 if TYPE_CHECKING:
@@ -45,10 +45,10 @@ TAU = 10.0
 #: percentiles that `describe` gives
 PERCENTILES = (5, 25, 50, 75, 90, 95, 99)
 
-#: results of jobs that the queue never saw
+#: results of jobs that were never queued
 NEVER_QUEUED = ("INFEASIBLE", "DROPPED")
 
-# ---- one figure a job -----------------------------------------------------------------
+# ---- one figure per job -----------------------------------------------------------------
 
 
 def ran(jobs: pd.DataFrame) -> pd.DataFrame:
@@ -57,43 +57,43 @@ def ran(jobs: pd.DataFrame) -> pd.DataFrame:
 
 
 def wait(jobs: pd.DataFrame) -> pd.Series[float]:
-    """Seconds from submission to start [Feitelson97]; NaN for a job that did not start."""
+    """Return the seconds from submission to start [Feitelson97]; NaN for a job that did not start."""
     return (jobs["start"] - jobs["submit"]).rename("wait")
 
 
 def run_time(jobs: pd.DataFrame) -> pd.Series[float]:
-    """Seconds from start to end, as simulated."""
+    """Return the seconds from start to end, as simulated."""
     return (jobs["end"] - jobs["start"]).rename("run_time")
 
 
 def turnaround(jobs: pd.DataFrame) -> pd.Series[float]:
-    """Seconds from submission to end, also called response time [Feitelson97]."""
+    """Return the seconds from submission to end, also called response time [Feitelson97]."""
     return (jobs["end"] - jobs["submit"]).rename("turnaround")
 
 
 def slowdown(jobs: pd.DataFrame) -> pd.Series[float]:
-    """Turnaround / run time [Feitelson97]; of a job of no run time inf if it waited and 1 if not."""
+    """Return turnaround / run time [Feitelson97]; without run time inf for a job that waited, else 1."""
     with np.errstate(divide="ignore", invalid="ignore"):
         values = turnaround(jobs) / run_time(jobs)
     return values.mask((run_time(jobs) == 0) & (turnaround(jobs) == 0), 1.0).rename("slowdown")
 
 
 def bounded_slowdown(jobs: pd.DataFrame, tau: float = TAU) -> pd.Series[float]:
-    """max(1, turnaround / max(run time, tau)) [Feitelson97]: short jobs no longer dominate."""
+    """Return max(1, turnaround / max(run time, tau)) [Feitelson97]: short jobs no longer dominate."""
     values = turnaround(jobs) / run_time(jobs).clip(lower=tau)
     return values.clip(lower=1).rename("bounded_slowdown")
 
 
 def per_processor_bounded_slowdown(jobs: pd.DataFrame, tau: float = TAU) -> pd.Series[float]:
-    """max(1, turnaround / (q · max(run time, tau))), q processors [Zotkin99]: wide jobs weigh less."""
+    """Return max(1, turnaround / (q · max(run time, tau))), q processors [Zotkin99]: wide jobs weigh less."""
     values = turnaround(jobs) / (size(jobs).clip(lower=1) * run_time(jobs).clip(lower=tau))
     return values.clip(lower=1).rename("per_processor_bounded_slowdown")
 
 
 def size(jobs: pd.DataFrame) -> pd.Series[float]:
-    """Processors of a job: the cores it held; where it held none, the nodes, else what it asked for.
+    """Return the processors of each job: its cores, else its nodes, else its request (`procs`).
 
-    A job that never ran has only what it asked for (`procs`).
+    A job that never ran has only its request.
     """
     cores = jobs["cores"].astype("float64")
     held = cores.where(cores > 0, jobs["nodes"].astype("float64"))
@@ -101,15 +101,15 @@ def size(jobs: pd.DataFrame) -> pd.Series[float]:
 
 
 def estimate_accuracy(jobs: pd.DataFrame) -> pd.Series[float]:
-    """Run time / requested duration, 0 to 1 [Mualem01]; NaN where the duration is unlimited or 0."""
-    asked = jobs["duration"].where(np.isfinite(jobs["duration"]) & (jobs["duration"] > 0))
-    return (run_time(jobs) / asked).clip(upper=1).rename("estimate_accuracy")
+    """Return run time / requested duration, 0 to 1 [Mualem01]; NaN if the duration is unlimited or 0."""
+    requested = jobs["duration"].where(np.isfinite(jobs["duration"]) & (jobs["duration"] > 0))
+    return (run_time(jobs) / requested).clip(upper=1).rename("estimate_accuracy")
 
 
 def expansion_factor(jobs: pd.DataFrame) -> pd.Series[float]:
-    """(wait + requested duration) / requested duration, Maui's XFactor [Jackson01]."""
-    asked = jobs["duration"].where(np.isfinite(jobs["duration"]) & (jobs["duration"] > 0))
-    return ((wait(jobs) + asked) / asked).rename("expansion_factor")
+    """Return (wait + requested duration) / requested duration, Maui's XFactor [Jackson01]."""
+    requested = jobs["duration"].where(np.isfinite(jobs["duration"]) & (jobs["duration"] > 0))
+    return ((wait(jobs) + requested) / requested).rename("expansion_factor")
 
 
 def measured(jobs: pd.DataFrame) -> pd.DataFrame:
@@ -123,24 +123,24 @@ def measured(jobs: pd.DataFrame) -> pd.DataFrame:
 
 
 def span(jobs: pd.DataFrame) -> tuple[float, float]:
-    """First submission and last end of the jobs that ran; (0, 0) when none did."""
+    """Return the first submission and the last end of the jobs that ran; (0, 0) without any."""
     done = ran(jobs)
     return (float(done["submit"].min()), float(done["end"].max())) if len(done) else (0.0, 0.0)
 
 
 def makespan(jobs: pd.DataFrame) -> float:
-    """Last end - first submission, seconds [Feitelson97]."""
+    """Return last end - first submission, seconds [Feitelson97]."""
     first, last = span(jobs)
     return last - first
 
 
 def throughput(jobs: pd.DataFrame) -> float:
-    """Jobs that ran per hour of makespan [Feitelson97]."""
+    """Return the number of jobs that ran per hour of makespan [Feitelson97]."""
     return _share(len(ran(jobs)) * 3600.0, makespan(jobs))
 
 
 def area(jobs: pd.DataFrame, kind: str | None = None) -> pd.Series[float]:
-    """Run time * units held: core-seconds (or the type `kind`'s) of each job [Feitelson97]."""
+    """Return run time * units held: core-seconds (or the type `kind`'s) of each job [Feitelson97]."""
     held = size(jobs) if kind is None else jobs[HELD[kind]].astype("float64")
     return (run_time(jobs) * held).rename("area")
 
@@ -148,11 +148,11 @@ def area(jobs: pd.DataFrame, kind: str | None = None) -> pd.Series[float]:
 def utilisation(
     jobs: pd.DataFrame, capacity: float, kind: str | None = None, window: tuple[float, float] | None = None
 ) -> float:
-    """sum(run time · q) / (capacity · span) [Feitelson97], of the part of each job inside `window`.
+    """Return sum(run time · q) / (capacity · span) [Feitelson97], of the part of each job in `window`.
 
     `window` is (from, until) in seconds, the makespan by default; `kind` is node, core or
-    gpu, by default a job's `size`.  For nodes that jobs share this counts a node once a
-    job: `utilisation_over_time` has the truth.
+    gpu, by default a job's `size`.  A node that jobs share
+    counts once per job here: `utilisation_over_time` is exact.
     """
     done = ran(jobs)
     low, high = window or span(done)
@@ -162,14 +162,14 @@ def utilisation(
 
 
 def time_average(timeline: pd.DataFrame, column: str, window: tuple[float, float] | None = None) -> float:
-    """Mean over time of a step function of the timeline: ∫ value dt / span; NaN for an empty span."""
+    """Return the mean over time of a column of the timeline: ∫ value dt / span; NaN for an empty span."""
     values = timeline[column].to_numpy(dtype=np.float64)
     lengths = holding(timeline, window)
     return _share(float((values * lengths).sum()), float(lengths.sum()))
 
 
 def holding(timeline: pd.DataFrame, window: tuple[float, float] | None = None) -> Floats:
-    """Seconds for which each row of the timeline holds, cut to `window` = (from, until).
+    """Return the seconds for which each row of the timeline holds, cut to `window` = (from, until).
 
     The last row holds until the window's end, and not at all without a window.
     """
@@ -184,21 +184,21 @@ def holding(timeline: pd.DataFrame, window: tuple[float, float] | None = None) -
 def utilisation_over_time(
     timeline: pd.DataFrame, kind: str, total: float, window: tuple[float, float] | None = None
 ) -> float:
-    """Time average of the used units of a type over `total` units [Feitelson97]."""
+    """Return the time average of the used units of a type over `total` units [Feitelson97]."""
     return _share(time_average(timeline, f"used_{kind}", window), total)
 
 
 def types(timeline: pd.DataFrame) -> list[str]:
-    """Resource types that the timeline follows, in its order."""
+    """Return the resource types of the timeline, in its order."""
     return [str(c).removeprefix("used_") for c in timeline.columns if str(c).startswith("used_")]
 
 
 def worth(jobs: pd.DataFrame) -> pd.Series[str]:
     """Return whether the work of each job is ``good``, ``bad`` or ``cut`` [Basney99].
 
-    Work is good if the job completed, in the run and, where the trace recorded a state, in the
+    Work is good if the job completed, in the run and, if the trace recorded a state, in the
     trace.  It is cut if the run ended the job at its limit and the trace recorded that it
-    completed: the work was of use, and nothing is known of the rest.  All other work is bad.
+    completed: the work was useful, and the rest is unknown.  All other work is bad.
     """
     unknown = pd.Series(np.nan, index=jobs.index)  # in tables of runs that did not keep the state
     recorded = jobs.get("recorded_state", unknown).astype("object")
@@ -209,12 +209,12 @@ def worth(jobs: pd.DataFrame) -> pd.Series[str]:
 
 
 def goodput(jobs: pd.DataFrame, capacity: float, window: tuple[float, float] | None = None) -> float:
-    """Utilisation by the jobs whose work is good (see `worth`) [Basney99]."""
+    """Return the utilisation by the jobs whose work is good (see `worth`) [Basney99]."""
     return utilisation(jobs[worth(jobs) == "good"], capacity, window=window or span(jobs))
 
 
 def badput(jobs: pd.DataFrame, capacity: float, window: tuple[float, float] | None = None) -> float:
-    """Utilisation by the jobs whose work is bad (see `worth`): lost work [Basney99].
+    """Return the utilisation by the jobs whose work is bad (see `worth`): lost work [Basney99].
 
     The frame has the last attempt of each job only.  Earlier attempts of requeued jobs are the rest
     of the timeline's utilisation, and ``badput`` of a summary includes them.
@@ -223,25 +223,25 @@ def badput(jobs: pd.DataFrame, capacity: float, window: tuple[float, float] | No
 
 
 def cut_share(jobs: pd.DataFrame, capacity: float, window: tuple[float, float] | None = None) -> float:
-    """Utilisation by the jobs that the run ended at their limit and the trace completed (see `worth`)."""
+    """Return the utilisation by jobs that the run ended at their limit and the trace completed (`worth`)."""
     return utilisation(jobs[worth(jobs) == "cut"], capacity, window=window or span(jobs))
 
 
 def area_weighted_response(jobs: pd.DataFrame) -> float:
-    """sum(area · turnaround) / sum(area), seconds: what one core-second waits for [Feitelson01]."""
+    """Return sum(area · turnaround) / sum(area), seconds: the turnaround of a core-second [Feitelson01]."""
     done = ran(jobs)
     weights = area(done)
     return _share(float((weights * turnaround(done)).sum()), float(weights.sum()))
 
 
 def backfill_share(jobs: pd.DataFrame) -> float:
-    """Share of the jobs that ran which were backfilled, 0 to 1 [Mualem01]."""
+    """Return the share of the jobs that ran and were backfilled, 0 to 1 [Mualem01]."""
     done = ran(jobs)
     return _share(float(done["backfilled"].sum()), len(done))
 
 
 def queue_length(jobs: pd.DataFrame) -> float:
-    """Mean number of waiting jobs over the makespan: sum(wait) / makespan, by Little's law [Little61]."""
+    """Return the mean number of waiting jobs, sum(wait) / makespan by Little's law [Little61]."""
     return _share(float(wait(ran(jobs)).sum()), makespan(jobs))
 
 
@@ -252,7 +252,7 @@ def loss_of_capacity(
     kind: str = "core",
     window: tuple[float, float] | None = None,
 ) -> float:
-    """Share of capacity * time that idles while a queued job is no larger than the idle units [Tang11].
+    """Return the share of capacity * time that idles while a queued job is no larger than it [Tang11].
 
     It is the capacity that the scheduler could have used and did not.  Only counts are compared, so a
     job that fits by number and not by place is a loss as well.  `kind` is the type that is counted.
@@ -267,10 +267,10 @@ def loss_of_capacity_any(
     kind: str = "core",
     window: tuple[float, float] | None = None,
 ) -> float:
-    """Share of capacity * time that idles while any job is queued, of whatever size [Zhang00].
+    """Return the share of capacity * time that idles while any job is queued, of any size [Zhang00].
 
-    It is never less than `loss_of_capacity`, which leaves out the times at which every queued job is
-    larger than the idle units.
+    It is never less than `loss_of_capacity`, which does not count the times at which every queued job
+    is larger than the idle units.
     """
     return _idle_while(lambda smallest, _: np.isfinite(smallest), jobs, timeline, capacity, kind, window)
 
@@ -295,7 +295,7 @@ def _idle_while(
 
 
 def smallest_queued(jobs: pd.DataFrame, time: Floats, kind: str = "core") -> Floats:
-    """Size of the smallest job that waits from each of the ascending times on; inf where none waits."""
+    """Return the size of the smallest job that waits from each of the ascending times; inf without any."""
     waiting = jobs[~jobs["result"].isin(NEVER_QUEUED)]
     units = size(waiting) if kind == "core" else waiting[HELD[kind]].astype("float64")
     begin = np.searchsorted(time, waiting["eligible"].fillna(waiting["submit"]).to_numpy(), side="left")
@@ -318,12 +318,12 @@ def fragmentation(
     kind: str = "core",
     window: tuple[float, float] | None = None,
 ) -> float:
-    """Share of the free units that lie on nodes which are partly in use, averaged over time.
+    """Return the share of the free units that are on partly used nodes, averaged over time.
 
-    Defined here: external fragmentation as a job sees it that needs whole nodes.
-    0 when what is free is whole nodes, 1 when no node is idle.  Exact on nodes of one size; on
-    others a node counts with the mean units of a node.  Time at which nothing is free counts
-    nothing.  NaN without nodes or without units of the type.
+    Defined here: external fragmentation for jobs that need whole nodes.  0 if all free units are on
+    idle nodes, 1 if no node is idle.  Exact if all nodes have one size; otherwise a node counts with
+    the mean units of a node.  Times without free units do not count.  NaN without nodes or without
+    units of the type.
     """
     needed = {f"free_{kind}", "free_node"}
     if not needed <= set(timeline.columns) or not totals.get("node") or not totals.get(kind):
@@ -338,7 +338,7 @@ def fragmentation(
 def down_share(
     timeline: pd.DataFrame, kind: str, total: float, window: tuple[float, float] | None = None
 ) -> float:
-    """Time average of the units that are down or drained, over `total` [Schroeder06]: 1 - availability."""
+    """Return the time average of down or drained units over `total` [Schroeder06]: 1 - availability."""
     column = f"down_{kind}"
     return _share(time_average(timeline, column, window), total) if column in timeline else float("nan")
 
@@ -347,7 +347,7 @@ def down_share(
 
 
 def describe(values: pd.Series[float], percentiles: Sequence[float] = PERCENTILES) -> dict[str, float]:
-    """Count, mean, standard deviation, min, percentiles (linear interpolation) and max of finite values."""
+    """Return count, mean, standard deviation, min, percentiles (interpolated), max of the finite values."""
     known = values[np.isfinite(values)].to_numpy(dtype=np.float64)
     names = [f"p{p:g}" for p in percentiles]
     if not len(known):
@@ -359,10 +359,10 @@ def describe(values: pd.Series[float], percentiles: Sequence[float] = PERCENTILE
 
 
 def by(jobs: pd.DataFrame, key: str | pd.Series[Any]) -> pd.DataFrame:
-    """Return one row a value of `key` (a column's name, or a series such as `classes.size_class`).
+    """Return one row per value of `key` (a column's name, or a series such as `classes.size_class`).
 
     Columns: jobs, mean_wait, median_wait, p95_wait (s), mean_bounded_slowdown,
-    core_hours, share (of all core-seconds).  Jobs of unknown key are under ``-``.
+    core_hours, share (of all core-seconds).  Jobs without a key are under ``-``.
     """
     done = measured(jobs)
     groups = done[key] if isinstance(key, str) else key.loc[done.index]
@@ -385,13 +385,15 @@ def by(jobs: pd.DataFrame, key: str | pd.Series[Any]) -> pd.DataFrame:
 
 
 def reasons(jobs: pd.DataFrame) -> pd.DataFrame:
-    """Return result, reason, jobs and one example's id for each cause, the most frequent first."""
+    """Return result, reason, jobs and the id of one example for each cause, the most frequent first."""
     text = jobs["reason"].astype("object")
-    told = jobs.loc[text.notna() & (text != ""), ["result", "reason", "id"]].astype("object")
-    if told.empty:
+    stated = jobs.loc[text.notna() & (text != ""), ["result", "reason", "id"]].astype("object")
+    if stated.empty:
         return pd.DataFrame({"result": [], "reason": [], "jobs": [], "example": []})
     rows = []
-    for result, jobs_of in told.sort_values(["result", "reason"], kind="stable").groupby("result", sort=True):
+    for result, jobs_of in stated.sort_values(["result", "reason"], kind="stable").groupby(
+        "result", sort=True
+    ):
         for cause, places in by_cause(jobs_of["reason"].tolist()):
             rows.append((result, cause, len(places), jobs_of["id"].iloc[min(places)]))
     table = pd.DataFrame(rows, columns=["result", "reason", "jobs", "example"])
@@ -401,7 +403,7 @@ def reasons(jobs: pd.DataFrame) -> pd.DataFrame:
 def trim(jobs: pd.DataFrame, warm_up: float = 0.0, drain: float = 0.0) -> pd.DataFrame:
     """Return the jobs without those submitted in the first `warm_up` or last `drain` seconds of submissions.
 
-    The start and the end of a simulation are not its steady state [Feitelson01].
+    The start and the end of a simulation are not in steady state [Feitelson01].
     """
     first, last = jobs["submit"].min() + warm_up, jobs["submit"].max() - drain
     return jobs[jobs["submit"].between(first, last)]

@@ -1,4 +1,4 @@
-"""How a run's load lies on the machine: balance between nodes, locality, what failures cost.
+"""Distribution of a run's load over the machine: balance between nodes, locality, cost of failures.
 
 References
 ----------
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def node_seconds(allocations: pd.DataFrame, kind: str = "core") -> pd.Series[float]:
-    """Unit-seconds of type `kind` that each rank was held; a pool not yet given back counts nothing."""
+    """Return the unit-seconds of type `kind` held on each rank; pools never released do not count."""
     held = allocations[allocations["type"] == kind]
     seconds = (held["release"] - held["alloc"]) * held["units"]
     return seconds.groupby(held["rank"]).sum().rename("unit_seconds")
@@ -33,7 +33,7 @@ def node_seconds(allocations: pd.DataFrame, kind: str = "core") -> pd.Series[flo
 
 @dataclass(frozen=True, slots=True)
 class Balance:
-    """How evenly the nodes were used: Jain index (1 is even), coefficient of variation, nodes never used."""
+    """Balance between nodes: Jain index (1 is even), coefficient of variation, number of unused nodes."""
 
     jain: float
     variation: float
@@ -47,24 +47,23 @@ def node_balance(allocations: pd.DataFrame, targets: int, kind: str = "core") ->
 
 
 def balance(loads: pd.Series[float]) -> Balance:
-    """Compare loads, one a node [Jain84]."""
+    """Compare loads, one per node [Jain84]."""
     mean = float(loads.mean()) if len(loads) else 0.0
     variation = float(loads.std(ddof=0) / mean) if mean else float("nan")
     return Balance(jain(loads), variation, int((loads == 0).sum()))
 
 
 def spanned(allocations: pd.DataFrame, group_of: Mapping[Any, str]) -> pd.Series[int]:
-    """Number of groups (racks, switches …) that each job's nodes lie in [Pascual09].
+    """Return the number of groups (racks, switches …) with nodes of each job [Pascual09].
 
-    `group_of` maps a rank to its rack or switch; ranks that it does not name count as one
-    group of their own.
+    `group_of` maps a rank to its rack or switch; all other ranks count as one further group.
     """
     groups = allocations["rank"].map(group_of).fillna("?")
     return groups.groupby(allocations["id"], sort=False).nunique().rename("spanned")
 
 
 def excess_span(allocations: pd.DataFrame, group_of: Mapping[Any, str]) -> pd.Series[float]:
-    """Groups that a job spans over the fewest that its number of nodes needs; 1 is as local as can be."""
+    """Return the groups that each job spans over the fewest that its nodes need; 1 is optimal."""
     largest = pd.Series(group_of).value_counts().to_numpy()
     capacity = np.cumsum(np.sort(largest)[::-1])
     nodes = allocations.groupby("id", sort=False)["rank"].nunique()
@@ -72,27 +71,9 @@ def excess_span(allocations: pd.DataFrame, group_of: Mapping[Any, str]) -> pd.Se
     return (spanned(allocations, group_of) / least).rename("excess_span")
 
 
-def utilisation_of_ranks(
-    allocations: pd.DataFrame,
-    ranks: set[int],
-    capacity: float,
-    window: tuple[float, float],
-    kind: str = "core",
-) -> float:
-    """Unit-seconds of a group of nodes held inside `window` over `capacity` units · span.
-
-    The group is that of a property, a rack, a queue; its utilisation as in [Feitelson97].
-    """
-    low, high = window
-    held = allocations[(allocations["type"] == kind) & allocations["rank"].isin(ranks)]
-    inside = (held["release"].fillna(high).clip(upper=high) - held["alloc"].clip(lower=low)).clip(lower=0)
-    whole = capacity * (high - low)
-    return float((inside * held["units"]).sum()) / whole if whole else float("nan")
-
-
 @dataclass(frozen=True, slots=True)
 class FailureCost:
-    """What failures took: unit-seconds lost by jobs that failed and by attempts that were repeated."""
+    """Cost of failures: unit-seconds of jobs that failed and of attempts that were repeated."""
 
     lost_by_failed_jobs: float
     lost_by_restarts: float
@@ -101,7 +82,7 @@ class FailureCost:
 
 
 def failure_cost(jobs: pd.DataFrame, allocations: pd.DataFrame, kind: str = "core") -> FailureCost:
-    """Work to do again [Schroeder06]: of FAILED jobs, and of all but each job's last attempt."""
+    """Return the lost work [Schroeder06]: of FAILED jobs, and of all but the last attempt of each job."""
     failed = ran(jobs)
     failed = failed[failed["result"] == "FAILED"]
     again = allocations[allocations["type"] == kind] if len(allocations) else allocations

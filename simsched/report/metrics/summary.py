@@ -1,12 +1,13 @@
-"""The figures of one run by name: computed once, written as ``summary.json``."""
+"""The figures of one run by name, and the text of ``summary.json``."""
 
 from __future__ import annotations
 
+import json
 import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from simsched.report.data.columns import RESULTS
+from simsched.report.columns import RESULTS
 from simsched.report.metrics import metrics as m
 from simsched.report.metrics.fairness import jain_of_users
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """A figure's name, unit, meaning, and whether less (-1) or more (+1) of it is better (0: neither)."""
+    """One figure: name, unit, meaning, and whether less (-1) or more (+1) of it is better (0: neither)."""
 
     name: str
     unit: str
@@ -63,7 +64,7 @@ METRICS: tuple[Metric, ...] = (
     Metric("loss_of_capacity_any", "share", "share of capacity idle while any job was queued", -1),
     Metric("fragmentation_core", "share", "share of free cores on partly used nodes", -1),
     Metric("fragmentation_gpu", "share", "share of free gpus on partly used nodes", -1),
-    Metric("backfill_share", "share", "share of the jobs that ran which were backfilled"),
+    Metric("backfill_share", "share", "share of the jobs that ran and were backfilled"),
     Metric("estimate_accuracy", "ratio", "mean of run time / requested duration"),
     Metric("mean_queue_length", "jobs", "jobs waiting, averaged over time", -1),
     Metric("max_queue_length", "jobs", "most jobs waiting at once", -1),
@@ -76,7 +77,7 @@ ROUNDING = 1e-12
 
 
 def metric(name: str) -> Metric:
-    """Return what is known of a figure; those of one resource type are described by their prefix."""
+    """Return the description of a figure; that of a resource type follows from its prefix."""
     for known in METRICS:
         if known.name == name:
             return known
@@ -98,9 +99,9 @@ def summarise(
 ) -> dict[str, float]:
     """Return every figure of `METRICS` plus ``utilisation_T`` and ``down_T`` of each resource type T.
 
-    Jobs that were submitted in the first `warm_up` or last `drain` seconds of submissions are
-    left out of counts and times, and use is averaged over what lies between; without either it
-    is averaged over the makespan.  A figure that cannot be computed (no job ran, no such
+    Jobs that were submitted in the first `warm_up` or last `drain` seconds of submissions do not
+    count, and use is averaged over the time between; without either it is averaged over the
+    makespan.  A figure that cannot be computed (no job ran, no such
     resource) is NaN.
     """
     steady = bool(warm_up or drain) and len(jobs) > 0
@@ -170,6 +171,16 @@ def _use(
 
 
 def _rest(whole: float, part: float) -> float:
-    """Return what is left of a share; what rounding leaves of nothing is nothing."""
+    """Return the difference of two shares; a remainder of rounding is 0."""
     left = whole - part
     return 0.0 if left < ROUNDING else left
+
+
+def summary_text(figures: Mapping[str, float]) -> str:
+    """Return the text of ``summary.json``; a figure that is not finite is null."""
+    plain = {name: _short(value) if math.isfinite(value) else None for name, value in figures.items()}
+    return json.dumps(plain, indent=1) + "\n"
+
+
+def _short(value: float) -> float | int:
+    return int(value) if value.is_integer() else float(f"{value:.12g}")

@@ -75,14 +75,14 @@ class GraphProfile:
             present.plan.release_moments(state, [moment])
             if time == following:
                 continue
-            self._open(state, time)
+            self.reopen(state, time)
             self.times.append(time)
             self._rows.append(np.concatenate([*state.free.values()], dtype=small, casting="same_kind"))
             for type_, sums in zip(present.table.types, self._sums, strict=True):
                 sums.times.append(time)
                 sums.free.append(state.total.get(type_, 0))
 
-    def _open(self, state: Availability, time: float) -> None:
+    def reopen(self, state: Availability, time: float) -> None:
         """Do nothing: in a plan of one pass, targets that are down now stay down."""
 
     def advance(self, now: float) -> None:
@@ -125,7 +125,7 @@ class GraphProfile:
         present, now = self._present, self._now
         duration = present.table.durations[job]
         least = self._least(now, duration)
-        return present.seek_at(job, self._beside(present.plan.available, now, now + duration, least), now)
+        return present.seek_at(job, self.left_of(present.plan.available, now, now + duration, least), now)
 
     def _fitting(self, job: int, begin: int) -> int | None:
         """Return the first step from `begin` on from which the sums suffice for the job's requested time."""
@@ -148,11 +148,11 @@ class GraphProfile:
         least = self._least(time, present.table.durations[job])
         if not self._has_room(job, least):
             return None
-        # The state of now knows by id what this pass has started; but while a job overruns, its claim is not
-        # free yet, and the plan takes it as released.
+        # The state of now has the claims of this pass by id. But while a job overruns it still has that job's
+        # claim, which the plan takes as released.
         as_it_is = time == self._now and not present.plan.overrun(time)
-        state = present.plan.available if as_it_is else self._released(time)
-        selection = present.seek_at(job, self._beside(state, time, end, least), time)
+        state = present.plan.available if as_it_is else self.state_at(time)
+        selection = present.seek_at(job, self.left_of(state, time, end, least), time)
         return None if selection is None else Gap(time, selection)
 
     def _least(self, begin: float, duration: float) -> Ints:
@@ -178,7 +178,7 @@ class GraphProfile:
         copies = np.minimum.reduce([least[self._banks[type_]] // units for type_, units in flat])
         return int(np.maximum(copies, 0).sum(where=request.eligible, dtype=np.int64)) >= wanted
 
-    def _beside(self, state: Availability, begin: float, end: float, least: Ints) -> Availability:
+    def left_of(self, state: Availability, begin: float, end: float, least: Ints) -> Availability:
         """Return the part of a state that the reservations from `begin` to `end` leave."""
         within = self._within(begin, end)
         if not within:
@@ -191,7 +191,7 @@ class GraphProfile:
         """Return the reservations that overlap a window."""
         return [b for b in self._bookings if (b.start < end and begin < b.end) or b.start == begin < b.end]
 
-    def _released(self, time: float) -> Availability:
+    def state_at(self, time: float) -> Availability:
         """Return the state at a time without the reservations; it is made once between two ends."""
         plan = self._present.plan
         number = bisect_right(self._moments, time, key=itemgetter(0))
@@ -216,7 +216,7 @@ class GraphProfile:
         """Take (-1) or free (1) the units of a selection from `begin`, which is a step, until `end`."""
         at, stop = bisect_left(self.times, begin), self._step(end)
         totals = dict.fromkeys(self._present.table.types, 0)
-        for type_, found, units in self._taken(selection):
+        for type_, found, units in self.units_of(selection):
             banks, change = found + self._banks[type_].start, sign * units
             for row in self._rows[at:stop]:
                 row[banks] += change
@@ -226,10 +226,10 @@ class GraphProfile:
             for step in range(at, stop):
                 sums.free[step] += sign * total
 
-    def _taken(self, selection: Selection) -> Iterator[tuple[str, Ints, Ints | int]]:
+    def units_of(self, selection: Selection) -> Iterator[tuple[str, Ints, Ints | int]]:
         """Yield pool type, leaf pools and units that a selection takes from other jobs."""
         for draw in selection.held:
-            yield draw.type, draw.banks, draw.units
+            yield draw.type, draw.pools, draw.units
 
     def _step(self, time: float) -> int:
         """Return the step that begins at a time; it is made if there is none."""

@@ -91,7 +91,7 @@ class GraphReservations(GraphProfile):
         least = np.minimum.reduce(self._rows[at:stop])
         return all(
             bool((least[banks + self._banks[type_].start] >= units).all())
-            for type_, banks, units in self._taken(selection)
+            for type_, banks, units in self.units_of(selection)
         )
 
     def restore(self, job: int, gap: Gap) -> None:
@@ -109,13 +109,13 @@ class GraphReservations(GraphProfile):
 
     # -- free resources -------------------------------------------------------------------------
 
-    def _beside(self, state: Availability, begin: float, end: float, least: Ints) -> Availability:
+    def left_of(self, state: Availability, begin: float, end: float, least: Ints) -> Availability:
         """Return the part of a state that reservations leave; by ids of units if the state has them."""
         reserved = [booking.selection for booking in self._within(begin, end)]
         if not reserved:
             return state
         if state.partial is None:
-            left = super()._beside(state, begin, end, least)
+            left = super().left_of(state, begin, end, least)
         else:
             keep = {name: least[banks] for name, banks in self._banks.items()}
             left = set_aside(state, reserved, keep, units=self._units(reserved))
@@ -153,33 +153,33 @@ class GraphReservations(GraphProfile):
         """Yield leaf pool and mask of the units of a draw, where units have ids."""
         pool = self._present.plan.available.index.pool_types[draw.type]
         if pool.named:
-            banks = draw.banks.tolist()
+            banks = draw.pools.tolist()
             masks = [pool.full[bank] for bank in banks] if draw.masks is None else listed(draw.masks)
             yield from zip(banks, masks, strict=True)
 
-    def _taken(self, selection: Selection) -> Iterator[tuple[str, Ints, Ints | int]]:
+    def units_of(self, selection: Selection) -> Iterator[tuple[str, Ints, Ints | int]]:
         """Yield pool type, leaf pools and units; in the plan a shared unit is taken as if claimed alone."""
-        yield from super()._taken(selection)
+        yield from super().units_of(selection)
         for draw in selection.shared:
             if draw.masks is not None:
-                yield draw.type, draw.banks, np.array([mask.bit_count() for mask in listed(draw.masks)])
+                yield draw.type, draw.pools, np.array([mask.bit_count() for mask in listed(draw.masks)])
 
-    def _open(self, state: Availability, time: float) -> None:
+    def reopen(self, state: Availability, time: float) -> None:
         """Open the targets of the maintenance of now that has ended by a time."""
         present = self._present
         for targets in present.calendar.ending(self._now, time):
             state.set_status(targets[state.index.up[targets]], up=True)
 
-    def _released(self, time: float) -> Availability:
+    def state_at(self, time: float) -> Availability:
         """Return the state at a time without the reservations; maintenance that has ended is over.
 
         A reservation does not share units with a running job: reservations are kept as numbers of free
         units, and these do not say whether that job still has its units.
         """
-        state = super()._released(time)
+        state = super().state_at(time)
         opens = any(True for _ in self._present.calendar.ending(self._now, time))
         if opens or state.sharers:
             state = state.copy(counts_only=self._present.plan.counts_only)
             state.sharers.clear()
-            self._open(state, time)
+            self.reopen(state, time)
         return state

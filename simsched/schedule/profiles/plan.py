@@ -185,7 +185,7 @@ class Plan:
         assert all(self._until[job] == end for end, job in self.running())
         assert self.idle == idle_targets(self.available)
         assert self._content is None or self.copies == capacity(self._content, self.available).total
-        self.available._check()
+        self.available.check()
 
 
 def idle_targets(available: Availability) -> int:

@@ -31,8 +31,8 @@ def beside(available: Availability, then: Availability, selection: Selection) ->
     """
     keep = {type_: np.minimum(free, then.free[type_]) for type_, free in available.free.items()}
     for draw in selection.held:
-        left = then.free[draw.type][draw.banks] - draw.units
-        keep[draw.type][draw.banks] = np.minimum(keep[draw.type][draw.banks], left)
+        left = then.free[draw.type][draw.pools] - draw.units
+        keep[draw.type][draw.pools] = np.minimum(keep[draw.type][draw.pools], left)
     return set_aside(available, (selection,), keep, counts_only=then.partial is None)
 
 
@@ -73,7 +73,7 @@ def set_aside(
 def _touched(available: Availability, draws: Iterable[Draw]) -> Ints:
     """Return the targets on which units are set aside; no request can take these targets whole."""
     pools = available.index.pool_types
-    targets = np.unique(np.concatenate([pools[draw.type].target[draw.banks] for draw in draws] or [_NONE]))
+    targets = np.unique(np.concatenate([pools[draw.type].target[draw.pools] for draw in draws] or [_NONE]))
     return targets[targets >= 0]
 
 
@@ -106,7 +106,7 @@ def _over(available: Availability, type_: str, keep: Ints) -> Draw:
 def has_free_units(available: Availability, selection: Selection) -> bool:
     """Whether the units of a selection are free in a state, by their numbers."""
     free = available.free
-    return all((free[draw.type][draw.banks] >= draw.units).all() for draw in selection.held)
+    return all((free[draw.type][draw.pools] >= draw.units).all() for draw in selection.held)
 
 
 def is_free(available: Availability, selection: Selection) -> bool:
@@ -125,5 +125,5 @@ def _has_named_units(draw: Draw, available: Availability) -> bool:
     pool = available.index.pool_types[draw.type]
     if draw.masks is None or available.partial is None:
         return True
-    masks = zip(draw.banks.tolist(), listed(draw.masks), strict=True)
+    masks = zip(draw.pools.tolist(), listed(draw.masks), strict=True)
     return all(mask & ~available.free_mask(pool, bank) == 0 for bank, mask in masks)

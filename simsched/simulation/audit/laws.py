@@ -9,7 +9,7 @@ from simsched.simulation.audit.request_check import SLOT
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from simsched.formats.jobspec.reader import Jobspec
+    from simsched.formats.jobspec.jobspec import Jobspec
     from simsched.formats.jobspec.vertex import ResourceVertex
     from simsched.simulation.audit.inventory import Inventory
 

@@ -62,7 +62,7 @@ class Codec:
         assert found is not None
         request: Request = found
         if request.alone != alone:
-            request = compile_request(request.jobspec, self._index, request.rules, alone=alone)
+            request = compile_request(request.jobspec, self._index, request.dialect, alone=alone)
         for number, amount in chosen:
             request = with_amount(request, number, amount, self._index)
         return request

@@ -11,9 +11,9 @@ import numpy as np
 
 from simsched.errors import SimschedError, WorkloadError
 from simsched.formats.cluster.rset import ResourceSet
-from simsched.formats.jobspec.reader import Jobspec
+from simsched.formats.jobspec.jobspec import Jobspec
 from simsched.formats.rfc.count import Count
-from simsched.match.claims_from_r import Grants
+from simsched.match.claims_from_r import ClaimsFromR
 from simsched.match.requests.compile import compile_request
 from simsched.match.state.selection import changed
 from simsched.simulation.jobs.sizes import plain_units
@@ -36,7 +36,7 @@ def held_by(running: Sequence[RunningJob], index: Index, *, whole: bool = False)
     clean up come last and get the rest.  `whole` says that jobs get whole targets.  Errors as
     `forecast_live`, with the job's place.
     """
-    grants = Grants(index)
+    grants = ClaimsFromR(index)
     found: dict[int, Selection] = {}
     for at in sorted(range(len(running)), key=lambda at: _rank(running[at], grants)):
         with _at_place_of(running[at]):
@@ -53,7 +53,7 @@ def _at_place_of(job: RunningJob) -> Iterator[None]:
         raise error.at(f"{job.where} (job {job.job.id})") from None
 
 
-def _rank(job: RunningJob, grants: Grants) -> tuple[bool, bool, int]:
+def _rank(job: RunningJob, grants: ClaimsFromR) -> tuple[bool, bool, int]:
     """Return the sort key of `held_by`: whether it cleans up, whether R is unknown, the nodes in doubt."""
     if isinstance(job.holds, ResourceSet):
         return job.cleaning, False, 0
@@ -63,11 +63,11 @@ def _rank(job: RunningJob, grants: Grants) -> tuple[bool, bool, int]:
     return job.cleaning, True, 0 if whole else len(targets)
 
 
-def _held(job: RunningJob, grants: Grants, index: Index, *, whole: bool) -> Selection:
+def _held(job: RunningJob, grants: ClaimsFromR, index: Index, *, whole: bool) -> Selection:
     """Return the claim of one job: after its R, whole nodes, or a number of cores on some nodes."""
     name = str(job.job.id)
     if isinstance(job.holds, ResourceSet):
-        request = compile_request(job.job.jobspec, index, alone=whole) if job.asked else None
+        request = compile_request(job.job.jobspec, index, alone=whole) if job.has_request else None
         return grants.exact(name, job.holds, request, rest=job.cleaning)
     targets = grants.targets_of(job.holds.ranks, job.holds.hosts)
     there, cores = grants.cores_on(targets), job.holds.cores
@@ -97,7 +97,7 @@ def common_request(jobspecs: Sequence[Jobspec], index: Index, *, whole: bool) ->
     return next(iter(kinds.values())) if len(kinds) == 1 and None not in kinds else None
 
 
-def untold_request(selection: Selection, index: Index, common: Jobspec | None) -> Jobspec:
+def guessed_request(selection: Selection, index: Index, common: Jobspec | None) -> Jobspec:
     """Return a request for the resources that a job holds, for a job whose own request is not known.
 
     It is so much of the `common` request as comes back when the job ends, so that counts can
@@ -156,11 +156,11 @@ def copies_of(selection: Selection, content: Content) -> int:
         return 0
     rows = []
     for draw in selection.held:
-        order = np.argsort(draw.banks)
-        units = np.broadcast_to(draw.units, len(draw.banks))[order]
+        order = np.argsort(draw.pools)
+        units = np.broadcast_to(draw.units, len(draw.pools))[order]
         if (units % each[draw.type]).any():
             return 0
-        rows.append((draw.banks[order], units // each[draw.type]))
+        rows.append((draw.pools[order], units // each[draw.type]))
     banks, copies = rows[0]
     same = all(np.array_equal(banks, b) and np.array_equal(copies, c) for b, c in rows[1:])
     return int(copies.sum()) if same else 0
@@ -173,7 +173,7 @@ def usable(selection: Selection, index: Index) -> Selection:
     """Return a selection without units that are down on nodes that are up: no job can reuse them."""
 
     def sound(draws: tuple[Draw, ...]) -> bool:
-        return all(index.pool_types[draw.type].sound[draw.banks].all() for draw in draws)
+        return all(index.pool_types[draw.type].sound[draw.pools].all() for draw in draws)
 
     if sound(selection.held) and sound(selection.shared):
         return selection
@@ -183,8 +183,8 @@ def usable(selection: Selection, index: Index) -> Selection:
 
 
 def _sound(draw: Draw, index: Index) -> Iterator[Draw]:
-    row = index.pool_types[draw.type].sound[draw.banks]
+    row = index.pool_types[draw.type].sound[draw.pools]
     if row.any():
-        units = np.broadcast_to(draw.units, len(draw.banks))[row]
+        units = np.broadcast_to(draw.units, len(draw.pools))[row]
         masks = None if draw.masks is None else [draw.masks[at] for at in np.flatnonzero(row).tolist()]
-        yield changed(draw, banks=draw.banks[row], units=units, amount=int(units.sum()), masks=masks)
+        yield changed(draw, pools=draw.pools[row], units=units, amount=int(units.sum()), masks=masks)

@@ -18,9 +18,9 @@ from simsched.simulation.environment import FIRST
 from simsched.simulation.forecast.live_claims import (
     as_counted,
     common_request,
+    guessed_request,
     held_by,
     units_of,
-    untold_request,
     usable,
 )
 from simsched.simulation.forecast.start_times import forecast_of, forecast_queue
@@ -28,14 +28,14 @@ from simsched.simulation.jobs.lifecycle import JobState
 from simsched.simulation.options.run_config import make_config
 from simsched.simulation.simulate import engine_of, refuse_time
 from simsched.workload.job import Workload, in_submit_order
-from simsched.workload.queue_snapshot.load_snapshot import load_picture
-from simsched.workload.queue_snapshot.snapshot import Picture, with_fields
+from simsched.workload.queue_snapshot.load_snapshot import load_queue_snapshot
+from simsched.workload.queue_snapshot.snapshot import QueueSnapshot, with_fields
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from simsched.formats.jobspec.reader import Jobspec
+    from simsched.formats.jobspec.jobspec import Jobspec
     from simsched.graph.cluster import Cluster
     from simsched.simulation.forecast.start_times import Forecast
     from simsched.simulation.options.run_config import RunConfig
@@ -50,7 +50,7 @@ FOR_EVER = 2.0**53
 
 
 def forecast_live(
-    cluster: Cluster, picture: Picture | str | Path, at: float | None = None, **options: Any
+    cluster: Cluster, picture: QueueSnapshot | str | Path, at: float | None = None, **options: Any
 ) -> list[Forecast]:
     """Return the predicted start of every job that waits at time `at`, by default that of the snapshot.
 
@@ -70,18 +70,18 @@ def forecast_live(
     return live_at(cluster, picture_of(picture), at, **options)[1]
 
 
-def picture_of(picture: Picture | str | Path) -> Picture:
+def picture_of(picture: QueueSnapshot | str | Path) -> QueueSnapshot:
     """Return a queue snapshot as it is, or the one in a file; errors as `forecast_live`."""
-    if isinstance(picture, Picture):
+    if isinstance(picture, QueueSnapshot):
         return picture
-    found = load_picture(picture)
+    found = load_queue_snapshot(picture)
     if found is None:
         raise WorkloadError("not a queue snapshot", where=str(picture))
     return found
 
 
 def live_at(
-    cluster: Cluster, picture: Picture, at: float | None, **options: Any
+    cluster: Cluster, picture: QueueSnapshot, at: float | None, **options: Any
 ) -> tuple[float, list[Forecast]]:
     """Return the time and the forecasts then; arguments and errors as `forecast_live`."""
     if picture.epoch:
@@ -101,7 +101,7 @@ def live_at(
 class _Stage:
     """An engine in the state of a queue snapshot."""
 
-    def __init__(self, cluster: Cluster, picture: Picture, config: RunConfig) -> None:
+    def __init__(self, cluster: Cluster, picture: QueueSnapshot, config: RunConfig) -> None:
         self._picture = picture
         index = cluster.index
         whole = find_policy(config.match_policy).whole_nodes
@@ -109,8 +109,8 @@ class _Stage:
         common = common_request([waits.job.jobspec for waits in picture.waiting], index, whole=whole)
         runs = list(zip(picture.running, found, strict=True))
         jobs = [
-            *(_as_running(run, run.job.jobspec if run.asked else untold_request(selection, index, common))
-              for run, selection in runs),
+            *(_as_running(run, run.job.jobspec if run.has_request else guessed_request(held, index, common))
+              for run, held in runs),
             *map(_as_waiting, picture.waiting),
         ]  # fmt: skip
         workload = Workload(jobs=in_submit_order(jobs), name="picture", source=picture.source)

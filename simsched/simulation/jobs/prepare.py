@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from simsched.formats.jobspec.reader import Jobspec
+    from simsched.formats.jobspec.jobspec import Jobspec
     from simsched.graph.index.index import Index
     from simsched.match.policies.policy import MatchPolicy
     from simsched.match.requests.request import Content, Request

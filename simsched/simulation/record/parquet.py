@@ -1,29 +1,59 @@
-"""NumPy columns as a form that every version of DuckDB reads alike.
+"""NumPy columns as Parquet files, in a form that every version of DuckDB reads alike.
 
-DuckDB guesses the type of an array of objects from a sample.  DuckDB 1 fails where the sample
-holds only None, and DuckDB 2 takes lists for lists of nothing where it holds only empty ones.
-So texts go over without None, beside a mask, and a list goes over as one text.
+DuckDB guesses the type of an array of objects from a sample.  DuckDB 1 fails if the sample
+holds only None.  DuckDB 2 takes a column of lists for lists of NULL if the sample holds only
+empty ones.  Texts are therefore handed over without None, beside a mask, and a list as one text.
 """
 
 from __future__ import annotations
 
+import errno
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from simsched.errors import first_line
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
-#: Stands before each item of a list.  No property name, host or label holds a control character.
+#: Precedes each item of a list.  No property name, host or label holds a control character.
 _ITEM = "\x1f"
 
 
-def readable(columns: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+def write_tables(folder: Path, tables: Mapping[str, Mapping[str, Any]]) -> None:
+    """Write ``NAME.parquet`` of each table, NumPy columns of one length.
+
+    NaN and None become NULL, inf stays, a column of lists becomes lists of texts.
+
+    Raises
+    ------
+    OSError
+        If the disk is full, or the like: DuckDB has an exception of its own for that.
+    """
+    import duckdb
+
+    with duckdb.connect(":memory:", config={"threads": 1}) as connection:
+        for name, columns in tables.items():
+            arrays, items = _readable(columns)
+            connection.register("of_run", arrays)
+            target = str(folder / f"{name}.parquet").replace("'", "''")
+            select = f"SELECT {', '.join(items)} FROM of_run"  # noqa: S608 - quoted names
+            copy = f"COPY ({select}) TO '{target}' (FORMAT parquet, COMPRESSION zstd)"
+            try:
+                connection.execute(copy)
+            except duckdb.IOException as error:
+                raise OSError(errno.EIO, first_line(error), target) from None
+            connection.unregister("of_run")
+
+
+def _readable(columns: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
     """Return the arrays to register with DuckDB, and the item of a SELECT that gives each column.
 
     NaN becomes NULL, inf stays, None becomes NULL; an array of lists becomes a column of lists of texts.
 
-    >>> arrays, items = readable({"user": np.array(["ann", None], dtype=object)})
+    >>> arrays, items = _readable({"user": np.array(["ann", None], dtype=object)})
     >>> arrays["user"].tolist(), items
     (['ann', ''], ['CASE WHEN "missing user" THEN NULL ELSE CAST("user" AS VARCHAR) END AS "user"'])
     """

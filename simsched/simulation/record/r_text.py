@@ -61,7 +61,7 @@ class PlainText:
             draws = tuple(sorted(draws, key=lambda draw: draw.type))
         words: list[Words] = []
         for draw in draws:
-            if draw.banks is not targets or draw.type not in self._types or isinstance(draw.masks, list):
+            if draw.pools is not targets or draw.type not in self._types or isinstance(draw.masks, list):
                 return None
             if draw.masks is not None:
                 words.append(draw.masks)
@@ -129,5 +129,5 @@ class PlainText:
         left, found = list(masks), {}
         for draw in draws:
             mask = -1 if draw.masks is None else left.pop(0)
-            found[draw.type] = str(ids_of(self._pools[draw.type], int(draw.banks[0]), mask))
+            found[draw.type] = str(ids_of(self._pools[draw.type], int(draw.pools[0]), mask))
         return _encode(found).decode()

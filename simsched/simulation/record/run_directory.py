@@ -7,29 +7,67 @@ directory somebody keeps other files: ``run.json`` lists those that are the run'
 
 from __future__ import annotations
 
-import errno
 import json
 from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from simsched.errors import first_line
 from simsched.folders import PARTIAL, Layout, StagedFolder
 from simsched.simulation.record.file_digests import with_digests
 from simsched.simulation.record.node_table import node_columns
-from simsched.simulation.record.parquet import readable
+from simsched.simulation.record.parquet import write_tables
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from types import TracebackType
     from typing import BinaryIO, Self
 
-    from simsched.simulation.record.result import Result
+    from simsched.graph.index.index import Index
+    from simsched.simulation.record.allocation_log import AllocationLog
+    from simsched.simulation.record.event_log import EventLog
+    from simsched.workload.job import Workload
 
 RECORD = "run.json"
 _OWN = frozenset({RECORD, "jobs.parquet", "timeline.parquet", "nodes.parquet", "allocations.jsonl",
                   "eventlog.jsonl", "summary.json", "row.json", "task.json"})  # fmt: skip
 _KEYS = frozenset({"simsched", "format", "complete", "config", "counts"})
+
+
+@dataclass(frozen=True, slots=True)
+class RunResult:
+    """One run as columns in memory.
+
+    Attributes
+    ----------
+    jobs : the columns of ``jobs.parquet``, NumPy arrays of one length.  Times are seconds,
+        NaN where there is none.
+    timeline : the columns of ``timeline.parquet``.
+    meta : the content of ``run.json``.
+    log : the allocations, or None if the run did not record them.
+    events : the events of all jobs, or None.
+    workload : the jobs as they ran: in their queues, with the queues' constraints and defaults.
+    index : the machine, for ``nodes.parquet``; None omits that file.
+    """
+
+    jobs: Mapping[str, Any]
+    timeline: Mapping[str, Any]
+    meta: Mapping[str, Any]
+    log: AllocationLog | None = field(default=None, repr=False)
+    events: EventLog | None = field(default=None, repr=False)
+    workload: Workload | None = field(default=None, repr=False)
+    index: Index | None = field(default=None, repr=False)
+
+    def save(self, directory: str | Path, *, files: Mapping[str, str] | None = None) -> Path:
+        """Write the run directory and return its path; `files` are further texts by file name.
+
+        Raises
+        ------
+        RunError
+            If `directory` holds anything but an earlier run of ours, which is replaced, or cannot be written.
+        """
+        with RunDirectory(directory) as target:
+            return target.finish(self, files or {})
 
 
 class RunDirectory:
@@ -80,7 +118,7 @@ class RunDirectory:
         self._sink = (self._staged.work / "allocations.jsonl").open("w+b", buffering=1 << 20)
         return self._sink
 
-    def finish(self, result: Result, files: Mapping[str, str], *, tables: bool = True) -> Path:
+    def finish(self, result: RunResult, files: Mapping[str, str], *, tables: bool = True) -> Path:
         """Write everything (without its tables if not `tables`), name the directory, and return its path.
 
         A run that was interrupted gets ``.partial`` behind its name, and never replaces a
@@ -98,7 +136,7 @@ class RunDirectory:
         (work / RECORD).write_text(text + "\n", encoding="utf-8")
         return self._staged.finish("" if result.meta["complete"] else PARTIAL)
 
-    def _write_allocations(self, result: Result) -> None:
+    def _write_allocations(self, result: RunResult) -> None:
         log = result.log
         if log is None:
             return
@@ -143,35 +181,9 @@ RUN_OF_STUDY = Layout("run", lambda folder: strangers(folder) or _strangers(fold
 """The same of a run in a study, whose ``run.json`` may be damaged or missing."""
 
 
-def _tables(result: Result) -> dict[str, Mapping[str, Any]]:
+def _tables(result: RunResult) -> dict[str, Mapping[str, Any]]:
     nodes = {} if result.index is None else {"nodes": node_columns(result.index)}
     return {"jobs": result.jobs, "timeline": result.timeline, **nodes}
-
-
-def write_tables(folder: Path, tables: Mapping[str, Mapping[str, Any]]) -> None:
-    """Write ``NAME.parquet`` of each table, NumPy columns of one length.
-
-    NaN and None become NULL, inf stays, a column of lists becomes lists of texts.
-
-    Raises
-    ------
-    OSError
-        If the disk is full, or the like: DuckDB has an exception of its own for that.
-    """
-    import duckdb
-
-    with duckdb.connect(":memory:", config={"threads": 1}) as connection:
-        for name, columns in tables.items():
-            arrays, items = readable(columns)
-            connection.register("of_run", arrays)
-            target = str(folder / f"{name}.parquet").replace("'", "''")
-            select = f"SELECT {', '.join(items)} FROM of_run"  # noqa: S608 - quoted names
-            copy = f"COPY ({select}) TO '{target}' (FORMAT parquet, COMPRESSION zstd)"
-            try:
-                connection.execute(copy)
-            except duckdb.IOException as error:
-                raise OSError(errno.EIO, first_line(error), target) from None
-            connection.unregister("of_run")
 
 
 def finite(value: Any) -> Any:

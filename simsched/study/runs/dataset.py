@@ -1,4 +1,4 @@
-"""The tables over all runs of a study: Parquet, rows in the order of the plan, nothing of the clock."""
+"""The tables over all runs of a study: Parquet files, rows in the order of the plan, no wall-clock times."""
 
 from __future__ import annotations
 
@@ -10,19 +10,20 @@ import numpy as np
 
 from simsched.files import hidden_name
 from simsched.report.metrics.summary import METRICS
-from simsched.simulation.record.run_directory import write_tables
+from simsched.simulation.record.parquet import write_tables
 from simsched.study.spec.study import SEED, column
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from simsched.study.runs.execute import Done
+    from simsched.study.runs.dispatch import FinishedRun
+    from simsched.study.runs.run_row import RunRow
     from simsched.study.runs.study_folder import StudyFolder
-    from simsched.study.runs.task import Row, Task
+    from simsched.study.spec.run_task import RunTask
 
 
-def write_dataset(folder: StudyFolder, tasks: Sequence[Task], rows: Mapping[str, Row]) -> None:
-    """Write ``runs.parquet``, ``queues.parquet`` and the dataset of jobs of the runs that are there."""
+def write_dataset(folder: StudyFolder, tasks: Sequence[RunTask], rows: Mapping[str, RunRow]) -> None:
+    """Write ``runs.parquet``, ``queues.parquet`` and the dataset of jobs of the finished runs."""
     there = [(number, task, rows[task.key]) for number, task in enumerate(tasks) if task.key in rows]
     tables = {"runs": runs_table(there)}
     if any(row.queues for _, _, row in there):
@@ -40,28 +41,28 @@ def _write(folder: StudyFolder, tables: Mapping[str, Mapping[str, Any]]) -> None
         write_tables(beside, tables)
         for name in tables:
             (beside / f"{name}.parquet").replace(folder.path / f"{name}.parquet")
-    except OSError as error:  # name the place as the user knows it
+    except OSError as error:  # the message names the folder of the study, not the hidden one
         reason = error.strerror or str(error)
         raise OSError(error.errno, f"cannot be written: {reason}", str(folder.path)) from None
     finally:
         shutil.rmtree(beside, ignore_errors=True)
 
 
-def runs_table(rows: Sequence[tuple[int, Task, Row]]) -> dict[str, Any]:
+def runs_table(rows: Sequence[tuple[int, RunTask, RunRow]]) -> dict[str, Any]:
     """Return the columns: run, key, the axes, seed, every figure."""
     axes = _axes([task for _, task, _ in rows])
     return {**_heads(rows, axes), **_figures([row.metrics for _, _, row in rows])}
 
 
-def _queues_table(rows: Sequence[tuple[int, Task, Row]]) -> dict[str, Any]:
-    """Return the same with one row a run and queue."""
+def _queues_table(rows: Sequence[tuple[int, RunTask, RunRow]]) -> dict[str, Any]:
+    """Return the same columns with one row per run and queue."""
     each = [(line, queue, figures) for line in rows for queue, figures in line[2].queues.items()]
     axes = _axes([task for _, task, _ in rows])
     heads = _heads([line for line, _, _ in each], axes)
     return {**heads, "queue": _texts([queue for _, queue, _ in each]), **_figures([f for _, _, f in each])}
 
 
-def _heads(rows: Sequence[tuple[int, Task, Row]], axes: Sequence[str]) -> dict[str, Any]:
+def _heads(rows: Sequence[tuple[int, RunTask, RunRow]], axes: Sequence[str]) -> dict[str, Any]:
     tasks = [task for _, task, _ in rows]
     return {
         "run": np.array([number for number, _, _ in rows], dtype=np.int64),
@@ -71,7 +72,7 @@ def _heads(rows: Sequence[tuple[int, Task, Row]], axes: Sequence[str]) -> dict[s
     }
 
 
-def _axes(tasks: Sequence[Task]) -> list[str]:
+def _axes(tasks: Sequence[RunTask]) -> list[str]:
     return [name for name in dict.fromkeys(n for task in tasks for n in task.settings) if name != SEED]
 
 
@@ -82,7 +83,7 @@ def _texts(values: Sequence[Any]) -> Any:
 
 
 def _labels(values: Sequence[Any]) -> Any:
-    """Return labels as whole numbers, numbers or texts, whichever holds them all."""
+    """Return labels as whole numbers, numbers or texts, the first type that represents all of them."""
     if all(isinstance(value, int) and abs(value) < 2**63 for value in values):
         return np.array(values, dtype=np.int64)
     if all(isinstance(value, int | float) for value in values):
@@ -91,7 +92,7 @@ def _labels(values: Sequence[Any]) -> Any:
 
 
 def _figures(each: Sequence[Mapping[str, float]]) -> dict[str, Any]:
-    """Return one column a figure: those that every run has in their usual order, then the others."""
+    """Return one column per figure: the known figures in their usual order, then the others."""
     have = {name for figures in each for name in figures}
     usual = [known.name for known in METRICS if known.name in have]
     names = [*usual, *sorted(have.difference(usual))]
@@ -100,7 +101,7 @@ def _figures(each: Sequence[Mapping[str, float]]) -> dict[str, Any]:
 
 
 def _linked(folder: StudyFolder, name: str, runs: Sequence[tuple[int, str]]) -> None:
-    """Show a table of every run as a dataset in hive's layout: the same files under other names."""
+    """Link a table of every run into a dataset in hive layout."""
     files = [(number, folder.runs / key / f"{name}.parquet") for number, key in runs]
     files = [(number, file) for number, file in files if file.is_file()]
     if not files:
@@ -117,8 +118,8 @@ def _linked(folder: StudyFolder, name: str, runs: Sequence[tuple[int, str]]) -> 
     beside.rename(folder.path / name)
 
 
-def write_timings(folder: StudyFolder, tasks: Sequence[Task], done: Mapping[str, Done]) -> None:
-    """Write how long each run took and where: what differs from time to time."""
+def write_timings(folder: StudyFolder, tasks: Sequence[RunTask], done: Mapping[str, FinishedRun]) -> None:
+    """Write the time and the worker of each run, which differ between equal sweeps."""
     there = [(number, done[task.key]) for number, task in enumerate(tasks) if task.key in done]
     columns = {
         "run": np.array([number for number, _ in there], dtype=np.int64),

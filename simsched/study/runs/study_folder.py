@@ -1,17 +1,17 @@
-"""The directory of a study: who may write it, which runs in it are whole, what it says of itself.
+"""The directory of a study: its files, its lock, and which of its runs are whole.
 
 ::
 
-    DIR/study.json        what was planned and what came of it; "complete" once every run is there
-    DIR/runs/KEY/         one run directory each, named by the task's key
-    DIR/runs.parquet      one row a run, in the order of the plan
-    DIR/jobs/run=N/       the same jobs.parquet as a dataset that any Parquet tool reads
-    DIR/failures.json     the runs that gave no result, and why
-    DIR/timings.parquet   how long runs took, and where: what differs from time to time
+    DIR/study.json        the plan and the counts of results; "complete" once every run has one
+    DIR/runs/KEY/         one directory per run, named by the key of its task
+    DIR/runs.parquet      one row per run, in the order of the plan
+    DIR/jobs/run=N/       the jobs.parquet of each run as a dataset that any Parquet tool reads
+    DIR/failures.json     the runs without a result, and the reasons
+    DIR/timings.parquet   time and worker of each run, which differ between equal sweeps
     DIR/report.html       the comparison
 
-Every file is written beside its name and renamed, ``study.json`` last.  A finished study is
-replaced as a whole by another one that is written in ``DIR.partial``.
+Every file is written under a temporary name and renamed, ``study.json`` last.  A finished study is
+replaced as a whole by a new one, which is written in ``DIR.partial``.
 """
 
 from __future__ import annotations
@@ -23,22 +23,23 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from simsched._version import version
 from simsched.arguments import check_path
 from simsched.errors import RunError
 from simsched.files import leftovers, lock, through_links, write_file
 from simsched.folders import PARTIAL, Layout, refuse_foreign, remove_leftover
 from simsched.simulation.record.run_directory import RUN
-from simsched.study.runs.run_task import same_task
-from simsched.study.runs.task import Row, version
+from simsched.study.runs.run_row import RunRow
+from simsched.study.runs.single_run import same_task
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from simsched.study.runs.task import Task
+    from simsched.study.spec.run_task import RunTask
 
 STUDY_FORMAT = 1
 RECORD, RUNS, FAILURES, PAGE, LOCK = "study.json", "runs", "failures.json", "report.html", ".lock"
-#: what is written at the end, and taken away when a study goes on
+#: written at the end, and removed when a study is resumed
 AT_THE_END = (
     "runs.parquet",
     "queues.parquet",
@@ -58,7 +59,7 @@ def write_json(path: Path, value: Any) -> None:
 
 
 def read_json(path: Path) -> Any:
-    """Return the JSON of a file; RunError if it has none."""
+    """Return the JSON document of a file; RunError if it cannot be read."""
     try:
         return json.loads(path.read_bytes())
     except (OSError, ValueError, RecursionError) as error:
@@ -75,26 +76,28 @@ class StudyFolder:
 
     @property
     def runs(self) -> Path:
-        """Where the run directories are."""
+        """The folder of the run directories."""
         return self.path / RUNS
 
     def record(self) -> dict[str, Any] | None:
-        """Return what ``study.json`` says; None if there is none.
+        """Return the content of ``study.json``; None if there is no such file.
 
         Raises
         ------
         RunError
-            If there is one that is not ours, or of another layout.
+            if the file is not the record of a study, or has another format.
         """
         file = self.path / RECORD
         if not file.is_file():
             return None
         record = read_json(file)
         if not isinstance(record, dict) or "simsched" not in record:
-            raise RunError("not the record of a study", where=str(file))
+            raise RunError(
+                "this is not the record of a study", where=str(file), expected="a file that `sweep` wrote"
+            )
         if record.get("format") != STUDY_FORMAT:
-            what = f"study format {record.get('format')!r} is not known"
-            raise RunError(what, where=str(file), expected=f"format {STUDY_FORMAT}")
+            fault = f"study format {record.get('format')!r} is unknown"
+            raise RunError(fault, where=str(file), expected=f"format {STUDY_FORMAT}")
         return record
 
     def check(self, *, resume: bool) -> bool:
@@ -103,11 +106,11 @@ class StudyFolder:
         Raises
         ------
         RunError
-            If the directory holds anything that would be lost: something else than a study, a
-            file that is not the study's, or (unless it is to be resumed) an unfinished study.
+            if the directory holds anything that would be lost: something other than a study, a file
+            that does not belong to the study, or an unfinished study (unless it is resumed).
         """
         if not self.path.name and str(self.path) != ".":
-            raise RunError("this cannot be a study's directory", where=str(self.path))
+            raise RunError("this cannot be the directory of a study", where=str(self.path))
         if not os.path.lexists(self.path):
             return False
         if not self.path.is_dir():
@@ -115,30 +118,30 @@ class StudyFolder:
         record = self.record()
         if record is not None and not resume:
             if record.get("complete") is not True:
-                what = "there is a study here already, and it is not finished"
-                raise RunError(what, where=str(self.path), expected="--resume, or another directory")
+                fault = "the directory holds an unfinished study"
+                raise RunError(fault, where=str(self.path), expected="--resume, or another directory")
             return refuse_foreign(self.path, STUDY)
         if record is None and any(
             not item.name.startswith(".") and item.name != RUNS for item in self.path.iterdir()
         ):
-            what = "this directory holds something that is not a study"
-            raise RunError(what, where=str(self.path), expected="a new directory, or an earlier study's")
+            fault = "this directory holds something that is not a study"
+            raise RunError(fault, where=str(self.path), expected="a new directory, or an earlier study's")
         for name in _strangers_among(self.path, AT_THE_END):
-            what = f"{name!r} is not part of the study in this directory and would be lost"
-            raise RunError(what, where=str(self.path), expected="that file elsewhere")
+            fault = f"{name!r} is not part of the study in this directory and would be lost"
+            raise RunError(fault, where=str(self.path), expected="that file elsewhere")
         return False
 
     def replacement(self) -> StudyFolder:
-        """Return the directory of a study that replaces this one when it is finished."""
+        """Return the directory in which a study is written that replaces this one when it is finished."""
         path = through_links(self.path)
         if not path.name:
-            raise RunError("there is a study here already", where=str(self.path),
+            raise RunError("the directory holds a study", where=str(self.path),
                            expected="--resume, or another directory")  # fmt: skip
         return StudyFolder(path.with_name(path.name + PARTIAL))
 
     @contextmanager
     def tidied(self) -> Iterator[None]:
-        """Clear away in the end what workers that were ended have left."""
+        """Remove in the end the unfinished files of workers that were killed."""
         try:
             yield
         finally:
@@ -146,12 +149,12 @@ class StudyFolder:
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """Keep other sweeps out while this one writes, and clear what died writing before.
+        """Lock the directory against other sweeps, and remove unfinished files of killed processes.
 
         Raises
         ------
         RunError
-            If another one is at it, or nothing can be written there.
+            if another sweep is writing, or nothing can be written there.
         """
         try:
             self.runs.mkdir(parents=True, exist_ok=True)
@@ -160,18 +163,18 @@ class StudyFolder:
             raise RunError(f"cannot be written: {error.strerror}", where=str(self.path)) from None
         with lock_file:
             if not lock(lock_file.fileno()):
-                raise RunError("another sweep is writing here", where=str(self.path))
+                raise RunError("another sweep is writing to this directory", where=str(self.path))
             self._clear()
             yield
 
     def _clear(self) -> None:
-        """Take away what dead processes of this machine left half-written."""
+        """Remove unfinished files of processes of this machine that are dead."""
         for place in (self.path, self.runs):
             for left in leftovers(place):
                 remove_leftover(left, RUN)
 
     def begin(self) -> None:
-        """Take away what is written at the end: from now on the study is not finished."""
+        """Remove the files that are written at the end; from now on the study is unfinished."""
         for name in AT_THE_END:
             place = self.path / name
             if place.is_dir():
@@ -179,8 +182,8 @@ class StudyFolder:
             else:
                 place.unlink(missing_ok=True)
 
-    def done(self, task: Task) -> Row | None:
-        """Return the figures of a run that is there as a whole; None if it has to be run."""
+    def done(self, task: RunTask) -> RunRow | None:
+        """Return the row of a run that is whole; None if the task has to be performed."""
         place = self.runs / task.key
         try:
             record = json.loads((place / "run.json").read_bytes())
@@ -188,7 +191,7 @@ class StudyFolder:
                 return None
             if not same_task(task, (place / "task.json").read_bytes()):
                 return None
-            row = Row.from_bytes(
+            row = RunRow.from_bytes(
                 (place / "row.json").read_bytes(),
                 settings=task.settings,
                 seconds=float(record.get("wall_seconds", 0.0)),
@@ -199,15 +202,15 @@ class StudyFolder:
 
 
 def place_of(directory: str | Path, *, resume: bool) -> tuple[StudyFolder, StudyFolder | None]:
-    """Return where a study is to be written, and the finished study that it is to replace, if any.
+    """Return the folder to write a study to, and the finished study that it replaces, if any.
 
-    Such a study stays as it is until the new one is finished, which is written beside it, in
+    A finished study stays as it is until the new one is finished.  The new one is written beside it, in
     ``DIR.partial``, and resumed from there.
 
     Raises
     ------
     RunError
-        If the directory may not be written, see `StudyFolder.check`.
+        if the directory must not be written, see `StudyFolder.check`.
     """
     folder = StudyFolder(directory)
     replaces = folder.check(resume=resume)
@@ -220,7 +223,7 @@ def place_of(directory: str | Path, *, resume: bool) -> tuple[StudyFolder, Study
 
 
 def strangers(folder: Path) -> Iterator[str] | None:
-    """Yield the names of what is in a directory and not part of the study; None if it is not a study's."""
+    """Yield the names of entries that do not belong to the study; None if the folder is not a study's."""
     try:
         record = StudyFolder(folder).record()
     except RunError:
@@ -236,7 +239,7 @@ def _strangers(folder: Path) -> Iterator[str]:
 
 
 def strangers_among_runs(folder: Path) -> Iterator[str]:
-    """Yield what is in ``runs/`` of a folder and not part of a run."""
+    """Yield the entries of ``runs/`` that do not belong to a run."""
     for place in sorted((folder / RUNS).iterdir()) if (folder / RUNS).is_dir() else ():
         inside = None if place.is_symlink() else RUN.strangers(place)
         name = f"{RUNS}/{place.name}"
@@ -244,7 +247,7 @@ def strangers_among_runs(folder: Path) -> Iterator[str]:
 
 
 def _strangers_among(folder: Path, names: Sequence[str]) -> Iterator[str]:
-    """Yield what has one of the names of our tables and pages and is not ours."""
+    """Yield entries that have the name of one of our tables or pages but were not written by us."""
     for name in names:
         place = folder / name
         if place.is_symlink() or (name == PAGE and place.is_file() and not _is_page(place)):
@@ -255,7 +258,7 @@ def _strangers_among(folder: Path, names: Sequence[str]) -> Iterator[str]:
 
 
 def _is_page(file: Path) -> bool:
-    """Whether a page is one of our reports."""
+    """Whether a page is one of our reports; its first bytes name the generator."""
     from simsched.report.html.markup import GENERATOR
 
     with file.open("rb") as stream:
@@ -268,11 +271,11 @@ def _is_whole(folder: Path) -> bool:
 
 
 STUDY = Layout("study", strangers, _is_whole)
-"""The layout of a study's directory, by which earlier studies are told from anything else."""
+"""The layout of a study's directory, by which an earlier study is recognized."""
 
 
-def _kept(task: Task, place: Path) -> bool:
-    """Whether the run directory holds what the task is to keep, down to the ends of its tables."""
+def _kept(task: RunTask, place: Path) -> bool:
+    """Whether a run directory has all files that the task keeps, and its tables are not truncated."""
     names = {"jobs": ("jobs.parquet", "timeline.parquet"), "allocations": ("allocations.jsonl",)}
     names["eventlog"] = ("eventlog.jsonl",)
     for name in (name for word in task.keep for name in names[word]):

@@ -1,4 +1,4 @@
-"""`Workers`: what a study asks of the place where its runs are performed."""
+"""`Workers`: the interface of everything that performs runs."""
 
 from __future__ import annotations
 
@@ -10,58 +10,58 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from concurrent.futures import Future
 
-    from simsched.study.runs.task import Input
+    from simsched.study.spec.run_task import TaskInput
 
-#: what an exception means: the pool is lost; a worker died; a run kills its workers; the run raised
+#: cause of an exception: the pool is lost, a worker died, a run kills its workers, the run raised it
 Fate = Literal["pool", "worker", "dead", "run"]
 
 
 class Workers(ABC):
-    """Some workers: an executor that can be made anew."""
+    """An executor that can be restarted."""
 
-    #: how many runs go on at once
+    #: number of runs at a time
     size: int = 1
-    #: whether they write the run directories themselves
+    #: whether workers share a file system with the client and write run directories themselves
     shares_files: bool = True
-    #: whether a broken pool tells nothing of which run broke it
+    #: whether a broken pool does not report which run broke it
     blames_all: bool = True
-    #: whether `close` ends every run; what is cancelled before that, a pool of processes would stumble
-    #: over in a thread of its own (CPython before 3.12 shows a traceback)
+    #: whether `close` ends every run.  Futures of such a pool must not be cancelled before: a thread of
+    #: the process pool would fail on them (CPython before 3.12 shows a traceback)
     ends_all: bool = False
 
     @abstractmethod
     def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
-        """Hand in a call of a function of a module."""
+        """Submit a call of a module-level function."""
 
-    def send(self, sources: Sequence[Input]) -> None:  # noqa: B027 - most need not send anything
-        """Make inputs known to the workers that share no files with us."""
+    def send(self, sources: Sequence[TaskInput]) -> None:  # noqa: B027 - most need not send anything
+        """Send inputs to workers that do not share files with the client."""
 
     def fate(self, error: BaseException) -> Fate:
-        """Say what an exception of a future means."""
+        """Return the cause of an exception of a future."""
         from concurrent.futures import BrokenExecutor, CancelledError
 
         return "pool" if isinstance(error, BrokenExecutor | CancelledError) else "run"
 
     @abstractmethod
     def renew(self) -> None:
-        """Start anew after the pool was lost."""
+        """Restart after the pool was lost."""
 
     @abstractmethod
     def close(self) -> None:
-        """End at once, runs that go on included."""
+        """End at once, including runs under way."""
 
 
 def cores() -> int:
-    """Return how many cores this process may use."""
+    """Return the number of cores that this process may use."""
     try:
         return len(os.sched_getaffinity(0))
     except AttributeError:  # not on every system
         return os.cpu_count() or 1
 
 
-def contents_of(sources: Sequence[Input]) -> Mapping[str, bytes]:
-    """Return the contents of files by digest, once each."""
-    from simsched.study.runs.cache import INPUTS
+def contents_of(sources: Sequence[TaskInput]) -> Mapping[str, bytes]:
+    """Return the contents of the files of inputs, by digest."""
+    from simsched.study.runs.input_cache import INPUTS
 
     found: dict[str, bytes] = {}
     for source in sources:

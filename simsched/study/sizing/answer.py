@@ -1,106 +1,28 @@
-"""`Answer`: what a search for a size or a load found, as a sentence, a table, JSON and CSV."""
+"""The answer of a search for a size or a load: a sentence, a table, JSON and CSV."""
 
 from __future__ import annotations
 
 import json
 import math
-from dataclasses import dataclass, field
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from simsched.study.sizing import answer_text
-from simsched.study.sizing.scope import Scope, load_scope, size_scope
-from simsched.study.stats import paired_difference
+from simsched.study.sizing.search_result import HEADROOM, SIZE, SearchResult
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from pathlib import Path
 
     import pandas as pd
 
-    from simsched.study.sizing.evaluation import Rule, Trial
-    from simsched.study.sizing.search import Search
-    from simsched.study.sizing.target import Target
-    from simsched.study.stats import Difference
+    from simsched.study.sizing.evaluation import Evaluation
+    from simsched.study.sizing.target import SizingTarget
+    from simsched.study.stats import PairedDifference
 
-SIZE, HEADROOM = "size", "headroom"
 ANSWER_FORMAT = 1
 
 
-class Axis(Protocol):
-    """What the whole numbers of a search stand for."""
-
-    @property
-    def noun(self) -> str:
-        """What is counted: ``nodes``, ``times the load``."""
-
-    def number(self, value: int) -> float:
-        """The number that people know it by."""
-
-    def phrase(self, value: int) -> str:
-        """The same in words: ``12 nodes``."""
-
-
-@dataclass(frozen=True, slots=True)
-class Seeds:
-    """The seeds of a search: how many, the first, and how long the blocks of resampled traces are.
-
-    `block` is None where nothing is resampled: one seed, a model, a burst (all jobs are
-    submitted at one instant, so that there is nothing to draw), or shaken copies, whose submissions
-    are moved by up to `shake` seconds.
-    """
-
-    count: int
-    first: int
-    block: float | None = None
-    burst: bool = False
-    shake: float | None = None
-
-
-@dataclass(frozen=True)
-class Answer:
-    """What was found.
-
-    Attributes
-    ----------
-    question : ``size`` or ``headroom``.
-    value : the place of the answer on the axis; None if there is none in the range.
-    beyond : its neighbour that was tried and does not do: one smaller, or one step more load.
-    limit : the largest size that meets all targets, if some target sets one; else None.
-    search : the range and every probe of the search.
-    trials : value → its trial, in the order in which they were made.
-    about : names and digests of the inputs, and how they were run.
-    """
-
-    question: str
-    axis: Axis
-    rule: Rule
-    seeds: Seeds
-    value: int | None
-    beyond: int | None
-    limit: int | None
-    search: Search
-    trials: Mapping[int, Trial]
-    today: int
-    about: Mapping[str, Any] = field(default_factory=dict)
-
-    @property
-    def number(self) -> float | None:
-        """The answer as people know it: so many nodes, so many times the load; None if there is none."""
-        return None if self.value is None else self.axis.number(self.value)
-
-    @property
-    def found(self) -> bool:
-        """Whether there is an answer; of `headroom`: whether today's load meets every target."""
-        return self.value is not None and (self.question == SIZE or self.trials[self.today].met)
-
-    def __bool__(self) -> bool:
-        return self.found
-
-    @cached_property
-    def scope(self) -> Scope:
-        """What was tried, and what that says of the answer."""
-        return size_scope(self) if self.question == SIZE else load_scope(self)
+class Answer(SearchResult):
+    """The result of `size` or `headroom` (`SearchResult`), which can be read, printed, drawn and written."""
 
     @property
     def sentence(self) -> str:
@@ -109,30 +31,12 @@ class Answer:
 
     @property
     def notes(self) -> list[str]:
-        """What has to be known besides: chance, exceptions, jobs that can never run."""
+        """Remarks on the answer: chance, exceptions, jobs that can never run."""
         return answer_text.notes(self)
 
     @property
-    def chosen(self) -> Trial | None:
-        """The trial of the answer."""
-        return None if self.value is None else self.trials[self.value]
-
-    @property
-    def differences(self) -> dict[Target, Difference]:
-        """Target → its figure at the answer less that of the neighbour, paired by seed."""
-        here = self.chosen
-        there = None if self.beyond is None else self.trials.get(self.beyond)
-        if here is None or there is None:
-            return {}
-        return {
-            target: paired_difference(there.figures[target], values, self.rule.confidence)
-            for target, values in here.figures.items()
-            if target in there.figures
-        }
-
-    @property
     def frame(self) -> pd.DataFrame:
-        """One row a trial and seed: number, seed, each target's figure, whether the trial meets all."""
+        """One row per evaluation and seed: number, seed, figure of each target, whether all are met."""
         import pandas as pd
 
         rows = []
@@ -148,11 +52,11 @@ class Answer:
 
     @property
     def noun_column(self) -> str:
-        """What the column of the numbers is called."""
+        """The name of the column of sizes or loads."""
         return "load" if self.question == HEADROOM else self.axis.noun.replace(" ", "_")
 
     def table(self) -> str:
-        """Return the trace of the search as a table for a terminal, in the order of the probes."""
+        """Return the evaluations as a table for a terminal, in the order of the probes."""
         return answer_text.table(self)
 
     def text(self) -> str:
@@ -176,7 +80,7 @@ class Answer:
             "range": [_plain(self.axis.number(end)) for end in (self.search.low, self.search.high)],
             "today": _plain(self.axis.number(self.today)),
             "largest": None if self.limit is None else _plain(self.axis.number(self.limit)),
-            **self._scope(),
+            **self._coverage(),
             "monotone": self.search.monotone,
             "seeds": {
                 "count": self.seeds.count,
@@ -189,23 +93,23 @@ class Answer:
             **self.about,
         }
 
-    def _scope(self) -> dict[str, Any]:
-        """Return what was tried as plain data; what is said of an answer is null where there is none."""
-        scope, known = self.scope, self.value is not None
+    def _coverage(self) -> dict[str, Any]:
+        """Return the coverage as plain data; keys that describe the answer are null if there is no answer."""
+        coverage, known = self.coverage, self.value is not None
         return {
-            "tried": self._numbers(scope.tried),
-            "met": self._numbers(scope.met),
-            "stable": scope.stable if known else None,
-            "better": self._numbers(scope.better),
-            "worse": self._numbers(scope.worse),
-            "best_of_tried": (self.question == SIZE or not scope.better) if known else None,
-            "every_between_tried": scope.complete,
+            "tried": self._numbers(coverage.tried),
+            "met": self._numbers(coverage.met),
+            "stable": coverage.stable if known else None,
+            "better": self._numbers(coverage.better),
+            "worse": self._numbers(coverage.worse),
+            "best_of_tried": (self.question == SIZE or not coverage.better) if known else None,
+            "every_between_tried": coverage.complete,
         }
 
     def _numbers(self, values: tuple[int, ...]) -> list[float | int | None]:
         return [_plain(self.axis.number(value)) for value in values]
 
-    def _trial(self, trial: Trial) -> dict[str, Any]:
+    def _trial(self, trial: Evaluation) -> dict[str, Any]:
         figures = {}
         for target, values in trial.figures.items():
             found = self.rule.interval(values)
@@ -242,14 +146,14 @@ class Answer:
         Raises
         ------
         ConfigError
-            for another ending, or without matplotlib.
+            for another ending of the name, or without matplotlib.
         """
         from simsched.report.figures.sizing import save
 
         save(answer_text.picture(self), target, dpi=dpi, dark=dark)
 
 
-def _target(target: Target) -> dict[str, Any]:
+def _target(target: SizingTarget) -> dict[str, Any]:
     return {
         "text": str(target),
         "figure": str(target.figure),
@@ -259,7 +163,7 @@ def _target(target: Target) -> dict[str, Any]:
     }
 
 
-def _difference(found: Difference) -> dict[str, Any]:
+def _difference(found: PairedDifference) -> dict[str, Any]:
     return {
         "mean": _plain(found.interval.estimate),
         "interval": [_plain(found.interval.low), _plain(found.interval.high)],
@@ -277,7 +181,7 @@ def _finite(value: float) -> float:
 
 
 def _plain(value: float | None) -> float | int | None:
-    """Return a number of JSON: 12 digits, whole where it is whole, null where there is none."""
+    """Return a number for JSON: 12 digits, whole where it is whole, None (null) unless it is finite."""
     if value is None or not math.isfinite(value):
         return None
     short = float(f"{value:.12g}")

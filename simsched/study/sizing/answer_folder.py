@@ -1,4 +1,4 @@
-"""The directory of an answer: ``answer.json``, ``trials.csv``, ``answer.png``, ``runs/`` if asked for."""
+"""The directory of an answer: ``answer.json``, ``trials.csv``, ``answer.png`` and perhaps ``runs/``."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ if TYPE_CHECKING:
 
     from simsched.study.sizing.answer import Answer
 
-RECORD, TABLE, PICTURE = "answer.json", "trials.csv", "answer.png"
+RECORD, TABLE, FIGURE = "answer.json", "trials.csv", "answer.png"
 
 
 def write_answer(answer: Answer, directory: Path) -> list[Path]:
-    """Write an answer and return the files; without matplotlib there is no picture.
+    """Write an answer and return the files; without matplotlib there is no figure.
 
     Raises
     ------
     RunError
-        If the directory holds anything but an earlier answer, which is replaced, or cannot be written.
+        if the directory cannot be written, or holds anything but an earlier answer, which is replaced.
     """
     with StagedFolder(directory, ANSWER) as staged:
         return finish_answer(answer, staged)
 
 
 def finish_answer(answer: Answer, staged: StagedFolder) -> list[Path]:
-    """Write an answer into a folder in the making, give it its name, and return the files."""
+    """Write an answer into a staged folder, give the folder its name, and return the files."""
     names = [TABLE, RECORD]
     try:
-        answer.plot(staged.work / PICTURE)
-        names.insert(0, PICTURE)
+        answer.plot(staged.work / FIGURE)
+        names.insert(0, FIGURE)
     except ConfigError:
         pass
     (staged.work / TABLE).write_bytes(answer.to_csv().encode())
@@ -45,12 +45,12 @@ def finish_answer(answer: Answer, staged: StagedFolder) -> list[Path]:
 
 
 def strangers(folder: Path) -> Iterator[str] | None:
-    """Yield the names of what is in a directory and not part of the answer; None if it is not an answer's."""
+    """Yield the names of entries that do not belong to the answer; None if the folder is not an answer's."""
     return _strangers(folder) if _is_whole(folder) else None
 
 
 def _strangers(folder: Path) -> Iterator[str]:
-    own = {RECORD, TABLE, PICTURE}
+    own = {RECORD, TABLE, FIGURE}
     for path in sorted(folder.iterdir()):
         if path.name != RUNS and (path.name not in own or path.is_symlink() or not path.is_file()):
             yield path.name
@@ -58,7 +58,7 @@ def _strangers(folder: Path) -> Iterator[str]:
 
 
 def _is_whole(folder: Path) -> bool:
-    """Whether there is an ``answer.json`` of ours, which is written last."""
+    """Whether there is a whole ``answer.json``; it is written last."""
     try:
         record = json.loads((folder / RECORD).read_bytes())
     except (OSError, ValueError, RecursionError):
@@ -67,4 +67,4 @@ def _is_whole(folder: Path) -> bool:
 
 
 ANSWER = Layout("answer", strangers, _is_whole)
-"""The layout of an answer's directory, by which earlier answers are told from anything else."""
+"""The layout of an answer's directory, by which an earlier answer is recognized."""

@@ -1,8 +1,9 @@
-"""Trials: one machine and load simulated with every seed, and held against the targets.
+"""Evaluations: one machine and load simulated with every seed and compared with the targets.
 
-Seed 0 of a trace is the trace as it is; further seeds are resamples of it (`workload.resample`), or
-shaken copies, and of a model each seed is a draw of its own.  Seed *s* is the same demand for every trial
-(common random numbers): what is drawn never depends on the machine or on the load.
+Seed 0 of a trace is the trace as it is; further seeds are resamples of it
+(`simsched.workload.transforms.resample`) or shaken copies.  Each seed of a model is a draw of its own.
+Seed *s* is the same demand in every evaluation (common random numbers): a draw never depends on the
+machine or on the load.
 """
 
 from __future__ import annotations
@@ -14,27 +15,28 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from simsched.errors import ConfigError, RunError
-from simsched.study.runs.cache import INPUTS
-from simsched.study.runs.execute import Done, run_tasks
-from simsched.study.runs.run_task import options_of
-from simsched.study.runs.task import MODEL
-from simsched.study.sizing.target import Figure
+from simsched.study.runs.dispatch import FinishedRun, run_tasks
+from simsched.study.runs.input_cache import INPUTS
+from simsched.study.runs.single_run import options_of
+from simsched.study.spec.figure import Figure
+from simsched.study.spec.run_task import MODEL
 from simsched.study.stats import interval
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
-    from simsched.report.metrics.compare import Interval
-    from simsched.study.runs.task import Row, Task
+    from simsched.report.compare import Interval
+    from simsched.study.runs.run_row import RunRow
     from simsched.study.runs.workers import Workers
-    from simsched.study.sizing.target import Target
+    from simsched.study.sizing.target import SizingTarget
+    from simsched.study.spec.run_task import RunTask
 
 MAX_SEEDS = 1000
-#: the noise of a figure of which there is one value, as a share of the target's bound
-GUESS = 0.1
+#: the noise that is assumed with one seed, as a share of the target's bound
+ASSUMED_NOISE = 0.1
 EVERY, MEAN, CONFIDENT = "every", "mean", "confident"
-#: what it is to meet a target → in words
+#: criterion by which a target is met → the same in words
 CRITERIA = {
     EVERY: "with every seed",
     MEAN: "on average over the seeds",
@@ -43,28 +45,29 @@ CRITERIA = {
 
 
 @dataclass(frozen=True, slots=True)
-class Trial:
-    """One size (or load) and what came of it.
+class Evaluation:
+    """One size (or load) and its results.
 
     Attributes
     ----------
-    value : the number that was tried.
+    value : the number on the axis of the search.
     figures : target → the value of its figure with each seed, in the order of the seeds; NaN if it
-        cannot be computed, infinite if no job of that seed is of the target's query.
-    fails : the targets that it does not meet.
-    infeasible : jobs that can never run there (of the first seed that has some); with any, there are
-        no figures unless that is allowed.
-    example : one of them, and why.
-    offered : what the jobs (of the first seed) that can run take, in processors times seconds, over
-        what the machine has while they are submitted; above 1 the queue grows as long as jobs come.
-    keys : the run directories' names, a seed each.
-    seconds : CPU or wall seconds that the runs took in all.
-    left : further trials that the search expected at least when it made this one; None if not known.
+        cannot be computed, infinite if no job of that seed matches the target's query.
+    fails : the targets that it misses.
+    infeasible : number of jobs that can never run there (of the first seed that has some); with any,
+        there are no figures unless such jobs are allowed.
+    example : one of these jobs, with the reason.
+    refused : whether the evaluation ended because of such jobs.
+    offered : offered load of the first seed: processor-seconds of the jobs that can run over those of the
+        machine while jobs are submitted; above 1 the queue grows for that long.
+    keys : names of the run directories, one per seed.
+    seconds : seconds that all runs took together.
+    left : least number of further evaluations that the search expected at this one; None if unknown.
     """
 
     value: int
-    figures: Mapping[Target, tuple[float, ...]]
-    fails: tuple[Target, ...]
+    figures: Mapping[SizingTarget, tuple[float, ...]]
+    fails: tuple[SizingTarget, ...]
     infeasible: int = 0
     example: str = ""
     refused: bool = False
@@ -80,19 +83,19 @@ class Trial:
 
     @property
     def eased(self) -> bool:
-        """Whether what a larger machine or less load helps with is met: the condition of the search."""
+        """Whether the targets that a larger machine or less load helps are met, as the search requires."""
         return not self.refused and not any(target.eases for target in self.fails)
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
-    """What meeting a target means: the targets, the criterion, the confidence of intervals."""
+class AcceptanceRule:
+    """How targets are met: the targets, the criterion, the confidence of intervals."""
 
-    targets: tuple[Target, ...]
+    targets: tuple[SizingTarget, ...]
     criterion: str = EVERY
     confidence: float = 0.95
 
-    def met(self, target: Target, values: tuple[float, ...]) -> bool:
+    def met(self, target: SizingTarget, values: tuple[float, ...]) -> bool:
         """Whether the values of all seeds keep a target's bound."""
         if self.criterion == EVERY:
             return all(map(target.met_by, values))
@@ -107,10 +110,10 @@ class Rule:
         """Return the mean over the seeds with its interval."""
         return interval(values, self.confidence)
 
-    def clear(self, trial: Trial) -> bool:
-        """Whether noise is too small to explain the verdict of a trial on the targets that size eases.
+    def clear(self, trial: Evaluation) -> bool:
+        """Whether the verdict on the targets that size helps is clearer than noise.
 
-        If they are met, each is clear of its bound; else some target that is missed is.
+        If all are met, each of them is clear of its bound; else one of those missed is.
         """
         easing = [target for target in trial.figures if target.eases]
         if trial.eased:
@@ -119,18 +122,18 @@ class Rule:
             self._is_clear(target, trial.figures[target]) for target in easing if target in trial.fails
         )
 
-    def _is_clear(self, target: Target, values: tuple[float, ...]) -> bool:
-        """Whether what decides is as far from the bound as the noise, which is the seeds' standard deviation.
+    def _is_clear(self, target: SizingTarget, values: tuple[float, ...]) -> bool:
+        """Whether the deciding value is a standard deviation of the seeds away from the bound.
 
-        With one seed the noise is not known, and taken as `GUESS` of the bound.
+        With one seed the deviation is unknown and assumed to be `ASSUMED_NOISE` of the bound.
         """
         if not all(map(math.isfinite, values)):
             return True
-        noise = float(np.std(values, ddof=1)) if len(values) > 1 else GUESS * target.bound
+        noise = float(np.std(values, ddof=1)) if len(values) > 1 else ASSUMED_NOISE * target.bound
         return abs(self.deciding(target, values) - target.bound) >= noise
 
-    def deciding(self, target: Target, values: tuple[float, ...]) -> float:
-        """Return the value that is held against the bound: the worst, the mean, or an end of its interval."""
+    def deciding(self, target: SizingTarget, values: tuple[float, ...]) -> float:
+        """Return the value that is compared with the bound: the worst, the mean, or an interval's end."""
         if self.criterion == EVERY:
             return self.worst(target, values)
         found = self.interval(values)
@@ -138,118 +141,118 @@ class Rule:
             return found.estimate
         return self.worst(target, (found.low, found.high))
 
-    def worst(self, target: Target, values: tuple[float, ...]) -> float:
-        """Return the value that is nearest to breaking the bound, or breaks it most."""
+    def worst(self, target: SizingTarget, values: tuple[float, ...]) -> float:
+        """Return the value that is nearest to the bound, or misses it most."""
         return float(np.max(values) if target.relation[0] == "<" else np.min(values))
 
 
-class Bench:
-    """Where trials are made: tasks from a value, workers to perform them; each value is tried once.
+class Evaluator:
+    """Evaluates values: makes their tasks and performs them on workers, each value once.
 
     Parameters
     ----------
-    make : value and seed number → task.
-    seeds : how many.
-    allow_infeasible : whether jobs that can never run are left out instead of failing the trial.
-    folder : takes the run directories; None keeps none.
-    progress : called after each trial.
+    task_of : value and number of a seed → task.
+    seeds : number of seeds.
+    allow_infeasible : whether jobs that can never run are ignored; otherwise the evaluation is refused.
+    folder : folder of the run directories; None keeps none.
+    progress : called after each evaluation.
 
     Attributes
     ----------
-    left : further trials that the search expects at least, see `Trial`; set by the search.
+    trials : value → its evaluation, in the order in which they were made.
     """
 
     def __init__(
         self,
-        make: Callable[[int, int], Task],
-        rule: Rule,
+        task_of: Callable[[int, int], RunTask],
+        *,
+        rule: AcceptanceRule,
         seeds: int,
         workers: Workers,
-        *,
         allow_infeasible: bool = False,
         folder: Path | None = None,
-        progress: Callable[[Trial], None] | None = None,
+        progress: Callable[[Evaluation], None] | None = None,
     ) -> None:
-        self.make, self.rule, self.seeds, self.workers = make, rule, seeds, workers
+        self.task_of, self.rule, self.seeds, self.workers = task_of, rule, seeds, workers
         self.allow_infeasible, self.folder, self.progress = allow_infeasible, folder, progress
-        self.trials: dict[int, Trial] = {}
-        self.left: int | None = None
+        self.trials: dict[int, Evaluation] = {}
+        self._left: int | None = None
 
     def expect(self, left: int | None) -> None:
-        """Note how many further trials the search expects after the next one."""
-        self.left = left
+        """Note the number of evaluations that the search expects after the next one; None if unknown."""
+        self._left = left
 
-    def trial(self, value: int) -> Trial:
-        """Return the trial of a value, made now unless it was made before.
+    def evaluate(self, value: int) -> Evaluation:
+        """Return the evaluation of a value; it is made at the first call.
 
         Raises
         ------
         SimschedError
-            for what a run raises: an edit that is not possible, an option that does not exist …
+            for an error of a run: an edit that is not possible, an option that does not exist …
         """
         if value not in self.trials:
-            self.trials[value] = replace(self._tried(value), left=self.left)
+            self.trials[value] = replace(self._tried(value), left=self._left)
             if self.progress:
                 self.progress(self.trials[value])
         return self.trials[value]
 
-    def _tried(self, value: int) -> Trial:
-        tasks = [self.make(value, seed) for seed in range(self.seeds)]
-        count, example, offered = look(tasks[0])
+    def _tried(self, value: int) -> Evaluation:
+        tasks = [self.task_of(value, seed) for seed in range(self.seeds)]
+        count, example, offered = feasibility_of(tasks[0])
         if count and not self.allow_infeasible:
-            return Trial(value, {}, (), count, example, refused=True, offered=offered)
+            return Evaluation(value, {}, (), count, example, refused=True, offered=offered)
         rows = self._rows(tasks)
         unfit = next((task for task in tasks[1:] if rows[task.key].counts["infeasible"]), None)
-        if unfit is not None and not self.allow_infeasible:  # other draws of a model have other jobs
-            count, example, offered = look(unfit)
-            return Trial(value, {}, (), count, example, refused=True, offered=offered)
+        if unfit is not None and not self.allow_infeasible:  # each draw of a model has other jobs
+            count, example, offered = feasibility_of(unfit)
+            return Evaluation(value, {}, (), count, example, refused=True, offered=offered)
         figures = {t: tuple(_value(t, rows[task.key]) for task in tasks) for t in self.rule.targets}
         fails = tuple(target for target, values in figures.items() if not self.rule.met(target, values))
         seconds = sum(row.seconds for row in rows.values())
         keys = tuple(task.key for task in tasks)
-        return Trial(value, figures, fails, count, example, offered=offered, keys=keys, seconds=seconds)
+        return Evaluation(value, figures, fails, count, example, offered=offered, keys=keys, seconds=seconds)
 
-    def _rows(self, tasks: list[Task]) -> dict[str, Row]:
-        """Perform the tasks; equal ones once."""
-        found: dict[str, Row] = {}
+    def _rows(self, tasks: list[RunTask]) -> dict[str, RunRow]:
+        """Perform the tasks and return their rows by key; equal tasks are performed once."""
+        found: dict[str, RunRow] = {}
         unique = {task.key: task for task in tasks}
         for outcome in run_tasks(unique.values(), self.workers, folder=self.folder):
-            if not isinstance(outcome, Done):
+            if not isinstance(outcome, FinishedRun):
                 raise RunError(outcome.reason)
             found[outcome.task.key] = outcome.row
         return found
 
 
-def _value(target: Target, row: Row) -> float:
-    """Return the figure of a target; where no job is of its query, the infinity that breaks no bound."""
+def _value(target: SizingTarget, row: RunRow) -> float:
+    """Return the figure of a target; if no job matches its query, the infinity that misses no bound."""
     value = row.metrics[str(target.figure)]
     if target.figure.query and math.isnan(value) and not row.metrics[str(count_of(target))]:
         return -math.inf if target.relation[0] == "<" else math.inf
     return value
 
 
-def count_of(target: Target) -> Figure:
-    """Return the figure that counts the jobs of a target's query."""
+def count_of(target: SizingTarget) -> Figure:
+    """Return the figure that counts the jobs that match a target's query."""
     return Figure("jobs", "jobs", target.figure.query)
 
 
-def wanted(targets: tuple[Target, ...]) -> tuple[str, ...]:
-    """Return the figures that a run has to give for these targets."""
+def wanted(targets: tuple[SizingTarget, ...]) -> tuple[str, ...]:
+    """Return the names of the figures that a run has to measure for these targets."""
     found = [str(target.figure) for target in targets]
     found += [str(count_of(target)) for target in targets if target.figure.query]
     return tuple(dict.fromkeys(found))
 
 
-def look(task: Task) -> tuple[int, str, float]:
-    """Return how many jobs of a task can never run on its cluster, one and why, and the offered load.
+def feasibility_of(task: RunTask) -> tuple[int, str, float]:
+    """Return the number of jobs that can never run, one of them with the reason, and the offered load.
 
-    The load is processor-seconds of work, that of jobs which can run, over processors times the
-    time in which jobs are submitted; NaN where all are submitted at once.
+    The offered load is the processor-seconds of the jobs that can run over those of the machine
+    while jobs are submitted; NaN if all jobs are submitted at once.
 
     Raises
     ------
     SimschedError
-        for inputs that make no run.
+        for inputs that cannot be simulated.
     """
     from simsched.simulation.options.run_config import make_config
     from simsched.simulation.record.recorder import INFEASIBLE
@@ -260,7 +263,9 @@ def look(task: Task) -> tuple[int, str, float]:
     with INPUTS.lock:
         cluster, workload = INPUTS.cluster(task.cluster, task.edits), INPUTS.workload(task)
         if not len(workload):
-            raise ConfigError("the workload has no job", where=task.workload.name, expected="some jobs")
+            raise ConfigError(
+                "the workload has no jobs", where=task.workload.name, expected="at least one job"
+            )
         _, prepared, workload = engine_of(cluster, workload, config, allocations=False)
     found = {job: why for job, (result, why) in prepared.rejected.items() if result == INFEASIBLE}
     totals = totals_of(cluster)
@@ -274,13 +279,12 @@ def look(task: Task) -> tuple[int, str, float]:
 
 
 def seeded(
-    base: Task, number: int, block: str | None, steps: tuple[str, ...] = (), *, shake: str | None = None
-) -> Task:
+    base: RunTask, number: int, block: str | None, steps: tuple[str, ...] = (), *, shake: str | None = None
+) -> RunTask:
     """Return the task of one seed.
 
-    The resampling (in blocks of `block`, or of what suits the workload), or the shaking by up to
-    `shake`, comes after the steps that the task has, and `steps` come last: what is drawn does not
-    depend on them.
+    Resampling (in blocks of `block`, by default of a length that suits the workload) or shaking (by up to
+    `shake`) comes after the steps of the task.  `steps` come last, so that draws do not depend on them.
     """
     drawn: tuple[str, ...] = ()
     if number and shake:
@@ -291,6 +295,6 @@ def seeded(
 
 
 def check_seeds(seeds: int) -> None:
-    """Refuse a number of seeds that is none; ConfigError."""
+    """Raise ConfigError unless the number of seeds is in its range."""
     if not 1 <= seeds <= MAX_SEEDS:
-        raise ConfigError(f"{seeds} seeds", expected=f"1 to {MAX_SEEDS:,}")
+        raise ConfigError(f"{seeds} seeds are out of range", expected=f"1 to {MAX_SEEDS:,}")

@@ -1,10 +1,10 @@
 """The smallest whole number that meets a condition: an exponential bracket, halving, and a scan.
 
-Conditions of simulated machines are *nearly* monotone: more nodes help, but every backfilling
-schedule is a different one, and a node more can by chance be worse.  Halving alone finds some
-threshold.  So the numbers around it are tried one by one, until enough of them in a row agree
-with it beyond doubt; a smaller number that meets becomes the answer.  Nothing is known of numbers
-that were not tried: `Search` lists those that were.
+Conditions on simulated machines are *nearly* monotone: more nodes help, but each size gives another
+backfilling schedule, and one more node can be worse by chance.  Halving alone finds some threshold.
+Therefore the numbers around it are tried one by one until enough of them in a row agree with it
+clearly.  If a smaller number meets the condition, it becomes the answer.  Nothing is known of numbers
+that were not tried; `Search` lists those that were.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 START, BRACKET, HALVING, SCAN = "start", "bracket", "halving", "scan"
-#: numbers in a row that have to agree clearly with the threshold, on either side of it
+#: numbers in a row that have to agree clearly with the threshold, on each side of it
 CALM = 3
 #: the most numbers that are tried on either side
 MOST = 10
-#: from this distance on the scan leaves numbers out: its stride is the distance over this
+#: the stride of the scan is the distance to the threshold divided by this number
 WIDENING = 3
 
 
@@ -32,14 +32,14 @@ def _always(_: int) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Scan:
-    """How far the neighbourhood of a threshold is tried, on either side.
+    """How far the neighbourhood of a threshold is tried on each side.
 
     Attributes
     ----------
-    calm : the scan ends after so many numbers in a row that agree clearly with the threshold.
-    most : it also ends after so many, whatever they come to.
-    clear : whether a number that was tried agrees beyond doubt; by default each does.
-    widening : whether strides grow with the distance, so that a wide neighbourhood is seen, too.
+    calm : number of values in a row that have to agree clearly with the threshold; then the scan ends.
+    most : number of values after which it ends in any case.
+    clear : whether the verdict on a number that was tried is clear; by default it always is.
+    widening : whether strides grow with the distance, so that a wide neighbourhood is covered.
     """
 
     calm: int = CALM
@@ -49,17 +49,17 @@ class Scan:
 
     @classmethod
     def of(cls, checks: int | None, clear: Callable[[int], bool]) -> Scan:
-        """Return the scan of exactly `checks` numbers on either side, or of as many as `clear` needs."""
+        """Return the scan of exactly `checks` numbers on each side; None: until `clear` is satisfied."""
         return cls(clear=clear) if checks is None else cls(checks, checks, widening=False)
 
     def stride(self, distance: int) -> int:
-        """Return how far it is from a number at this distance from the threshold to the next one."""
+        """Return the step to the next number from one at this distance from the threshold."""
         return max(1, distance // WIDENING) if self.widening else 1
 
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """One number that was asked for, whether it meets, and which part of the search asked."""
+    """One number that was tried, whether it meets the condition, and which part of the search tried it."""
 
     value: int
     met: bool
@@ -68,13 +68,13 @@ class Probe:
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """What a search found.
+    """The result of a search.
 
     Attributes
     ----------
-    low, high : the range that was searched, both ends in it.
-    answer : the smallest number that was probed and meets (of those from `floor` on); None if none does.
-        The number below it was probed and fails, unless it is out of range.
+    low, high : the range that was searched, both ends included.
+    answer : the smallest number tried that meets the condition (from `floor` on); None if none does.
+        The number below it was tried and fails, unless it is out of range.
     probes : every probe, in the order in which they were made; each number once.
     """
 
@@ -85,12 +85,12 @@ class Search:
 
     @property
     def below_fails(self) -> bool:
-        """Whether the number below the answer was probed and fails; false at the low end of the range."""
+        """Whether the number below the answer was tried and fails; false at the low end of the range."""
         return self.answer is not None and Probe(self.answer - 1, False, "") in self._plain
 
     @property
     def smaller_met(self) -> tuple[int, ...]:
-        """Numbers below the answer that meet all the same: the condition is not monotone."""
+        """Numbers below the answer that meet the condition, which is then not monotone."""
         found = self.answer
         return (
             () if found is None else tuple(sorted(p.value for p in self.probes if p.met and p.value < found))
@@ -98,7 +98,7 @@ class Search:
 
     @property
     def larger_failed(self) -> tuple[int, ...]:
-        """Numbers above the answer that fail all the same: the condition is not monotone."""
+        """Numbers above the answer that fail the condition, which is then not monotone."""
         found = self.answer
         return (
             ()
@@ -108,7 +108,7 @@ class Search:
 
     @property
     def monotone(self) -> bool:
-        """Whether nothing that was probed speaks against a clean threshold."""
+        """Whether no number that was tried contradicts the threshold."""
         return not self.smaller_met and not self.larger_failed
 
     @property
@@ -131,25 +131,25 @@ def smallest(
 
     Parameters
     ----------
-    met : the condition; asked at most once a number.
-    start : where to begin, such as the size of today's machine; by default the middle.
-    step : the first stride of the bracket, doubled with each further one (default: an eighth of
-        the start, at least 1).  Downwards no stride goes below half: a machine of a tenth of the size
-        that is needed takes long to simulate and says little.
+    met : the condition; called at most once per number.
+    start : the first number, such as the size of today's machine; by default the middle.
+    step : the first stride of the bracket, which doubles each time (default: an eighth of the start,
+        at least 1).  A stride downwards at most halves the number: a machine of a tenth of the required
+        size takes long to simulate and says little.
     scan : how far to try the neighbourhood of the threshold; by default `Scan()`.
-    floor : smaller numbers are tried, but are not answers (default `low`).
-    expect : called before each probe with the number of probes that are expected after it at
-        least, or None while the bracket is open.
+    floor : numbers below it are tried but are not answers (default `low`).
+    expect : called before each probe with the least number of probes that follow it, or with None
+        while the bracket is open.
 
     Returns
     -------
     Search
-        of at most ``2 · log2(high - low + 1) + 4`` probes, and those of the scan.
+        with at most ``2 · log2(high - low + 1) + 4`` probes besides those of the scan.
 
     Raises
     ------
     ConfigError
-        if there is no number from `low` to `high`.
+        if `low` is above `high`.
 
     >>> found = smallest(lambda n: n * n >= 2000, 1, 1000, start=100, scan=Scan(0, 0))
     >>> found.answer, found.below_fails, len(found.probes)
@@ -159,14 +159,14 @@ def smallest(
     (48, (49,))
     """
     if low > high:
-        raise ConfigError(f"a search from {low:,} to {high:,}", expected="the smaller number first")
+        raise ConfigError(f"the range {low:,} to {high:,} is empty", expected="the smaller number first")
     first = min(max((low + high) // 2 if start is None else start, low), high)
-    hunt = _Hunt(met, (low, high), scan or Scan(), low if floor is None else floor, expect)
-    return hunt.run(first, step or max(1, first // 8))
+    state = _SearchState(met, (low, high), scan or Scan(), low if floor is None else floor, expect)
+    return state.run(first, step or max(1, first // 8))
 
 
-class _Hunt:
-    """The state of one search: every number that was asked."""
+class _SearchState:
+    """A search under way: every number that was tried."""
 
     def __init__(
         self,
@@ -178,14 +178,14 @@ class _Hunt:
     ) -> None:
         self.met, self.scan, self.floor, self.expect = met, scan, floor, expect
         self.low, self.high = ends
-        self.asked: dict[int, Probe] = {}
+        self.probes: dict[int, Probe] = {}
 
-    def ask(self, value: int, why: str, left: int | None = None) -> bool:
-        if value not in self.asked:
+    def probe(self, value: int, why: str, left: int | None = None) -> bool:
+        if value not in self.probes:
             if self.expect:
                 self.expect(left)
-            self.asked[value] = Probe(value, bool(self.met(value)), why)
-        return self.asked[value].met
+            self.probes[value] = Probe(value, bool(self.met(value)), why)
+        return self.probes[value].met
 
     def run(self, first: int, step: int) -> Search:
         threshold = self.halved(*self.bracket(first, step))
@@ -194,20 +194,20 @@ class _Hunt:
             answer = self.scanned_down(self.high + 1 if threshold is None else threshold)
             if answer is not None:
                 self.scan_up(answer)
-        return Search(self.low, self.high, answer, tuple(self.asked.values()))
+        return Search(self.low, self.high, answer, tuple(self.probes.values()))
 
     def bracket(self, first: int, step: int) -> tuple[int, int]:
-        """Return a number that fails and one above it that meets; what is out of range is taken to do so."""
+        """Return a number that fails and a larger one that meets; beyond the range both are assumed."""
         at = first
-        if self.ask(first, START):
+        if self.probe(first, START):
             while at > self.low:
                 above, at, step = at, max(self.low, at - step, at // 2 if at > 0 else self.low), 2 * step
-                if not self.ask(at, BRACKET):
+                if not self.probe(at, BRACKET):
                     return at, above
             return self.low - 1, self.low
         while at < self.high:
             below, at, step = at, min(self.high, at + step), 2 * step
-            if self.ask(at, BRACKET):
+            if self.probe(at, BRACKET):
                 return below, at
         return self.high, self.high + 1
 
@@ -215,7 +215,7 @@ class _Hunt:
         while meets - fails > 1:
             middle = (fails + meets) // 2
             left = (meets - fails - 1).bit_length() - 1 + 2 * self.scan.calm
-            if self.ask(middle, HALVING, left):
+            if self.probe(middle, HALVING, left):
                 meets = middle
             else:
                 fails = middle
@@ -224,13 +224,13 @@ class _Hunt:
     def scanned_down(self, threshold: int) -> int | None:
         """Try numbers below a threshold; return the smallest that meets, the threshold included.
 
-        One that meets is where halving begins again, and what it comes to is the next threshold.
+        If one meets, halving begins again from there and gives the next threshold.
         """
         answer = threshold if threshold <= self.high else None
         distance, calm, tried = 1, 0, 0
         while calm < self.scan.calm and tried < self.scan.most and threshold - distance >= self.low:
             at = threshold - distance
-            if not self.ask(at, SCAN, 2 * self.scan.calm - calm - 1):
+            if not self.probe(at, SCAN, 2 * self.scan.calm - calm - 1):
                 calm = calm + 1 if self.scan.clear(at) else 0
                 distance += self.scan.stride(distance)
                 tried += 1
@@ -241,19 +241,19 @@ class _Hunt:
         return answer
 
     def threshold_from(self, meets: int) -> int:
-        """Return a number that meets, above one that fails, from a number that meets downwards."""
-        failing = [n for n, probe in self.asked.items() if n < meets and not probe.met]
+        """Return a number that meets and whose lower neighbour fails, from one that meets downwards."""
+        failing = [n for n, probe in self.probes.items() if n < meets and not probe.met]
         found = self.halved(max(failing, default=self.low - 1), meets)
         assert found is not None  # it is at most `meets`
         return found
 
     def scan_up(self, threshold: int) -> None:
-        """Try numbers above a threshold, to see whether one fails."""
+        """Try numbers above a threshold to see whether one fails."""
         distance = 1
         calm = tried = 0
         while calm < self.scan.calm and tried < self.scan.most and threshold + distance <= self.high:
             at = threshold + distance
             tried += 1
-            agrees = self.ask(at, SCAN, self.scan.calm - calm - 1)
+            agrees = self.probe(at, SCAN, self.scan.calm - calm - 1)
             calm = calm + 1 if agrees and self.scan.clear(at) else 0
             distance += self.scan.stride(distance)

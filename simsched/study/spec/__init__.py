@@ -1,4 +1,5 @@
-"""What a study varies: study files, axes, edits of clusters, and their expansion to tasks.
+"""The description of runs: study files, axes, edits of clusters, and their expansion to tasks.
 
-`study` has the values, `study_file` the reader.
+Begin with `run_task`, one run as data, and `study`, which expands axes to tasks; `study_file` reads a study
+from a file.  Imports no other wing of `study`.
 """

@@ -1,14 +1,14 @@
 """Edits of a cluster as text, for study files: ``resize(node[0-15], 32)`` and so on.
 
 ===============================  ==================================================
-``resize(WHERE, COUNT)``         so many targets in a group of like ones
-``add(HOSTS, LIKE)``             new targets that look like the host LIKE
-``remove(WHERE)``                without these targets
-``restrict(WHERE)``              with only these targets
+``resize(WHERE, COUNT)``         COUNT targets in a group of like ones
+``add(HOSTS, LIKE)``             new targets with the resources of the host LIKE
+``remove(WHERE)``                remove these targets
+``restrict(WHERE)``              keep only these targets
 ``status(WHERE, STATUS)``        up, down or drained
-``property(WHERE, NAME)``        with a property more; ``-NAME`` takes it away
-``units(WHERE, TYPE, COUNT)``    so many units of a type in each target: gpus, cores
-``set(PATH, VALUE)``             a value of a recipe: ``set(groups[0].count, 64)``
+``property(WHERE, NAME)``        add a property; ``-NAME`` removes it
+``units(WHERE, TYPE, COUNT)``    COUNT units of a type in each target: gpus, cores
+``set(PATH, VALUE)``             set a value of a recipe: ``set(groups[0].count, 64)``
 ===============================  ==================================================
 
 WHERE is a hostlist (``node[0-3]``), ``all``, or a constraint of RFC 35 in which every term has
@@ -17,10 +17,10 @@ its operator: ``properties:gpu``, ``ranks:0-15``, ``not properties:debug``.
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any
 
 from simsched.errors import ConfigError, SimschedError
+from simsched.formats.rfc.calls import parse_call
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 
     Edit = Callable[[Cluster, list[str]], Cluster]
 
-_CALL = re.compile(r"\s*([a-z]+)\s*\((.*)\)\s*", re.DOTALL)
-
 
 def apply_edits(cluster: Cluster, edits: Iterable[str]) -> Cluster:
     """Return the cluster after the edits, in order.
@@ -39,7 +37,7 @@ def apply_edits(cluster: Cluster, edits: Iterable[str]) -> Cluster:
     Raises
     ------
     ConfigError
-        On an unknown edit or a wrong argument; it names the edit.
+        for an unknown edit or a wrong argument; the message names the edit.
     """
     for text in edits:
         cluster = _apply(cluster, text)
@@ -47,7 +45,7 @@ def apply_edits(cluster: Cluster, edits: Iterable[str]) -> Cluster:
 
 
 def _apply(cluster: Cluster, text: str) -> Cluster:
-    name, arguments = taken_apart(text)
+    name, arguments = parsed_edit(text)
     try:
         return EDITS[name][1](cluster, arguments)
     except SimschedError as error:
@@ -55,32 +53,16 @@ def _apply(cluster: Cluster, text: str) -> Cluster:
         raise ConfigError(error.message, where=where, expected=error.expected) from None
 
 
-def taken_apart(text: str) -> tuple[str, list[str]]:
-    """Return the name and the arguments of an edit; ConfigError unless it is one of `EDITS`.
+def parsed_edit(text: str) -> tuple[str, list[str]]:
+    """Return the name and the arguments of an edit; ConfigError for an unknown one.
 
-    >>> taken_apart("resize(node[0-3,8], 6)")
+    >>> parsed_edit("resize(node[0-3,8], 6)")
     ('resize', ['node[0-3,8]', '6'])
     """
-    call = _CALL.fullmatch(text)
-    if call is None or (call[1] not in EDITS and call[1] != "set"):
+    call = parse_call(text)
+    if call is None or (call.name not in EDITS and call.name != "set"):
         raise ConfigError(f"unknown edit {text!r}", expected=", ".join([*EDITS, "set"]))
-    arguments = _split(call[2])
-    wanted = 2 if call[1] == "set" else EDITS[call[1]][0]
-    if len(arguments) != wanted:
-        raise ConfigError(f"{call[1]} with {len(arguments)} arguments", where=text, expected=str(wanted))
-    return call[1], arguments
-
-
-def _split(text: str) -> list[str]:
-    """Return what is between commas that are in no brackets."""
-    parts, depth = [""], 0
-    for sign in text:
-        depth += (sign in "[(") - (sign in "])")
-        if sign == "," and depth == 0:
-            parts.append("")
-        else:
-            parts[-1] += sign
-    return [part.strip() for part in parts] if text.strip() else []
+    return call.name, call.arguments(2 if call.name == "set" else EDITS[call.name][0])
 
 
 def _where(text: str) -> Where:
@@ -97,7 +79,7 @@ def _where(text: str) -> Where:
 
 def _count(text: str) -> int:
     if not (text.isascii() and text.isdigit() and len(text) < 10):
-        raise ConfigError(f"{text!r} is no number of targets", expected="a whole number")
+        raise ConfigError(f"{text!r} is not a number of targets", expected="a whole number")
     return int(text)
 
 
@@ -146,7 +128,8 @@ def _units(cluster: Cluster, given: list[str]) -> Cluster:
     return set_units(cluster, _where(given[0]), given[1], _count(given[2]))
 
 
-#: Name → (number of arguments, the edit).  ``set`` is made before there is a cluster.
+#: Name → (number of arguments, the edit).  ``set`` is not among them: it changes a recipe, before the
+#: cluster is built.
 EDITS: dict[str, tuple[int, Edit]] = {
     "resize": (2, _resize),
     "add": (2, _add),
@@ -165,18 +148,18 @@ def recipe_edits(edits: Iterable[str]) -> tuple[tuple[str, ...], tuple[str, ...]
     """Return the edits that change a recipe, and the others."""
     every = tuple(edits)
     return (
-        tuple(e for e in every if taken_apart(e)[0] == "set"),
-        tuple(e for e in every if taken_apart(e)[0] != "set"),
+        tuple(e for e in every if parsed_edit(e)[0] == "set"),
+        tuple(e for e in every if parsed_edit(e)[0] != "set"),
     )
 
 
 def edit_recipe(document: Any, edits: Iterable[str], where: str | None = None) -> Any:
-    """Return a recipe with values set.
+    """Return a recipe after its ``set`` edits.
 
     Raises
     ------
     ConfigError
-        If the document is no recipe, or has no place of that name.
+        if the document is not a recipe, or has no value at the path.
 
     >>> edit_recipe({"groups": [{"name": "n", "count": 4}]}, ["set(groups[0].count, 8)"])
     {'groups': [{'name': 'n', 'count': 8}]}
@@ -191,7 +174,7 @@ def edit_recipe(document: Any, edits: Iterable[str], where: str | None = None) -
         raise ConfigError("only the values of a recipe can be set", where=where, expected="a cluster recipe")
     made = deepcopy(document)
     for text in edits:
-        _, (path, value) = taken_apart(text)
+        _, (path, value) = parsed_edit(text)
         *way, last = parse_path(path)
         place = made
         try:

@@ -1,9 +1,8 @@
-"""`Study`: what is varied, as values; and its expansion to tasks, which is pure.
+"""`Study`: the axes of a study as values, and their expansion to tasks.
 
-The runs are the product of the axes in the order in which they were written, the first
-varying slowest; axes that are zipped vary together, in the place of the first of them; seeds
-vary fastest.  What `exclude` names is left out, and if there is an `include`, so is what it
-does not name.
+The runs are the product of the axes in the order in which they were written; the first varies slowest,
+seeds vary fastest.  Zipped axes vary together, in the place of the first of them.  Runs that `exclude`
+matches are left out and, if there is an `include`, so are runs that it does not match.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from simsched.errors import ConfigError
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from simsched.study.runs.task import Input, Task
+    from simsched.study.spec.run_task import RunTask, TaskInput
 
 MAX_RUNS = 1_000_000
 SEED = "seed"
@@ -27,24 +26,24 @@ _SIGNS = ("<=", ">=", "!=", "<", ">", "=")
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
-    """What a setting changes of the base: inputs are replaced, steps added, options merged."""
+class TaskChange:
+    """A change of the base task: it replaces inputs, adds steps and merges options."""
 
-    cluster: Input | None = None
+    cluster: TaskInput | None = None
     edits: tuple[str, ...] = ()
-    workload: Input | None = None
+    workload: TaskInput | None = None
     transforms: tuple[str, ...] = ()
     options: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def replaces(self) -> bool:
-        """Whether an input is another one; that comes before what is made of it."""
+        """Whether it replaces an input; such changes come first, since others build on the input."""
         return self.cluster is not None or self.workload is not None
 
-    def applied(self, task: Task) -> Task:
-        """Return the task with this change made to it.
+    def applied(self, task: RunTask) -> RunTask:
+        """Return the task after this change.
 
-        Another cluster or workload leaves no edits or transforms of the one before.
+        Another cluster or workload drops the edits or transforms of the one before.
         """
         edits = self.edits if self.cluster else task.edits + self.edits
         transforms = self.transforms if self.workload else task.transforms + self.transforms
@@ -58,7 +57,7 @@ class Change:
 
 
 def merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
-    """Return options with others over them; options of the policy are merged one by one.
+    """Return options overridden by others; options of the queue policy are merged one by one.
 
     >>> merged({"order": "sjf", "policy-options": {"extra": False}}, {"policy-options": {"refresh": "x"}})
     {'order': 'sjf', 'policy-options': {'extra': False, 'refresh': 'x'}}
@@ -71,25 +70,25 @@ def merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One value of an axis: what tables call it, and what it changes."""
+    """One value of an axis: its label in tables, and its change of the task."""
 
     label: str | float
-    change: Change = field(default_factory=Change)
+    change: TaskChange = field(default_factory=TaskChange)
 
 
 @dataclass(frozen=True, slots=True)
-class Axis:
-    """What is varied: a name and its settings."""
+class StudyAxis:
+    """An axis of a study: its name and its settings."""
 
     name: str
     settings: tuple[Setting, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
-    """Axis → condition on its label: a value, several, or a comparison such as ``<= 0.9``.
+class RunFilter:
+    """Conditions on labels by axis: a value, several, or a comparison such as ``<= 0.9``.
 
-    >>> Rule({"load": ">= 0.9", "queue-policy": ["fcfs", "easy"]}).holds({"load": 1, "queue-policy": "easy"})
+    >>> RunFilter({"load": ">= 0.9", "order": ["sjf", "fifo"]}).holds({"load": 1, "order": "sjf"})
     True
     """
 
@@ -116,7 +115,7 @@ def _met(label: Any, wanted: Any) -> bool:
 
 
 def comparison(text: Any) -> tuple[str | None, Any]:
-    """Return sign and number of a comparison; no sign if it is none.
+    """Return sign and number of a comparison; the sign is None for another text.
 
     >>> comparison("<= 0.9"), comparison("easy")
     (('<=', 0.9), (None, 'easy'))
@@ -132,7 +131,7 @@ def comparison(text: Any) -> tuple[str | None, Any]:
 
 
 def column(name: str) -> str:
-    """Return the column of the dataset that an axis has, a name that SQL takes without quotes.
+    """Return the column of an axis in the dataset, a name that SQL accepts without quotes.
 
     >>> column("policy-options.depth")
     'policy_options_depth'
@@ -142,36 +141,38 @@ def column(name: str) -> str:
 
 @dataclass(frozen=True)
 class Study:
-    """A study: a base, axes, what goes together, what is left out, seeds.
+    """A study: a base task, axes, groups of axes that vary together, filters of runs, and seeds.
 
-    `include` and `exclude` are rules over labels, those of the seeds under the name ``seed``.
-    `where` is how messages call it.
+    `include` and `exclude` are filters over labels; the label of a seed is ``seed``.  `where` names the
+    study in messages.
     """
 
     name: str
-    base: Task
-    axes: tuple[Axis, ...] = ()
+    base: RunTask
+    axes: tuple[StudyAxis, ...] = ()
     zipped: tuple[tuple[str, ...], ...] = ()
-    include: tuple[Rule, ...] = ()
-    exclude: tuple[Rule, ...] = ()
+    include: tuple[RunFilter, ...] = ()
+    exclude: tuple[RunFilter, ...] = ()
     seeds: tuple[int, ...] = (0,)
     description: str = ""
     where: str = "study"
 
     @cached_property
-    def tasks(self) -> tuple[Task, ...]:
+    def tasks(self) -> tuple[RunTask, ...]:
         """All runs, in the order of the plan.
 
         Raises
         ------
         ConfigError
-            If there are more than `MAX_RUNS`, or none.
+            if there are more than `MAX_RUNS` runs, or none.
         """
         count = len(self.seeds)
         for group in self._groups():
             count *= len(group)
         if count > MAX_RUNS:
-            raise ConfigError(f"{count:,} runs", where=self.where, expected=f"at most {MAX_RUNS:,}")
+            raise ConfigError(
+                f"the study has {count:,} runs", where=self.where, expected=f"at most {MAX_RUNS:,}"
+            )
         found = tuple(self._expanded())
         if not found:
             raise ConfigError("include and exclude leave no run", where=self.where)
@@ -179,12 +180,12 @@ class Study:
 
     @property
     def axis_names(self) -> tuple[str, ...]:
-        """The columns that tell runs apart: the axes, and the seed if there are several."""
+        """The columns that distinguish runs: the axes, and the seed if there are several."""
         names = tuple(axis.name for axis in self.axes)
         return (*names, SEED) if len(self.seeds) > 1 else names
 
     def _groups(self) -> list[list[tuple[tuple[str, Setting], ...]]]:
-        """Return, for each axis or zip of axes, its combinations of (name, setting)."""
+        """Return the combinations of (name, setting) of each axis or group of zipped axes."""
         partners = {name: group for group in self.zipped for name in group}
         by_name = {axis.name: axis for axis in self.axes}
         groups = []
@@ -197,7 +198,7 @@ class Study:
                 groups.append([tuple(zip(names, row, strict=True)) for row in rows])
         return groups
 
-    def _expanded(self) -> Iterator[Task]:
+    def _expanded(self) -> Iterator[RunTask]:
         several = len(self.seeds) > 1
         order = [axis.name for axis in self.axes]
         for combination in product(*self._groups()):

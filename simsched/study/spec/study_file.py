@@ -1,6 +1,6 @@
-"""A study file becomes a `Study`: words into inputs, axes and rules, each fault with its place.
+"""The reader of study files: texts become inputs, axes and filters; faults have their place in the file.
 
-See docs/studies.md for what may be written; the schema is ``formats/schemas/study.json``.
+docs/studies.md describes the format; its schema is ``formats/schemas/study.json``.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from simsched.arguments import check, check_path
 from simsched.errors import ConfigError
 from simsched.formats.study_document import StudyDocument, read_study_document, study_document
 from simsched.simulation.options.config_file import read_document
-from simsched.study.runs.task import KEEP, Measure, Task
 from simsched.study.spec.axes import axis_of
-from simsched.study.spec.finder import Finder
-from simsched.study.spec.study import SEED, Axis, Rule, Study, column, comparison
+from simsched.study.spec.input_finder import InputFinder
+from simsched.study.spec.run_task import KEEP, Measure, RunTask
+from simsched.study.spec.study import SEED, RunFilter, Study, StudyAxis, column, comparison
 
 KEPT = {
     "figures": (),
@@ -33,7 +33,7 @@ def load_study(path: str | Path) -> Study:
     Raises
     ------
     ConfigError, FormatError
-        With file, line and path of the first fault.
+        for the first fault, with file, line and path.
     """
     document = read_study_document(path)
     at = Path(path)
@@ -43,26 +43,26 @@ def load_study(path: str | Path) -> Study:
 
 
 def study_from_dict(content: Mapping[str, Any], *, home: str | Path = ".") -> Study:
-    """Return the study of a mapping that is laid out like a study file.
+    """Return the study of a mapping with the layout of a study file.
 
     Parameters
     ----------
-    home : folder that paths are relative to.
+    home : folder to which paths are relative.
 
     Raises
     ------
     ConfigError, FormatError
-        As `load_study`, with the path of the fault.
+        as `load_study`, with the path of the fault.
     """
-    check("content", content, Mapping, "a mapping laid out like a study file")
+    check("content", content, Mapping, "a mapping with the layout of a study file")
     check_path("home", home)
     return study_of(study_document(dict(content)), home=Path(home), name="study")
 
 
 def study_of(document: StudyDocument, *, home: Path, name: str) -> Study:
-    """Return the study of a document that the schema allows."""
+    """Return the study of a document that conforms to the schema."""
     content = document.content
-    finder = Finder(home, document)
+    finder = InputFinder(home, document)
     base = _base(content, finder)
     axes = tuple(axis_of(key, value, base, finder) for key, value in content.get("axes", {}).items())
     columns = [column(axis.name) for axis in axes]
@@ -76,19 +76,19 @@ def study_of(document: StudyDocument, *, home: Path, name: str) -> Study:
         base=base,
         axes=axes,
         zipped=_zipped(content.get("zip", ()), axes, document),
-        include=_rules("include", content, known, document),
-        exclude=_rules("exclude", content, known, document),
+        include=_filters("include", content, known, document),
+        exclude=_filters("exclude", content, known, document),
         seeds=_seeds(content.get("seeds", [0])),
         description=str(content.get("description", "")),
         where=document.where,
     )
 
 
-def _base(content: Mapping[str, Any], finder: Finder) -> Task:
+def _base(content: Mapping[str, Any], finder: InputFinder) -> RunTask:
     cluster, edits = finder.cluster(content["cluster"], ("cluster",))
     workload, transforms = finder.workload(content["workload"], ("workload",))
     options = _options(content.get("config", {}), finder)
-    return Task(
+    return RunTask(
         cluster=cluster,
         workload=workload,
         edits=edits,
@@ -99,15 +99,17 @@ def _base(content: Mapping[str, Any], finder: Finder) -> Task:
     )
 
 
-def _options(value: Any, finder: Finder) -> dict[str, Any]:
-    """Return the base configuration: what is written here, or in the file that is named here."""
+def _options(value: Any, finder: InputFinder) -> dict[str, Any]:
+    """Return the base configuration, which is written in the study file or in a file that it names."""
     place = finder.document.place(("config",))
     if isinstance(value, str):
         path = finder.find(value)
         value, place = read_document(path), str(path)
     options = {key.replace("_", "-"): item for key, item in value.items()}
     if "seed" in options:
-        raise ConfigError("seeds are a study's own", where=place, expected="seeds: a number or a list")
+        raise ConfigError(
+            "a configuration in a study has no seed", where=place, expected="seeds: a number or a list"
+        )
     finder.check_options(options, place)
     return options
 
@@ -119,7 +121,9 @@ def _measure(value: Mapping[str, Any], document: StudyDocument) -> Measure:
     for key in ("warm-up", "drain"):
         times[key] = parse_duration(value.get(key, 0), where=document.place(("measure", key)))
         if times[key] == float("inf"):
-            raise ConfigError("nothing would be left", where=document.place(("measure", key)))
+            raise ConfigError(
+                "the duration is infinite", where=document.place(("measure", key)), expected="a finite one"
+            )
     return Measure(times["warm-up"], times["drain"], bool(value.get("by-queue", False)))
 
 
@@ -133,7 +137,7 @@ def _seeds(value: int | list[int]) -> tuple[int, ...]:
     return tuple(range(value)) if isinstance(value, int) else tuple(value)
 
 
-def _zipped(groups: Any, axes: tuple[Axis, ...], document: StudyDocument) -> tuple[tuple[str, ...], ...]:
+def _zipped(groups: Any, axes: tuple[StudyAxis, ...], document: StudyDocument) -> tuple[tuple[str, ...], ...]:
     """Return the groups of axes that vary together, each of one length."""
     lengths = {axis.name: len(axis.settings) for axis in axes}
     seen: set[str] = set()
@@ -141,36 +145,42 @@ def _zipped(groups: Any, axes: tuple[Axis, ...], document: StudyDocument) -> tup
         place = document.place(("zip", number))
         for name in group:
             if name not in lengths:
-                raise ConfigError(f"no axis {name!r}", where=place, expected=", ".join(lengths) or "an axis")
+                raise ConfigError(
+                    f"there is no axis {name!r}", where=place, expected=", ".join(lengths) or "an axis"
+                )
             if name in seen:
                 raise ConfigError(f"the axis {name!r} is zipped twice", where=place)
             seen.add(name)
         if len({lengths[name] for name in group}) > 1:
-            told = ", ".join(f"{name} {lengths[name]}" for name in group)
-            raise ConfigError(f"zipped axes of different lengths: {told}", where=place)
+            found = ", ".join(f"{name} {lengths[name]}" for name in group)
+            raise ConfigError(f"zipped axes have different lengths: {found}", where=place)
     return tuple(tuple(group) for group in groups)
 
 
-def _rules(
+def _filters(
     word: str, content: Mapping[str, Any], known: tuple[str, ...], document: StudyDocument
-) -> tuple[Rule, ...]:
-    """Return the rules of `include` or `exclude`."""
-    rules = []
+) -> tuple[RunFilter, ...]:
+    """Return the filters of `include` or `exclude`."""
+    filters = []
     for number, row in enumerate(content.get(word, ())):
         for name, wanted in row.items():
             place = document.place((word, number, name), key=True)
             if name not in known:
-                raise ConfigError(f"no axis {name!r}", where=place, expected=", ".join(known))
+                raise ConfigError(f"there is no axis {name!r}", where=place, expected=", ".join(known))
             _check_condition(wanted, document.place((word, number, name)))
-        rules.append(Rule(row))
-    return tuple(rules)
+        filters.append(RunFilter(row))
+    return tuple(filters)
 
 
 def _check_condition(wanted: Any, place: str) -> None:
     each = wanted if isinstance(wanted, list) else [wanted]
     for one in each:
         if isinstance(one, dict | list) or one is None:
-            raise ConfigError("no condition", where=place, expected="a label, several, or such as '<= 0.9'")
+            raise ConfigError(
+                "this is not a condition", where=place, expected="a label, several, or '<= 0.9'"
+            )
         sign, number = comparison(one)
         if sign is not None and sign not in {"=", "!="} and not isinstance(number, float):
-            raise ConfigError(f"{one!r} compares with no number", where=place, expected="such as '<= 0.9'")
+            raise ConfigError(
+                f"{one!r} does not compare with a number", where=place, expected="such as '<= 0.9'"
+            )

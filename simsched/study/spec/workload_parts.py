@@ -1,4 +1,4 @@
-"""The files that a workload names: jobspecs beside a ``jobs.yaml``.  They are part of its content."""
+"""The files that a workload names, such as jobspecs beside a ``jobs.yaml``; they belong to its content."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from simsched.errors import SimschedError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-#: lists of jobs beyond this many bytes are made by programs and name no files
+#: lists of jobs above this number of bytes are generated and name no files
 MAX_BYTES = 32 * 2**20
 
 
 def parts_of(path: Path, as_: str | None = None) -> dict[str, Path]:
-    """Return name → file of what a workload names; what is no list of jobs names nothing.
+    """Return name → file of the files that a list of jobs names; empty for other workloads.
 
-    Files that are not there are left for the reader to tell of.
+    Missing files are not reported here; the reader of the workload reports them.
     """
     from simsched.workload.load import detect
     from simsched.workload.source import Source
@@ -50,6 +50,6 @@ def _names(text: str) -> Iterator[str]:
 
 
 def _is_inside(name: str) -> bool:
-    """Whether a name stays below the folder it is in, so that it can be sent with it."""
+    """Whether a name stays below its folder, so that the file can be sent with it."""
     path = PurePosixPath(name)
     return not path.is_absolute() and ".." not in path.parts and not Path(name).is_absolute()

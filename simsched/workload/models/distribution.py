@@ -16,12 +16,12 @@ Times inside are RFC 23 durations; plain numbers are seconds.  The whole table:
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from math import isfinite, log
 from typing import TYPE_CHECKING, Any
 
 from simsched.errors import ConfigError, SimschedError
+from simsched.formats.rfc.calls import parse_call
 from simsched.formats.rfc.duration import MAX_SECONDS
 
 if TYPE_CHECKING:
@@ -62,8 +62,6 @@ KINDS: dict[str, tuple[int, int, Draw]] = {
     "choice": (1, 1000, _choice),
 }
 
-_CALL = re.compile(r"\s*([a-z]+)\s*\((.*)\)\s*", re.DOTALL)
-
 
 @dataclass(frozen=True, slots=True)
 class Distribution:
@@ -84,13 +82,17 @@ class Distribution:
         ConfigError
             On an unknown name, a wrong number of arguments, or arguments that are not above 0.
         """
-        call = _CALL.fullmatch(text) if isinstance(text, str) else None
-        kind, arguments = (call.group(1), call.group(2).split(",")) if call else ("constant", [text])
-        if kind not in KINDS:
-            raise ConfigError(f"unknown distribution {kind!r}", where=where, expected=", ".join(KINDS))
+        call = parse_call(text) if isinstance(text, str) else None
+        if call is None or (call.inside is None and call.name not in KINDS):
+            return cls("constant", (_seconds(text, "constant", where),))
+        if call.name not in KINDS:
+            raise ConfigError(f"unknown distribution {call.name!r}", where=where, expected=", ".join(KINDS))
+        kind = call.name
         fewest, most, _ = KINDS[kind]
-        if not fewest <= len(arguments) <= most:
-            raise ConfigError(f"{kind} with {len(arguments)} arguments", where=where, expected=f"{fewest}")
+        try:
+            arguments = call.arguments(fewest, most)
+        except ConfigError as error:
+            raise ConfigError(error.message, where=where, expected=error.expected) from None
         given = tuple(_seconds(argument, kind, where) for argument in arguments)
         if kind in {"uniform", "loguniform"} and given[0] > given[1]:
             raise ConfigError(f"{text!r} runs backwards", where=where, expected="the smaller first")

@@ -121,7 +121,7 @@ class Lublin:
         return self.times_of(points, start_hour)
 
     def points(self, number: int, rng: np.random.Generator) -> Floats:
-        """Draw the points at which jobs arrive: a half hour of mean weight takes 1,800 of them."""
+        """Draw the points at which jobs arrive; a half hour of mean weight spends 1,800 points."""
         import numpy as np
 
         def draw(which: npt.NDArray[np.intp]) -> Floats:
@@ -139,7 +139,7 @@ class Lublin:
         return float(days * spent[-1] + np.interp(rest, clock, spent) - before)
 
     def times_of(self, points: Floats, start_hour: float = START_HOUR) -> Floats:
-        """Return the times (s after the start) at which so many points are spent."""
+        """Return the times (s after the start) at which these numbers of points are spent."""
         import numpy as np
 
         clock, spent, begin, before = self._cycle(start_hour)

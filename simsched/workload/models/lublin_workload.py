@@ -1,6 +1,6 @@
 """The Lublin-Feitelson model turned into `Workload` values, with Tsafrir's estimates.
 
-Every function takes a `numpy.random.Generator`; nothing else decides what comes out.
+Every function takes a `numpy.random.Generator`; the same state gives the same workload.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 
 MAX_USERS = 1_000_000
-"""The most users among whom the jobs of a model are shared out."""
+"""The most users of a model."""
 MAX_PROCESSORS = 10**9
 MOST = 1e15
 """The longest span and run time in seconds, and the greatest load and factor of run times."""
@@ -40,21 +40,21 @@ _USER_SKEW = 1.1  # exponent of the Zipf law by which jobs fall to users
 BOTH = ("batch", "interactive")
 
 
-class Draft(NamedTuple):
-    """What a model draws: submit times, sizes in processors, run times, and the class where there are two."""
+class DrawnJobs(NamedTuple):
+    """Drawn jobs: submit times, sizes in processors, run times, and classes if the model has two."""
 
     submit: Floats
     size: Integers
     run: Integers
     which: Integers | None = None
 
-    def sorted(self) -> Draft:
+    def sorted(self) -> DrawnJobs:
         """Return the jobs in order of submission."""
         import numpy as np
 
         order = np.argsort(self.submit, kind="stable")
         which = None if self.which is None else self.which[order]
-        return Draft(self.submit[order], self.size[order], self.run[order], which)
+        return DrawnJobs(self.submit[order], self.size[order], self.run[order], which)
 
     def queues(self) -> list[str | None]:
         """Return the class of each job as the name of its queue."""
@@ -74,7 +74,7 @@ class LublinWorkload:
         are scaled to fit.
     model : typeless, batch, interactive, or both: two arrival processes side by side, as in the authors'
         program; the class of a job is then the name of its queue.
-    load, capacity : offered load to reach, against so many processors (None: `machine`);
+    load, capacity : offered load to reach on `capacity` processors (None: `machine`);
         sets the number of jobs from the span, or the span from the number.
     run_time_factor : multiplies run times.
     max_estimate : give Tsafrir estimates up to this limit (s); None leaves jobs unlimited.
@@ -92,7 +92,7 @@ class LublinWorkload:
     users: int = 0
 
     def make(self, rng: np.random.Generator, job_map: JobMap | None = None) -> Workload:
-        """Draw the jobs; ConfigError on an unknown model or on numbers that make no workload."""
+        """Draw the jobs; ConfigError on an unknown model or on numbers that describe no workload."""
         self._check()
         draft = self._both(rng) if self.model == "both" else self._one(rng)
         limits: list[Any] = [None] * len(draft.submit)
@@ -143,7 +143,7 @@ class LublinWorkload:
             return self.span
         return float((size * run).sum()) / ((self.capacity or self.machine) * self.load)
 
-    def _one(self, rng: np.random.Generator) -> Draft:
+    def _one(self, rng: np.random.Generator) -> DrawnJobs:
         """Draw the jobs of one class."""
         model = MODELS[self.model].for_machine(self.machine)
         work = self._work_to_do()
@@ -155,10 +155,10 @@ class LublinWorkload:
             span = self.span or 0.0
             submit = _grown(lambda n: model.arrivals(n, rng), lambda made: made[-1] / span, rng)
             submit = submit[submit <= span]
-            return Draft(submit, *self._work(model, len(submit), rng))
-        return Draft(model.arrivals(len(size), rng, until=self._until(size, run)), size, run)
+            return DrawnJobs(submit, *self._work(model, len(submit), rng))
+        return DrawnJobs(model.arrivals(len(size), rng, until=self._until(size, run)), size, run)
 
-    def _both(self, rng: np.random.Generator) -> Draft:
+    def _both(self, rng: np.random.Generator) -> DrawnJobs:
         """Draw batch and interactive jobs in the shares in which the two processes bring them."""
         import numpy as np
 
@@ -180,7 +180,7 @@ class LublinWorkload:
             flow, size, run = _grown(draw, lambda made: float(made[0].times()[-1]) / span, rng)
             kept = int((flow.times() <= span).sum())
         flow, size, run = flow.head(kept), size[:kept], run[:kept]
-        return Draft(flow.times(self._until(size, run)), size, run, flow.which).sorted()
+        return DrawnJobs(flow.times(self._until(size, run)), size, run, flow.which).sorted()
 
     def _work_of_each(
         self, models: tuple[Lublin, ...], which: Integers, rng: np.random.Generator
@@ -222,7 +222,7 @@ class LublinWorkload:
 
 
 def _grown(draw: Callable[[int], _T], reached: Callable[[_T], float], rng: np.random.Generator) -> _T:
-    """Draw twice as many jobs, from the same state, until they reach what is asked for (1).
+    """Draw twice as many jobs, from the same state, until they reach the requested work or span.
 
     Raises
     ------
@@ -243,7 +243,7 @@ def _grown(draw: Callable[[int], _T], reached: Callable[[_T], float], rng: np.ra
     raise ConfigError(f"this span or load needs more than {MAX_JOBS:,} jobs", expected="less of either")
 
 
-def _jobs(draft: Draft, limits: list[Any], names: list[str | None], job_map: JobMap) -> list[Job]:
+def _jobs(draft: DrawnJobs, limits: list[Any], names: list[str | None], job_map: JobMap) -> list[Job]:
     """Number the drafts; submit times are whole seconds."""
     import numpy as np
 

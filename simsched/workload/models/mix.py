@@ -58,7 +58,7 @@ class Mix:
         Raises
         ------
         ConfigError
-            When nothing ends the stream, a weight is below 0, or none is above.
+            When neither jobs nor span end the stream, a weight is negative, or all weights are 0.
         """
         import numpy as np
 
@@ -86,7 +86,7 @@ class Mix:
         import numpy as np
 
         if self.jobs is None and self.span is None:
-            raise ConfigError("nothing ends the mix", expected="a number of jobs or a span")
+            raise ConfigError("the mix has no end", expected="a number of jobs or a span")
         number = self.jobs if self.jobs is not None else _BLOCK
         while True:
             if number > MAX_JOBS:
@@ -104,7 +104,7 @@ class Mix:
     def _jobs(
         self, submit: Floats, which: Integers, run: Floats, limit: Floats, names: list[str | None]
     ) -> list[Job]:
-        from simsched.formats.jobspec.reader import Jobspec
+        from simsched.formats.jobspec.jobspec import Jobspec
 
         specs = [Jobspec.from_shape(part.shape) for part in self.parts]
         return [
@@ -147,7 +147,7 @@ def mix_from_dict(document: Any, where: str = "mix") -> Mix:
     Raises
     ------
     ConfigError
-        With the place, when a key is unknown or a value is not what it should be.
+        With the place, when a key is unknown or a value is invalid.
     """
     document = _mapping(document, _MIX_KEYS, where)
     parts = document.get("parts")

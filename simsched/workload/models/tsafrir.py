@@ -3,9 +3,9 @@
 D. Tsafrir, Y. Etsion and D. G. Feitelson, "Modeling user runtime estimates", Job
 Scheduling Strategies for Parallel Processing 2005, and the authors' program ``m_tsafrir05`` of the
 Parallel Workloads Archive, from which the constants are taken.  Twenty head values are used by 89 % of
-the jobs; the longest estimate is the most popular one unless `max_share` says how many jobs use it.
+the jobs; the longest estimate is the most popular one unless `max_share` gives the share of jobs that use it.
 Fifteen head values are those that four sites have in common, multiples of round times complete them.
-Which head value is how popular follows the same four sites: short times are popular where they were
+The popularity of head values follows the same four sites: short times are popular where they were
 there, and chance chooses between the sites.  The other values follow a fractional function of their
 rank in time and a power law of their rank in popularity.
 """
@@ -84,8 +84,8 @@ def estimates(
     Parameters
     ----------
     jobs : number of jobs, which sets how many distinct values there are.
-    max_estimate : the longest time that may be asked for, in seconds.
-    max_share : share of jobs that ask for exactly that (None: it is the most popular value).
+    max_estimate : the longest time that may be requested, in seconds.
+    max_share : share of jobs that request exactly that (None: it is the most popular value).
 
     Raises
     ------

@@ -1,12 +1,12 @@
-"""What ``flux jobs -A --json`` prints of a live instance, as a queue picture.
+"""The output of ``flux jobs -A --json`` of a live instance as a queue snapshot.
 
 Jobs in RUN and CLEANUP run, those in DEPEND, PRIORITY and SCHED wait, and those that are
-INACTIVE are passed over; a document without active jobs is a log and no picture.
+INACTIVE are ignored; a document without active jobs is a log, not a queue snapshot.
 
 The document has neither R nor requests.  A running job comes with its ranks, hosts and number of
 cores; a waiting job with the numbers of nodes and cores that flux-core read from its jobspec: both
 together ask for shared nodes (``node=2/slot=4/core``), nodes alone for whole ones, cores
-alone for cores anywhere.  The picture's details tell both exactly.
+alone for cores anywhere.  The snapshot's details give both exactly.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from simsched.errors import SimschedError, WorkloadError
 from simsched.formats.cluster.rset import ResourceSet
-from simsched.formats.jobspec.reader import Jobspec
+from simsched.formats.jobspec.jobspec import Jobspec
 from simsched.formats.rfc.dependency import Dependency
 from simsched.formats.rfc.hostlist import Hostlist
 from simsched.formats.rfc.idset import Idset
@@ -26,8 +26,8 @@ from simsched.workload.job import Job
 from simsched.workload.mapping import DEFAULT_TEMPLATE, Flat, MissingValueError
 from simsched.workload.queue_snapshot.snapshot import (
     NEVER,
-    UNTOLD,
-    Picture,
+    UNKNOWN_SHAPE,
+    QueueSnapshot,
     RunningJob,
     Spread,
     WaitingJob,
@@ -38,14 +38,14 @@ from simsched.workload.readers.flux_jobs import count_at, job_number, jobs_of, n
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from simsched.workload.mapping import JobMap, Reading
+    from simsched.workload.mapping import JobMap, ReadOptions
     from simsched.workload.queue_snapshot.snapshot import Details
 
 #: RFC 21's states, and the numbers that ``flux job list`` has for them.
 STATES = {1: "NEW", 2: "DEPEND", 4: "PRIORITY", 8: "SCHED", 16: "RUN", 32: "CLEANUP", 64: "INACTIVE"}
 RUNNING, WAITING = ("RUN", "CLEANUP"), ("NEW", "DEPEND", "PRIORITY", "SCHED")
 
-#: How flux-core describes what a job in DEPEND waits for → the scheme of RFC 26.
+#: How flux-core describes the dependency of a job in DEPEND → the scheme of RFC 26.
 _AFTER = {
     "after-start": "after",
     "after-finish": "afterany",
@@ -54,17 +54,17 @@ _AFTER = {
     "after-except": "afterexcept",
 }
 _SHARED, _WHOLE = "node={nodes}/slot={ppn}/core", "slot={nodes}/node"
-_UNTOLD = "nothing says what it asks for (expected its jobspec, among the details)"
+_NO_REQUEST = "the request is missing (expected its jobspec, among the details)"
 _TIMES = ("t_submit", "t_depend", "t_priority", "t_sched", "t_run", "t_cleanup")
 
 
-def read_flux_queue(text: str, where: str, reading: Reading, details: Details) -> Picture | None:
-    """Read the document, one job, or a job a line; None if no job in it is active.
+def read_flux_queue(text: str, where: str, reading: ReadOptions, details: Details) -> QueueSnapshot | None:
+    """Read the document, one job, or one job per line; None if no job in it is active.
 
     Raises
     ------
     FormatError, WorkloadError
-        For a record that is no job, a running job of which nothing says where it runs, an id
+        For a record that is not a job, a running job without its resources, an id
         that occurs twice.
     """
     active: list[tuple[str, dict[str, Any], str]] = []
@@ -83,7 +83,7 @@ def read_flux_queue(text: str, where: str, reading: Reading, details: Details) -
             reader.read(place, record, state)
         except SimschedError as error:
             raise error.at(place) if place not in (error.where or "") else error from None
-    return reader.picture(where)
+    return reader.snapshot(where)
 
 
 def _state(record: Mapping[str, Any]) -> str:
@@ -92,9 +92,9 @@ def _state(record: Mapping[str, Any]) -> str:
 
 
 def _time(active: list[tuple[dict[str, Any], str]], where: str) -> float:
-    """Return when the picture was taken: what runs has run for so long by then.
+    """Return when the snapshot was taken: the start of a running job plus its run time so far.
 
-    Without a job that runs it is the last time that the picture names.
+    Without a running job it is the last time in the snapshot.
     """
     try:
         runs = [(number_at(r, "t_run"), number_at(r, "runtime")) for r, state in active if state == "RUN"]
@@ -107,7 +107,7 @@ def _time(active: list[tuple[dict[str, Any], str]], where: str) -> float:
 
 @dataclass(slots=True)
 class _Draft:
-    """A waiting job, and what Flux says that it waits for."""
+    """A waiting job, and the dependencies that Flux reports for it."""
 
     place: str
     job: Job
@@ -119,19 +119,19 @@ class _Draft:
 class _Reader:
     """Turns the records of one document into jobs."""
 
-    def __init__(self, time: float, reading: Reading, details: Details) -> None:
+    def __init__(self, time: float, reading: ReadOptions, details: Details) -> None:
         self.time = time
         self.details = details
         self.maps = {text: reading.job_map(text) for text in (_SHARED, _WHOLE, DEFAULT_TEMPLATE)}
         self.jobspecs: dict[Jobspec, Jobspec] = {}
-        self.nothing = Jobspec.from_shape(UNTOLD)
+        self.nothing = Jobspec.from_shape(UNKNOWN_SHAPE)
         self.places: dict[int | str, str] = {}
         self.names: dict[int | str, str] = {}
         self.running: list[RunningJob] = []
         self.drafts: list[_Draft] = []
 
     def read(self, place: str, record: dict[str, Any], state: str) -> None:
-        """Take one active job into the picture."""
+        """Take one active job into the snapshot."""
         id_ = record.get("id", record.get("jobid"))
         if not isinstance(id_, int | str) or id_ == "":
             raise WorkloadError("not a job", expected="an object with an id")
@@ -140,19 +140,19 @@ class _Reader:
         if first != place:
             raise WorkloadError(f"job id {id_} occurs twice, first at {first}")
         self.names[number] = text_at(record, "jobid") or str(id_)
-        told = self._told(id_)
+        detailed = self._detailed(id_)
         if state in RUNNING:
-            self.running.append(self._running(place, record, state, number, told))
+            self.running.append(self._running(place, record, state, number, detailed))
         else:
-            jobspec = told or self._mapped(record)
+            jobspec = detailed or self._mapped(record)
             reason = jobspec if isinstance(jobspec, str) else _held_up(record, state)
             spec = self.nothing if isinstance(jobspec, str) else jobspec
             waits = _dependencies(record) if state == "DEPEND" else []
             job = self._job(record, number, spec, number_at(record, "t_submit") or 0)
             self.drafts.append(_Draft(place, job, state, waits, reason))
 
-    def picture(self, where: str) -> Picture:
-        """Return the picture of what was read.
+    def snapshot(self, where: str) -> QueueSnapshot:
+        """Return the snapshot of the records that were read.
 
         Raises
         ------
@@ -161,15 +161,15 @@ class _Reader:
         """
         waiting = [self._waiting(draft) for draft in self.drafts]
         refuse_cycles([found.job for found in waiting])
-        return Picture(self.time, tuple(self.running), tuple(waiting), where, epoch=True)
+        return QueueSnapshot(self.time, tuple(self.running), tuple(waiting), where, epoch=True)
 
     # --- running -----------------------------------------------------------------------------
 
     def _running(
-        self, place: str, record: dict[str, Any], state: str, number: int | str, told: Jobspec | None
+        self, place: str, record: dict[str, Any], state: str, number: int | str, detailed: Jobspec | None
     ) -> RunningJob:
         start = number_at(record, "t_run")
-        if not start:  # 0 stands for unset
+        if not start:  # 0 means unset
             raise WorkloadError(f"is in state {state} and never started", expected="t_run")
         document_at, document = self.details.of(number, "R")
         if "R" in record:
@@ -181,8 +181,8 @@ class _Reader:
             end = min(end, max(number_at(record, "t_cleanup") or self.time, start))
         if end < start:
             raise WorkloadError(f"expires at {end:.12g}, before its start at {start:.12g}")
-        job = self._job(record, number, told or self.nothing, number_at(record, "t_submit") or start)
-        return RunningJob(job, start, end, holds, place, told is not None, cleaning)
+        job = self._job(record, number, detailed or self.nothing, number_at(record, "t_submit") or start)
+        return RunningJob(job, start, end, holds, place, detailed is not None, cleaning)
 
     def _end(self, record: dict[str, Any], start: float, granted: float | None) -> float:
         """Return when a running job expires: as the document says, as R says, after its duration."""
@@ -193,7 +193,7 @@ class _Reader:
     # --- waiting -----------------------------------------------------------------------------
 
     def _waiting(self, draft: _Draft) -> WaitingJob:
-        """Return a waiting job with the dependencies that the picture can meet, or why it waits."""
+        """Return a waiting job with the dependencies that the snapshot can meet, or why it waits."""
         found, reason = [], draft.reason
         for text in draft.waits:
             scheme, _, value = text.partition("=")
@@ -203,15 +203,15 @@ class _Reader:
             elif reason is None:
                 reason = f"waits for {text}"
         if not found and reason is None and draft.state == "DEPEND":
-            reason = "is in state DEPEND, and nothing says what it waits for"
+            reason = "is in state DEPEND, and its dependency is missing"
         return WaitingJob(with_fields(draft.job, dependencies=tuple(found)), draft.place, reason)
 
     def _mapped(self, record: dict[str, Any]) -> Jobspec | str:
-        """Return the request of a job's counts, or why there is none."""
+        """Return the request of a job's counts, or the reason why it has none."""
         nodes, cores = count_at(record, "nnodes"), count_at(record, "ncores")
         cores = cores if cores or nodes else count_at(record, "ntasks")
         if not nodes and not cores:
-            return _UNTOLD
+            return _NO_REQUEST
         jobs: JobMap = self.maps[DEFAULT_TEMPLATE if not nodes else _SHARED if cores else _WHOLE]
         try:
             return jobs.jobspec(Flat(procs=cores, nodes=nodes), text_at(record, "queue"))
@@ -220,8 +220,8 @@ class _Reader:
 
     # --- both --------------------------------------------------------------------------------
 
-    def _told(self, id_: int | str) -> Jobspec | None:
-        """Return the request that the details tell."""
+    def _detailed(self, id_: int | str) -> Jobspec | None:
+        """Return the request in the details."""
         where, document = self.details.of(id_, "jobspec")
         if document is None:
             return None
@@ -252,10 +252,12 @@ class _Reader:
 
 
 def _holds(record: dict[str, Any]) -> Spread:
-    """Return where a running job runs, as far as the document tells."""
+    """Return the resources of a running job, as far as the document has them."""
     ranks, hosts = text_at(record, "ranks"), text_at(record, "nodelist")
     if ranks is None and hosts is None:
-        raise WorkloadError("runs, and nothing says where", expected="ranks or nodelist, or its R")
+        raise WorkloadError(
+            "the resources of the running job are missing", expected="ranks or nodelist, or its R"
+        )
     return Spread(
         None if ranks is None else Idset.parse(ranks, where="ranks"),
         None if hosts is None else Hostlist.parse(hosts, where="nodelist"),
@@ -264,7 +266,7 @@ def _holds(record: dict[str, Any]) -> Spread:
 
 
 def _dependencies(record: dict[str, Any]) -> list[str]:
-    """Return what a job in DEPEND waits for, in the words of Flux: ``after-success=ƒ2ARxLQf``."""
+    """Return the dependency of a job in DEPEND as Flux writes it: ``after-success=ƒ2ARxLQf``."""
     found = record.get("dependencies") or []
     if not isinstance(found, list) or not all(isinstance(item, str) for item in found):
         raise WorkloadError(f"bad dependencies {found!r}", expected="a list of texts")

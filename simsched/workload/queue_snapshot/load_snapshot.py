@@ -1,4 +1,4 @@
-"""`load_picture`: a queue picture from any file that is one, told by what is in it."""
+"""`load_queue_snapshot`: a queue snapshot from a file of any of its formats, recognised by content."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from simsched.formats.text.input_files import name_of
 from simsched.workload.load import detect
-from simsched.workload.mapping import Reading
+from simsched.workload.mapping import ReadOptions
 from simsched.workload.queue_snapshot.flux_queue import read_flux_queue
 from simsched.workload.queue_snapshot.snapshot import read_details
 from simsched.workload.queue_snapshot.snapshot_document import looks_ours, read_queue
@@ -15,24 +15,24 @@ from simsched.workload.source import Source
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from simsched.workload.queue_snapshot.snapshot import Picture
+    from simsched.workload.queue_snapshot.snapshot import QueueSnapshot
 
 
-def load_picture(
-    path: str | Path | Source, reading: Reading | None = None, details: str | Path | None = None
-) -> Picture | None:
-    """Read a picture; None if the file is something else, such as a workload.
+def load_queue_snapshot(
+    path: str | Path | Source, reading: ReadOptions | None = None, details: str | Path | None = None
+) -> QueueSnapshot | None:
+    """Read a snapshot; None if the file is something else, such as a workload.
 
     `reading` says how flat counts become requests (its maps).
 
     Raises
     ------
     FormatError, WorkloadError
-        For what is no picture although it begins like one, with the place of what is wrong.
+        If the file begins like a queue snapshot and is not a valid one; the error has the place.
     """
     source = path if isinstance(path, Source) else Source.of(path)
     given = name_of(source.path)
-    reading = reading or Reading()
+    reading = reading or ReadOptions()
     head = source.head()
     if looks_ours(head):
         return read_queue(source.text(), given, source, read_details(details))

@@ -1,7 +1,7 @@
-"""A queue picture as a value: what runs on a cluster at one time, where, and what waits.
+"""A queue snapshot as a value: the jobs that run on a cluster at one time, their resources, and the queue.
 
 It is read from a document of our own (`queue_document`) or from what Flux prints (`flux_queue`);
-beside either may stand the *details* of its jobs, JSON Lines of ``{id, R, jobspec}``.
+either may be completed by the *details* of its jobs, JSON Lines of ``{id, R, jobspec}``.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
     from simsched.workload.job import Job
 
 NEVER = float("inf")
-UNTOLD = "slot=1/node"
-"""What stands for a request that nobody told; it is never asked for."""
+UNKNOWN_SHAPE = "slot=1/node"
+"""Placeholder of an unknown request; it is never matched."""
 
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """Where a job runs, and on how many cores in all (None: not told), where nothing tells its R."""
+    """The ranks of a job without R, and its number of cores in all (None: unknown)."""
 
     ranks: Idset | None
     hosts: Hostlist | None
@@ -43,7 +43,7 @@ class Spread:
 class RunningJob:
     """A job that holds resources: since when, until when it may (inf: for ever), and which.
 
-    `asked` says that the request of `job` is its own; else nobody told it.  A job that is
+    `has_request`: the request of `job` is its own; else it is unknown.  A job that is
     `cleaning` up has ended, and may have given part of what it held back already.
     """
 
@@ -52,13 +52,13 @@ class RunningJob:
     end: float
     holds: ResourceSet | Spread
     where: str
-    asked: bool = False
+    has_request: bool = False
     cleaning: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class WaitingJob:
-    """A job that waits: for resources, or, if there is a `reason`, for something that nobody can foresee."""
+    """A waiting job: it waits for resources or, with a `reason`, for an event that cannot be forecast."""
 
     job: Job
     where: str
@@ -66,13 +66,13 @@ class WaitingJob:
 
 
 @dataclass(frozen=True, slots=True)
-class Picture:
-    """What runs and what waits at `time` (seconds; since the epoch if so said)."""
+class QueueSnapshot:
+    """The running and the waiting jobs at `time` (seconds; since the epoch if `epoch`)."""
 
     time: float
     running: tuple[RunningJob, ...] = ()
     waiting: tuple[WaitingJob, ...] = ()
-    source: str = "picture"
+    source: str = "snapshot"
     epoch: bool = False
 
 
@@ -83,7 +83,7 @@ class Details:
     known: Mapping[int | str, tuple[str, Mapping[str, Any]]] = field(default_factory=dict)
 
     def of(self, id_: object, key: str) -> tuple[str, Any]:
-        """Return what is told of a job under ``R`` or ``jobspec`` and where; None if nothing is."""
+        """Return a job's ``R`` or ``jobspec`` in the details and its place; None if it is not there."""
         where, found = self.known.get(job_number(str(id_)), ("", {}))
         return f"{where}.{key}", found.get(key)
 
@@ -94,7 +94,7 @@ def read_details(path: str | Path | None) -> Details:
     Raises
     ------
     FormatError, WorkloadError
-        With the line of what is none.
+        With the line of the fault.
     """
     from simsched.formats.text.documents import load_json, load_json_line
 

@@ -1,6 +1,6 @@
-"""A queue picture of our own layout, JSON or YAML.
+"""A queue snapshot of our own layout, JSON or YAML.
 
-It has the names of `jobs.yaml` and of the public parts of a snapshot::
+It has the names of `jobs.yaml` and of the public parts of a checkpoint::
 
     kind: simsched queue
     time: 3600                    # seconds on the clock of all times here
@@ -10,7 +10,7 @@ It has the names of `jobs.yaml` and of the public parts of a snapshot::
       - {id: 8, submit: 900, duration: 1h, queue: batch, shape: slot=4/node}
 
 Of a running job ``expected_end`` goes before ``start`` + ``duration``, that before what its R or its
-jobspec says; null is never.  Its request may be told as a waiting job's: it says what the job
+jobspec says; null is never.  Its request may be given as a waiting job's: it says what the job
 holds beyond what R names.
 """
 
@@ -26,9 +26,9 @@ from simsched.workload.dependencies import JOB_SCHEMES, resolve
 from simsched.workload.flat_counts import bare
 from simsched.workload.queue_snapshot.snapshot import (
     NEVER,
-    UNTOLD,
+    UNKNOWN_SHAPE,
     Details,
-    Picture,
+    QueueSnapshot,
     RunningJob,
     WaitingJob,
     with_fields,
@@ -53,11 +53,11 @@ _OURS = re.compile(
     r'\s*\{(?:\s*"?(?:kind|time|running|waiting)"?\s*:|[^\0]*"kind"\s*:\s*"simsched queue")'
     r"|(?:[^\n{[]*\n)*?(?:kind|time|running|waiting):"
 )
-"""How a picture begins, in JSON and in YAML."""
+"""How a snapshot begins, in JSON and in YAML."""
 
 
 def looks_ours(head: str) -> bool:
-    r"""Whether a text that begins like this is a picture of our own layout.
+    r"""Whether a text that begins like this is a snapshot of our own layout.
 
     >>> looks_ours("kind: simsched queue\ntime: 0"), looks_ours("- shape: slot=1/core")
     (True, False)
@@ -67,8 +67,8 @@ def looks_ours(head: str) -> bool:
 
 def read_queue(
     text: str, where: str, source: Source | None = None, details: Details | None = None
-) -> Picture:
-    """Read a picture of our own layout; errors as `load_picture`."""
+) -> QueueSnapshot:
+    """Read a snapshot of our own layout; errors as `load_queue_snapshot`."""
     from simsched.formats.text.documents import load_document
 
     document = load_document(text, where)
@@ -76,24 +76,26 @@ def read_queue(
         kind = document.get("kind") if isinstance(document, dict) else None
         if kind == "simsched checkpoint":
             raise WorkloadError(
-                "a checkpoint is not a queue snapshot", where=where, expected="CLUSTER WORKLOAD --resume FILE"
+                "a checkpoint is not a queue snapshot",
+                where=where,
+                expected="CLUSTER WORKLOAD --resume FILE",
             )
         raise WorkloadError(f"a document of kind {kind!r}", where=where, expected=f"kind: {KIND}")
     refuse_unknown(document, _TOP, where)
     time = seconds_of(document, "time", where)
     if time is None:
-        raise WorkloadError("the time of the picture is missing", where=where, expected="time: seconds")
+        raise WorkloadError("the time of the snapshot is missing", where=where, expected="time: seconds")
     folder = None if source is None or source.content is not None else source.path.parent
     reader = _Reader(time, Maker(folder), details or Details())
     running = tuple(reader.running(place, entry) for place, entry in _entries(document, "running", where))
     waiting = [reader.waiting(place, entry) for place, entry in _entries(document, "waiting", where)]
-    return Picture(time, running, with_dependencies(running, waiting), where)
+    return QueueSnapshot(time, running, with_dependencies(running, waiting), where)
 
 
 def _entries(document: Mapping[str, Any], key: str, where: str) -> Iterator[tuple[str, dict[str, Any]]]:
     found = document.get(key) or []
     if not isinstance(found, list):
-        raise WorkloadError(f"{key} is no list", where=where, expected="a list of jobs")
+        raise WorkloadError(f"{key} is not a list", where=where, expected="a list of jobs")
     for at, entry in enumerate(found):
         place = f"{where}: {key}[{at}]"
         if not isinstance(entry, dict) or "id" not in entry:
@@ -103,7 +105,7 @@ def _entries(document: Mapping[str, Any], key: str, where: str) -> Iterator[tupl
 
 @dataclass(slots=True)
 class _Reader:
-    """Reads the entries of one picture; equal requests share one jobspec."""
+    """Reads the entries of one snapshot; equal requests share one jobspec."""
 
     time: float
     maker: Maker
@@ -113,52 +115,56 @@ class _Reader:
         refuse_unknown(entry, _RUNNING, place)
         start = seconds_of(entry, "start", place)
         if start is None:
-            raise WorkloadError("nobody knows when it started", where=place, expected="start: seconds")
+            raise WorkloadError(
+                "the start of the running job is missing", where=place, expected="start: seconds"
+            )
         if start > self.time:
-            raise WorkloadError(f"starts at {start:.12g}, after the picture's {self.time:.12g}", where=place)
+            raise WorkloadError(f"starts at {start:.12g}, after the snapshot's {self.time:.12g}", where=place)
         where, granted = (f"{place}.R", entry["R"]) if "R" in entry else self.details.of(entry["id"], "R")
         if granted is None:
-            raise WorkloadError("runs, and nobody knows where", where=place, expected="R (RFC 20)")
+            raise WorkloadError(
+                "the resources of the running job are missing", where=place, expected="R (RFC 20)"
+            )
         holds = ResourceSet.from_dict(granted, where)
-        asked = self._asks(entry)
+        has_request = self._has_request(entry)
         job = self._job(
-            {**entry, "submit": entry.get("submit", start)} | ({} if asked else {"shape": UNTOLD}), place
+            {**entry, "submit": entry.get("submit", start)}
+            | ({} if has_request else {"shape": UNKNOWN_SHAPE}),
+            place,
         )
         end = _end(entry, place, start, holds.expiration or (job.duration and start + job.duration))
         if end < start:
             raise WorkloadError(f"ends at {end:.12g}, before its start at {start:.12g}", where=place)
-        return RunningJob(job, start, end, holds, place, asked)
+        return RunningJob(job, start, end, holds, place, has_request)
 
     def waiting(self, place: str, entry: dict[str, Any]) -> tuple[str, Job, Any]:
         refuse_unknown(entry, _WAITING, place)
-        if not self._asks(entry):
-            raise WorkloadError(
-                "nothing says what it asks for", where=place, expected="one of shape, jobspec, file"
-            )
+        if not self._has_request(entry):
+            raise WorkloadError("the request is missing", where=place, expected="one of shape, jobspec, file")
         job = self._job(entry, place)
         if job.submit > self.time:
             raise WorkloadError(
-                f"submitted at {job.submit:.12g}, after the picture's {self.time:.12g}", where=place
+                f"submitted at {job.submit:.12g}, after the snapshot's {self.time:.12g}", where=place
             )
         return place, job, entry.get("depends")
 
-    def _asks(self, entry: dict[str, Any]) -> bool:
-        """Whether the request is told, and put it into the entry if the details tell it."""
+    def _has_request(self, entry: dict[str, Any]) -> bool:
+        """Whether the request is known; put it into the entry if the details have it."""
         if not any(entry.get(key) is not None for key in _REQUEST):
             where, jobspec = self.details.of(entry["id"], "jobspec")
             if jobspec is None:
                 return False
-            from simsched.formats.jobspec.reader import Jobspec
+            from simsched.formats.jobspec.jobspec import Jobspec
 
             try:
-                Jobspec.from_dict(jobspec)  # so that what is wrong in it is told with its own place
+                Jobspec.from_dict(jobspec)  # so that a fault in it has its own place
             except SimschedError as error:
                 raise error.at(where) from None
             entry["jobspec"] = jobspec
         return True
 
     def _job(self, entry: dict[str, Any], place: str) -> Job:
-        """Make the job by the rules of ``jobs.yaml``; what has no limit may run for ever."""
+        """Make the job by the rules of ``jobs.yaml``; a job without a limit may run for ever."""
         said = {key: value for key, value in entry.items() if key in _KEPT and value is not None}
         if "duration" not in said and "jobspec" not in said and "file" not in said:
             said["duration"] = "inf"
@@ -183,9 +189,9 @@ def _end(entry: dict[str, Any], place: str, start: float, otherwise: float | Non
 def with_dependencies(
     running: tuple[RunningJob, ...], waiting: list[tuple[str, Job, Any]]
 ) -> tuple[WaitingJob, ...]:
-    """Resolve what waiting jobs wait for: jobs of the picture, by id or name.
+    """Resolve the dependencies of waiting jobs: jobs of the snapshot, by id or name.
 
-    What a jobspec itself says of jobs that are not in the picture was met, and is dropped.
+    Dependencies of a jobspec on jobs that are not in the snapshot have been met, and are dropped.
     """
     ids = {str(job.id) for job in (*(run.job for run in running), *(job for _, job, _ in waiting))}
     drafts: list[tuple[str, Job, Any]] = [
@@ -201,7 +207,7 @@ def with_dependencies(
 
 
 def _without_dependencies(job: Job) -> Job:
-    """Return the job with a jobspec that says nothing of dependencies."""
+    """Return the job with a jobspec without dependencies."""
     if not job.jobspec.dependencies:
         return job
     return with_fields(job, jobspec=job.jobspec.with_system(dependencies=[]))

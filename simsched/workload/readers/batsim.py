@@ -1,6 +1,6 @@
 """Batsim's JSON workloads: ``{nb_res, jobs: [{id, subtime, res, profile, walltime?}], profiles: {}}``.
 
-Profiles that say how long a job takes are understood: delays (``DelayProfile``, before Batsim 5
+Profiles with a run time are understood: delays (``DelayProfile``, before Batsim 5
 ``delay``) and sequences of them (``SequentialCompositionProfile``, before ``composed``).  Jobs
 of other profiles (computation and communication need a platform) are left out and counted.
 A job's ``res`` is its number of processors.
@@ -18,7 +18,7 @@ from simsched.errors import WorkloadError
 from simsched.formats.text.excerpts import clip
 from simsched.workload.flat_counts import procs_of
 from simsched.workload.job import Job, Skip, Skips, assemble
-from simsched.workload.mapping import DEFAULT_TEMPLATE, Flat, MissingValueError, Reading
+from simsched.workload.mapping import DEFAULT_TEMPLATE, Flat, MissingValueError, ReadOptions
 from simsched.workload.readers import gather as why
 from simsched.workload.readers.gather import whole
 from simsched.workload.transforms.transforms import seconds_of
@@ -37,12 +37,12 @@ MOST_LEVELS = 50
 LONGEST = 1e12
 """Seconds; what takes longer is not a run time."""
 SHORTEST = 1e-9
-"""Seconds; stands for 0, which Batsim refuses."""
+"""Seconds; replaces 0, which Batsim refuses."""
 MOST_ID = 2**31 - 1
 
 
-def read_batsim(text: str, reading: Reading | None = None) -> Workload:
-    """Read a Batsim workload; times are seconds as they stand.
+def read_batsim(text: str, reading: ReadOptions | None = None) -> Workload:
+    """Read a Batsim workload; times are seconds as in the file.
 
     Raises
     ------
@@ -51,7 +51,7 @@ def read_batsim(text: str, reading: Reading | None = None) -> Workload:
     """
     from simsched.formats.text.documents import decode_json_bulk
 
-    reading = reading or Reading(source="batsim.json")
+    reading = reading or ReadOptions(source="batsim.json")
     document = decode_json_bulk(text, reading.source)
     if not isinstance(document, dict) or not isinstance(document.get("jobs"), list):
         raise WorkloadError("no list of jobs", where=reading.source, expected="a Batsim workload")
@@ -127,7 +127,7 @@ class _Profiles:
         self._known: dict[str, float | str] = {}
 
     def seconds(self, name: str, level: int = 0) -> float | str:
-        """Return the run time of a profile, or why there is none."""
+        """Return the run time of a profile, or the reason why it has none."""
         found = self._known.get(name)
         if found is None:
             if level > MOST_LEVELS:
@@ -143,7 +143,7 @@ class _Profiles:
             return _time(profile.get("delay"))
         if profile.get("type") in SEQUENCES:
             return self._sequence(profile.get("seq"), profile.get("repeat", profile.get("nb", 1)), level)
-        return f"a profile of type {clip(str(profile.get('type')), 40)!r}, which gives no run time"
+        return f"a profile of type {clip(str(profile.get('type')), 40)!r}, which has no run time"
 
     def _sequence(self, names: Any, repeat: Any, level: int) -> float | str:
         """Return the sum of the run times of a sequence, as often as it is repeated."""
@@ -159,7 +159,7 @@ class _Profiles:
 
 
 def _time(seconds: Any) -> float | str:
-    """Return a run time as number; what is none, negative or beyond any machine's life is no run time."""
+    """Return a run time as a number; a negative one, or one beyond any machine's life, is refused."""
     if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 <= seconds <= LONGEST:
         return why.NO_RUN_TIME
     return 0 if seconds <= SHORTEST else whole(seconds)
@@ -170,7 +170,7 @@ def _text(value: Any) -> str | None:
 
 
 def write_batsim(workload: Workload, delay: str = DELAYS[0]) -> Iterator[str]:
-    """Yield the lines of a workload for Batsim 5 with delay profiles, one job a line.
+    """Yield the lines of a workload for Batsim 5 with delay profiles, one job per line.
 
     ``nb_res`` is the header's ``MaxProcs``, else the largest job.
     """

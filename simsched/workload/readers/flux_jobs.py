@@ -16,16 +16,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from simsched.errors import SimschedError, WorkloadError
 from simsched.workload.dependencies import JOB_SCHEMES, refuse_cycles
 from simsched.workload.flat_counts import bare
-from simsched.workload.mapping import Flat, Reading
+from simsched.workload.mapping import Flat, ReadOptions
 from simsched.workload.readers import gather as why
-from simsched.workload.readers.gather import Gather, Row, whole
+from simsched.workload.readers.gather import Gather, LogRecord, whole
 from simsched.workload.source import Source
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
-    from simsched.formats.jobspec.reader import Jobspec
+    from simsched.formats.jobspec.jobspec import Jobspec
     from simsched.formats.rfc.eventlog import Event
     from simsched.workload.job import Workload
 
@@ -34,8 +34,8 @@ _COUNTS = ("ncores", "nnodes", "ntasks", "urgency")
 _TEXTS = ("name", "username", "queue", "result", "state", "bank", "project")
 
 
-def read_flux_jobs(source: Source | str, reading: Reading | None = None) -> Workload:
-    """Read ``flux jobs -a --json``: the whole document, one job, or a job a line.
+def read_flux_jobs(source: Source | str, reading: ReadOptions | None = None) -> Workload:
+    """Read ``flux jobs -a --json``: the whole document, one job, or one job per line.
 
     Raises
     ------
@@ -43,7 +43,7 @@ def read_flux_jobs(source: Source | str, reading: Reading | None = None) -> Work
         When it is not JSON, has no jobs, or a value has a wrong type; at the first record
         left out under `strict`.
     """
-    reading = reading or Reading(source="flux.json")
+    reading = reading or ReadOptions(source="flux.json")
     gather = Gather(reading, "flux")
     text = source if isinstance(source, str) else source.text()
     for where, job in jobs_of(text, reading.source):
@@ -57,7 +57,7 @@ def read_flux_jobs(source: Source | str, reading: Reading | None = None) -> Work
 
 
 def jobs_of(text: str, source: str) -> Iterator[tuple[str, Any]]:
-    """Yield (place, record) of each job in the whole document, one job, or a job a line."""
+    """Yield (place, record) of each job in the whole document, one job, or one job per line."""
     from simsched.formats.text.documents import decode_json_bulk, detect_kind
 
     if detect_kind(text) == "jsonl":
@@ -90,7 +90,7 @@ def _add(gather: Gather, where: str, job: Any) -> None:
         return
     flat = Flat(procs=counts["ncores"] or counts["ntasks"], nodes=counts["nnodes"])
     start = numbers["t_run"] or 0
-    row = Row(
+    row = LogRecord(
         job["id"],
         numbers["t_submit"],
         gather.request(flat, queue=texts["queue"], partition=None),
@@ -116,13 +116,13 @@ def _unfinished(start: float | None, end: float | None, result: str | None, *, a
 
 
 def user_number(job: dict[str, Any]) -> str | None:
-    """Return the number of the user, where there is no name."""
+    """Return the number of a user without a name."""
     number = job.get("userid")
     return str(number) if isinstance(number, int) and not isinstance(number, bool) else None
 
 
 def number_at(job: dict[str, Any], key: str) -> float | None:
-    """Return seconds; None where the key is absent or empty, as Flux has it for what is unknown."""
+    """Return seconds; None where the key is absent or empty, as Flux writes unknown values."""
     value = job.get(key)
     if value is None or value == "":
         return None
@@ -142,7 +142,7 @@ def count_at(job: dict[str, Any], key: str) -> int | None:
 
 
 def text_at(job: dict[str, Any], key: str) -> str | None:
-    """Return a text; None where there is none."""
+    """Return a text; None if the key is absent."""
     value = job.get(key)
     return value if isinstance(value, str) and value else None
 
@@ -152,7 +152,7 @@ def text_at(job: dict[str, Any], key: str) -> str | None:
 UNREADABLE = "a document that cannot be read"
 
 
-def read_flux_folder(path: Path, reading: Reading | None = None) -> Workload:
+def read_flux_folder(path: Path, reading: ReadOptions | None = None) -> Workload:
     """Read a folder that holds one folder per job, each with a jobspec and an eventlog.
 
     The folders of jobs may be nested as in a dump of Flux's KVS, ``job/0000/0001/ab00/0000``: the
@@ -165,7 +165,7 @@ def read_flux_folder(path: Path, reading: Reading | None = None) -> Workload:
         Or, under `strict`, a job is left out: it has not run, or one of its documents cannot be
         read; the error (the text of the skip) names the file.
     """
-    reading = reading or Reading(source=path.name)
+    reading = reading or ReadOptions(source=path.name)
     gather = Gather(reading, "flux-folder")
     requests = _Requests()
     found = 0
@@ -188,10 +188,10 @@ def read_flux_folder(path: Path, reading: Reading | None = None) -> Workload:
     return workload
 
 
-def _with_dependencies(rows: list[Row]) -> list[Row]:
+def _with_dependencies(rows: list[LogRecord]) -> list[LogRecord]:
     """Name the jobs that rows depend on by their ids, and drop dependencies on jobs that are not there.
 
-    What was waited for in a log was met there.  A simulated job ends well unless its limit ends
+    Dependencies in a log have been met.  A simulated job ends well unless its limit ends
     it; so what ran after a failure (afternotok) waits for the end alone (afterany).
     """
     from simsched.formats.rfc.dependency import Dependency
@@ -214,7 +214,7 @@ _F58 = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
 
 
 def job_number(text: str) -> int | str:
-    """Return the number that a Flux job id stands for (RFC 19: decimal, hexadecimal, F58), or the text.
+    """Return the number of a Flux job id (RFC 19: decimal, hexadecimal, F58), or the text.
 
     >>> job_number("42"), job_number("0x2a"), job_number("ƒj"), job_number("fluxion")
     (42, 42, 42, 'fluxion')
@@ -269,7 +269,7 @@ class _Requests:
 
     def read(self, path: Path) -> tuple[Jobspec, Jobspec]:
         """Return (the whole jobspec, the shared request alone)."""
-        from simsched.formats.jobspec.reader import load_jobspec
+        from simsched.formats.request_files import load_jobspec
 
         jobspec = load_jobspec(path)
         request = bare(jobspec)
@@ -277,7 +277,7 @@ class _Requests:
 
 
 class _Documents(NamedTuple):
-    """What the files of one job say: all of its jobspec, its request alone, its log, its R."""
+    """The files of one job as values: its whole jobspec, its request alone, its log, its R."""
 
     jobspec: Jobspec
     request: Jobspec
@@ -287,7 +287,7 @@ class _Documents(NamedTuple):
 
 
 def _documents(requests: _Requests, folder: Path, spec: Path, log: Path) -> _Documents | SimschedError:
-    """Read the files of one job; what is wrong with one of them comes back."""
+    """Read the files of one job; the fault of a file is returned."""
     from simsched.formats.rfc.eventlog import iter_eventlog
 
     try:
@@ -311,7 +311,7 @@ def _add_folder(gather: Gather, number: str, found: _Documents | SimschedError) 
         return
     gather.add(
         number,
-        Row(
+        LogRecord(
             id_,
             life.submit,
             request,
@@ -332,7 +332,7 @@ def _add_folder(gather: Gather, number: str, found: _Documents | SimschedError) 
 
 
 def _granted(folder: Path) -> tuple[int | None, int | None]:
-    """Return (cores, nodes) of the job's R, None where there is none."""
+    """Return (cores, nodes) of the job's R; None without R."""
     path = _file(folder, "R")
     if path is None:
         return None, None
@@ -349,7 +349,7 @@ def _granted(folder: Path) -> tuple[int | None, int | None]:
 
 @dataclass(frozen=True, slots=True)
 class _Life:
-    """What an eventlog tells of one job: when, by whom, and how it ended."""
+    """The life of one job after its eventlog: its times, its user, and how it ended."""
 
     submit: float | None = None
     start: float | None = None

@@ -1,4 +1,4 @@
-"""What the readers of logs share: records with absolute times in, a workload from second 0 out."""
+"""The parts that readers of logs share: records with absolute times in, a workload from second 0 out."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from simsched.workload.mapping import DEFAULT_TEMPLATE, GPU_TEMPLATE, Flat, Miss
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from simsched.formats.jobspec.reader import Jobspec
+    from simsched.formats.jobspec.jobspec import Jobspec
     from simsched.formats.rfc.constraint import Constraint
     from simsched.formats.rfc.dependency import Dependency
-    from simsched.workload.mapping import JobMap, Reading
+    from simsched.workload.mapping import JobMap, ReadOptions
 
 NO_SUBMIT = "no submit time"
 CANCELLED = "cancelled before it started"
@@ -25,7 +25,7 @@ NO_PROCESSORS = "no processors"
 NO_RUN_TIME = "no run time"
 BACKWARDS = "ends before it starts"
 EARLY = "starts before it is submitted"
-NO_FEATURES = "a feature expression that no constraint says"
+NO_FEATURES = "a feature expression that no constraint can express"
 
 #: What requests may leave out → how to use it.
 _UNUSED = {
@@ -36,14 +36,14 @@ _UNUSED = {
     "features": "features (--constrain features)",
 }
 
-#: Latest second that a log may name (year 9999); what is beyond is no time.
+#: Latest second that a log may name (year 9999); a later one is refused.
 LATEST = 253_402_300_800
 
 
-class Row(NamedTuple):
+class LogRecord(NamedTuple):
     """One record on its way to a job; `submit`, `start` and times in `dependencies` are absolute seconds.
 
-    A `jobspec` that is a text is the reason why there is none.
+    A `jobspec` that is a text is the reason why the record has no jobspec.
     """
 
     id: int | str
@@ -67,10 +67,10 @@ class Row(NamedTuple):
 
 
 def eligible_at(eligible: float | None, submit: float | None, start: float | None) -> tuple[Dependency, ...]:
-    """Return what a log's eligible time says: not before then, if that is later than the submission.
+    """Return a begin-time dependency for an eligible time after the submission.
 
-    A job that was held, waited for another, or asked for a begin time could not have started
-    before; the log does not say which of these it was.  A time after the start says nothing.
+    A job that was held, depended on another, or requested a begin time could not have started
+    before; the log does not record which of these it was.  A time after the start is ignored.
 
     >>> [str(d) for d in eligible_at(900, 600, 1000)], eligible_at(600, 600, 1000), eligible_at(None, 0, 1)
     (['begin-time:900'], (), ())
@@ -86,11 +86,11 @@ def eligible_at(eligible: float | None, submit: float | None, start: float | Non
 class Gather:
     """Collects the jobs of one log; `finish` moves its first submission to second 0."""
 
-    reading: Reading
+    reading: ReadOptions
     kind: str
     default: str = DEFAULT_TEMPLATE
     skips: Skips = field(init=False)
-    rows: list[Row] = field(default_factory=list)
+    rows: list[LogRecord] = field(default_factory=list)
     job_map: JobMap = field(init=False)
     jobspec_of: Callable[..., Jobspec] = field(init=False)
     seen: set[str] = field(default_factory=set)
@@ -104,7 +104,7 @@ class Gather:
 
     @property
     def full(self) -> bool:
-        """Whether as many records were read as were asked for."""
+        """Whether the requested number of records has been read."""
         limit = self.reading.limit
         return limit is not None and len(self.rows) + len(self.skips.records) >= limit
 
@@ -112,8 +112,8 @@ class Gather:
         """Leave one record out."""
         self.skips.add(Skip(f"{self.reading.source}:{where}", reason, text[:200], id_))
 
-    def add(self, where: str, row: Row) -> None:
-        """Add one record.  What no job can be is left out with its reason."""
+    def add(self, where: str, row: LogRecord) -> None:
+        """Add one record; one that cannot be a job is left out with its reason."""
         reason = _fault(row)
         if reason is None:
             self.rows.append(row)
@@ -155,14 +155,14 @@ class Gather:
         return And(tuple(parts)) if len(parts) > 1 else parts[0] if parts else None
 
     def _see(self, flat: Flat, queue: str | None, partition: str | None, features: str) -> None:
-        """Remember what the log says of requests, and whether the map leaves gpus out."""
-        told = {"nodes": flat.nodes, "memory": flat.memory, "partitions": partition, "features": features}
-        self.seen.update(name for name, value in told.items() if value)
+        """Remember which parts of requests the log has, and whether the map leaves gpus out."""
+        parts = {"nodes": flat.nodes, "memory": flat.memory, "partitions": partition, "features": features}
+        self.seen.update(name for name, value in parts.items() if value)
         if flat.gpus and not self.job_map.asks("gpus", queue, partition):
             self.seen.add("gpus")
 
     def _unused(self) -> Iterator[str]:
-        """Yield one sentence about what the log says and the requests leave out."""
+        """Yield one sentence per part that the log has and the requests leave out."""
         left = [text for name, text in _UNUSED.items() if name in self.seen and not self._uses(name)]
         if left:
             yield f"the requests ({self.job_map.default.text}) leave out: {', '.join(left)}"
@@ -215,8 +215,8 @@ def _on_our_clock(item: Dependency, base: float) -> Dependency:
     return Dependency(item.scheme, f"{max(0.0, moved(float(item.value), base)):.15g}", item.params)
 
 
-def _fault(row: Row) -> str | None:
-    """Return why a record is no job, or None."""
+def _fault(row: LogRecord) -> str | None:
+    """Return why a record is not a job, or None."""
     if row.submit is None or not 0 <= row.submit < LATEST:
         return NO_SUBMIT
     if isinstance(row.jobspec, str):

@@ -5,12 +5,12 @@ that every entry starts from.  An entry has exactly one of ``shape`` (RFC 46), `
 (RFC 14, in place) and ``file`` (a jobspec file beside the document), and any of::
 
     submit    when it is submitted (RFC 23 duration after the start, default 0)
-    duration  the limit it asks for          runtime  what it really takes
+    duration  the requested limit           runtime  the actual run time
     count     how many times it is submitted every    the time between two of them (default 0)
     id name user group bank queue urgency priority hold cancel_at deadline preceding think_time
-    constraint  RFC 35 text or an RFC 31 object, and-ed to what the jobspec says
+    constraint  RFC 35 text or an RFC 31 object, and-ed to the constraint of the jobspec
     depends   afterok:NAME (a name or an id in this document), or a list of such, or RFC 26 objects
-    nodes procs memory partition status wait   what a trace knew; never used for matching
+    nodes procs memory partition status wait   values of a trace; never used for matching
 
 In JSON Lines each line is one entry.
 """
@@ -25,13 +25,13 @@ from simsched.errors import LimitError, SimschedError, WorkloadError
 from simsched.spelling import nearest
 from simsched.workload.dependencies import resolve
 from simsched.workload.job import MAX_JOBS, Job, Skips, Workload, assemble
-from simsched.workload.mapping import Reading
+from simsched.workload.mapping import ReadOptions
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
-    from simsched.formats.jobspec.reader import Jobspec
+    from simsched.formats.jobspec.jobspec import Jobspec
     from simsched.formats.rfc.constraint import Constraint
 
 
@@ -43,13 +43,13 @@ _REQUESTS = ("shape", "jobspec", "file")
 _TEXTS = ("name", "user", "group", "queue", "bank", "partition", "status")
 _SECONDS = ("submit", "every", "duration", "runtime", "cancel_at", "deadline", "think_time", "wait")
 MAX_COPIES = 1_000_000
-"""The most jobs that one entry stands for: a line of text should not take minutes and gigabytes."""
+"""The most jobs that one entry may describe: a line of text should not take minutes and gigabytes."""
 _COUNTS = ("count", "procs", "nodes", "memory", "urgency", "priority")
 _OTHERS = ("id", "constraint", "depends", "hold", "preceding", "command")
 KEYS = frozenset((*_REQUESTS, *_TEXTS, *_SECONDS, *_COUNTS, *_OTHERS))
 
 
-def read_jobs_yaml(text: str, reading: Reading | None = None) -> Workload:
+def read_jobs_yaml(text: str, reading: ReadOptions | None = None) -> Workload:
     """Read a ``jobs.yaml`` (or the same in JSON).
 
     Raises
@@ -61,22 +61,22 @@ def read_jobs_yaml(text: str, reading: Reading | None = None) -> Workload:
     """
     from simsched.formats.text.documents import load_yaml
 
-    reading = reading or Reading(source="jobs.yaml")
+    reading = reading or ReadOptions(source="jobs.yaml")
     document = None if _EMPTY.fullmatch(text) else load_yaml(text, reading.source)
     entries, defaults, title = _parts(document, reading.source)
     numbered = ((f"{reading.source}: jobs[{index}]", entry) for index, entry in enumerate(entries))
     return _workload(numbered, defaults, replace(reading, name=title or reading.name), "jobs")
 
 
-def read_jsonl(lines: Iterable[str], reading: Reading | None = None) -> Workload:
-    """Read JSON Lines, one entry a line; blank lines are passed over.
+def read_jsonl(lines: Iterable[str], reading: ReadOptions | None = None) -> Workload:
+    """Read JSON Lines, one entry per line; blank lines are ignored.
 
     Raises
     ------
     FormatError, WorkloadError
         As `read_jobs_yaml`, with the number of the line.
     """
-    reading = reading or Reading(source="jobs.jsonl")
+    reading = reading or ReadOptions(source="jobs.jsonl")
     return _workload(_json_entries(lines, reading.source), {}, reading, "jsonl")
 
 
@@ -114,7 +114,7 @@ def refuse_unknown(entry: Mapping[str, Any], known: frozenset[str], place: str) 
 
 
 def _workload(
-    entries: Iterable[tuple[str, Any]], defaults: dict[str, Any], reading: Reading, kind: str
+    entries: Iterable[tuple[str, Any]], defaults: dict[str, Any], reading: ReadOptions, kind: str
 ) -> Workload:
     maker = Maker(reading.folder)
     drafts: list[tuple[str, Job, Any]] = []
@@ -184,7 +184,7 @@ class Maker:
             )
 
     def _id(self, entry: dict[str, Any], index: int, count: int, place: str) -> int | str:
-        """Return the id that the entry says (numbered when it counts), or the next free number."""
+        """Return the id of the entry (numbered when it has a count), or the next free number."""
         self.sequence += 1
         made: int | str = self.sequence
         if "id" in entry:
@@ -215,7 +215,8 @@ class Maker:
         return made
 
     def _make(self, key: str, value: Any, entry: dict[str, Any]) -> Jobspec:
-        from simsched.formats.jobspec.reader import Jobspec, load_jobspec
+        from simsched.formats.jobspec.jobspec import Jobspec
+        from simsched.formats.request_files import load_jobspec
 
         constraint = _constraint(entry.get("constraint"))
         if key == "shape":
@@ -273,7 +274,7 @@ def _command(value: Any) -> list[str] | None:
 
 
 def seconds_of(entry: Mapping[str, Any], key: str, place: str) -> float | None:
-    """Return the RFC 23 duration at a key, whole where it is whole; None where there is none."""
+    """Return the RFC 23 duration at a key, an int where it is whole; None if the key is absent."""
     value = entry.get(key)
     if value is None:
         return None

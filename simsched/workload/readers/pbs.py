@@ -11,9 +11,9 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from simsched.workload.mapping import Flat, Reading
+from simsched.workload.mapping import Flat, ReadOptions
 from simsched.workload.readers import gather as why
-from simsched.workload.readers.gather import Gather, Row, eligible_at
+from simsched.workload.readers.gather import Gather, LogRecord, eligible_at
 from simsched.workload.readers.slurm_values import clock
 
 if TYPE_CHECKING:
@@ -27,11 +27,11 @@ _PAIR = re.compile(r"([A-Za-z_][\w.]*)=(\"[^\"]*\"|\S*)")
 _SIZE = re.compile(r"(\d+)([kmgt]?)[bw]?", re.IGNORECASE)
 _KILO = {"": 1 / 1024, "k": 1, "m": 1024, "g": 1024**2, "t": 1024**3}
 _DELETED = frozenset("DA")
-#: Exit statuses by which PBS says that it ended the job itself.
+#: Exit statuses of jobs that PBS itself ended.
 _KILLED_AT_LIMIT = frozenset(("-29", "-11"))
 
 
-def read_pbs(lines: Iterable[str], reading: Reading | None = None) -> Workload:
+def read_pbs(lines: Iterable[str], reading: ReadOptions | None = None) -> Workload:
     """Read an accounting log.
 
     Raises
@@ -39,7 +39,7 @@ def read_pbs(lines: Iterable[str], reading: Reading | None = None) -> Workload:
     WorkloadError
         At the first record left out under `strict`.
     """
-    log = _Log(Gather(reading or Reading(source="pbs"), "pbs"))
+    log = _Log(Gather(reading or ReadOptions(source="pbs"), "pbs"))
     for number, line in enumerate(lines, 1):
         if log.gather.full:
             break
@@ -86,7 +86,7 @@ class _Log:
         flat, queue = flat_of(said), said.get("queue") or None
         limit = clock(said.get("Resource_List.walltime", ""))
         submit = _time(said.get("qtime")) or _time(said.get("ctime"))
-        row = Row(
+        row = LogRecord(
             id_,
             submit,
             self.gather.request(flat, queue=queue, partition=None),
@@ -136,7 +136,7 @@ def flat_of(said: Mapping[str, str]) -> Flat:
     """Return the flat counts of a record's ``Resource_List``.
 
     In this order: ``select`` (PBS Pro chunks), ``nodes`` (Torque chunks), then the totals
-    ``ncpus``, ``procs`` and ``nodect``.  A job that asked for none of them is sized by what it got:
+    ``ncpus``, ``procs`` and ``nodect``.  A job that requested none of them is sized by its allocation:
     ``exec_vnode``, ``exec_host``, or ``total_execution_slots`` and ``unique_node_count``.
 
     >>> flat_of({"Resource_List.nodes": "2:ppn=8+1:ppn=4:gpus=2"}).procs

@@ -21,23 +21,23 @@ from sys import intern
 from typing import TYPE_CHECKING
 
 from simsched.errors import WorkloadError
-from simsched.workload.mapping import Flat, Reading
+from simsched.workload.mapping import Flat, ReadOptions
 from simsched.workload.readers import gather as why
-from simsched.workload.readers.gather import Gather, Row, eligible_at, whole
-from simsched.workload.readers.sacct_lines import NO_TIME, QUOTING, Layout, Odd
-from simsched.workload.readers.slurm_values import RESULTS, UNFINISHED, Asked, clock, whole_number
+from simsched.workload.readers.gather import Gather, LogRecord, eligible_at, whole
+from simsched.workload.readers.sacct_lines import NO_TIME, QUOTING, LineLayout, Odd
+from simsched.workload.readers.slurm_values import RESULTS, UNFINISHED, RequestedTres, clock, whole_number
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from simsched.formats.jobspec.reader import Jobspec
+    from simsched.formats.jobspec.jobspec import Jobspec
     from simsched.workload.job import Workload
 
 STEP = "a step, not a job"
-BAD_COLUMNS = "not as many columns as the header"
+BAD_COLUMNS = "number of columns differs from the header"
 
 
-def read_sacct(lines: Iterable[str], reading: Reading | None = None) -> Workload:
+def read_sacct(lines: Iterable[str], reading: ReadOptions | None = None) -> Workload:
     """Read the text of ``sacct -P``.
 
     Raises
@@ -46,11 +46,11 @@ def read_sacct(lines: Iterable[str], reading: Reading | None = None) -> Workload
         When needed columns are missing (it names them), when zones are mixed, or at the
         first record left out under `strict`.
     """
-    reading = reading or Reading(source="sacct")
+    reading = reading or ReadOptions(source="sacct")
     numbered = ((number, line) for number, line in enumerate(lines, 1) if line.strip())
     first, head = next(numbered, (0, ""))
     layout = _layout(head, reading)
-    reader = _Reader(Gather(reading, "sacct"), layout, Odd(layout), Clock(reading.source))
+    reader = _Reader(Gather(reading, "sacct"), layout, Odd(layout), TimeReader(reading.source))
     if reading.columns and head and not layout.is_header(head):
         reader.line(first, head)
     for number, line in numbered:
@@ -60,11 +60,11 @@ def read_sacct(lines: Iterable[str], reading: Reading | None = None) -> Workload
     return reader.finish()
 
 
-def _layout(head: str, reading: Reading) -> Layout:
+def _layout(head: str, reading: ReadOptions) -> LineLayout:
     """Return the layout of a dump whose first line is `head`."""
     if reading.columns:
-        return Layout.of_columns(reading.columns, head, reading.source, reading.delimiter)
-    return Layout.of_header(head, reading.source, reading.delimiter)
+        return LineLayout.of_columns(reading.columns, head, reading.source, reading.delimiter)
+    return LineLayout.of_header(head, reading.source, reading.delimiter)
 
 
 @dataclass(slots=True)
@@ -72,9 +72,9 @@ class _Reader:
     """One pass over the lines; requests and dates that occur again are looked up."""
 
     gather: Gather
-    layout: Layout
+    layout: LineLayout
     odd: Odd
-    clock: Clock
+    clock: TimeReader
     requests: dict[tuple[str, ...], tuple[Flat, Jobspec | str]] = field(default_factory=dict)
     limits: dict[str, int | None] = field(default_factory=dict)
     steps: int = 0
@@ -111,7 +111,7 @@ class _Reader:
             self._job(str(number), row, line)
 
     def _take(self, found: Iterable[tuple[int, list[str] | None, str]]) -> None:
-        """Take what the odd lines gave: records, and lines that are none."""
+        """Take the results of the odd lines: records, and lines that are not records."""
         for number, cells, text in found:
             if cells is None:
                 self.gather.skip(str(number), BAD_COLUMNS, text)
@@ -146,7 +146,7 @@ class _Reader:
         later = at(eligible, number) if eligible != submit_text else None
         self.gather.add(
             number,
-            Row(
+            LogRecord(
                 id_, submit, jobspec, start, run, self._limit(limit_raw, limit), _text(user), _text(group),
                 _text(partition), _text(account), _text(name), _text(partition), flat.procs, flat.nodes,
                 flat.memory, RESULTS.get(base), 16, eligible_at(later, submit, start),
@@ -160,11 +160,11 @@ class _Reader:
         return end - start
 
     def _request(self, key: tuple[str, ...]) -> tuple[Flat, Jobspec | str]:
-        """Return the counts and the request of the cells of `Asked`, the features and the partition."""
+        """Return the counts and the request of a record's TRES, features and partition cells."""
         found = self.requests.get(key)
         if found is None:
             *asked, features, partition = key
-            flat = Asked(*asked).flat()
+            flat = RequestedTres(*asked).flat()
             named = partition or None
             spec = self.gather.request(flat, queue=named, partition=named, features=_plain(features))
             found = self.requests[key] = (flat, spec)
@@ -189,7 +189,7 @@ class _Reader:
         }
 
     def finish(self) -> Workload:
-        """Count the steps and what was put together, and return the workload."""
+        """Count the steps and the joined lines, and return the workload."""
         self._take(self.odd.finish(self._names() if self.odd.unsure else {}))
         self.gather.skips.count(STEP, self.steps)
         if self.odd.mended:
@@ -203,7 +203,7 @@ class _Reader:
 def _undated(
     state: str, submit: float | None, run: float | None, end: float | None
 ) -> tuple[str | None, float | None]:
-    """Return (why a record is no job that ran or None, its start or None) where no column has the start.
+    """Return (why a record is not a job that ran or None, its start or None) without a start column.
 
     A job that took time has started; the start is its time before the end.
     """
@@ -213,7 +213,7 @@ def _undated(
 
 
 def unfinished(state: str, start: float | None, run: float | None) -> str | None:
-    """Return why a record in this state is no job that ran, or None."""
+    """Return why a record in this state is not a job that ran, or None."""
     if state in UNFINISHED:
         return why.NEVER_STARTED if state == "PENDING" else why.RUNNING
     if start is None or run is None:
@@ -232,7 +232,7 @@ def _plain(text: str) -> str:
 
 
 @dataclass(slots=True)
-class Clock:
+class TimeReader:
     """Reads times as seconds after 1970; remembers whether they carry offsets, and refuses both."""
 
     source: str

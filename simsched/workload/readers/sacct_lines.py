@@ -1,4 +1,4 @@
-"""The lines of a Slurm dump as records: which columns there are, what is between them, and odd lines.
+"""The lines of a Slurm dump as records: its columns, its delimiter, and lines that do not fit.
 
 Slurm does not quote.  A job's name, comment or feature expression may hold the delimiter, and some of
 them line breaks.  Such a record has too many cells, or is spread over several lines.  It is put together
@@ -24,7 +24,7 @@ from simsched.workload.readers.slurm_values import NO_LIMIT, RESULTS, UNFINISHED
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 
-#: What we read → the columns it may be in, best first.
+#: Value → the columns that may hold it, best first.
 COLUMNS = {
     "id": ("JobIDRaw", "JobID"),
     "submit": ("Submit",),
@@ -83,7 +83,7 @@ MOST_TRIES = 1_000_000
 
 
 def delimiter_of(head: str) -> str | None:
-    r"""Return what is between the names of a header line; None for a line that is no header.
+    r"""Return the delimiter of a header line; None for any other line.
 
     >>> delimiter_of("JobID|Submit|State"), delimiter_of('"JobIDRaw","Submit"'), delimiter_of("4|ann|x")
     ('|', ',', None)
@@ -99,11 +99,11 @@ def delimiter_of(head: str) -> str | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
-    """What is where in a line: the delimiter, the number of columns, and the place of each of ours.
+class LineLayout:
+    """The layout of a line: the delimiter, the number of columns, and the place of each column we read.
 
-    A column that is not there is looked up behind the last one, where the reader puts an empty cell.
-    `is_closed` says that lines end with the delimiter, as ``sacct -p`` has it.
+    A missing column is looked up behind the last one, where the reader puts an empty cell.
+    `is_closed`: lines end with the delimiter, as ``sacct -p`` writes them.
     """
 
     delimiter: str
@@ -113,7 +113,7 @@ class Layout:
     free: tuple[int, ...]
 
     @classmethod
-    def of_header(cls, head: str, source: str, delimiter: str | None = None) -> Layout:
+    def of_header(cls, head: str, source: str, delimiter: str | None = None) -> LineLayout:
         """Read the header line; WorkloadError names every needed column that it lacks."""
         found = delimiter or delimiter_of(head) or "|"
         if not found.strip(" "):
@@ -127,7 +127,7 @@ class Layout:
         return cls._of(names, found, f"{source}:1", "the header of sacct -P", is_closed=line.endswith(found))
 
     @classmethod
-    def of_columns(cls, columns: str, first: str, source: str, delimiter: str | None = None) -> Layout:
+    def of_columns(cls, columns: str, first: str, source: str, delimiter: str | None = None) -> LineLayout:
         """Return the layout of a dump without a header: its columns are named as ``sacct -o`` names them."""
         names = [name.partition("%")[0].strip() for name in re.split(r"[,|]", columns)]
         counts = {mark: len(first.split(mark)) for mark in "|,;\t^@~#"}
@@ -137,7 +137,9 @@ class Layout:
         return cls._of(names, found, source, "columns as sacct -o names them", is_closed=closed)
 
     @classmethod
-    def _of(cls, names: list[str], delimiter: str, where: str, expected: str, *, is_closed: bool) -> Layout:
+    def _of(
+        cls, names: list[str], delimiter: str, where: str, expected: str, *, is_closed: bool
+    ) -> LineLayout:
         lower = [name.lower() for name in names]
         places: dict[str, int] = {}
         for field_, wanted in COLUMNS.items():
@@ -213,9 +215,9 @@ Found: TypeAlias = "tuple[int, list[str] | None, str]"
 
 @dataclass(slots=True)
 class Odd:
-    """Lines that do not have as many cells as the header; `mended` counts those that became records."""
+    """Lines whose number of cells differs from the header; `mended` counts those that became records."""
 
-    layout: Layout
+    layout: LineLayout
     pick: Callable[[Sequence[str]], tuple[str, ...]] = field(init=False)
     held: list[tuple[int, str]] = field(default_factory=list)
     unsure: list[tuple[int, str]] = field(default_factory=list)
@@ -226,7 +228,7 @@ class Odd:
         self.pick = itemgetter(*self.layout.places)
 
     def add(self, number: int, line: str) -> Iterator[Found]:
-        """Take a line; yield what is complete by now."""
+        """Take a line; yield the records that it completes."""
         if self.held and not self._begins(line):
             yield from self._continue(number, line)
             return
@@ -238,7 +240,7 @@ class Odd:
             self.held.append((number, line))
 
     def finish(self, known: Mapping[str, Set[str]]) -> Iterator[Found]:
-        """Yield what is left at the end of the dump.
+        """Yield the records that are complete at the end of the dump.
 
         `known` are names that other records have (columns of ours → values): of several ways to put
         a record together the one with the most known names is taken, if there is one such.
@@ -315,7 +317,7 @@ class Odd:
         return [one for one in made if self._is_sound(one)]
 
     def _given(self, cells: list[str], taken: Counter[int]) -> list[str]:
-        """Return the cells with as many of them joined to each free column as it takes."""
+        """Return the cells, with those that a free column was split into joined again."""
         made, at = [], 0
         for place in range(self.layout.width):
             end = at + 1 + taken[place]

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from simsched.errors import WorkloadError
-from simsched.workload.mapping import Flat, Reading
-from simsched.workload.readers.gather import Gather, Row, eligible_at
+from simsched.workload.mapping import Flat, ReadOptions
+from simsched.workload.readers.gather import Gather, LogRecord, eligible_at
 from simsched.workload.readers.sacct import unfinished
-from simsched.workload.readers.slurm_values import RESULTS, UNFINISHED, Asked
+from simsched.workload.readers.slurm_values import RESULTS, UNFINISHED, RequestedTres
 
 if TYPE_CHECKING:
     from simsched.workload.job import Workload
@@ -116,7 +116,7 @@ class _Document(msgspec.Struct, frozen=True):
     jobs: list[_Job]
 
 
-def read_sacct_json(text: str, reading: Reading | None = None) -> Workload:
+def read_sacct_json(text: str, reading: ReadOptions | None = None) -> Workload:
     """Read the document of ``sacct --json``.
 
     Raises
@@ -128,7 +128,7 @@ def read_sacct_json(text: str, reading: Reading | None = None) -> Workload:
     """
     from simsched.formats.text.documents import decode_json_bulk
 
-    reading = reading or Reading(source="sacct.json")
+    reading = reading or ReadOptions(source="sacct.json")
     jobs = decode_json_bulk(text, reading.source, kind=_Document).jobs
     if jobs and all(job.job_id is None for job in jobs):
         raise WorkloadError(
@@ -154,7 +154,7 @@ def _add(gather: Gather, where: str, job: _Job) -> None:
     flat, partition = _flat(job), job.partition or job.association.partition or None
     queue = partition.split(",")[0] if partition else None
     limit = _positive(job.time.limit)
-    row = Row(
+    row = LogRecord(
         job.job_id or 0,
         submit,
         gather.request(flat, queue=queue, partition=partition, features=job.constraints or ""),
@@ -176,7 +176,7 @@ def _add(gather: Gather, where: str, job: _Job) -> None:
     gather.add(where, row)
 
 
-def read_squeue_json(text: str, reading: Reading | None = None) -> Workload:
+def read_squeue_json(text: str, reading: ReadOptions | None = None) -> Workload:
     """Read the document of ``squeue --json`` or ``scontrol show job --json``.
 
     It shows the queue, with the jobs that ended in the last minutes.  These are the workload; jobs
@@ -191,7 +191,7 @@ def read_squeue_json(text: str, reading: Reading | None = None) -> Workload:
     """
     from simsched.formats.text.documents import decode_json_bulk
 
-    reading = reading or Reading(source="squeue.json")
+    reading = reading or ReadOptions(source="squeue.json")
     gather = Gather(reading, "squeue-json")
     active = 0
     for index, job in enumerate(decode_json_bulk(text, reading.source, kind=_Queue).jobs):
@@ -218,7 +218,7 @@ def _add_queued(gather: Gather, where: str, job: _QueuedJob) -> bool:
         return active
     queue = job.partition.split(",")[0] if job.partition else None
     flat, limit = _queued_flat(job), _positive(job.time_limit)
-    row = Row(
+    row = LogRecord(
         job.job_id or 0,
         submit,
         gather.request(flat, queue=queue, partition=job.partition or None, features=job.features or ""),
@@ -242,10 +242,10 @@ def _add_queued(gather: Gather, where: str, job: _QueuedJob) -> bool:
 
 
 def _queued_flat(job: _QueuedJob) -> Flat:
-    """Return what was requested, else what was allocated."""
+    """Return the requested value, else the allocated one."""
     per_cpu, per_node = _positive(job.memory_per_cpu), _positive(job.memory_per_node)
     memory = f"{per_cpu:.0f}Mc" if per_cpu else f"{per_node:.0f}Mn" if per_node else ""
-    return Asked(
+    return RequestedTres(
         alloc_cpus=_digits(job.cpus),
         alloc_nodes=_digits(job.node_count),
         req_tres=job.tres_req_str or "",
@@ -283,7 +283,7 @@ def _positive(number: float | _Number | None) -> float | None:
 
 
 def _flat(job: _Job) -> Flat:
-    """Return what was requested, else what was allocated."""
+    """Return the requested value, else the allocated one."""
     wanted, given = _totals(job.tres.requested), _totals(job.tres.allocated)
     required = job.required
     procs = _count(_value(required.CPUs)) or wanted.get("cpu") or given.get("cpu")

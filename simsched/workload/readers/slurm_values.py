@@ -16,7 +16,7 @@ _MEMORY = re.compile(r"(\d{1,15}(?:\.\d{1,15})?)([KMGTP]?)([cn]?)")
 _KILO = {"K": 1, "": 1024, "M": 1024, "G": 1024**2, "T": 1024**3, "P": 1024**4}
 NO_LIMIT = frozenset(("", "UNLIMITED", "Partition_Limit", "INVALID", "None", "Unknown"))
 
-#: Slurm's base states and the result they stand for; the others never ended.
+#: Slurm's base states and the results they mean; jobs in other states never ended.
 RESULTS = {
     "COMPLETED": "COMPLETED",
     "FAILED": "FAILED",
@@ -36,7 +36,7 @@ UNFINISHED = frozenset(
 
 
 def clock(text: str) -> int | None:
-    """Return the seconds of ``[D-]HH:MM:SS`` or ``MM:SS``; None where there is none.
+    """Return the seconds of ``[D-]HH:MM:SS`` or ``MM:SS``; None for any other text.
 
     >>> clock("1-02:03:04"), clock("10:30"), clock("UNLIMITED")
     (93784, 630, None)
@@ -104,8 +104,8 @@ def whole_number(text: str) -> int | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """What a record asks for, as Slurm writes it."""
+class RequestedTres:
+    """The TRES that a record requests, as Slurm writes them."""
 
     req_cpus: str = ""
     alloc_cpus: str = ""
@@ -119,7 +119,7 @@ class Asked:
     gpus: str = ""
 
     def flat(self) -> Flat:
-        """Return the flat counts: what was requested, else what was allocated."""
+        """Return the flat counts: the requested ones, else the allocated ones."""
         wanted, given = tres(self.req_tres), tres(self.alloc_tres)
         procs = _first(self.req_cpus, wanted.get("cpu"), self.alloc_cpus, given.get("cpu"))
         nodes = _first(self.req_nodes, wanted.get("node"), self.alloc_nodes, given.get("node"))
@@ -164,7 +164,7 @@ def _per_processor(text: str, procs: int | None, nodes: int | None) -> int | Non
 def features(text: str) -> Constraint | None:
     """Return the constraint of a feature expression: ``a&b|c`` (``&`` and ``,`` bind closer).
 
-    None for an empty one and for what has counts or brackets, which no RFC 31 constraint says.
+    None for an empty one and for one with counts or brackets, which RFC 31 cannot express.
 
     >>> str(features("ib&big|huge")), features("[rack1*4]")
     ('ib and big or huge', None)

@@ -17,13 +17,13 @@ from simsched.formats.rfc.dependency import Dependency
 from simsched.workload.dependencies import refuse_cycles
 from simsched.workload.flat_counts import bare
 from simsched.workload.job import Job, Skip, Skips, assemble
-from simsched.workload.mapping import Reading
+from simsched.workload.mapping import ReadOptions
 from simsched.workload.readers.gather import EARLY
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from simsched.formats.jobspec.reader import Jobspec
+    from simsched.formats.jobspec.jobspec import Jobspec
     from simsched.formats.sss import Document
     from simsched.formats.sss.elements import Element
     from simsched.formats.sss.records import JobRecord
@@ -32,21 +32,21 @@ if TYPE_CHECKING:
 _BEFORE_RUNNING = frozenset(("Deferred", "Hold", "Staged", "Idle", "Queued", ""))
 
 
-def read_sss(text: str, reading: Reading | None = None) -> Workload:
+def read_sss(text: str, reading: ReadOptions | None = None) -> Workload:
     """Read a document of Job Objects: Job, JobGroup or Data.
 
-    What was understood with a warning (awareness policy Warn) is in the header under ``Note``.
+    Warnings (awareness policy Warn) are in the header under ``Note``.
 
     Raises
     ------
     FormatError
-        When the text is no such document, or holds what its policy Reject refuses.
+        If the text is not a document of Job Objects, or holds an element that its policy Reject refuses.
     WorkloadError
         When jobs wait for each other; at the first record left out under `strict`.
     """
     from simsched.formats.sss import has_patterns, job_records, read_document
 
-    reading = reading or Reading(source="jobs.xml")
+    reading = reading or ReadOptions(source="jobs.xml")
     names = reading.names() if reading.names is not None and has_patterns(text) else None
     document = read_document(text, reading.source)
     records, warnings = job_records(document, reading.source, cluster=names)
@@ -95,7 +95,7 @@ def _submitted(record: JobRecord) -> int | None:
 
 
 def fault_of(record: JobRecord) -> str | None:
-    """Return why a record is no job of a workload, or None."""
+    """Return why a record cannot be a job of a workload, or None."""
     if record.start is not None and record.submit is not None and record.start < record.submit:
         return EARLY
     return "ends before it starts" if record.runtime is not None and record.runtime < 0 else None
@@ -208,7 +208,7 @@ def _element(job: Job, base: int, skips: Skips) -> Element | None:
 
 
 def _outcome(job: Job, base: int, element: type[Element]) -> Iterator[Element]:
-    """Yield what a trace knows of the job's fate: when it ran, or for how long."""
+    """Yield the recorded outcome of the job: when it ran, or for how long."""
     if job.runtime is None:
         return
     if job.status is not None:

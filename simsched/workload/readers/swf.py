@@ -1,7 +1,7 @@
 """Standard Workload Format 2.2 (Parallel Workloads Archive): the reader.
 
 Eighteen columns of numbers, ``-1`` for absent, ``;`` lines for the header.  The reader
-parses whole columns with NumPy and only then makes jobs; what it leaves out, and why, is
+parses whole columns with NumPy and only then makes jobs; each omitted record, and the reason, is
 in the workload's skips.  The rules (in this order, the first that applies):
 
 - fewer than 18 numbers, or a number beyond 10**15: ``not a record of 18 numbers``
@@ -15,8 +15,8 @@ in the workload's skips.  The rules (in this order, the first that applies):
 Run time 0 is kept (an instant job), requested time -1 is an unlimited job, requested
 processors -1 means the allocated ones, and a job cancelled after it started ran its time.
 
-A header line ``; Map: slot={procs}/[core=16;gpu]`` (ours) says what a processor of this file
-stands for; it holds unless the caller brings a map.
+A header line ``; Map: slot={procs}/[core=16;gpu]`` (ours) gives the request that a processor of this file
+means; it applies unless the caller passes a map.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any
 
 from simsched.errors import WorkloadError
 from simsched.workload.job import Job, Skip, Skips, Workload, assemble
-from simsched.workload.mapping import DEFAULT_TEMPLATE, Flat, JobMap, MissingValueError, Reading
+from simsched.workload.mapping import DEFAULT_TEMPLATE, Flat, JobMap, MissingValueError, ReadOptions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from simsched.formats.jobspec.reader import Jobspec
+    from simsched.formats.jobspec.jobspec import Jobspec
 
 COLUMNS = 18
 LARGEST = 10**15  # whole numbers beyond this are garbage, and floats cannot hold them
@@ -54,7 +54,7 @@ _RESULTS = {0: "FAILED", 1: "COMPLETED", 5: "CANCELED"}
 _BLOCK = 4096
 
 
-def read_swf(text: str, reading: Reading | None = None) -> Workload:
+def read_swf(text: str, reading: ReadOptions | None = None) -> Workload:
     """Read an SWF text into a workload; times are seconds after the trace's start.
 
     Raises
@@ -62,7 +62,7 @@ def read_swf(text: str, reading: Reading | None = None) -> Workload:
     WorkloadError
         When no line holds 18 numbers, or at the first record left out under `strict`.
     """
-    reading = reading or Reading(source="swf")
+    reading = reading or ReadOptions(source="swf")
     lines = text.splitlines()
     header, numbers = _split(lines)
     skips = Skips(strict=reading.strict)
@@ -81,7 +81,7 @@ def read_swf(text: str, reading: Reading | None = None) -> Workload:
 
 
 def _extra_fields(records: Sequence[str]) -> list[str]:
-    """Return a note on fields that records of SWF do not have; these records stand for all."""
+    """Return a note on fields that records of SWF do not have; these records are typical."""
     most = max((len(record.partition(";")[0].split()) for record in records), default=0)
     if most <= COLUMNS:
         return []
@@ -244,7 +244,7 @@ class _Reader:
     def _requests(
         self, procs: list[int], memory: list[int], queue: list[str | None], partition: list[str | None]
     ) -> list[Jobspec | str]:
-        """Return each record's jobspec, one object per distinct request; text where there is none."""
+        """Return each record's jobspec, one object per distinct request; a text if it has none."""
         keys = list(zip(procs, memory, queue, partition, strict=True))
         made = {key: self._request(*key) for key in dict.fromkeys(keys)}
         return [made[key] for key in keys]

@@ -19,9 +19,10 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
 from simsched.errors import ConfigError, SimschedError
+from simsched.formats.rfc.predicates import PredicateParser, Token
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection
 
     from simsched.workload.job import Job
 
@@ -42,7 +43,7 @@ _COMPARE: dict[str, Callable[[Any, Any], bool]] = {
     "~": fnmatchcase,
 }
 _TOKEN = re.compile(r"\s*(?:(==|!=|<=|>=|[<>~()])|\"([^\"]*)\"|'([^']*)'|([^\s()<>=!~\"']+))")
-MAX_DEPTH = 100
+_WORDS = ("and", "or", "not")
 
 
 def parse_query(text: str) -> Predicate:
@@ -53,85 +54,64 @@ def parse_query(text: str) -> Predicate:
     ConfigError
         With the place in the text, when it is no query.
     """
-    parser = _Parser(_tokens(text), text)
-    predicate = parser.either(0)
-    if parser.place < len(parser.tokens):
-        raise parser.fault("and, or, or the end")
-    return predicate
+    return _Parser(text, _tokens(text)).whole("and, or, or the end")
 
 
-def _tokens(text: str) -> list[tuple[str, str]]:
-    """Return (kind, text) of each token; kind is op, quoted or word."""
+def _tokens(text: str) -> list[Token]:
+    """Return the tokens: words that the grammar knows, operators (both by their own kind), and values."""
     found = []
     at = 0
-    text = text.rstrip()
-    while at < len(text):
+    end = len(text.rstrip())
+    while at < end:
         match = _TOKEN.match(text, at)
         if match is None:
-            raise ConfigError(f"cannot read {text[at:]!r}", where=f"query {text!r}")
+            raise ConfigError(f"cannot read {text[at:end]!r}", where=f"query {text!r}")
         op, double, single, word = match.groups()
         quoted = double if double is not None else single
-        found.append(("op", op) if op else ("quoted", quoted) if quoted is not None else ("word", word))
+        kind = op or ("quoted" if quoted is not None else word if word in _WORDS else "word")
+        start = match.start(match.lastindex or 0)
+        found.append(Token(kind, start, operand=quoted if quoted is not None else op or word))
         at = match.end()
-    return found
+    return [*found, Token("end", end, operand="the end")]
 
 
-class _Parser:
-    """Recursive descent over the tokens of one query."""
+class _Parser(PredicateParser["Predicate"]):
+    """Comparisons of the fields of jobs over the shared grammar; a node is a function of a job."""
 
-    def __init__(self, tokens: list[tuple[str, str]], text: str) -> None:
-        self.tokens, self.text, self.place = tokens, text, 0
+    def fail(self, message: str, expected: str | None, at: int) -> ConfigError:
+        return ConfigError(message, where=f"query {self.text!r}, character {at + 1}", expected=expected)
 
-    def fault(self, expected: str) -> ConfigError:
-        found = self.tokens[self.place][1] if self.place < len(self.tokens) else "the end"
-        return ConfigError(f"found {found!r}", where=f"query {self.text!r}", expected=expected)
+    def unexpected(self, expected: str) -> ConfigError:
+        return self.fail(f"found {self.token.operand!r}", expected, self.token.at)
 
-    def take(self, *wanted: str) -> str | None:
-        """Take the next token when it is one of these words or signs."""
-        if self.place < len(self.tokens):
-            kind, text = self.tokens[self.place]
-            if kind != "quoted" and text in wanted:
-                self.place += 1
-                return text
-        return None
+    def too_deep(self) -> ConfigError:
+        return ConfigError("nested too deeply", where="query", expected=f"at most {self.max_levels} levels")
 
-    def either(self, depth: int) -> Predicate:
-        if depth > MAX_DEPTH:
-            raise ConfigError("nested too deeply", where="query")
-        parts = [self.both(depth)]
-        while self.take("or"):
-            parts.append(self.both(depth))
-        return parts[0] if len(parts) == 1 else lambda job: any(part(job) for part in parts)
+    def all_of(self, parts: list[Predicate]) -> Predicate:
+        return lambda job: all(part(job) for part in parts)
 
-    def both(self, depth: int) -> Predicate:
-        parts = [self.term(depth)]
-        while self.take("and"):
-            parts.append(self.term(depth))
-        return parts[0] if len(parts) == 1 else lambda job: all(part(job) for part in parts)
+    def any_of(self, parts: list[Predicate]) -> Predicate:
+        return lambda job: any(part(job) for part in parts)
 
-    def term(self, depth: int) -> Predicate:
-        negated = False
-        while self.take("not"):
-            negated = not negated
-        if self.take("("):
-            inner = self.either(depth + 1)
-            if not self.take(")"):
-                raise self.fault(")")
-        else:
-            inner = self.comparison()
-        return (lambda job: not inner(job)) if negated else inner
+    def negated(self, part: Predicate) -> Predicate:
+        return lambda job: not part(job)
 
-    def comparison(self) -> Predicate:
-        field = self.take(*FIELDS)
-        if field is None:
-            raise self.fault("one of the fields " + ", ".join(FIELDS))
-        op = self.take(*_COMPARE)
-        if op is None:
-            raise self.fault(" ".join(_COMPARE))
-        if self.place >= len(self.tokens) or self.tokens[self.place][0] == "op":
-            raise self.fault("a value")
-        value = _value(field, op, self.tokens[self.place][1], self.text)
-        self.place += 1
+    def take(self, wanted: Collection[str], expected: str) -> str:
+        """Take the next token if it is one of these words or signs; raise the fault if not."""
+        token = self.token
+        if token.kind == "quoted" or token.operand not in wanted:
+            raise self.unexpected(expected)
+        self.next += 1
+        return token.operand
+
+    def term(self) -> Predicate:
+        """Read term : FIELD op VALUE."""
+        field = self.take(FIELDS, "one of the fields " + ", ".join(FIELDS))
+        op = self.take(_COMPARE, " ".join(_COMPARE))
+        if self.token.kind not in ("quoted", "word", *_WORDS):
+            raise self.unexpected("a value")
+        value = _value(field, op, self.token.operand, self.text)
+        self.next += 1
         get, compare = _getter(field, as_text=op == "~"), _COMPARE[op]
 
         def holds(job: Job) -> bool:

@@ -1,4 +1,4 @@
-"""Other workloads like this one: a trace cut into blocks of time, and the blocks drawn anew.
+"""Other workloads like this one: a trace cut into blocks of time, which are drawn with replacement.
 
 A trace is one draw of what its users might have done.  Blocks drawn from it with replacement make
 further ones: within a block every gap, size, run time and burst is as it was, and which blocks
@@ -103,7 +103,7 @@ def resample(workload: Workload, rng: np.random.Generator, block: float | None =
 def shake(workload: Workload, seconds: float, rng: np.random.Generator) -> Workload:
     """Return the workload with every submission moved by up to `seconds` either way, at random [Tsafrir07].
 
-    What differs between two shaken copies of a trace is chaos: nobody would call them different
+    What differs between two shaken copies of a trace is chaos: they are not different
     demands.  Whole seconds stay whole, no submission moves before 0, and none before that of a job
     that it depends on or follows.
 

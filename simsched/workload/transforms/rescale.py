@@ -108,7 +108,7 @@ class _Draw:
 
 
 def _draws(groups: int, turns: int, rng: np.random.Generator) -> Iterator[_Draw]:
-    """Draw the groups in random order, again and again, as many at a time as there are.
+    """Draw the groups in random order, again and again, all of them in each round.
 
     How much is drawn does not depend on how many of the draws are used.
     """
@@ -121,7 +121,7 @@ def _draws(groups: int, turns: int, rng: np.random.Generator) -> Iterator[_Draw]
 
 
 def _nearest(draws: Iterator[_Draw], work: np.ndarray[Any, Any], wanted: float) -> list[_Draw]:
-    """Return the first draws whose work in all is nearest to what is wanted."""
+    """Return the first draws whose total work is nearest to the target."""
     found: list[_Draw] = []
     total = 0.0
     while total < wanted:

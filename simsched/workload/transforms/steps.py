@@ -22,10 +22,10 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from simsched.errors import ConfigError, SimschedError
+from simsched.formats.rfc.calls import parse_call
 from simsched.workload.transforms import transforms
 
 if TYPE_CHECKING:
@@ -36,8 +36,6 @@ if TYPE_CHECKING:
     from simsched.workload.job import Workload
 
     Step = Callable[[Workload, list[str], np.random.Generator], Workload]
-
-_CALL = re.compile(r"\s*([a-z]+)\s*(?:\((.*)\))?\s*", re.DOTALL)
 
 
 def apply_steps(workload: Workload, steps: Iterable[str], rng: np.random.Generator) -> Workload:
@@ -54,19 +52,14 @@ def apply_steps(workload: Workload, steps: Iterable[str], rng: np.random.Generat
 
 
 def _apply(workload: Workload, text: str, rng: np.random.Generator) -> Workload:
-    call = _CALL.fullmatch(text)
-    name = call.group(1) if call else text
-    if call is None or name not in STEPS:
-        raise ConfigError(f"unknown transform {text!r}", expected=", ".join(STEPS))
-    fewest, most, step = STEPS[name]
-    inside = (call.group(2) or "").strip()
-    arguments = [part.strip() for part in inside.split(",")] if inside else []
-    if name == "where":
-        arguments = [inside] if inside else []
-    if not fewest <= len(arguments) <= most:
-        raise ConfigError(
-            f"{name} with {len(arguments)} arguments", where=text, expected=f"{fewest} to {most}"
-        )
+    call = parse_call(text)
+    if call is None or call.name not in STEPS:
+        raise ConfigError(f"unknown transform {(call.name if call else text)!r}", expected=", ".join(STEPS))
+    fewest, most, step = STEPS[call.name]
+    if call.name == "where" and call.inside:
+        arguments = [call.inside.strip()]  # a query: its commas and brackets are its own
+    else:
+        arguments = call.arguments(fewest, most)
     try:
         return step(workload, arguments, rng)
     except SimschedError as error:

@@ -75,7 +75,7 @@ def release(workload: Workload) -> Workload:
 
 
 def shift(workload: Workload, seconds: float) -> Workload:
-    """Move every submission by so many seconds; none may fall before 0."""
+    """Move every submission by `seconds`; none may fall before 0."""
     seconds = _plain(seconds)
     if workload.jobs and workload.jobs[0].submit + seconds < 0:
         raise ConfigError(f"shifted by {seconds:g} s the first job is submitted before 0")
@@ -107,7 +107,7 @@ def scale_arrivals(workload: Workload, factor: float) -> Workload:
 
 
 def scale_run_times(workload: Workload, factor: float) -> Workload:
-    """Multiply run times and limits by `factor`; what was whole seconds is rounded to whole seconds."""
+    """Multiply run times and limits by `factor`; whole seconds stay whole."""
     _positive(factor)
 
     def scaled(job: Job) -> Job:
@@ -160,7 +160,7 @@ def merge(workloads: Sequence[Workload]) -> Workload:
     return whole.with_jobs(_joined([part.jobs for part in workloads]), f"merged {len(workloads)} workloads")
 
 
-# ------------------------------------------------------------ who, and what they ask for
+# ------------------------------------------------------------ users, and the limits they request
 
 
 def anonymise(workload: Workload) -> Workload:
@@ -180,12 +180,12 @@ def anonymise(workload: Workload) -> Workload:
 
 
 def exact_estimates(workload: Workload) -> Workload:
-    """Let every job ask for exactly its run time (at least one second)."""
+    """Set every limit to the run time of the job (at least one second)."""
     return factor_estimates(workload, 1.0)
 
 
 def factor_estimates(workload: Workload, factor: float) -> Workload:
-    """Let every job ask for `factor` times its run time (at least one second)."""
+    """Set every limit to `factor` times the run time of the job (at least one second)."""
     _positive(factor)
 
     def estimated(job: Job) -> Job:
@@ -212,7 +212,7 @@ def tsafrir_estimates(workload: Workload, max_estimate: float, rng: np.random.Ge
     return workload.with_jobs(jobs, f"Tsafrir estimates up to {max_estimate:g} s")
 
 
-# ------------------------------------------------------------ how they are written
+# ------------------------------------------------------------ identifiers
 
 
 def offered_work(jobs: Iterable[Job]) -> float:
@@ -244,7 +244,7 @@ def _positive(factor: float) -> None:
 
 
 def _moved(job: Job, seconds: float) -> Job:
-    """Return the job so much later: submission, cancellation, deadline and begin-time dependencies."""
+    """Return the job moved by `seconds`: submission, cancellation, deadline and begin-time dependencies."""
     new: dict[str, Any] = {"submit": job.submit + seconds}
     if job.cancel_at is not None:
         new["cancel_at"] = job.cancel_at + seconds
@@ -264,7 +264,7 @@ def _later(item: Dependency, seconds: float) -> Dependency:
 
 
 def _closed(jobs: Iterable[Job]) -> tuple[Job, ...]:
-    """Drop what refers to jobs that are not among these."""
+    """Drop references to jobs that are not among these."""
     kept = tuple(jobs)
     if not any(job.dependencies or job.preceding is not None for job in kept):
         return kept

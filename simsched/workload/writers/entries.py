@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from simsched.formats.jobspec.reader import Jobspec
+    from simsched.formats.jobspec.jobspec import Jobspec
     from simsched.workload.job import Job, Workload
 
-#: Fields of a job that are keys of an entry with the same name, and what they are when left out.
+#: Fields of a job that are keys of an entry with the same name, and their values when left out.
 _SAME = (
     ("runtime", None), ("name", None), ("user", None), ("group", None), ("bank", None), ("queue", None),
     ("urgency", 16), ("priority", None), ("preceding", None), ("think_time", None), ("hold", False),
@@ -21,7 +21,7 @@ _SAME = (
 
 
 def write_jobs_yaml(workload: Workload) -> Iterator[str]:
-    """Yield the lines of a ``jobs.yaml``: one job a line, in YAML's flow style."""
+    """Yield the lines of a ``jobs.yaml``: one job per line, in YAML's flow style."""
     name = json.dumps(workload.name, ensure_ascii=False)
     yield f"name: {name}"
     yield "jobs:" if workload.jobs else "jobs: []"
@@ -30,7 +30,7 @@ def write_jobs_yaml(workload: Workload) -> Iterator[str]:
 
 
 def write_jsonl(workload: Workload) -> Iterator[str]:
-    """Yield JSON Lines, one entry a job, each with its whole jobspec.
+    """Yield JSON Lines, one entry per job, each with its whole jobspec.
 
     A request without a slot is no RFC 14 document (it has no task), and is written as a shape.
     """
@@ -45,7 +45,7 @@ def write_jsonl(workload: Workload) -> Iterator[str]:
 
 
 def entries(workload: Workload) -> Iterator[dict[str, Any]]:
-    """Yield one entry a job; equal requests share their part of it."""
+    """Yield one entry per job; equal requests share their part of it."""
     requests: dict[int, dict[str, Any]] = {}
     for job in workload.jobs:
         request = requests.get(id(job.jobspec))
@@ -55,8 +55,8 @@ def entries(workload: Workload) -> Iterator[dict[str, Any]]:
 
 
 def _request(jobspec: Jobspec) -> dict[str, Any]:
-    """Return the shortest of shape, shape with constraint, and whole jobspec that says it all."""
-    from simsched.formats.jobspec.reader import Jobspec
+    """Return the shortest of shape, shape with constraint, and whole jobspec that loses nothing."""
+    from simsched.formats.jobspec.jobspec import Jobspec
     from simsched.formats.rfc.constraint import to_json
 
     shape, wanted = jobspec.to_shape(), jobspec.constraint

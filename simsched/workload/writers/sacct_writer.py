@@ -1,4 +1,4 @@
-"""Writing what ``sacct -P`` prints: whole seconds, flat counts, one line a job."""
+"""Write the format of ``sacct -P``: whole seconds, flat counts, one line per job."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ def _cells(job: Job, base: int) -> tuple[str, ...]:
     eligible = base + round(max([job.submit, *begin_times(job)]))
     start = max(submit + round(job.wait or 0), eligible)
     run = round(job.runtime if job.runtime is not None else job.duration or 0)
-    asked = demand(job.jobspec)
-    procs, nodes = procs_of(job.procs, job.jobspec), job.nodes or asked.nodes
-    parts = {"cpu": procs, "node": nodes, "gres/gpu": asked.gpus}
+    least = demand(job.jobspec)
+    procs, nodes = procs_of(job.procs, job.jobspec), job.nodes or least.nodes
+    parts = {"cpu": procs, "node": nodes, "gres/gpu": least.gpus}
     tres = ",".join(f"{name}={count}" for name, count in parts.items() if count)
     texts = (job.partition or job.queue, job.bank, job.user, job.group, job.name)
     return (

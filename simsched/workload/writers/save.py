@@ -59,7 +59,7 @@ WRITERS = {
 def save_workload(
     workload: Workload, path: str | Path, *, to: str | None = None, skips: Skips | None = None
 ) -> str:
-    """Write a workload; the format is `to`, or told by the ending (``.gz`` compresses).
+    """Write a workload; the format is `to`, or follows from the ending (``.gz`` compresses).
 
     The file is written beside its final name and renamed when whole.  Jobs that the format cannot
     write at all are left out and noted in `skips`.  Returns the name of the format.
@@ -70,7 +70,7 @@ def save_workload(
         On the first job that cannot be written, if there are no `skips` or they are strict, and when no
         job is left.
     ConfigError
-        On a format that cannot be written, an ending that tells none, or a place that cannot be written to.
+        On a format that cannot be written, an ending of no format, or a place that cannot be written to.
     """
     from simsched.files import replacing
 
@@ -93,7 +93,7 @@ def lines_of(workload: Workload, kind: str, skips: Skips | None = None) -> Itera
 
 
 def kind_of(name: str) -> str:
-    """Return the format that a file name's ending tells.
+    """Return the format that belongs to the ending of a file name.
 
     >>> kind_of("month.swf.gz"), kind_of("jobs.yaml")
     ('swf', 'jobs')
@@ -103,7 +103,7 @@ def kind_of(name: str) -> str:
         if writer.endings and plain.endswith(writer.endings):
             return kind
     endings = ", ".join(ending for writer in WRITERS.values() for ending in writer.endings)
-    raise ConfigError("the ending tells no format", where=name, expected=f"{endings}, or --to")
+    raise ConfigError("no format belongs to the ending", where=name, expected=f"{endings}, or --to")
 
 
 def losses(workload: Workload, kind: str) -> list[str]:
@@ -120,7 +120,7 @@ def losses(workload: Workload, kind: str) -> list[str]:
                 _is_flat(job.jobspec) for job in workload.jobs
             )
             lost = not flat
-        elif name == "dependencies" and kind == "sacct":  # Eligible says begin times
+        elif name == "dependencies" and kind == "sacct":  # the column Eligible holds begin times
             lost = any(item.scheme != "begin-time" for job in workload.jobs for item in job.dependencies)
         else:
             lost = any(getattr(job, name) != plain.get(name) for job in workload.jobs)
@@ -130,7 +130,7 @@ def losses(workload: Workload, kind: str) -> list[str]:
 
 
 def _is_flat(jobspec: object) -> bool:
-    from simsched.formats.jobspec.reader import Jobspec
+    from simsched.formats.jobspec.jobspec import Jobspec
     from simsched.workload.flat_counts import demand
 
     assert isinstance(jobspec, Jobspec)

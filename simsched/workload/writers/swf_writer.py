@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from simsched.workload.job import Job, Workload
 
 _CODES = {"FAILED": 0, "TIMEOUT": 0, "COMPLETED": 1, "CANCELED": 5}
-#: Columns that hold a number for a name, and the header key that says which.
+#: Columns that hold a number for a name, and the header key that lists the names.
 _NAMED: Mapping[str, Callable[[Job], str | None]] = {
     "User": lambda job: job.user,
     "Group": lambda job: job.group,

@@ -245,7 +245,7 @@ def test_making_one_by_hand_is_checked():
         (("execution", "nslots"), 1.5, "execution.nslots: 1.5 is no count"),
         (("execution", "properties"), [], "execution.properties: is a list"),
         (("execution", "properties"), {"a": "18"}, "execution.properties.a: rank 18 is not in R_lite"),
-        (("execution", "properties"), {"": "19"}, "'' is no property name"),
+        (("execution", "properties"), {"": "19"}, "'' is not a valid property name"),
         (("scheduling",), [], "scheduling: is a list"),
         *[
             (("execution", "properties"), {f"a{c}b": "19"}, f"has the forbidden character {c}")

@@ -8,7 +8,8 @@ import pytest
 
 from simsched.errors import FormatError
 from simsched.formats.jobspec.fast import Reader
-from simsched.formats.jobspec.reader import Jobspec, load_jobspecs
+from simsched.formats.jobspec.jobspec import Jobspec
+from simsched.formats.request_files import load_jobspecs
 
 
 def lines(count):

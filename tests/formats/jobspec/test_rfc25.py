@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from simsched.formats.jobspec.reader import Jobspec
-from simsched.formats.jobspec.validate import schema_text, validate_document, validate_text
+from simsched.formats.jobspec.jobspec import Jobspec
 from simsched.formats.text.documents import load_yaml
+from simsched.formats.validate import schema_text, validate_document, validate_text
 
 ATTRIBUTES = """\
 attributes:

@@ -8,7 +8,7 @@ import pytest
 
 from simsched.errors import FormatError, LimitError
 from simsched.formats.jobspec.shape import format_shape, parse_shape
-from simsched.formats.text.carets import MarkedError
+from simsched.formats.text.diagnostics import CaretError
 from simsched.formats.text.documents import load_yaml
 from simsched.formats.text.yaml_writer import to_yaml
 
@@ -320,7 +320,7 @@ def test_an_unquoted_value_may_hold_what_means_nothing_there():
         format_shape(parse_shape("disk{id:'/dev/sd[a-b]',unit:'GB/s'}"))
         == 'disk{unit:GB/s,id:"/dev/sd[a-b]"}'
     )
-    with pytest.raises(MarkedError, match="unexpected ';'"):
+    with pytest.raises(CaretError, match="unexpected ';'"):
         parse_shape("node{id:a;unit:GB}")
 
 
@@ -449,7 +449,7 @@ FAULTS = [
 
 @pytest.mark.parametrize(("text", "position", "words"), FAULTS)
 def test_fault_is_shown_at_its_place(text, position, words):
-    with pytest.raises(MarkedError, match=re.escape(words)) as caught:
+    with pytest.raises(CaretError, match=re.escape(words)) as caught:
         parse_shape(text)
     assert caught.value.position == position
     assert caught.value.expected
@@ -494,7 +494,7 @@ def test_a_hundred_levels_are_fine():
 
 
 def test_bytes_that_are_no_text_are_refused():
-    with pytest.raises(MarkedError, match="no UTF-8") as caught:
+    with pytest.raises(CaretError, match="no UTF-8") as caught:
         parse_shape("node{id:a\udcff}")
     assert caught.value.position == 9
 

@@ -9,17 +9,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simsched.formats.jobspec.fast import Reader
+from simsched.formats.jobspec.jobspec import Jobspec
 from simsched.formats.jobspec.parts import build_resources
-from simsched.formats.jobspec.reader import Jobspec
 from simsched.formats.jobspec.shape import _Parser, _plain_shape, format_shape, parse_shape
-from simsched.formats.jobspec.validate import validate_document
 from simsched.formats.jobspec.validation_rules import resources_faults
 from simsched.formats.jobspec.vertex import ResourceVertex, walk
 from simsched.formats.rfc.count import Count
-from simsched.formats.text.carets import MarkedError
+from simsched.formats.text.diagnostics import CaretError
 from simsched.formats.text.documents import load_json, load_yaml
 from simsched.formats.text.immutable import freeze
 from simsched.formats.text.yaml_writer import to_yaml
+from simsched.formats.validate import validate_document
 
 anything = st.text(st.characters(exclude_categories=["Cs"]), max_size=6)
 tricky = st.sampled_from(
@@ -115,7 +115,7 @@ def test_law_the_quick_way_through_a_plain_shape_is_the_parser_s(shape):
     quick = _plain_shape(shape)
     try:
         resources = _Parser(shape).resources()
-    except MarkedError:
+    except CaretError:
         assert quick is None
     else:
         assert quick is None or (quick,) == resources
@@ -145,7 +145,7 @@ def test_law_no_part_of_the_shortest_shape_can_be_left_out(some):
     for at in range(min(len(shape), 40)):
         try:
             assert parse_shape(shape[:at] + shape[at + 1 :]) != some
-        except MarkedError:
+        except CaretError:
             continue
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from simsched.errors import FormatError, LimitError
 from simsched.formats.rfc.count import MAX_COUNT, Count
-from simsched.formats.text.carets import MarkedError
+from simsched.formats.text.diagnostics import CaretError
 
 TOP = 400
 
@@ -79,7 +79,7 @@ def test_law_text_and_document_round_trip(pair):
 def test_any_text_is_a_count_or_a_fault_with_its_place(text):
     try:
         count = Count.parse(text)
-    except MarkedError as error:
+    except CaretError as error:
         fault = error
         assert 0 <= fault.position <= len(text)
     else:

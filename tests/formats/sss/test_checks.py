@@ -7,7 +7,7 @@ from __future__ import annotations
 import pytest
 
 from simsched.errors import FormatError, RequestError
-from simsched.formats.jobspec.reader import Jobspec
+from simsched.formats.jobspec.jobspec import Jobspec
 from simsched.formats.rfc.dependency import Dependency
 from simsched.formats.sss import check_document, job_element, job_records, read_document
 from simsched.formats.sss.document import Document

@@ -6,7 +6,7 @@ from hypothesis import event, given
 from hypothesis import strategies as st
 
 from simsched.errors import SimschedError
-from simsched.formats.jobspec.reader import Jobspec
+from simsched.formats.jobspec.jobspec import Jobspec
 from simsched.formats.sss import Names, job_records, read_document, vocabulary
 from simsched.formats.sss.elements import Element, write_xml
 

@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simsched.errors import RequestError
-from simsched.formats.jobspec.reader import Jobspec
+from simsched.formats.jobspec.jobspec import Jobspec
 from simsched.formats.rfc.constraint import Properties
 from simsched.formats.rfc.dependency import Dependency
 from simsched.formats.rfc.hostlist import Hostlist
-from simsched.formats.sss import Names, Result, job_element, job_records, read_document, with_results
+from simsched.formats.sss import DeliveredValues, Names, job_element, job_records, read_document, with_results
 from simsched.formats.sss.document import Document
 from tests.formats.sss.sssjobs import fails, job, mapped, one
 
@@ -148,7 +148,7 @@ def test_holds(inner, held):
 )
 def test_who_was_held_and_never_ran_still_is(result, state):
     held = read_document("<Job><Id>1</Id><State>Hold</State></Job>")
-    (record,), _ = job_records(with_results(held, {"1": Result(result)}))
+    (record,), _ = job_records(with_results(held, {"1": DeliveredValues(result)}))
     assert (record.state, record.hold) == (state, state == "Hold")
 
 
@@ -158,8 +158,8 @@ def test_results_come_back_into_the_same_document():
     done = with_results(
         document,
         {
-            "fr15n05.1234.1": Result("COMPLETED", 100, 160.4, 13, hosts, 2048.0, 0, "done"),
-            "other": Result("FAILED"),
+            "fr15n05.1234.1": DeliveredValues("COMPLETED", 100, 160.4, 13, hosts, 2048.0, 0, "done"),
+            "other": DeliveredValues("FAILED"),
         },
     )
     again = read_document(done.to_xml())

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import pytest
 
-from simsched.formats.jobspec.reader import Jobspec
+from simsched.formats.jobspec.jobspec import Jobspec
 from simsched.formats.sss.vertices import geometry_of
 from tests.formats.sss.sssjobs import fails, job, mapped, one
 

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from simsched.errors import FormatError, LimitError
 from simsched.formats.text.documents import (
-    Positions,
+    Locations,
     decode_json_bulk,
     detect_kind,
     load_document,
@@ -343,7 +343,7 @@ def at(value, path):
 def test_every_json_value_is_found_where_it_is_written(value, indent):
     text = json.dumps(value, indent=indent)
     lines = text.split("\n")
-    spots = Positions.of(text)
+    spots = Locations.of(text)
     for path in paths(value):
         line, column = spots.value(path)
         rest = "\n".join([lines[line - 1][column - 1 :], *lines[line:]])
@@ -357,7 +357,7 @@ def test_every_json_value_is_found_where_it_is_written(value, indent):
 def test_every_yaml_value_is_found_where_json_is_written(value):
     """The same text, read as YAML, has the same places."""
     text = json.dumps(value, indent=1, ensure_ascii=False)
-    spots, same = Positions.of(text), Positions.of("# YAML\n" + text)
+    spots, same = Locations.of(text), Locations.of("# YAML\n" + text)
     for path in paths(value):
         line, column = spots.value(path)
         assert same.value(path) == (line + 1, column)

@@ -93,7 +93,7 @@ def test_association_by_path_joins_neighbours_in_another_subsystem():
 
 def test_a_recipe_for_10_to_the_9_vertices_is_counted_and_not_made():
     edges = [("c", "n", {"multi_scale": 100_000}), ("n", "k", {"multi_scale": 10_000})]
-    with pytest.raises(LimitError, match="line 1: the recipe stands for 1,000,100,001 vertices or more"):
+    with pytest.raises(LimitError, match="line 1: the recipe makes 1,000,100,001 vertices or more"):
         generated({name: TREE[name] for name in "cnk"}, edges)
 
 
@@ -118,7 +118,7 @@ def test_an_association_of_everything_with_everything_is_counted():
     ("nodes", "edges", "fault"),
     [
         ({"c": TREE["c"], "d": {**TREE["c"]}}, [], "a second root of subsystem 'containment'"),
-        (TREE, [*chain(), ("c", "k", {})], "a second way to vertex 'k'"),
+        (TREE, [*chain(), ("c", "k", {})], "a second path to vertex 'k'"),
         (TREE, chain()[:-1], "no root reaches vertex 'k'"),
         ({"c": TREE["c"], "r": TREE["r"]}, [("c", "r", {})], "no execution target"),
     ],

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import simsched as ss
 from simsched.graph import edit
 from simsched.graph.inspect.diff import diff
-from simsched.graph.resource_graph import edge_rows
+from simsched.graph.resource_graph import edge_rows, execution_targets, pool_of
 
 SMALL = ("tiny", "center", "grug4", "topo16")
 """Bundled clusters of an R, a recipe, a GRUG and a TreePool."""
@@ -99,11 +99,11 @@ FAULTS = {
     "a negative rank": (lambda g: put(g, "node0", rank=-4), "vertex 'node0': rank -4"),
     "a rank twice": (
         lambda g: [put(g, f"node{n}", rank=3) for n in range(2)],
-        "vertex 'node1': rank 3 is also that of 'node0'",
+        "vertex 'node1': rank 3 is taken by 'node0'",
     ),
     "a host twice": (
         lambda g: put(g, "node1", name="node0"),
-        "vertex 'node1': the host 'node0' is also that of 'node0'",
+        "vertex 'node1': the host 'node0' is taken by 'node0'",
     ),
     "a host no hostlist can hold": (
         lambda g: put(g, "node1", name="a,b"),
@@ -150,7 +150,7 @@ def test_what_is_wrong_is_one_error_with_its_place(fault):
         assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("kind", [nx.Graph, nx.DiGraph, nx.MultiGraph])
+@pytest.mark.parametrize("kind", [nx.Graph, nx.MultiGraph])
 def test_another_kind_of_graph_is_refused(kind):
     for take in (ss.Cluster, ss.load_cluster, ss.Matcher):
         with pytest.raises(ss.ClusterError, match=f"the graph is a {kind.__name__} "):
@@ -173,6 +173,39 @@ def test_every_function_that_takes_a_cluster_takes_a_graph():
     assert ss.simulate(lab(), workload).jobs["end"].tolist() == [5]
     saved = ss.Matcher(lab()).save()
     assert ss.Matcher.restore(lab(), saved).match(request)
+
+
+def test_edits_and_differences_take_a_graph():
+    request = ss.Jobspec.from_shape("slot=4/core")
+    assert diff(lab(), ss.Cluster(lab())) == []
+    host = pool_of(lab(), execution_targets(ss.Cluster(lab()).graph)[0]).name
+    for edited in (
+        edit.set_status(lab(), host, "down"),
+        edit.remove_nodes(lab(), host),
+        edit.restrict(lab(), host),
+        edit.add_nodes(lab(), "extra0", like=host),
+        edit.scale_group(lab(), host, 2),
+        edit.add_properties(lab(), host, "fast"),
+        edit.drop_properties(lab(), host, "fast"),
+        edit.set_units(lab(), host, "core", 8),
+    ):
+        assert isinstance(edited, ss.Cluster)
+    assert len(diff(lab(), edit.set_status(lab(), host, "down"))) == 1
+    assert ss.feasible(edit.add_nodes("tiny", "extra0", like="node0"), request)
+
+
+def test_a_plain_tree_is_a_cluster():
+    """A DiGraph has no keys of edges: they are containment unless an attribute names the subsystem."""
+    tree = nx.DiGraph(name="tree")
+    tree.add_nodes_from([("c", {"type": "cluster"}), ("n0", {"type": "node"}), ("n1", {"type": "node"})])
+    tree.add_nodes_from([("n0/core", {"type": "core", "ids": "0-3"}), ("s", {"type": "switch"})])
+    tree.add_edges_from([("c", "n0"), ("c", "n1"), ("c", "s"), ("n0", "n0/core")])
+    tree.add_edge("s", "n1", subsystem="network", relationship="connects")
+    cluster = ss.Cluster(tree)
+    assert cluster.name == "tree"
+    assert cluster.index.totals == {"cluster": 1, "switch": 1, "node": 2, "core": 4}
+    assert [row[:3] for row in edge_rows(cluster.graph)][-1] == ("s", "n1", "network")
+    assert not ss.feasible(tree, ss.Jobspec.from_shape("slot=2/node/core"))
 
 
 def test_ranks_that_are_missing_follow_in_containment_order():
@@ -221,7 +254,7 @@ def test_only_a_graph_that_was_checked_is_taken_as_it_is():
         assert diff(cluster.graph, tiny.graph if graph is not copies[3] else edited.graph) == []
     spoiled = copy.deepcopy(tiny.graph)
     put(spoiled, "node0", rank=1)
-    with pytest.raises(ss.ClusterError, match="rank 1 is also that of"):
+    with pytest.raises(ss.ClusterError, match="rank 1 is taken by"):
         ss.Cluster(spoiled)
 
 

@@ -78,7 +78,7 @@ def test_what_shorthand_leaves_out_is_filled_in_from_r_lite():
 @pytest.mark.parametrize(
     ("graph", "lite", "hosts", "fault"),
     [
-        (FULL, [{"rank": "0-1", "children": {}}], ["a", "b"], r"no vertex stands for rank 1 \(b\)"),
+        (FULL, [{"rank": "0-1", "children": {}}], ["a", "b"], r"no vertex has rank 1 \(b\)"),
         (
             jgf(("1", "node", {"name": "x", "rank": 3}), edges=[]),
             LITE,
@@ -105,11 +105,15 @@ def within(*inner):
 @pytest.mark.parametrize(
     ("graph", "named", "fault"),
     [
-        (FULL, {"core": "0-3"}, "R_lite names core 1-3 on rank 0 (a) (expected what the graph has: core 0)"),
+        (
+            FULL,
+            {"core": "0-3"},
+            "R_lite names core 1-3 on rank 0 (a) (expected the units of the graph: core 0)",
+        ),
         (
             within(("core", {"id": 4}), ("core", {"id": 5})),
             {"core": "0-1"},
-            "R_lite names core 0-1 on rank 0 (a) (expected what the graph has: core 4-5)",
+            "R_lite names core 0-1 on rank 0 (a) (expected the units of the graph: core 4-5)",
         ),
         (
             within(("gpu", {"id": 0})),

@@ -108,7 +108,7 @@ def test_budgets_are_pools_of_the_power_subsystem(machine):
 @pytest.mark.parametrize(
     ("recipe", "fault"),
     [
-        ({"groups": [node(), node()]}, "group 'n': the host 'n0' is there twice"),
+        ({"groups": [node(), node()]}, "group 'n': the host 'n0' occurs twice"),
         (
             {"groups": [node()], "power": {"per": {"row": "1 kW"}}},
             "no level 'row' .expected a recipe with levels",

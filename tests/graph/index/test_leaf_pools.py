@@ -1,4 +1,4 @@
-"""Preorder and banks against their definitions, walked vertex by vertex."""
+"""Preorder and leaf pools against their definitions, walked vertex by vertex."""
 
 import pytest
 from hypothesis import given, settings
@@ -79,20 +79,24 @@ def is_up(graph, key):
 
 @settings(max_examples=150, deadline=None)
 @given(graphs())
-def test_banks_hold_every_unit_once(graph):
+def test_leaf_pools_hold_every_unit_once(graph):
     """Leaves of one parent and status fold; the units of a type add up to the sizes of its pools."""
     index = Index(graph)
     index._check()
     leaves = {key: pool for key, pool in rg.pools(graph) if pool.type in index.pool_types}
-    for name, banks in index.pool_types.items():
-        keys = [key for row in banks.keys for key in row]
+    for name, leaf_pools in index.pool_types.items():
+        keys = [key for row in leaf_pools.keys for key in row]
         assert sorted(keys) == sorted(key for key, pool in leaves.items() if pool.type == name)
-        for row, size, ids in zip(banks.keys, banks.size.tolist(), banks.ids, strict=True):
+        for row, size, ids in zip(leaf_pools.keys, leaf_pools.size.tolist(), leaf_pools.ids, strict=True):
             assert size == sum(leaves[key].size for key in row)
             assert len(ids) == size
             assert len({(*rg.parents(graph, key), is_up(graph, key)) for key in row}) <= 1
-        for target in set(banks.target.tolist()) - {-1}:
-            sets = [ids for ids, on in zip(banks.ids, banks.target.tolist(), strict=True) if on == target]
+        for target in set(leaf_pools.target.tolist()) - {-1}:
+            sets = [
+                ids
+                for ids, on in zip(leaf_pools.ids, leaf_pools.target.tolist(), strict=True)
+                if on == target
+            ]
             assert sum(map(len, sets)) == len(set().union(*sets))
 
 
@@ -142,5 +146,5 @@ def test_units_that_do_not_convert_are_refused_by_name(units, said):
 
 
 def test_what_adds_up_beyond_64_bits_is_refused_single_units_too():
-    with pytest.raises(ClusterError, match="too many to add up"):
+    with pytest.raises(ClusterError, match="exceed the largest possible total"):
         machine(("memory", 1, "YB"), ("memory", 1, "KB"))

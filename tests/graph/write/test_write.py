@@ -71,7 +71,7 @@ def test_nothing_is_lost_in_jgf(machine, form):
 
 def test_what_r_cannot_hold_is_said(machine):
     assert losses(machine.graph, "r") == [
-        "what is above or beside the execution targets: 2 rack, 2 pdu",
+        "vertices above or beside the execution targets: 2 rack, 2 pdu",
         "localities within them: 12 socket",
         "the subsystems network, power",
         "pools that are measured, not counted: 8 memory, 6 storage",
@@ -81,7 +81,7 @@ def test_what_r_cannot_hold_is_said(machine):
 
 def test_what_treepool_cannot_hold_is_said(machine):
     assert losses(machine.graph, "treepool") == [
-        "what is above or beside the execution targets: 2 rack, 2 pdu",
+        "vertices above or beside the execution targets: 2 rack, 2 pdu",
         "the subsystems network, power",
         "status of 1 vertex",
     ]
@@ -113,7 +113,7 @@ def test_ids_that_occur_twice_on_a_target_are_numbered_afresh():
         }
     )
     assert to_document(graph, "r")["execution"]["R_lite"] == [{"rank": "0", "children": {"core": "0-3"}}]
-    assert "ids within a target, numbered afresh: core" in losses(graph, "r")
+    assert "ids within a target, which are renumbered: core" in losses(graph, "r")
     sockets = to_document(graph, "treepool")["scheduling"]["children"][0]["topo"]["socket"]
     assert sockets == [{"cores": "0-1"}, {"cores": "2-3"}]
 

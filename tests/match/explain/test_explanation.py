@@ -44,11 +44,11 @@ NEVER = [
         "slot=10/core=2",
         None,
         """
-        slot: 10 needed, 8 to be had
+        slot: 10 needed, 8 available
           node: 4 exist (hold 8) → 4 fit core=2 (hold 8)
           limited by core
-        would do: slot=8 instead of 10
-        would do: core=1 instead of 2 (slot/core)
+        would fit with: slot=8 instead of 10
+        would fit with: core=1 instead of 2 (slot/core)
         """,
     ),
     (
@@ -56,10 +56,10 @@ NEVER = [
         "slot/core=8",
         None,
         """
-        slot: 1 needed, 0 to be had
+        slot: 1 needed, 0 available
           node: 4 exist (hold 0) → 0 fit core=8
           limited by core
-        would do: core=4 instead of 8 (slot/core)
+        would fit with: core=4 instead of 8 (slot/core)
         """,
     ),
     (
@@ -67,9 +67,9 @@ NEVER = [
         "slot=5/node",
         None,
         """
-        slot/node: 5 needed, 4 to be had
+        slot/node: 5 needed, 4 available
           node: 4 exist → 4 fit
-        would do: slot=4 instead of 5
+        would fit with: slot=4 instead of 5
         """,
     ),
     (
@@ -77,10 +77,10 @@ NEVER = [
         "node=3/slot=2/gpu",
         None,
         """
-        node: 3 needed, 2 to be had
+        node: 3 needed, 2 available
           node: 4 exist (hold 2) → 2 fit slot=2/gpu
           limited by gpu
-        would do: node=2 instead of 3
+        would fit with: node=2 instead of 3
         """,
     ),
     (
@@ -88,7 +88,7 @@ NEVER = [
         "slot/node/gpus=2",
         None,
         """
-        slot/node/gpus: 2 needed, 0 to be had
+        slot/node/gpus: 2 needed, 0 available
           gpus: 0 exist
           this cluster has no gpus; it has cluster, core, gpu, node; did you mean gpu?
         """,
@@ -98,9 +98,9 @@ NEVER = [
         "core=30",
         None,
         """
-        core: 30 needed, 16 to be had
+        core: 30 needed, 16 available
           core: 16 exist → 16 idle enough
-        would do: core=16 instead of 30
+        would fit with: core=16 instead of 30
         """,
     ),
     (
@@ -108,10 +108,10 @@ NEVER = [
         "slot=2/node",
         "debug",
         """
-        slot/node: 2 needed, 1 to be had
+        slot/node: 2 needed, 1 available
           node: 4 exist → 1 with debug → 1 fit
-        would do: slot=1 instead of 2
-        would do: without the constraint debug
+        would fit with: slot=1 instead of 2
+        would fit without the constraint debug
         """,
     ),
     (
@@ -119,10 +119,10 @@ NEVER = [
         "slot/node",
         "debug and batch",
         """
-        slot/node: 1 needed, 0 to be had
+        slot/node: 1 needed, 0 available
           node: 4 exist → 0 with debug and batch → 0 fit
-        would do: without the property debug
-        would do: without the property batch
+        would fit without the property debug
+        would fit without the property batch
         """,
     ),
     (
@@ -130,10 +130,10 @@ NEVER = [
         "slot=2/core",
         "ssd",
         """
-        no node has the property ssd; there are: amd-mi50, amd-mi50@gpu, batch, debug
-        slot: 2 needed, 0 to be had
+        no node has the property ssd; known properties: amd-mi50, amd-mi50@gpu, batch, debug
+        slot: 2 needed, 0 available
           node: 4 exist (hold 16) → 0 with ssd → 0 fit core
-        would do: without the constraint ssd
+        would fit without the constraint ssd
         """,
     ),
     (
@@ -141,9 +141,9 @@ NEVER = [
         "slot/node{id:node9}",
         None,
         """
-        slot/node: 1 needed, 0 to be had
-          node: 4 exist → 0 named by id=node9 → 0 fit
-        would do: any node, without id
+        slot/node: 1 needed, 0 available
+          node: 4 exist → 0 with id=node9 → 0 fit
+        would fit with: any node, without id
         """,
     ),
     (
@@ -151,11 +151,11 @@ NEVER = [
         "slot=3/[core=3;gpu]",
         None,
         """
-        slot: 3 needed, 2 to be had
+        slot: 3 needed, 2 available
           node: 4 exist (hold 2) → 2 fit [core=3;gpu]
           enough core and gpu, but not on the same nodes
-        would do: slot=2 instead of 3
-        would do: core=2 instead of 3 (slot/core)
+        would fit with: slot=2 instead of 3
+        would fit with: core=2 instead of 3 (slot/core)
         """,
     ),
     (
@@ -163,10 +163,10 @@ NEVER = [
         "slot=9/node/core=5",
         None,
         """
-        slot/node: 9 needed, 0 to be had
+        slot/node: 9 needed, 0 available
           node: 4 exist (hold 0) → 0 fit core=5
           limited by core
-        would do: slot=4 instead of 9 and core=4 instead of 5 (slot/node/core)
+        would fit with: slot=4 instead of 9 and core=4 instead of 5 (slot/node/core)
         """,
     ),
     (
@@ -174,10 +174,10 @@ NEVER = [
         "slot=6-9/[core;gpu]",
         None,
         """
-        slot: 6 needed, 4 to be had
+        slot: 6 needed, 4 available
           node: 4 exist → 2 fit [core;gpu] (hold 4)
           limited by gpu
-        would do: slot=4 instead of 6
+        would fit with: slot=4 instead of 6
         """,
     ),
     (
@@ -185,13 +185,13 @@ NEVER = [
         "[slot=10{a}/core;slot=8{b}/core]",
         None,
         """
-        each part can be had by itself, all of them together cannot
-        the whole request: 18 needed, 16 to be had
+        each part fits by itself, but not all of them together
+        the whole request: 18 needed, 16 available
           core: 16 exist → 16 idle enough
-        would do: without slot=10{a}/core
-        would do: without slot=8{b}/core
-        would do: slot=8 instead of 10
-        would do: slot=6 instead of 8
+        would fit without slot=10{a}/core
+        would fit without slot=8{b}/core
+        would fit with: slot=8 instead of 10
+        would fit with: slot=6 instead of 8
         """,
     ),
 ]
@@ -229,12 +229,12 @@ NESTED = [
         "rack=2/node=2/core",
         None,
         """
-        rack: 2 needed, 1 to be had
+        rack: 2 needed, 1 available
           rack: 2 exist (hold 1) → 1 fit node=2/core
-        rack/node: 4 needed, 3 to be had
+        rack/node: 4 needed, 3 available
           node: 3 exist → 3 fit core
-        would do: rack=1 instead of 2
-        would do: node=1 instead of 2 (rack/node)
+        would fit with: rack=1 instead of 2
+        would fit with: node=1 instead of 2 (rack/node)
         """,
     ),
     (
@@ -242,11 +242,11 @@ NESTED = [
         "slot=2/node/socket=2/core=4",
         None,
         """
-        slot/node: 2 needed, 1 to be had
+        slot/node: 2 needed, 1 available
           node: 3 exist (hold 1) → 1 fit socket=2/core=4
           limited by socket
-        would do: slot=1 instead of 2
-        would do: socket=1 instead of 2 (slot/node/socket)
+        would fit with: slot=1 instead of 2
+        would fit with: socket=1 instead of 2 (slot/node/socket)
         """,
     ),
     (
@@ -254,12 +254,12 @@ NESTED = [
         "slot/node/socket/core=16",
         None,
         """
-        slot/node: 1 needed, 0 to be had
+        slot/node: 1 needed, 0 available
           node: 3 exist (hold 0) → 0 fit socket/core=16
           limited by core
-        slot/node/socket: 1 needed, 0 to be had
+        slot/node/socket: 1 needed, 0 available
           socket: 4 exist (hold 0) → 0 fit core=16
-        would do: core=8 instead of 16 (slot/node/socket/core)
+        would fit with: core=8 instead of 16 (slot/node/socket/core)
         """,
     ),
     (
@@ -267,9 +267,9 @@ NESTED = [
         "slot=3/[core=2;license]",
         None,
         """
-        slot/license: 3 needed, 2 to be had
+        slot/license: 3 needed, 2 available
           license: 2 exist → 2 idle enough
-        would do: slot=2 instead of 3
+        would fit with: slot=2 instead of 3
         """,
     ),
     (
@@ -277,7 +277,7 @@ NESTED = [
         "disk=1{unit:TB}",
         None,
         """
-        disk: 1000 needed, 500 to be had
+        disk: 1000 needed, 500 available
           disk: 500 exist → 500 idle enough
         """,
     ),
@@ -286,10 +286,10 @@ NESTED = [
         "rack=2/slot/core",
         "fast",
         """
-        rack: 2 needed, 1 to be had
+        rack: 2 needed, 1 available
           rack: 2 exist → 1 with fast → 1 fit slot/core
-        would do: rack=1 instead of 2
-        would do: without the constraint fast
+        would fit with: rack=1 instead of 2
+        would fit without the constraint fast
         """,
     ),
 ]
@@ -310,14 +310,14 @@ def test_busy_names_who_holds_it_and_when_it_ends(tiny):
     answer = matcher.match(JOBSPEC("slot=4/core=2"), starttime=20)
     assert isinstance(answer, ss.Busy)
     assert str(answer.reasons) == story("""
-        slot: 4 needed, 1 to be had
+        slot: 4 needed, 1 available
           node: 4 exist (hold 8) → 1 idle enough (hold 2) → 1 fit core=2
           limited by core
-          held by job 1 (10 core) until 100 s, job 2 (4 core) until 60 s
-        would do: slot=1 instead of 4
-        would do: at 100 s, when job 1 ends
+          claimed by job 1 (10 core) until 100 s, job 2 (4 core) until 60 s
+        would fit with: slot=1 instead of 4
+        would fit at 100 s, when job 1 ends
         """)
-    assert answer.reasons.short() == "slot: 4 needed, 1 to be had, the rest is taken, limited by core"
+    assert answer.reasons.short() == "slot: 4 needed, 1 available, the rest is in use, limited by core"
     assert json.loads(json.dumps(answer.to_dict())) == {
         "status": "busy",
         "reasons": {
@@ -354,9 +354,9 @@ def test_whole_nodes_that_somebody_shares(tiny):
     matcher.match(JOBSPEC("node=4/core"))
     answer = matcher.match(JOBSPEC("slot=2/node"))
     assert str(answer.reasons) == story("""
-        slot/node: 2 needed, 0 to be had
+        slot/node: 2 needed, 0 available
           node: 4 exist → 0 idle enough → 0 fit
-          held by job 1
+          claimed by job 1
         """)
 
 
@@ -364,10 +364,10 @@ def test_what_is_down(tiny):
     matcher = ss.Matcher(tiny)
     matcher.set_status("down", ranks="0-1")
     assert str(matcher.match(JOBSPEC("slot=3/node")).reasons) == story("""
-        slot/node: 3 needed, 2 to be had
+        slot/node: 3 needed, 2 available
           node: 4 exist → 2 up → 2 fit
-        would do: slot=2 instead of 3
-        would do: with the 2 nodes that are down back up
+        would fit with: slot=2 instead of 3
+        would fit with the 2 nodes that are down back up
         """)
     assert isinstance(matcher.satisfiable(JOBSPEC("slot=3/node"), status=True), ss.Infeasible)
     assert isinstance(matcher.satisfiable(JOBSPEC("slot=3/node")), ss.Matched)
@@ -377,10 +377,10 @@ def test_a_policy_of_whole_nodes(four):
     matcher = ss.Matcher(four, policy="lonodex")
     matcher.match(JOBSPEC("slot=13/core"))
     assert str(matcher.match(JOBSPEC("slot/core")).reasons) == story("""
-        slot: 1 needed, 0 to be had
+        slot: 1 needed, 0 available
           node: 4 exist (hold 16) → 0 idle enough → 0 fit core
           limited by core
-          held by job 1 (16 core)
+          claimed by job 1 (16 core)
         """)
     shared = ss.Matcher(four)
     shared.match(JOBSPEC("slot=13/core"))
@@ -394,7 +394,7 @@ def test_reasons_tell_of_the_moment_they_were_given_in(tiny):
     refused = matcher.match(JOBSPEC("slot=2/node"))
     matcher.release(first.id)
     matcher.match(JOBSPEC("slot=4/node"))
-    assert refused.reasons.short() == "slot/node: 2 needed, 1 to be had, the rest is taken"
+    assert refused.reasons.short() == "slot/node: 2 needed, 1 available, the rest is in use"
 
 
 def test_an_unsettled_search_is_neither_yes_nor_no(tiny, monkeypatch):

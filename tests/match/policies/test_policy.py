@@ -440,11 +440,11 @@ def test_a_policy_given_as_an_object_is_not_restored_as_another_of_its_name(four
 
 def test_rules_of_one_name_read_requests_in_their_own_way(four, monkeypatch):
     """A compiled request is remembered for a dialect, not for its name."""
-    from simsched.match.requests.dialect import RULES, MatchRules
+    from simsched.match.requests.dialect import DIALECTS, Dialect
 
     found = []
     for exclusive in (True, False):
-        monkeypatch.setitem(RULES, "mine", MatchRules(name="mine", exclusive_in_slot=exclusive))
+        monkeypatch.setitem(DIALECTS, "mine", Dialect(name="mine", exclusive_in_slot=exclusive))
         matcher = ss.Matcher(four, rules="mine")
         found.append([bool(matcher.match(JOBSPEC("slot=4/node"))) for _ in range(2)])
     assert found == [[True, False], [True, True]]

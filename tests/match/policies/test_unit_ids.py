@@ -16,10 +16,10 @@ from simsched.match.search.counts import capacity
 def walked(index, avail, target, type_):
     """All free unit ids of a type on a target, ascending."""
     pool = index.pool_types[type_]
-    banks = np.flatnonzero(pool.target == target).tolist()
-    masks = {bank: avail.free_mask(pool, bank) for bank in banks if avail.free[type_][bank]}
+    pools = np.flatnonzero(pool.target == target).tolist()
+    masks = {leaf: avail.free_mask(pool, leaf) for leaf in pools if avail.free[type_][leaf]}
     return sorted(
-        unit for bank, mask in masks.items() for i, unit in enumerate(pool.ids[bank]) if mask >> i & 1
+        unit for leaf, mask in masks.items() for i, unit in enumerate(pool.ids[leaf]) if mask >> i & 1
     )
 
 

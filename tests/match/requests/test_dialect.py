@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import simsched as ss
-from simsched.match.requests.dialect import RFC14, MatchRules, find_rules
+from simsched.match.requests.dialect import RFC14, Dialect, find_dialect
 
 JOBSPEC = ss.Jobspec.from_shape
 
@@ -175,18 +175,18 @@ def test_m9_a_failed_match_changes_nothing(jgf):
 
 
 def test_dialects_are_values():
-    assert find_rules("rfc14") is RFC14
-    mine = MatchRules(name="mine", exclusive_in_slot=False)
+    assert find_dialect("rfc14") is RFC14
+    mine = Dialect(name="mine", exclusive_in_slot=False)
     assert not mine.is_exclusive(None, in_slot=True)
     assert mine.is_exclusive(True, in_slot=True)
-    with pytest.raises(ss.errors.ConfigError, match=r"unknown match rules 'pbs' \(expected one of rfc14"):
-        find_rules("pbs")
+    with pytest.raises(ss.errors.ConfigError, match=r"unknown dialect 'pbs' \(expected one of rfc14"):
+        find_dialect("pbs")
 
 
 def test_another_dialect_is_another_value_and_no_branch(four, monkeypatch):
     """The seam: with vertices in slots shared, two slots of a node each land on one node."""
     from simsched.match.requests import dialect
 
-    monkeypatch.setitem(dialect.RULES, "sharing", MatchRules(name="sharing", exclusive_in_slot=False))
+    monkeypatch.setitem(dialect.DIALECTS, "sharing", Dialect(name="sharing", exclusive_in_slot=False))
     assert str(ss.Matcher(four).match(JOBSPEC("slot=2/node/core=2")).R.ranks) == "0-1"
     assert str(ss.Matcher(four, rules="sharing").match(JOBSPEC("slot=2/node/core=2")).R.ranks) == "0"

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import simsched as ss
-from simsched.match.claims_from_r import Grants
+from simsched.match.claims_from_r import ClaimsFromR
 from simsched.match.requests.compile import compile_request
 from tests.reference.outlines import outline_cluster
 
@@ -112,7 +112,7 @@ def test_a_rack_that_a_running_job_asked_for_is_held_with_it(shape, held, free):
     cluster = outline_cluster(RACKS)
     matcher = ss.Matcher(cluster)
     given = matcher.match(JOBSPEC(shape))
-    grants = Grants(cluster.index)
+    grants = ClaimsFromR(cluster.index)
     request = compile_request(JOBSPEC(shape), cluster.index)
     grants.exact("1", given.R, request)
     assert grants._left.held["rack"].tolist() == held

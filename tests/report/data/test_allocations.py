@@ -15,7 +15,6 @@ from simsched.report.metrics.spread import (
     node_balance,
     node_seconds,
     spanned,
-    utilisation_of_ranks,
 )
 
 
@@ -154,11 +153,6 @@ def test_locality(spread):
     assert spanned(spread, racks).to_dict() == {"a": 2, "b": 1}
     assert excess_span(spread, racks).to_dict() == {"a": 2, "b": 1}
     assert excess_span(spread, {0: "r0", 1: "r1", 2: "r2", 3: "r3"}).to_dict() == {"a": 1, "b": 1}
-
-
-def test_utilisation_of_a_property_group(spread):
-    assert utilisation_of_ranks(spread, {0, 1}, 8, (0, 30)) == pytest.approx(80 / 240)
-    assert utilisation_of_ranks(spread, {2, 3}, 8, (20, 30)) == pytest.approx(1)
 
 
 def test_what_failures_cost(rows, make_jobs):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from simsched.report.data.gantt import bands, idle_share, rectangles, rows_of
+from simsched.report.data.gantt import bands, rectangles, rows_of
 from simsched.report.data.tables import load_run
 
 
@@ -71,7 +71,6 @@ def test_area_of_random_runs_is_their_node_seconds(write_run, make_schedule, mak
     area = ((drawn["end"] - drawn["start"]) * (drawn["high"] - drawn["low"])).sum()
     assert area == pytest.approx(((jobs["end"] - jobs["start"]) * jobs["nodes"]).sum())
     assert rows_of(run, drawn) == 4
-    assert idle_share(drawn, 4, (0, 1)) == pytest.approx(1, abs=0.2)
 
 
 def test_no_allocations_no_rectangles(write_run, story):

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from simsched.errors import RunError
-from simsched.report.data.columns import DTYPES, JOBS
+from simsched.report.columns import DTYPES, JOBS
 from simsched.report.data.tables import Run, load_run
 
 #: the dtype of text: pandas has one of its own since version 3
@@ -122,7 +122,7 @@ def test_a_foreign_directory(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("[]", "holds no JSON object"),
+        ("[]", "is not a JSON object"),
         ("{", "cannot be read"),
         ("\ud800".encode("utf-8", "surrogatepass"), "cannot be read"),
         ("[" * 100_000, "cannot be read"),

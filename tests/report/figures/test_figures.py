@@ -1,4 +1,4 @@
-"""Static pictures: every kind draws what its data say, twice the same, and refuses what it cannot draw."""
+"""Static figures: every kind draws its data, twice the same, and refuses data that it cannot draw."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_the_gantt_has_a_rectangle_a_job_and_range(runs):
     assert axes.get_ylim() == (0, 4)
 
 
-def test_a_large_gantt_is_an_image_inside_a_vector_picture(runs, tmp_path, monkeypatch):
+def test_a_large_gantt_is_an_image_inside_a_vector_figure(runs, tmp_path, monkeypatch):
     figures.save("gantt", runs[:1], tmp_path / "v.svg")
     assert "<image" not in (tmp_path / "v.svg").read_text()
     monkeypatch.setattr("simsched.report.figures.over_time.MAX_VECTORS", 10)
@@ -83,7 +83,7 @@ def test_reasons_are_bars_or_a_sentence(write_run, story, runs):
 
 
 def test_unknown_kinds_endings_and_too_many_runs(runs, tmp_path):
-    with pytest.raises(ConfigError, match=r"unknown kind of picture 'pie' \(expected gantt, "):
+    with pytest.raises(ConfigError, match=r"unknown kind of figure 'pie' \(expected gantt, "):
         figures.draw("pie", runs)
     with pytest.raises(ConfigError, match="gantt shows one run, not 2"):
         figures.draw("gantt", runs)
@@ -94,7 +94,7 @@ def test_unknown_kinds_endings_and_too_many_runs(runs, tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["map"])
-def test_pictures_of_nodes_need_allocations(write_run, story, kind):
+def test_figures_of_nodes_need_allocations(write_run, story, kind):
     with pytest.raises(RunError, match="made without its allocations"):
         figures.draw(kind, [load_run(write_run("bare", story))])
 
@@ -109,7 +109,7 @@ def test_a_run_in_which_nothing_ran_cannot_be_drawn(write_run, make_jobs, make_t
 
 def test_use_of_a_machine_of_unknown_size_cannot_be_drawn(write_run, story):
     run = load_run(write_run("lost", story, cluster={"name": "lost"}))
-    with pytest.raises(RunError, match="nothing is known of the cluster's size"):
+    with pytest.raises(RunError, match="does not record the size of the cluster"):
         figures.draw("utilisation", [run])
 
 

@@ -24,6 +24,7 @@ CHROMIUM, DRIVER = (
 pytest.importorskip("bokeh")
 pytest.importorskip("selenium", reason="selenium is not installed")
 pytestmark = [
+    pytest.mark.integration,
     pytest.mark.skipif(not (CHROMIUM and DRIVER), reason="no chromium and chromedriver on this machine"),
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),

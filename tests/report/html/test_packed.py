@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from simsched.report.html.packed import NEVER, pack, tick_of, ticks
+from simsched.report.html.islands import NEVER, pack, tick_of, ticks
 
 
 def unpack(packed):

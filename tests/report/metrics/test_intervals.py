@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simsched.report.metrics.compare import compare
+from simsched.report.compare import compare
 from simsched.report.metrics.intervals import (
     ENOUGH,
     FEWEST,

@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 
 import simsched as ss
 from simsched.errors import RunError
+from simsched.report import groups
 from simsched.report.data.tables import load_run
-from simsched.report.metrics import groups, machine_use
+from simsched.report.metrics import machine_use
 
 # Four nodes of 4 cores in two racks, n2 and n3 with 2 gpus and the property gpu; n3 is down.
 NODES = pd.DataFrame(
@@ -193,7 +194,7 @@ def test_a_run_from_before_nodes_were_written(write_run, story):
     run = load_run(write_run("old", story))
     assert run.nodes.empty
     assert run.nodes.columns.tolist() == ["rank", "host", "up", "properties"]
-    with pytest.raises(RunError, match=r"does not say what lay where.*nodes\.parquet"):
+    with pytest.raises(RunError, match=r"does not record where its jobs ran.*nodes\.parquet"):
         groups.as_text([run], "property")
 
 

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simsched.report.metrics import compare, fairness, machine_use, spread
+from simsched.report import compare
+from simsched.report.metrics import fairness, machine_use, spread
 from simsched.report.metrics import metrics as m
 from simsched.report.metrics.classes import RUN_TIME_CLASSES, day, run_time_class, size_class
 from simsched.report.metrics.summary import summarise

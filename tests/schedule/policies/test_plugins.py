@@ -65,7 +65,7 @@ def test_an_installed_order_is_found(installed):
 
 def test_an_installed_policy_and_order_run(installed):
     from simsched.formats.cluster.rset import ResourceSet
-    from simsched.formats.jobspec.reader import Jobspec
+    from simsched.formats.jobspec.jobspec import Jobspec
     from simsched.graph.cluster import Cluster
     from simsched.simulation.simulate import simulate
     from simsched.workload.job import Job, Workload

@@ -70,13 +70,13 @@ class Patient(GraphProfile):
         Patient.booked += 1
         self.check()
         for time, row in zip(self.times, self._rows, strict=True):
-            for name, free in self._released(time).free.items():
+            for name, free in self.state_at(time).free.items():
                 left = free.copy()
                 for booking in self._bookings:
                     if booking.start <= time < booking.end:
                         for draw in booking.selection.held:
                             if draw.type == name:
-                                left[draw.banks] -= draw.units
+                                left[draw.pools] -= draw.units
                 assert np.array_equal(row[self._banks[name]], left)
 
 

@@ -12,7 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from simsched.errors import ConfigError
 from simsched.formats.cluster.rset import ResourceSet
-from simsched.formats.jobspec.reader import Jobspec
+from simsched.formats.jobspec.jobspec import Jobspec
 from simsched.graph.cluster import Cluster
 from simsched.match.requests.compile import compile_request
 from simsched.match.search.select import select
@@ -124,7 +124,7 @@ def test_what_is_left_beside_a_reservation_counts_units_not_ids():
     left = beside(now, then, first_fit(three, then))
     assert left.total["core"] == 1
     assert now.total["core"] == 1
-    left._check()
+    left.check()
     assert first_fit(one, left) is not None
 
 
@@ -133,7 +133,7 @@ def test_setting_aside_leaves_the_lowest_ids():
     one = compile_request(Jobspec.from_shape("slot=1/core=1"), index)
     now = Availability(index)
     left = set_aside(now, (first_fit(one, now),), {"core": now.free["core"] - 3})
-    left._check()
+    left.check()
     assert left.free_mask(index.pool_types["core"], 0) == 0b0001
 
 

@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simsched.errors import SimschedError
-from simsched.formats.jobspec.reader import Jobspec
+from simsched.formats.jobspec.jobspec import Jobspec
 from simsched.graph.cluster import load_cluster
 from simsched.simulation.forecast.live_cluster import forecast_live, live_at
 from simsched.simulation.forecast.start_times import NO_END, forecast_at
-from simsched.workload.mapping import Reading
+from simsched.workload.mapping import ReadOptions
 from simsched.workload.queue_snapshot.flux_queue import read_flux_queue
 from simsched.workload.queue_snapshot.snapshot import Details, read_details
 from simsched.workload.queue_snapshot.snapshot_document import read_queue
@@ -208,7 +208,7 @@ def test_who_does_not_wait_for_resources_comes_last_and_says_why():
     assert [(x.id, x.start, x.place) for x in found] == [("L", 1, None)] + [(x, INF, None) for x in "HIJKM"]
     why = {x.id: x.reason for x in found}
     assert "urgency is 0" in why["H"]
-    assert "5 needed, 4 to be had" in why["J"]
+    assert "5 needed, 4 available" in why["J"]
     assert (why["K"], why["M"]) == ("waits for afterok:A", "waits for afterany:J")
     later = {x.id: x.start for x in forecast_live(machine(4), picture(1, A_AND_B, queue), 10)}
     assert later["K"] == 10  # A has ended
@@ -274,17 +274,17 @@ def test_queues_priorities_and_hours():
         ([running("A", "7", 0, 9)], [], "p.json: running[0] (job A): the cluster has no rank 7"),
         ([running("A", "0", 0, 9, {"gpu": "0"})], [], "running[0] (job A): rank 0 (n0) has no gpu"),
         ([running("A", "0", 0, 9), running("B", "0-1", 0, 9)], [],
-         "running[1] (job B): core 0 of n0 (rank 0) is held by job A already"),
+         "running[1] (job B): core 0 of n0 (rank 0) is already claimed by job A"),
         ([running("A", "0", 5, 4)], [], "running[0]: ends at 4, before its start at 5"),
-        ([running("A", "0", 8, 9)], [], "running[0]: starts at 8, after the picture's 7"),
-        ([{"id": "A", "start": 1}], [], "running[0]: runs, and nobody knows where (expected R (RFC 20))"),
-        ([{"id": "A", "R": granted("0", ONE)}], [], "running[0]: nobody knows when it started"),
+        ([running("A", "0", 8, 9)], [], "running[0]: starts at 8, after the snapshot's 7"),
+        ([{"id": "A", "start": 1}], [], "the resources of the running job are missing (expected R"),
+        ([{"id": "A", "R": granted("0", ONE)}], [], "running[0]: the start of the running job is missing"),
         ([{"id": "A", "start": 1, "R": {"version": 2}}], [], "p.json: running[0].R: version: R of version 2"),
         ([{"start": 1}], [], "running[0]: not a job"),
         ([running("A", "0", 0, 9, ends=4)], [], "unknown key 'ends'"),
         ([running("A", "0", "soon", 9)], [], "running[0].start"),
-        ([], [waiting("C", "slot=1/core", 5, submit=9)], "waiting[0]: submitted at 9, after the picture's 7"),
-        ([], [{"id": "C", "submit": 0}], "waiting[0]: nothing says what it asks for"),
+        ([], [waiting("C", "slot=1/core", 5, submit=9)], "submitted at 9, after the snapshot's 7"),
+        ([], [{"id": "C", "submit": 0}], "waiting[0]: the request is missing"),
         ([], [waiting("C", "slot=1/cor e", 5)], "waiting[0].shape"),
         ([], [waiting("C", "slot=1/core", -5)], "waiting[0].duration"),
         ([], [waiting("C", "slot=1/core", 5, runtime=3)], "unknown key 'runtime'"),
@@ -307,9 +307,9 @@ def test_what_is_wrong_is_said_with_its_place(held, queue, said):
             "a document of kind 'simsched queu' (expected kind: simsched queue)",
         ),
         ('{"kind": "simsched checkpoint", "time": 3}', "a checkpoint is not a queue snapshot"),
-        ("kind: simsched queue\nrunning: []\n", "the time of the picture is missing"),
+        ("kind: simsched queue\nrunning: []\n", "the time of the snapshot is missing"),
         ("kind: simsched queue\ntime: 3\nruning: []\n", "unknown key 'runing'"),
-        ("kind: simsched queue\ntime: 3\nwaiting: 7\n", "waiting is no list"),
+        ("kind: simsched queue\ntime: 3\nwaiting: 7\n", "waiting is not a list"),
         ('{"kind": "simsched queue", "time": NaN}', "NaN"),
         ('{"kind": "simsched queue", "time": 1, "time": 2}', "time"),
         ("kind: [simsched", "line"),
@@ -367,7 +367,7 @@ def flux(*records):
         if state in ("RUN", "CLEANUP"):
             job |= {"t_submit": 0.5, "t_run": 1.0, "runtime": 99.0}
         jobs.append({**job, **fields})
-    found = read_flux_queue(json.dumps({"jobs": jobs}), "f.json", Reading(), Details())
+    found = read_flux_queue(json.dumps({"jobs": jobs}), "f.json", ReadOptions(), Details())
     assert found is not None
     return found
 

@@ -6,7 +6,7 @@ import duckdb
 import numpy as np
 import pytest
 
-from simsched.simulation.record.run_directory import write_tables
+from simsched.simulation.record.parquet import write_tables
 
 #: beyond the number of rows that DuckDB samples to guess a type
 MANY = 3_000

@@ -53,7 +53,7 @@ def test_the_tables_have_the_columns_of_the_contract(tmp_path):
     assert second[JOBS_COLUMNS.index("procs")] == 4
     assert third[JOBS_COLUMNS.index("duration")] == float("inf")
     assert never[JOBS_COLUMNS.index("start")] is None
-    assert never[JOBS_COLUMNS.index("reason")].startswith("slot: 5 needed, 4 to be had")
+    assert never[JOBS_COLUMNS.index("reason")].startswith("slot: 5 needed, 4 available")
 
 
 def test_the_timeline_says_what_is_free_used_and_down_after_each_instant(tmp_path):

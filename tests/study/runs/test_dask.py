@@ -10,10 +10,10 @@ import warnings
 
 import pytest
 
-from simsched.study.runs import execute
-from simsched.study.runs.execute import Done, run_tasks
-from simsched.study.runs.executors import open_executor
-from simsched.study.runs.task import Input
+from simsched.study.runs import dispatch
+from simsched.study.runs.dispatch import FinishedRun, run_tasks
+from simsched.study.runs.worker_pools import open_workers
+from simsched.study.spec.run_task import TaskInput
 from simsched.study.sweep import sweep
 from tests.study import breaking
 from tests.study.studyworld import RECIPE, dataset, left_over, small
@@ -21,7 +21,7 @@ from tests.study.studyworld import RECIPE, dataset, left_over, small
 pytest.importorskip("distributed")
 
 #: Dask leaves sockets to schedulers and workers that are gone to the garbage collector
-pytestmark = pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning")
+pytestmark = [pytest.mark.integration, pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning")]
 
 
 @pytest.fixture(autouse=True)
@@ -61,17 +61,17 @@ def test_inputs_are_sent_and_not_looked_for(dask_cluster, tmp_path):
     (tmp_path / "jobs.yaml").write_text("- {file: one.yaml, runtime: 5, count: 9, every: 1}\n")
     base = small().tasks[0]
     task = base.changed(
-        cluster=Input.find("clusters", str(tmp_path / "cluster.json")),
-        workload=Input.find("workloads", str(tmp_path / "jobs.yaml")),
+        cluster=TaskInput.find("clusters", str(tmp_path / "cluster.json")),
+        workload=TaskInput.find("workloads", str(tmp_path / "jobs.yaml")),
         transforms=(),
     )
-    with open_executor(scheduler=dask_cluster.address) as workers:
+    with open_workers(scheduler=dask_cluster.address) as workers:
         workers.send([task.cluster, task.workload])
         workers.send([task.cluster, task.workload])
         for file in list(tmp_path.iterdir()):
             file.unlink()
         (found,) = run_tasks([task], workers)
-    assert isinstance(found, Done), found
+    assert isinstance(found, FinishedRun), found
     assert found.row.metrics["jobs_completed"] == 9
 
 
@@ -87,7 +87,7 @@ def _slowly(monkeypatch, seconds=0.15):
     """Make every run take a while, wherever it is performed."""
     from functools import partial
 
-    monkeypatch.setattr(execute, "work", partial(breaking.slow, seconds))
+    monkeypatch.setattr(dispatch, "work", partial(breaking.slow, seconds))
 
 
 def test_a_worker_that_is_killed(dask_cluster, reference, tmp_path, monkeypatch):
@@ -114,7 +114,7 @@ def test_a_run_that_kills_worker_after_worker(dask_cluster, tmp_path, monkeypatc
         dask_cluster.start_worker()
     dask_cluster.wait_for(6)
     key = small().tasks[3].key
-    monkeypatch.setattr(execute, "work", partial(breaking.dying, str(tmp_path), key, 99))
+    monkeypatch.setattr(dispatch, "work", partial(breaking.dying, str(tmp_path), key, 99))
     result = sweep(small(), tmp_path / "s", scheduler=dask_cluster.address, report=False)
     assert [(f["key"], f["reason"]) for f in result.failures] == [(key, "the worker died")]
     assert len(result.runs) == 7
@@ -146,8 +146,8 @@ def test_a_scheduler_that_stays_away(dask_cluster, tmp_path, monkeypatch):
     """After a while the sweep ends with one message; what was done is kept and can be resumed."""
     from simsched.errors import RunError
 
-    monkeypatch.setattr("simsched.study.runs.on_dask.PATIENCE", 0.5)
-    monkeypatch.setattr("simsched.study.runs.on_dask.CONNECT", 0.5)
+    monkeypatch.setattr("simsched.study.runs.dask_workers.PATIENCE", 0.5)
+    monkeypatch.setattr("simsched.study.runs.dask_workers.CONNECT", 0.5)
 
     def stop(state):
         if state.done == 2 and dask_cluster.scheduler:

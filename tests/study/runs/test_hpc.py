@@ -7,10 +7,12 @@ from shutil import which
 import pytest
 
 from simsched.errors import ConfigError
-from simsched.study.runs.execute import Done, run_tasks
-from simsched.study.runs.executors import open_executor
-from simsched.study.runs.run_task import perform
+from simsched.study.runs.dispatch import FinishedRun, run_tasks
+from simsched.study.runs.single_run import perform
+from simsched.study.runs.worker_pools import open_workers
 from tests.study.studyworld import small
+
+pytestmark = pytest.mark.integration
 
 pytest.importorskip("executorlib")
 
@@ -18,9 +20,9 @@ pytest.importorskip("executorlib")
 @pytest.mark.slow
 def test_runs_of_executorlib_are_the_same(tmp_path):
     tasks = small().tasks[:3]
-    with open_executor(1, hpc="local") as workers:
+    with open_workers(1, hpc="local") as workers:
         found = list(run_tasks(tasks, workers, folder=tmp_path))
-    assert all(isinstance(outcome, Done) for outcome in found), found
+    assert all(isinstance(outcome, FinishedRun) for outcome in found), found
     assert {d.task.key: d.row.to_bytes() for d in found} == {t.key: perform(t).to_bytes() for t in tasks}
     assert all((tmp_path / task.key / "row.json").is_file() for task in tasks)
 
@@ -31,7 +33,7 @@ def test_runs_of_executorlib_are_the_same(tmp_path):
 def test_outside_of_an_allocation(system, program, said):
     if which(program):
         pytest.skip(f"{program} is here")
-    with pytest.raises(ConfigError, match=said) as caught, open_executor(hpc=system):
+    with pytest.raises(ConfigError, match=said) as caught, open_workers(hpc=system):
         pass
     assert f"within an allocation of {system}" in str(caught.value)
 
@@ -39,6 +41,6 @@ def test_outside_of_an_allocation(system, program, said):
 def test_an_unknown_system():
     with (
         pytest.raises(ConfigError, match=r"unknown system 'sge' \(expected flux, slurm, local\)"),
-        open_executor(hpc="sge"),
+        open_workers(hpc="sge"),
     ):
         pass

@@ -128,6 +128,8 @@ def test_ctrl_c_keeps_what_is_done(tmp_path, reference):
 
 SCRIPT = """\
 import simsched as ss
+
+pytestmark = pytest.mark.integration
 print("once")
 study = ss.study_from_dict({"cluster": "tiny", "workload": "first-steps"})
 print(ss.sweep(study, "out", workers=1, report=False))

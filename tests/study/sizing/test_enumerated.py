@@ -127,17 +127,18 @@ def numbers(count: int, quick: int = QUICK) -> list[object]:
 
 def check_data(answer, truth) -> None:
     """Law: the data say of each value that was tried what the enumeration says of it."""
-    data, scope = answer.to_dict(), answer.scope
-    assert data["tried"] == [answer.axis.number(value) for value in scope.tried]
-    assert data["met"] == [answer.axis.number(value) for value in scope.tried if truth[value]]
-    assert [answer.trials[value].met for value in scope.tried] == [truth[value] for value in scope.tried]
+    data, coverage = answer.to_dict(), answer.coverage
+    assert data["tried"] == [answer.axis.number(value) for value in coverage.tried]
+    assert data["met"] == [answer.axis.number(value) for value in coverage.tried if truth[value]]
+    met = [answer.trials[value].met for value in coverage.tried]
+    assert met == [truth[value] for value in coverage.tried]
 
 
 @pytest.mark.parametrize("number", numbers(SIZES))
 def test_nothing_is_claimed_of_sizes_that_were_not_tried(number):
     answer, truth = sizes_of(number)
     check_data(answer, truth)
-    said, tried = answer.sentence, set(answer.scope.tried)
+    said, tried = answer.sentence, set(answer.coverage.tried)
     if answer.value is None:
         whole = tried == set(truth)
         assert said.startswith(
@@ -148,12 +149,12 @@ def test_nothing_is_claimed_of_sizes_that_were_not_tried(number):
     assert answer.value == 1 or (answer.value - 1 in tried and not truth[answer.value - 1])
     smallest = min(size for size, met in truth.items() if met)
     assert smallest in (answer.value, *(set(truth) - tried))
-    assert ("is the smallest that meets" in said) == (
+    assert ("is the smallest size that meets every target" in said) == (
         answer.value > 1 and set(range(1, answer.value)) <= tried
     )
     assert ("is a threshold" in said) == (not set(range(1, answer.value)) <= tried)
     failing = [size for size in sorted(tried) if size > answer.value and not truth[size]]
-    assert ("not a stable answer" in said) == bool(failing)
+    assert ("the answer is not stable" in said) == bool(failing)
     assert answer.to_dict()["stable"] == (not failing)
     assert answer.to_dict()["worse"] == failing
 
@@ -162,7 +163,7 @@ def test_nothing_is_claimed_of_sizes_that_were_not_tried(number):
 def test_nothing_is_claimed_of_loads_that_were_not_tried(number):
     answer, truth = loads_of(number)
     check_data(answer, truth)
-    said, tried = answer.sentence, answer.scope.tried
+    said, tried = answer.sentence, answer.coverage.tried
     if answer.value is None:
         assert said.startswith("None of the loads tried (")
         return
@@ -170,12 +171,12 @@ def test_nothing_is_claimed_of_loads_that_were_not_tried(number):
     assert answer.beyond is None or not truth[answer.beyond]
     more = [step for step in tried if step > answer.value and truth[step]]
     less = [step for step in tried if step < answer.value and not truth[step]]
-    assert ("not a stable answer" in said) == bool(more or less)
+    assert ("the answer is not stable" in said) == bool(more or less)
     assert (answer.to_dict()["better"], answer.to_dict()["worse"]) == tuple(
         [answer.axis.number(step) for step in steps] for steps in (more, less)
     )
     every = set(range(min(0, answer.value), max(0, answer.value) + 1)) <= set(tried)
-    assert ("every step between today's load and that was tried" in said and "not every" not in said) == every
+    assert ("every step between it and today's load was tried" in said and "not every" not in said) == every
 
 
 @pytest.mark.slow
@@ -188,7 +189,7 @@ def test_most_answers_are_the_smallest_and_most_that_are_not_stable_say_so():
         exact += answer.value == min(meeting, default=None)
         if answer.value is not None and not all(truth[n] for n in range(answer.value, LARGEST + 1)):
             unstable += 1
-            seen += not answer.scope.stable
+            seen += not answer.coverage.stable
     assert exact >= 0.9 * SIZES
     assert unstable >= 4
     assert seen >= 0.8 * unstable

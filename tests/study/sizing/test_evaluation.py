@@ -9,12 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import simsched as ss
-from simsched.study.runs.cache import INPUTS
-from simsched.study.runs.run_task import perform
-from simsched.study.runs.task import Measure, Task
-from simsched.study.sizing.ask import cluster_input, load_steps, workload_input
-from simsched.study.sizing.evaluation import CRITERIA, Rule, look, seeded, wanted
+from simsched.study.runs.input_cache import INPUTS
+from simsched.study.runs.single_run import perform
+from simsched.study.sizing.evaluation import CRITERIA, AcceptanceRule, feasibility_of, seeded, wanted
+from simsched.study.sizing.sizing_request import cluster_input, load_steps, workload_input
 from simsched.study.sizing.target import parse_targets
+from simsched.study.spec.run_task import Measure, RunTask
 from simsched.workload.job import Job, Workload
 
 CORE = ss.Jobspec.from_shape("slot=1/core")
@@ -33,15 +33,15 @@ def stream(count: int = 60, gap: int = 60, seconds: int = 90) -> Workload:
     return Workload(tuple(jobs), name="stream")
 
 
-def task(workload: Workload | None = None, nodes: int = 2, **more) -> Task:
-    return Task(cluster_input(machine(nodes)), workload_input(workload or stream(), {}), **more)
+def task(workload: Workload | None = None, nodes: int = 2, **more) -> RunTask:
+    return RunTask(cluster_input(machine(nodes)), workload_input(workload or stream(), {}), **more)
 
 
 def test_a_task_is_sent_with_the_figures_that_it_is_to_give():
     wish = wanted(parse_targets(["p80_wait<=1h", "max_wait[user == a]<=1h", "p80_wait>=0"]))
     assert wish == ("p80_wait", "max_wait[user == a]", "jobs[user == a]")
     asked = task(measure=Measure(figures=wish))
-    assert Task.from_bytes(asked.to_bytes()) == asked
+    assert RunTask.from_bytes(asked.to_bytes()) == asked
     assert asked.key != task().key
     row = perform(asked)
     assert row.metrics["jobs[user == a]"] == 30
@@ -78,18 +78,18 @@ def test_seeds_follow_the_steps_of_the_workload():
 def test_a_look_says_what_never_fits_and_how_much_is_asked_for():
     wide = Workload((*stream(11).jobs, Job(id=99, submit=5, runtime=60, duration=60,
                     jobspec=ss.Jobspec.from_shape("slot=3/core"))))  # fmt: skip
-    count, example, offered = look(task(wide, nodes=2))
+    count, example, offered = feasibility_of(task(wide, nodes=2))
     assert count == 1
-    assert example.startswith("job 99: slot: 3 needed, 2 to be had")
+    assert example.startswith("job 99: slot: 3 needed, 2 available")
     assert offered == pytest.approx(11 * 90 / (2 * 600))
-    assert math.isnan(look(task(Workload(stream(1).jobs)))[2])
+    assert math.isnan(feasibility_of(task(Workload(stream(1).jobs)))[2])
 
 
 @given(st.lists(st.floats(0, 7200), min_size=1, max_size=6), st.sampled_from(["<=", "<", ">=", ">"]))
 def test_the_criteria_are_ordered(values, relation):
     """Law: what the interval or every seed meets, the mean meets; of five values an interval lies within."""
     (target,) = parse_targets(f"mean_wait{relation}1h")
-    met = {name: Rule((target,), name).met(target, tuple(values)) for name in CRITERIA}
+    met = {name: AcceptanceRule((target,), name).met(target, tuple(values)) for name in CRITERIA}
     if len(values) >= 5:
         assert met["confident"] >= met["every"]
     assert met["mean"] >= max(met["confident"], met["every"])
@@ -137,7 +137,7 @@ def test_figures_that_nothing_has_are_nan_and_meet_nothing():
     assert answer.value is None
     target = answer.rule.targets[0]
     assert math.isnan(answer.trials[4].figures[target][0])
-    assert "at 4 nodes fragmentation_gpu is not known (nothing to take it of)" in answer.sentence
+    assert "at 4 nodes fragmentation_gpu is unknown (no job to compute it from)" in answer.sentence
 
 
 def test_rules_may_be_said_on_their_own():

@@ -128,5 +128,5 @@ def test_everything_in_range():
 def test_a_range_of_one_and_a_range_of_none():
     assert smallest(lambda n: True, 7, 7).answer == 7
     assert smallest(lambda n: False, 7, 7).answer is None
-    with pytest.raises(ConfigError, match="a search from 8 to 7"):
+    with pytest.raises(ConfigError, match="the range 8 to 7 is empty"):
         smallest(lambda n: True, 8, 7)

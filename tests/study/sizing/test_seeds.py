@@ -49,15 +49,15 @@ def test_shaken_seeds_are_shaken_copies():
     assert (answer.seeds.shake, answer.seeds.block) == (60, None)
     assert json.loads(answer.to_json())["seeds"] == {"count": 3, "first": 0, "block": None, "shake": 60}
     assert answer.notes[-1] == (
-        "a target is met with every seed: the workload as it is and 2 copies of it with submissions moved "
-        "by up to 1 min, which shows chaos and says nothing of other demand"
+        "a target has to hold with every seed: the workload as it is and 2 copies of it with submissions "
+        "moved by up to 1 min, which shows sensitivity and not other demand"
     )
 
 
 def test_a_difference_within_what_shaking_does_is_said_to_be():
     answer = ss.size(machine(12), busy(), "p95_wait<=30s", seeds=2, shake="10m", workers=0, checks=0)
     (difference,) = answer.differences.values()
-    said = "is within what moving submissions by up to 10 min does (" in " ".join(answer.notes)
+    said = "is within the effect of moving submissions by up to 10 min (" in " ".join(answer.notes)
     assert said == (difference.verdict == "within noise")
     assert said
     assert "is within noise (" not in " ".join(answer.notes)
@@ -72,8 +72,8 @@ def test_a_burst_can_be_shaken():
 @pytest.mark.parametrize(
     ("more", "text"),
     [
-        ({"seeds": 1, "shake": "1m"}, "--shake: one seed is the workload as it is"),
-        ({"shake": "1m", "block": "10m"}, "--block: seeds are resamples or shaken copies"),
+        ({"seeds": 1, "shake": "1m"}, "--shake: with one seed only the workload as it is"),
+        ({"shake": "1m", "block": "10m"}, "--block: seeds are either resampled or shaken"),
         ({"shake": "soon"}, "--shake"),
         ({"shake": "0"}, "submissions moved by up to 0 s"),
         ({"by": "user"}, "load cannot be scaled by 'user' (expected one of arrival, runtime, users, jobs)"),
@@ -99,8 +99,8 @@ def test_load_by_users_is_that_of_the_transform():
     demand = scale_users(busy(), 1.5, np.random.default_rng(0))
     target = answer.rule.targets[0]
     assert answer.trials[12].figures[target] == pytest.approx(waits(12, [demand]))
-    assert "load 1.5 is of users left out or copied at random" in answer.notes
-    assert "a day takes" not in " ".join(answer.notes)
+    assert "load 1.5 comes from users removed or copied at random" in answer.notes
+    assert "a day lasts" not in " ".join(answer.notes)
 
 
 @pytest.mark.parametrize("by", ["users", "jobs"])
@@ -114,11 +114,11 @@ def test_headroom_by_users_and_by_jobs(by):
 def test_denser_arrivals_say_what_they_do_to_days():
     answer = ss.size(machine(12), busy(), "mean_wait<=2m", seeds=1, load=1.3, workers=0)
     assert (
-        "load 1.3 is of denser arrivals: a day takes 18.5 h, while run times, limits and windows of time "
-        "stay (--by users and --by jobs keep days)"
+        "load 1.3 comes from denser arrivals: a day lasts 18.5 h, while run times, limits and time windows "
+        "do not change (--by users and --by jobs keep days)"
     ) in answer.notes
     plain = ss.size(machine(12), busy(), "mean_wait<=2m", seeds=1, workers=0)
-    assert "a day takes" not in " ".join(plain.notes)
+    assert "a day lasts" not in " ".join(plain.notes)
 
 
 def test_jobs_without_users_are_refused_before_anything_is_run():
@@ -149,7 +149,7 @@ def test_a_sweep_of_shaken_seeds_says_what_is_within_shaking(tmp_path):
     assert said[0].startswith("order sjf against order fifo: the mean wait is ")
     assert said[0].endswith(" of 2 combinations of the other axes")
     page = (tmp_path / "s" / "report.html").read_text()
-    assert "within what shaking does: the 95 % interval holds 0" in page
+    assert "within the effect of shaking: the 95 % interval contains 0" in page
     assert "within noise" not in page
 
 

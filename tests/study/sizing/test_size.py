@@ -13,7 +13,7 @@ import pytest
 import simsched as ss
 from simsched.errors import ConfigError, FormatError, RunError, SimschedError
 from simsched.study.sizing.answer_text import picture
-from simsched.study.sizing.evaluation import CRITERIA, Rule
+from simsched.study.sizing.evaluation import CRITERIA, AcceptanceRule
 from simsched.workload.job import Job, Workload
 
 MINUTES = 60
@@ -89,9 +89,9 @@ def test_the_answer_in_a_sentence():
     assert answer.text() == (
         "6 nodes: max_wait is 10 min (target at most 10 min). "
         "5 nodes: max_wait is 20 min (target at most 10 min). "
-        "6 nodes is a threshold: the smaller sizes tried (3 to 5) do not meet, others were not tried; "
-        "7 and 8 meet, too.\n"
-        "  - one seed: nothing is known of chance\n"
+        "6 nodes is a threshold: the smaller sizes tried (3 to 5) miss a target, others were not tried; "
+        "7 and 8 also meet every target.\n"
+        "  - one seed: the effect of chance is unknown\n"
         "\n"
         "nodes  max_wait  meets      why\n"
         "3        30 min     no    start\n"
@@ -137,7 +137,7 @@ def test_the_least_size_in_the_range():
     answer = sized(machine(3), burst(12), "max_wait<=1d", least=2)
     assert answer.sentence == (
         "2 nodes: max_wait is 50 min (target at most 1 d). "
-        "2 nodes is the least that was asked for: 3 to 5 meet, too."
+        "2 nodes is the smallest size of the range: 3 to 5 also meet every target."
     )
 
 
@@ -154,8 +154,8 @@ def test_use_sets_a_largest_size():
     both = sized(machine(3), burst(12), ["max_wait<=10m", "utilization>=0.8"])
     assert (both.value, both.limit) == (6, 7)
     assert " Up to 7 nodes every size tried meets every target. 6 nodes is a threshold, " in both.sentence
-    assert "but not a stable answer (12 and 14 are larger still and meet again): " in both.sentence
-    assert (both.scope.better, both.scope.worse, both.scope.stable) == ((12, 14), (), False)
+    assert "but the answer is not stable (12 and 14 are even larger and meet every target): " in both.sentence
+    assert (both.coverage.better, both.coverage.worse, both.coverage.stable) == ((12, 14), (), False)
     only = sized(machine(3), burst(12), "utilization>=0.9")
     assert (only.value, only.limit) == (1, 6)
     neither = sized(
@@ -169,9 +169,9 @@ def test_targets_that_exclude_each_other():
     answer = sized(machine(4), jobs, ["max_wait<=0", "utilisation>=0.9"])
     assert answer.value is None
     assert answer.sentence.startswith(
-        "None of the sizes tried (1 to 5 nodes) meets every target (max_wait<=0d, utilisation>=0.9): "
-        "the smallest tried that meets those "
-        "that a larger machine helps with is 2 nodes, and there utilisation is 7"
+        "None of the sizes tried (1 to 5 nodes) meets every target (max_wait<=0d, utilisation>=0.9). "
+        "2 nodes is the smallest size tried that meets the targets that a larger machine helps to meet, "
+        "but there utilisation is 7"
     )
 
 
@@ -187,7 +187,7 @@ def test_jobs_that_never_fit_do_not_meet():
 
     allowed = sized(machine(2), jobs, "max_wait<=1d", allow_infeasible=True)
     assert allowed.value == 1
-    assert allowed.notes[0].startswith("2 jobs can never run there and count for nothing")
+    assert allowed.notes[0].startswith("2 jobs can never run there and are ignored")
     none = sized(machine(2), jobs, "max_wait<=1d", most=4)
     assert none.sentence.startswith(
         "None of the sizes tried (2 to 4 nodes) meets max_wait<=1d; at 4 nodes 2 jobs can never run (job 1: "
@@ -204,7 +204,7 @@ def test_targets_of_some_jobs():
     assert sized(machine(2), jobs, "max_wait[user == ann]<=0").value == 4
     assert sized(machine(2), jobs, "max_wait[queue=debug]<=0").value == 8
     assert sized(machine(2), jobs, "max_wait[queue=debug]<=3m").value == 5
-    with pytest.raises(ConfigError, match="the workload has no such job"):
+    with pytest.raises(ConfigError, match="no job of the workload matches the query"):
         sized(machine(2), jobs, "max_wait[user == nobody]<=0")
 
 
@@ -223,7 +223,7 @@ def test_a_resample_without_such_jobs_breaks_no_bound():
 def test_seeds_of_a_burst_differ_where_the_run_draws():
     answer = sized(machine(3), burst(12), "max_wait<=2h", seeds=3, options={"failures": "mtbf=1h,mttr=30m"})
     assert answer.seeds.count == 3
-    assert "seeds differ in failures and choices alone" in answer.notes[-1]
+    assert "seeds change only failures and random choices" in answer.notes[-1]
     assert len({row for trial in answer.trials.values() for row in trial.figures.values()}) > 1
 
 
@@ -242,7 +242,7 @@ def test_no_headroom():
     assert answer.number == pytest.approx(0.83)  # 300 s of 360
     assert not answer.found
     assert answer.sentence.startswith(
-        "No headroom: today's load does not meet max_wait<=0d. The machine would take 0.83"
+        "No headroom: under today's load the machine does not meet max_wait<=0d. It would take 0.83"
     )
 
 
@@ -253,18 +253,18 @@ def test_headroom_where_today_is_too_little():
     assert answer.number == 4
     assert not answer.found
     assert not answer
-    assert answer.sentence.endswith(" Too little today: utilisation is 25 % (target at least 60 %).")
+    assert answer.sentence.endswith(" Today's load is too low: utilisation is 25 % (target at least 60 %).")
     more = room(machine(4), stream(200, 60, 60), targets, by="runtime", step=0.5, checks=0, most=3)
     assert (more.number, more.found) == (3, False)
-    assert more.sentence.startswith("The machine takes 3 times the load, the most that was asked for: ")
-    assert more.sentence.endswith(" Too little today: utilisation is 25 % (target at least 60 %).")
+    assert more.sentence.startswith("The machine takes 3 times the load, the upper end of the range: ")
+    assert more.sentence.endswith(" Today's load is too low: utilisation is 25 % (target at least 60 %).")
 
 
 def test_an_overloaded_machine_is_said_to_be():
     """A job of 240 s a minute takes 4 cores: 3 are overloaded, and the wait is that of the workload's end."""
     answer = room(machine(3), stream(31, 60, 240), "max_wait<=1h")
     assert answer.trials[0].offered == pytest.approx(31 * 240 / (3 * 30 * 60))
-    assert answer.notes[0].startswith("overloaded: while jobs come they ask for ")
+    assert answer.notes[0].startswith("overloaded: jobs demand ")
     easy = room(machine(8), stream(31, 60, 240), "max_wait<=0", most=1.5)
     assert easy.chosen.offered < 1
     assert "overloaded" not in " ".join(easy.notes)
@@ -273,8 +273,8 @@ def test_an_overloaded_machine_is_said_to_be():
 def test_more_headroom_than_was_asked_for():
     answer = room(machine(50), stream(20, 60, 60), "max_wait<=0", most=3)
     assert answer.sentence == (
-        "The machine takes 3 times the load, the most that was asked for: max_wait is 0 s (target at most "
-        "0 s). No limit was found: of the loads below it 1, 1.08, 1.24, 1.56, 2.2, 2.98 and 2.99 were "
+        "The machine takes 3 times the load, the upper end of the range: max_wait is 0 s (target at most "
+        "0 s). No limit was found: of the lower loads 1, 1.08, 1.24, 1.56, 2.2, 2.98 and 2.99 were "
         "tried, others were not."
     )
     assert answer.beyond is None
@@ -319,9 +319,9 @@ def recipe(tmp_path):
         ("gpu", "slot=1/[core;gpu]", 8, "nodes of gpu"),
         ("accelerated", "slot=1/[core;gpu]", 8, "nodes of accelerated"),
         ("gpu0", "slot=1/[core;gpu]", 8, "nodes of gpu0"),
-        ("gpus", "slot=1/gpu", 8, "gpus a node"),
+        ("gpus", "slot=1/gpu", 8, "gpus per node"),
         ("groups[1].gpus", "slot=1/gpu", 8, "units of groups[1].gpus"),
-        ("cores", "slot=1/core", 3, "cores a node"),  # three nodes
+        ("cores", "slot=1/core", 3, "cores per node"),  # three nodes
         ("cpu", "slot=1/core", 1, "nodes of cpu"),  # and four cores of the gpu node
         ("groups[0].count", "slot=4/core", 7, "units of groups[0].count"),
     ],
@@ -334,8 +334,8 @@ def test_what_grows(recipe, grow, shape, value, noun):
 def test_what_cannot_grow(recipe):
     jobs = burst(2)
     for grow, text in {
-        "nodes": "not alike, so it is not clear what is added (expected a group: cpu, gpu)",
-        "gpux": "nothing to grow is called 'gpux'",
+        "nodes": "not alike, so it is unclear which to add (expected a group: cpu, gpu)",
+        "gpux": "'gpux' does not name anything that can grow",
         "groups[7].count": "the recipe has no groups[7].count",
         "groups[0].name": "groups[0].name is 'cpu' (expected a whole number)",
     }.items():
@@ -344,13 +344,13 @@ def test_what_cannot_grow(recipe):
         assert text in str(caught.value), grow
     with pytest.raises(ConfigError, match="has gpus"):
         sized(machine(3), jobs, "max_wait<=0", grow="gpus")
-    with pytest.raises(ConfigError, match=r"groups\[0\].count can be varied where the cluster is a recipe"):
+    with pytest.raises(ConfigError, match=r"groups\[0\].count varies only in a recipe"):
         sized(machine(3), jobs, "max_wait<=0", grow="groups[0].count")
 
 
 def test_cores_of_a_cluster_that_is_no_recipe_grow():
     answer = sized(machine(3, cores=2), burst(12, shape="node/slot=1/core=3"), "max_wait<=10m", grow="cores")
-    assert (answer.value, answer.axis.noun) == (6, "cores a node")  # 3 nodes of 6 cores: six jobs at once
+    assert (answer.value, answer.axis.noun) == (6, "cores per node")  # 3 nodes of 6 cores: six jobs at once
     assert answer.trials[2].refused
     cluster = ss.load_cluster("gpu1152")
     found = sized(
@@ -370,9 +370,9 @@ def test_cores_of_a_cluster_that_is_no_recipe_grow():
         ({"seeds": 0}, "0 seeds"),
         ({"confidence": 2}, "a confidence of 2"),
         ({"meet": "most"}, "unknown criterion 'most'"),
-        ({"least": 9, "most": 3}, "a search from 9 to 3"),
+        ({"least": 9, "most": 3}, "the range 9 to 3 is empty"),
         ({"most": 10**9}, "a size of 1,000,000,000"),
-        ({"load": 0}, "0 times the load"),
+        ({"load": 0}, "a load of 0 is not valid"),
         ({"by": "size"}, "load cannot be scaled by 'size'"),
         ({"options": {"queue-policy": "lifo"}}, "lifo"),
         ({"options": {"colour": "red"}}, "unknown key 'colour'"),
@@ -384,9 +384,9 @@ def test_cores_of_a_cluster_that_is_no_recipe_grow():
         ({"workers": -1}, "-1 workers"),
         ({"cluster": None}, "None"),
         ({"workload": 7}, "7"),
-        ({"targets": None}, "None is no target"),
-        ({"targets": [3]}, "3 is no target"),
-        ({"grow": 3}, "3 cannot grow"),
+        ({"targets": None}, "None is not a target"),
+        ({"targets": [3]}, "3 is not a target"),
+        ({"grow": 3}, "3 is not the name of a number that can grow"),
         ({"seeds": 2.5}, "seeds is 2.5 (expected a whole number)"),
         ({"load": "x"}, "load is 'x' (expected a number)"),
         ({"least": "x"}, "least is 'x' (expected a whole number)"),
@@ -404,10 +404,10 @@ def test_faults_are_named(more, text):
 
 def test_faults_of_headroom_are_named():
     for more, text in (
-        ({"step": 0}, "steps of 0"),
+        ({"step": 0}, "a step of 0 is out of range"),
         ({"least": 2}, "loads from 2 to 10"),
         ({"most": 0.5}, "loads from 0.1 to 0.5"),
-        ({"load": -1}, "-1 times the load"),
+        ({"load": -1}, "a load of -1 is not valid"),
     ):
         with pytest.raises(ConfigError, match=text):
             room(machine(2), burst(3), "max_wait<=0", **more)
@@ -464,7 +464,7 @@ def test_every_seed_meets_at_the_answer_and_not_one_step_below():
 def test_what_it_is_to_meet():
     """Law: a mean is met wherever every seed is, and wherever its whole interval is."""
     for trial in searched(3).trials.values():
-        met = {m: Rule(searched(3).rule.targets, m) for m in CRITERIA}
+        met = {m: AcceptanceRule(searched(3).rule.targets, m) for m in CRITERIA}
         for target, values in trial.figures.items():
             verdict = {m: rule.met(target, values) for m, rule in met.items()}
             assert verdict["mean"] >= max(verdict["confident"], verdict["every"])
@@ -472,6 +472,7 @@ def test_what_it_is_to_meet():
     assert "on average" in searched(3, "mean").sentence
 
 
+@pytest.mark.integration
 def test_equal_searches_give_equal_bytes_wherever_they_run():
     again = sized(machine(20), noisy(), ("p95_wait<=3m", "utilisation>=10%"), seeds=3, workers=2)
     assert again.to_json() == searched(3).to_json()
@@ -490,7 +491,7 @@ def test_the_answer_as_json():
     assert low <= trial["figures"]["p95_wait"]["mean"] <= high
     assert found["seeds"] == {"count": 3, "first": 0, "block": answer.seeds.block, "shake": None}
     assert (found["stable"], found["best_of_tried"], found["every_between_tried"]) == (
-        answer.scope.stable, True, answer.scope.complete)  # fmt: skip
+        answer.coverage.stable, True, answer.coverage.complete)  # fmt: skip
     assert found["tried"] == sorted(answer.trials)
     assert set(found["differences"]) == {"p95_wait", "utilisation"}
     assert len(answer.frame) == 3 * len(answer.trials)
@@ -498,7 +499,7 @@ def test_the_answer_as_json():
 
 def test_noise_is_said():
     notes = " ".join(searched(3).notes)
-    assert "p95_wait is within noise of its target: a further seed is expected between" in notes
+    assert "p95_wait is within noise of its target: another seed is expected to give between" in notes
     assert "the workload as it is and 2 resamples in blocks of " in notes
     assert "utilisation is within noise" not in notes
 

@@ -46,7 +46,8 @@ def test_headroom_is_status_0_and_none_is_status_1(inputs, capsys):
     assert size("--target", "max_wait<=1h", "--by", "runtime", verb="headroom") == 0
     assert capsys.readouterr().out.startswith("The machine takes 2 times the load: max_wait is 1 h ")
     assert size("--target", "max_wait<=15m", "--by", "runtime", "--step", "0.1", verb="headroom") == 1
-    assert capsys.readouterr().out.startswith("No headroom: today's load does not meet max_wait<=15m. ")
+    said = capsys.readouterr().out
+    assert said.startswith("No headroom: under today's load the machine does not meet max_wait<=15m. ")
 
 
 def test_headroom_is_status_1_where_today_misses_what_more_load_helps(inputs, capsys):
@@ -54,7 +55,7 @@ def test_headroom_is_status_1_where_today_misses_what_more_load_helps(inputs, ca
     (inputs / "jobs.jsonl").write_text(jobs)
     targets = ("--target", "utilisation>=60%", "--target", "max_wait<=0", "--by", "runtime", "--step", "0.5")
     assert size(*targets, "--seeds", "1", verb="headroom") == 1
-    assert " Too little today: utilisation is 33." in capsys.readouterr().out
+    assert " Today's load is too low: utilisation is 33." in capsys.readouterr().out
     assert size(*targets, "--seeds", "1", "--load", "2", verb="headroom") == 0
 
 
@@ -116,16 +117,16 @@ def test_the_rules_of_the_simulation_count(inputs, capsys):
         (("--target", "p95_wait<=1x"), "  p95_wait<=1x\n            ^"),
         (("--target", "max_wait<=0", "--seeds", "0"), "0 seeds"),
         (("--target", "max_wait<=0", "--seeds", "many"), "not a whole number"),
-        (("--target", "max_wait<=0", "--load", "nan"), "nan times the load"),
-        (("--target", "max_wait<=0", "--min", "9", "--max", "3"), "a search from 9 to 3"),
+        (("--target", "max_wait<=0", "--load", "nan"), "a load of nan is not valid"),
+        (("--target", "max_wait<=0", "--min", "9", "--max", "3"), "the range 9 to 3 is empty"),
         (("--target", "max_wait<=0", "--max", "99999999"), "--max: a size of 99,999,999"),
-        (("--target", "max_wait<=0", "--grow", "racks"), "nothing to grow is called 'racks'"),
+        (("--target", "max_wait<=0", "--grow", "racks"), "'racks' does not name anything that can grow"),
         (("--target", "max_wait<=0", "--queue-policy", "lifo"), "unknown queue policy 'lifo'"),
-        (("--target", "max_wait<=0", "--option", "extra"), "'extra' is no option"),
+        (("--target", "max_wait<=0", "--option", "extra"), "'extra' is not an option"),
         (("--target", "max_wait<=0", "--config", "nowhere.toml"), "nowhere.toml"),
         (("--target", "max_wait<=0", "--warm-up", "soon"), "--warm-up"),
         (("--target", "max_wait<=0", "--runs"), "--runs: it is not said where the runs go"),
-        (("--target", "max_wait[user=zed]<=0"), "max_wait[user == zed]<=0d: the workload has no such job"),
+        (("--target", "max_wait[user=zed]<=0"), "zed]<=0d: no job of the workload matches the query"),
         (
             ("--target", "max_wait<=0", "-o", "jobs.jsonl/x"),
             "x: cannot be written: Not a directory",

@@ -11,17 +11,11 @@ from hypothesis import strategies as st
 
 import simsched as ss
 from simsched.errors import ConfigError
-from simsched.formats.text.carets import MarkedError
+from simsched.formats.text.diagnostics import CaretError
 from simsched.report.metrics.summary import METRICS, summarise
-from simsched.study.runs.target_figures import figures_of
-from simsched.study.sizing.target import (
-    MEASURES,
-    OF_JOBS,
-    figure_names,
-    parse_figure,
-    parse_target,
-    parse_targets,
-)
+from simsched.study.runs.figure_values import figures_of
+from simsched.study.sizing.target import parse_target, parse_targets
+from simsched.study.spec.figure import MEASURES, OF_JOBS, figure_names, parse_figure
 
 
 @pytest.mark.parametrize(
@@ -54,17 +48,19 @@ def test_targets_read_and_written(text, canonical, bound):
 
 
 FAULTS = {
-    "": "no figure (expected a name such as p95_wait)",
-    "p95_wait": "no relation (expected <=, >=, < or >)\n  p95_wait\n          ^",
-    "p95_wait=1h": "'=' bounds nothing (expected <=, >=, < or >)\n  p95_wait=1h\n          ^",
-    "p95_wait<=": "no value (expected a duration such as 90, 30m, 1.5h or 2d)\n  p95_wait<=\n            ^",
+    "": "the name of a figure is missing (expected a name such as p95_wait)",
+    "p95_wait": "a relation is missing (expected <=, >=, < or >)\n  p95_wait\n          ^",
+    "p95_wait=1h": "'=' is not a bound (expected <=, >=, < or >)\n  p95_wait=1h\n          ^",
+    "p95_wait<=": "a value is missing (expected a duration such as 90, 30m, 1.5h or 2d)\n"
+    "  p95_wait<=\n            ^",
     "p95_wait<=soon": "'soon' is not a duration (expected a duration such as 90, 30m, 1.5h or 2d)\n"
     "  p95_wait<=soon\n            ^",
-    "p95_wait<=inf": "'inf' bounds nothing (expected a duration such as 90, 30m, 1.5h or 2d)\n"
+    "p95_wait<=inf": "'inf' is not a bound (expected a duration such as 90, 30m, 1.5h or 2d)\n"
     "  p95_wait<=inf\n            ^",
-    "utilisation>=80": "a share of 80 (expected 0 to 1, or 0% to 100%)\n  utilisation>=80\n               ^",
-    "mean_bsld<=ten": "'ten' is no number (expected a number)\n  mean_bsld<=ten\n             ^",
-    "utilisation[queue=a]>=0.5": "utilisation is of the whole machine and not of some jobs "
+    "utilisation>=80": "a share of 80 is out of range (expected 0 to 1, or 0% to 100%)\n  utilisation>=80\n"
+    "               ^",
+    "mean_bsld<=ten": "'ten' is not a number (expected a number)\n  mean_bsld<=ten\n             ^",
+    "utilisation[queue=a]>=0.5": "utilisation is a figure of the whole machine and takes no query "
     "(expected no query, or a figure such as p95_wait)\n  utilisation[queue=a]>=0.5\n             ^",
     "p95_wait[queue=a<=1h": "unclosed '[' (expected ']')\n  p95_wait[queue=a<=1h\n          ^",
     "p95_wait[]<=1h": "in the query: found 'the end'",
@@ -76,14 +72,14 @@ FAULTS = {
 
 @pytest.mark.parametrize("text", FAULTS)
 def test_faults_are_shown_at_their_place(text):
-    with pytest.raises(MarkedError) as caught:
+    with pytest.raises(CaretError) as caught:
         parse_target(text)
     assert str(caught.value).startswith(FAULTS[text])
 
 
 @pytest.mark.parametrize("name", ["p95", "wait", "p0_wait", "p100_wait", "p95_weight", "utilisation_"])
 def test_an_unknown_figure_lists_the_known_ones(name):
-    with pytest.raises(MarkedError) as caught:
+    with pytest.raises(CaretError) as caught:
         parse_target(f"{name}<=1")
     text = str(caught.value)
     for known in ("(mean|median|min|max|pNN)_(wait|turn", "utilisation_TYPE", "throughput", "goodput"):
@@ -95,7 +91,7 @@ def test_an_unknown_figure_lists_the_known_ones(name):
 def test_any_text_is_a_target_or_a_marked_fault(text):
     try:
         target = parse_target(text)
-    except MarkedError:
+    except CaretError:
         return
     assert parse_target(str(target)) == target
 

@@ -9,15 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simsched.errors import ConfigError
-from simsched.study.runs.task import Input, Task
-from simsched.study.spec.study import Axis, Change, Rule, Setting, Study, column, merged
+from simsched.study.spec.run_task import RunTask, TaskInput
+from simsched.study.spec.study import RunFilter, Setting, Study, StudyAxis, TaskChange, column, merged
 from tests.study.studyworld import small
 
-BASE = Task(Input.of_text("c", "c"), Input.of_text("w", "w"))
+BASE = RunTask(TaskInput.of_text("c", "c"), TaskInput.of_text("w", "w"))
 
 
 def axis(name, labels):
-    return Axis(name, tuple(Setting(label, Change(options={name: label})) for label in labels))
+    return StudyAxis(name, tuple(Setting(label, TaskChange(options={name: label})) for label in labels))
 
 
 AXES = st.lists(st.lists(st.integers(0, 9), min_size=1, max_size=4, unique=True), min_size=0, max_size=3).map(
@@ -50,7 +50,7 @@ def test_include_and_exclude_divide_the_runs(axes, seeds, data):
     if not axes:
         return
     chosen = data.draw(st.sampled_from(axes))
-    rule = Rule({chosen.name: data.draw(st.integers(0, 9).map(lambda n: f"<= {n}") | st.integers(0, 9))})
+    rule = RunFilter({chosen.name: data.draw(st.integers(0, 9).map(lambda n: f"<= {n}") | st.integers(0, 9))})
     every = [t.key for t in Study("s", BASE, axes, seeds=seeds).tasks]
 
     def keys(**rules):
@@ -96,12 +96,12 @@ def test_keys_do_not_depend_on_the_order_of_the_axes(axes):
     ],
 )
 def test_conditions(label, wanted, met):
-    assert Rule({"axis": wanted}).holds({"axis": label}) is met
+    assert RunFilter({"axis": wanted}).holds({"axis": label}) is met
 
 
 def test_a_study_without_runs_is_refused():
     with pytest.raises(ConfigError, match="leave no run"):
-        Study("s", BASE, exclude=(Rule({"seed": ">= 0"}),)).tasks  # noqa: B018 - they are made
+        Study("s", BASE, exclude=(RunFilter({"seed": ">= 0"}),)).tasks  # noqa: B018 - they are made
 
 
 def test_a_study_of_too_many_runs_is_refused_at_once():

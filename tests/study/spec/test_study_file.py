@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from simsched.errors import SimschedError
 from simsched.simulation.options.run_config import KEYS as OPTION_KEYS
+from simsched.study.runs.sweep_plan import is_random, plan
 from simsched.study.spec.study_file import load_study, study_from_dict
-from simsched.study.spec.sweep_plan import is_random, plan
 from tests.study.studyworld import RECIPE, SMALL, small
 
 STORY = """\
@@ -73,24 +73,27 @@ FAULTS = [
     ("load: 3", "4:9: axes.load: found 3 (expected a list or a mapping)"),
     ("load: [0.8, 0.8]", "4:15: axes.load[1]: the label 0.8 occurs twice"),
     ("load: [null]", "4:10: axes.load[0]: "),
-    ('nodes: {edit: "resize(all)", values: [1]}', "4:10: axes.nodes: no template"),
-    ('nodes: {edit: "resize({})", values: [1]}', "axes.nodes.values[0]: resize(1): resize with 1 arguments"),
-    ('nodes: {edit: "resize(all, {})", values: [[1]]}', "axes.nodes.values[0]: no value of a template"),
+    ('nodes: {edit: "resize(all)", values: [1]}', "4:10: axes.nodes: the axis has no template"),
+    ('nodes: {edit: "resize({})", values: [1]}', "axes.nodes.values[0]: resize(1): resize has 1 arguments"),
+    ('nodes: {edit: "resize(all, {})", values: [[1]]}', "axes.nodes.values[0]: the value does not fit"),
     ('nodes: {edti: "resize(all, {})", values: [1]}', "4:11: axes.nodes.edti: unknown key 'edti'"),
     ("cluster: [nope]", "4:13: axes.cluster[0]: nope: no such file"),
     ("cluster: [{fle: x}]", "4:13: axes.cluster[0] fle: unknown key 'fle'"),
-    ("cluster: [{}]", "4:13: axes.cluster[0]: it is not said which"),
+    ("cluster: [{}]", "4:13: axes.cluster[0]: a key is missing"),
     ("workload: [{file: month, lublin: {}}]", "axes.workload[0]: both file and lublin"),
-    ("workload: [{lublin: {machine: 3}, as: swf}]", "axes.workload[0].as: 'as' says how a file is read"),
-    ("seed: [1, 2]", "4:3: axes.seed: seeds are no axis (expected `seeds: [1, 2]` beside axes)"),
-    ("seeds: [x]", "4:3: axes.seeds: seeds are no axis (expected `seeds: 5` beside axes)"),
-    ("mean-wait: [{label: x}]", "4:3: axes.mean-wait: no axis can be called 'mean-wait'"),
+    (
+        "workload: [{lublin: {machine: 3}, as: swf}]",
+        "workload[0].as: 'as' applies to files, not",
+    ),
+    ("seed: [1, 2]", "4:3: axes.seed: seeds are not an axis (expected `seeds: [1, 2]` beside axes)"),
+    ("seeds: [x]", "4:3: axes.seeds: seeds are not an axis (expected `seeds: 5` beside axes)"),
+    ("mean-wait: [{label: x}]", "4:3: axes.mean-wait: 'mean-wait' is reserved or empty"),
     ("epilog: [3x]", "4:12: axes.epilog[0]: epilog: unknown unit 'x'"),
     ("order: [1]", "4:11: axes.order[0]: 1 is not a value of order"),
     ("overrun: [maybe]", "4:13: axes.overrun[0]: unknown value 'maybe' of overrun"),
     ("failures: [mtbf=3]", "4:14: axes.failures[0]: 'mtbf=3' does not describe failures"),
     ("rules: [{label: a, config: {odrer: x}}]", "4:11: axes.rules[0]: unknown key 'odrer'"),
-    ("rules: [{labl: a}]", "4:11: axes.rules[0]: a setting without a label"),
+    ("rules: [{labl: a}]", "4:11: axes.rules[0]: the setting has no label"),
     ("rules: [{label: a, edit: x}]", "axes.rules[0].edit: unknown key 'edit'"),
     ("transforms: [[first(10), nope(1)]]", "axes.transforms[0][1]: unknown transform 'nope(1)'"),
     ("edits: [{label: a, value: [x]}]", "axes.edits[0].value[0]: unknown edit 'x'"),
@@ -134,14 +137,14 @@ def test_a_fault_of_an_axis_has_its_place(tmp_path, axis, said):
         ("cluster: tiny\nworkload: month\nseeds: 0\n", "3:8: seeds: found 0: too small"),
         ("cluster: tiny\nworkload: month\nseeds: [1, 1]\n", "3:8: seeds: found a list: something occurs"),
         ("cluster: tiny\nworkload: month\nkeep: everything\n", "3:7: keep: found 'everything' (expected"),
-        ("cluster: tiny\nworkload: month\nzip: [[a, b]]\n", "3:7: zip[0]: no axis 'a'"),
+        ("cluster: tiny\nworkload: month\nzip: [[a, b]]\n", "3:7: zip[0]: there is no axis 'a'"),
         ("cluster: tiny\nworkload: month\nmeasure: {warm-up: soon}\n", "3:20: measure.warm-up:"),
-        ("cluster: tiny\nworkload: month\nexclude: [{load: 1}]\n", "3:12: exclude[0].load: no axis 'load'"),
+        ("cluster: tiny\nworkload: month\nexclude: [{load: 1}]\n", "[0].load: there is no axis 'load'"),
         ("cluster: tiny\nworkload: month\nexclude: [{}]\n", "3:11: exclude[0]: found an object: it names"),
-        ("cluster: tiny\nworkload: month\nconfig: {seed: 3}\n", "config: seeds are a study's own"),
+        ("cluster: tiny\nworkload: month\nconfig: {seed: 3}\n", "a configuration in a study has no seed"),
         ("cluster: tiny\nworkload: month\nconfig: {odrer: sjf}\n", "3:9: config: unknown key 'odrer'"),
         ("cluster: tiny\nworkload: month\nconfig: nowhere.toml\n", "nowhere.toml: no such file"),
-        ("cluster: '-'\nworkload: month\n", "1:10: cluster: standard input can be read only once"),
+        ("cluster: '-'\nworkload: month\n", "1:10: cluster: a study cannot read standard input"),
         ("cluster: /\nworkload: month\n", "is a directory"),
         ("- cluster\n", "1:1: found a list (expected a mapping)"),
         ("cluster: tiny\ncluster: tiny\n", "occurs twice"),
@@ -158,7 +161,7 @@ def test_a_fault_of_the_file_has_its_place(tmp_path, text, said):
 @pytest.mark.parametrize(
     ("zipped", "fault"),
     [
-        ([["load", "queue-policy"]], "of different lengths: load 3, queue-policy 2"),
+        ([["load", "queue-policy"]], "have different lengths: load 3, queue-policy 2"),
         ([["load", "order"], ["order", "queue-policy"]], "the axis 'order' is zipped twice"),
     ],
 )
@@ -234,12 +237,12 @@ def test_equal_runs_are_run_once():
     rules = [{"label": "a"}, {"label": "b", "config": {}}]
     found = plan(small(axes={"rules": rules}, seeds=None), measure=False)
     assert (len(found.tasks), found.distinct) == (2, 1)
-    assert found.notes == ("1 runs are the same as others and are run once",)
+    assert found.notes == ("1 runs are equal to others and are performed once",)
 
 
 def test_seeds_that_change_nothing_are_told():
     found = plan(small(workload="first-steps"), measure=False)
-    assert any("drawn at random" in note for note in found.notes)
+    assert any("is random" in note for note in found.notes)
 
 
 @pytest.mark.parametrize(
@@ -268,32 +271,44 @@ def test_a_cluster_that_cannot_be_read_names_the_run(tmp_path):
 
 
 def test_each_policy_is_sampled_on_its_own(monkeypatch):
-    """Of one of two policies time grows with the square of the jobs: no mean of both would tell."""
+    """One of two policies is a hundred times as slow: the mean of both holds for neither."""
     study = small(
         workload={"lublin": {"machine": 16, "jobs": 4000, "load": 0.9}},
         axes={"queue-policy": ["fcfs", "conservative"]},
         seeds=1,
     )
-    cost = {"fcfs": lambda jobs: 1e-5 * jobs, "conservative": lambda jobs: 1e-6 * jobs**2}
-    asked = []
+    seconds_per_job = {"fcfs": 1e-5, "conservative": 1e-3}
 
-    def timed(task, count):
-        asked.append(count)
-        return 0.001 + cost[task.options["queue-policy"]](count), count
+    def timed(task):
+        assert task.transforms[-1] in {"first(10)", "first(2000)"}
+        return 2000 * seconds_per_job[task.options["queue-policy"]], 2000
 
-    monkeypatch.setattr("simsched.study.spec.sweep_plan._timed", timed)
+    monkeypatch.setattr("simsched.study.runs.sweep_plan._timed", timed)
     found = plan(study)
-    assert found.seconds == pytest.approx(0.002 + 0.04 + 16, rel=0.2)
+    assert found.seconds == pytest.approx(4000 * (1e-5 + 1e-3))
     assert found.samples == 2
-    assert max(asked) <= 8000
 
 
 def test_a_plan_of_many_rules_samples_some(monkeypatch):
-    monkeypatch.setattr("simsched.study.spec.sweep_plan._timed", lambda task, count: (1e-3 * count, count))
+    monkeypatch.setattr("simsched.study.runs.sweep_plan._timed", lambda task: (1.0, 1000))
     depths = [{"label": str(n), "config": {"policy-options": {"queue_depth": n}}} for n in range(1, 101)]
     found = plan(small(axes={"rules": depths}, seeds=1))
     assert 12 <= found.samples <= 24
-    assert found.seconds == pytest.approx(100 * 60 * 1e-3, rel=0.2)
+    assert found.seconds == pytest.approx(100 * 60 * 1e-3)
+
+
+def test_equal_runs_are_estimated_once(monkeypatch):
+    monkeypatch.setattr("simsched.study.runs.sweep_plan._timed", lambda task: (1.0, 1000))
+    found = plan(small(axes={"rules": [{"label": "a"}, {"label": "b", "config": {}}]}, seeds=None))
+    assert found.seconds == pytest.approx(60 * 1e-3)
+
+
+def test_measuring_ends_when_its_time_is_spent(monkeypatch):
+    monkeypatch.setattr("simsched.study.runs.sweep_plan._timed", lambda task: (1.0, 1000))
+    monkeypatch.setattr("simsched.study.runs.sweep_plan.BUDGET", -1.0)
+    found = plan(small(axes={"queue-policy": ["fcfs", "easy"]}, seeds=1))
+    assert found.samples == 1
+    assert found.seconds == pytest.approx(2 * 60 * 1e-3)
 
 
 def test_a_folder_of_jobs_is_refused_with_what_to_do(tmp_path):
@@ -304,6 +319,6 @@ def test_a_folder_of_jobs_is_refused_with_what_to_do(tmp_path):
         load_study(tmp_path / "study.yaml")
     folder = tmp_path / "jobs"
     assert str(caught.value) == (
-        f"{tmp_path}/study.yaml:2:11: workload: {folder}: a folder of jobs is not sent to workers "
-        f"(expected a file, such as `simsched workload convert {folder} -o jobs.jsonl` makes)"
+        f"{tmp_path}/study.yaml:2:11: workload: {folder}: a folder of jobs cannot be sent to workers "
+        f"(expected a file: simsched workload convert {folder} -o jobs.jsonl)"
     )

@@ -390,7 +390,7 @@ def test_faults_of_a_mix_have_a_place(document, message):
 
 def test_a_mix_must_end_and_weigh_something():
     part = Part(shape="slot=1/core", runtime=Distribution.parse("5m"), weight=0)
-    with pytest.raises(ConfigError, match="nothing ends the mix"):
+    with pytest.raises(ConfigError, match="the mix has no end"):
         Mix(parts=(part,), gap=Distribution.parse(60)).make(np.random.default_rng(0))
     with pytest.raises(ConfigError, match="weights"):
         Mix(parts=(part,), gap=Distribution.parse(60), jobs=1).make(np.random.default_rng(0))

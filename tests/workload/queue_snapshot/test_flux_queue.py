@@ -8,10 +8,10 @@ import re
 import pytest
 
 from simsched.errors import SimschedError
-from simsched.formats.jobspec.reader import Jobspec
-from simsched.workload.mapping import Reading
+from simsched.formats.jobspec.jobspec import Jobspec
+from simsched.workload.mapping import ReadOptions
 from simsched.workload.queue_snapshot.flux_queue import read_flux_queue
-from simsched.workload.queue_snapshot.load_snapshot import load_picture
+from simsched.workload.queue_snapshot.load_snapshot import load_queue_snapshot
 from simsched.workload.queue_snapshot.snapshot import NEVER, Details, Spread
 from simsched.workload.readers.flux_jobs import job_number
 
@@ -43,7 +43,9 @@ def record(name, state, **more):
 
 
 def read(*records, details=None, **reading):
-    return read_flux_queue(json.dumps({"jobs": records}), "f.json", Reading(**reading), details or Details())
+    return read_flux_queue(
+        json.dumps({"jobs": records}), "f.json", ReadOptions(**reading), details or Details()
+    )
 
 
 def test_the_fields_of_flux_core():
@@ -109,16 +111,16 @@ def test_who_waits_for_something_else_says_what():
         record("d", "DEPEND", ncores=1, dependencies=["after-success=" + IDS["e"]]),
     ).waiting
     assert [waits.reason for waits in found] == [
-        "is in state DEPEND, and nothing says what it waits for",
+        "is in state DEPEND, and its dependency is missing",
         "held: its priority is 0",
-        "nothing says what it asks for (expected its jobspec, among the details)",
+        "the request is missing (expected its jobspec, among the details)",
         f"waits for after-success={IDS['e']}",
     ]
 
 
 def test_states_as_numbers_one_a_line_and_when_nothing_runs():
     lines = [record("c", 8, ncores=1, t_submit=T + 7), record("a", 64, t_submit=T + 99)]
-    found = read_flux_queue("\n".join(map(json.dumps, lines)), "f.jsonl", Reading(), Details())
+    found = read_flux_queue("\n".join(map(json.dumps, lines)), "f.jsonl", ReadOptions(), Details())
     assert (found.time, [waits.job.id for waits in found.waiting]) == (T + 7, [IDS["c"]])
     assert read(record("a", "INACTIVE")) is None  # a log, to be played
 
@@ -150,7 +152,10 @@ def test_details_are_known_by_any_form_of_the_id():
 @pytest.mark.parametrize(
     ("records", "said"),
     [
-        ([record("a", "RUN", ranks="", nodelist="")], "jobs[0]: runs, and nothing says where"),
+        (
+            [record("a", "RUN", ranks="", nodelist="")],
+            "jobs[0]: the resources of the running job are missing",
+        ),
         ([record("a", "RUN", t_run=0)], "jobs[0]: is in state RUN and never started"),
         ([record("a", "RUN", ranks="3-1")], "jobs[0]: ranks"),
         ([record("a", "RUN", expiration=T)], "jobs[0]: expires at 1711580000, before its start"),
@@ -171,7 +176,7 @@ def test_what_is_wrong_is_said_with_its_place(records, said):
 def test_a_file_is_a_picture_or_something_else(tmp_path):
     def kind(text):
         (tmp_path / "x").write_text(text)
-        found = load_picture(tmp_path / "x")
+        found = load_queue_snapshot(tmp_path / "x")
         return None if found is None else len(found.running) + len(found.waiting)
 
     assert kind(json.dumps({"jobs": [record("a", "RUN"), record("b", "INACTIVE")]})) == 1

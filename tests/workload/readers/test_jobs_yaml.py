@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simsched.errors import FormatError, SimschedError, WorkloadError
-from simsched.formats.jobspec.reader import Jobspec
+from simsched.formats.jobspec.jobspec import Jobspec
 from simsched.formats.rfc.dependency import Dependency
 from simsched.workload.job import Job, Skips, assemble
 from simsched.workload.load import detect, load_workload
-from simsched.workload.mapping import Reading
+from simsched.workload.mapping import ReadOptions
 from simsched.workload.readers.jobs_yaml import read_jobs_yaml, read_jsonl
 from simsched.workload.writers.entries import write_jobs_yaml, write_jsonl
 
@@ -115,13 +115,13 @@ def test_constraints_are_anded_to_the_jobspecs_own():
         ("- {shape: slot=1/core, runtime: 1, preceding: [a]}", "bad preceding"),
         ("- {shape: slot=1/core, runtime: 1, command: 5}", "bad command 5"),
         ("- {shape: slot=1/core, runtime: 1, depends: nobody}", r"depends\[0\]"),
-        ("- {shape: slot=1/core, runtime: 1, depends: 'afterok:x'}", "depends on 'x', which is no job"),
+        ("- {shape: slot=1/core, runtime: 1, depends: 'afterok:x'}", "depends on 'x', which is not a job"),
         ("- {shape: slot=1/core, runtime: 1, depends: [7]}", "bad dependency 7"),
         ("- {shape: slot=1/core, runtime: 1, name: x, depends: 'afterok:x'}", "job 1 depends on itself"),
         ("- {shape: slot=1/core, runtime: 1, id: a}\n- {shape: slot=1/core, runtime: 1, id: a}",
          r"jobs\[1\]: job id 'a' occurs twice, first at jobs.yaml: jobs\[0\]"),
         ("{defaults: {shape: gpu, runtime: 1}, jobs: [{id: a, depends: after:b}, {id: b, depends: after:a}]}",
-         "jobs wait for each other: (a -> b -> a|b -> a -> b)"),
+         "jobs depend on each other: (a -> b -> a|b -> a -> b)"),
         ("- {file: nothing.json, runtime: 1}", "cannot name files"),
         ("- {jobspec: {version: 1}, runtime: 1}", r"jobs\[0\].jobspec"),
         ("- {shape: slot=1/core, runtime: 1, constraint: 'a and'}", r"jobs\[0\].shape"),
@@ -234,7 +234,7 @@ def test_both_forms_are_read_back_as_they_were(drafts):
     from_yaml = read_jobs_yaml("\n".join(write_jobs_yaml(workload)))
     assert from_yaml.jobs == workload.jobs
     assert from_yaml.name == "w"
-    from_lines = read_jsonl(write_jsonl(workload), Reading(source="x"))
+    from_lines = read_jsonl(write_jsonl(workload), ReadOptions(source="x"))
     assert from_lines.jobs == workload.jobs
 
 

@@ -9,13 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simsched.errors import SimschedError, WorkloadError
-from simsched.formats.jobspec.reader import Jobspec
+from simsched.formats.jobspec.jobspec import Jobspec
 from simsched.graph.cluster import load_cluster
 from simsched.simulation.simulate import simulate
 from simsched.workload.flat_counts import demand
 from simsched.workload.job import Job, Skips, assemble
 from simsched.workload.load import detect, load_workload
-from simsched.workload.mapping import Reading
+from simsched.workload.mapping import ReadOptions
 from simsched.workload.readers.batsim import read_batsim, write_batsim, write_batsim4
 from simsched.workload.readers.flux_jobs import read_flux_folder, read_flux_jobs
 from simsched.workload.readers.pbs import flat_of, read_pbs
@@ -55,7 +55,7 @@ FLUX = {
 
 def flux(*jobs, **options):
     text = json.dumps({"jobs": [{k: v for k, v in {**FLUX, **job}.items() if v is not None} for job in jobs]})
-    return read_flux_jobs(text, Reading(source="f.json", **options))
+    return read_flux_jobs(text, ReadOptions(source="f.json", **options))
 
 
 def test_a_flux_job():
@@ -238,7 +238,7 @@ BATSIM = {
 def batsim(*jobs, **options):
     return read_batsim(
         json.dumps({**BATSIM, "jobs": [{**BATSIM["jobs"][0], **job} for job in jobs]}),
-        Reading(source="b", **options),
+        ReadOptions(source="b", **options),
     )
 
 
@@ -256,9 +256,9 @@ def test_a_batsim_workload():
     ("changes", "reason"),
     [
         ({"profile": "none"}, "a profile that is not there"),
-        ({"profile": "mpi"}, "a profile of type 'parallel_homogeneous', which gives no run time"),
+        ({"profile": "mpi"}, "a profile of type 'parallel_homogeneous', which has no run time"),
         ({"profile": "itself"}, "a profile that is part of itself, or nested too deeply"),
-        ({"profile": "mixed"}, "a profile of type 'parallel_homogeneous', which gives no run time"),
+        ({"profile": "mixed"}, "a profile of type 'parallel_homogeneous', which has no run time"),
         ({"profile": "endless"}, "no run time"),
         ({"res": 0}, "no processors"),
         ({"subtime": -1}, "no submit time"),
@@ -395,7 +395,7 @@ PBS_END = (
 
 
 def pbs(*lines, **options):
-    return read_pbs(lines, Reading(source="p", **options))
+    return read_pbs(lines, ReadOptions(source="p", **options))
 
 
 def test_a_pbs_job():
@@ -514,7 +514,7 @@ def test_jobs_of_a_folder_that_wait_for_each_other_are_refused(tmp_path):
     for number in (1, 2):
         put(tmp_path, number, [SUBMIT, (110, "start", None), (150, "finish", {"status": 0})])
         depends(tmp_path, number, ("afterany", str(3 - number)))
-    with pytest.raises(WorkloadError, match=r"jobs wait for each other: . -> . -> ."):
+    with pytest.raises(WorkloadError, match=r"jobs depend on each other: . -> . -> ."):
         load_workload(tmp_path)
 
 

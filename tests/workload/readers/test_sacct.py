@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from simsched.errors import FormatError, WorkloadError
 from simsched.workload.load import detect, load_workload
-from simsched.workload.mapping import Reading
+from simsched.workload.mapping import ReadOptions
 from simsched.workload.readers import slurm_values as sv
 from simsched.workload.readers.sacct import read_sacct
 from simsched.workload.readers.slurm_json import read_sacct_json, read_squeue_json
@@ -53,7 +53,7 @@ def line(**changes):
 
 
 def read(*lines, head=HEAD, **options):
-    return read_sacct([head, *lines], Reading(source="a.txt", **options))
+    return read_sacct([head, *lines], ReadOptions(source="a.txt", **options))
 
 
 def one(**changes):
@@ -199,8 +199,8 @@ def test_what_cannot_be_put_together_is_counted_and_listed():
     ]
     workload = read(*lines, head=head)
     assert [job.id for job in workload] == [7, 9, 11]
-    assert workload.skip_table() == [("not as many columns as the header", 2, "a.txt:3, 5")]
-    with pytest.raises(WorkloadError, match=r"a.txt:3: record left out: not as many columns"):
+    assert workload.skip_table() == [("number of columns differs from the header", 2, "a.txt:3, 5")]
+    with pytest.raises(WorkloadError, match=r"a.txt:3: record left out: number of columns differs"):
         read(*lines, head=head, strict=True)
 
 
@@ -210,7 +210,7 @@ def test_many_odd_lines_do_not_take_for_ever():
     began = time.process_time()
     workload = read(*[odd] * 3000, head=head)
     assert time.process_time() - began < 30
-    assert workload.skipped_counts == {"not as many columns as the header": 3000}
+    assert workload.skipped_counts == {"number of columns differs from the header": 3000}
 
 
 def test_a_trailing_delimiter_is_no_column():
@@ -248,7 +248,7 @@ def test_a_table_with_quotes():
     writer = csv.writer(text, quoting=csv.QUOTE_ALL)
     writer.writerows([list(cells), list(cells.values())])
     lines = text.getvalue().splitlines()
-    (job,) = read_sacct(lines, Reading(source="a.csv")).jobs
+    (job,) = read_sacct(lines, ReadOptions(source="a.csv")).jobs
     assert (job.name, job.procs, job.nodes) == ('a,"b"', 32, 2)
 
 
@@ -393,7 +393,7 @@ def test_constraints_from_features_and_partition():
         "features partition": "ib and big and batch",
     }
     odd = read(line(Constraints="[rack1*4]"), constrain=frozenset(["features"]))
-    assert odd.skip_table() == [("a feature expression that no constraint says", 1, "a.txt:2")]
+    assert odd.skip_table() == [("a feature expression that no constraint can express", 1, "a.txt:2")]
 
 
 def test_maps_by_partition():
@@ -554,7 +554,7 @@ def test_json_records_that_are_left_out(changes, reason):
 )
 def test_what_is_no_sacct_document(text, message):
     with pytest.raises((FormatError, WorkloadError), match=message):
-        read_sacct_json(text, Reading(source="a.json"))
+        read_sacct_json(text, ReadOptions(source="a.json"))
 
 
 def test_detection_of_json():
@@ -579,7 +579,7 @@ def test_a_job_does_not_start_before_it_is_eligible(eligible, found):
     assert list(map(str, job.dependencies)) == found
     assert job.wait == 300
     workload = read(f"{line()}|{eligible}", head=f"{HEAD}|Eligible")
-    again = read_sacct(write_sacct(workload), Reading(source="again"))
+    again = read_sacct(write_sacct(workload), ReadOptions(source="again"))
     assert again.jobs[0].dependencies == job.dependencies
     assert "dependencies" not in losses(workload, "sacct")
 
@@ -641,4 +641,4 @@ def test_a_queue_of_slurm_is_no_accounting(tmp_path):
 @pytest.mark.parametrize("text", ['{"jobs": [{"job_state": 5}]}', '{"jobs": [5]}', '{"job_state": 1}'])
 def test_what_is_no_queue_of_slurm(text):
     with pytest.raises(FormatError):
-        read_squeue_json(text, Reading(source="q.json"))
+        read_squeue_json(text, ReadOptions(source="q.json"))

@@ -7,12 +7,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simsched.errors import SimschedError, WorkloadError
-from simsched.formats.jobspec.reader import Jobspec
+from simsched.formats.jobspec.jobspec import Jobspec
 from simsched.formats.rfc.dependency import Dependency
 from simsched.workload.flat_counts import demand
 from simsched.workload.job import Job, Skips, assemble
 from simsched.workload.load import detect, load_workload
-from simsched.workload.mapping import Reading
+from simsched.workload.mapping import ReadOptions
 from simsched.workload.readers.jobs_yaml import read_jobs_yaml
 from simsched.workload.readers.sss_jobs import read_sss, write_sss
 from simsched.workload.writers.entries import write_jobs_yaml
@@ -58,7 +58,7 @@ def test_what_cannot_be_is_left_out_or_refused(tmp_path):
     early = GROUP.replace("<StartTime>1010", "<StartTime>900")
     assert read_sss(early).skip_table() == [("starts before it is submitted", 1, "jobs.xml:5")]
     with pytest.raises(WorkloadError, match="record left out"):
-        read_sss(early, Reading(strict=True))
+        read_sss(early, ReadOptions(strict=True))
     (tmp_path / "a").write_text(GROUP.replace('"JobName">prep', '"JobName">nobody'))
     with pytest.raises(SimschedError, match="nobody"):
         load_workload(tmp_path / "a")

@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simsched.errors import ConfigError, FormatError, WorkloadError
-from simsched.formats.jobspec.reader import Jobspec
+from simsched.formats.jobspec.jobspec import Jobspec
 from simsched.workload.job import Job, Skips, assemble
 from simsched.workload.load import load_workload
-from simsched.workload.mapping import Reading
+from simsched.workload.mapping import ReadOptions
 from simsched.workload.readers.swf import read_swf
 from simsched.workload.writers.swf_writer import write_swf
 
@@ -41,7 +41,7 @@ def reason(**changes: object) -> str:
 
 def test_a_record_becomes_a_job():
     text = "; Version: 2.2\n; MaxProcs: 16\n; Queue: 1 batch\n; Note: two\n; Note: lines\n\n" + GOOD + "\n"
-    workload = read_swf(text, Reading(source="t.swf", name="t"))
+    workload = read_swf(text, ReadOptions(source="t.swf", name="t"))
     assert workload.header == {"Version": "2.2", "MaxProcs": "16", "Queue": "1 batch", "Note": "two\nlines"}
     assert workload.jobs == (
         Job(
@@ -151,12 +151,12 @@ def test_equal_requests_share_one_jobspec():
 
 def test_strict_refuses_the_first_record_that_would_be_left_out():
     with pytest.raises(WorkloadError, match=r"swf:2: record left out: no run time"):
-        read_swf("\n".join([GOOD, record(id=2, run=-1)]), Reading(source="swf", strict=True))
+        read_swf("\n".join([GOOD, record(id=2, run=-1)]), ReadOptions(source="swf", strict=True))
 
 
 def test_maps():
     text = "\n".join([record(), record(id=2, queue=2, mem=-1)])
-    shapes = lambda **options: [j.jobspec.to_shape() for j in read_swf(text, Reading(**options))]  # noqa: E731
+    shapes = lambda **options: [j.jobspec.to_shape() for j in read_swf(text, ReadOptions(**options))]  # noqa: E731
     assert shapes() == ["slot=8/core"] * 2
     assert shapes(maps="slot={nodes}/node", procs_per_node=3) == ["slot=3/node"] * 2
     assert shapes(maps=("slot={procs}/core", "2 -> node={procs}")) == ["slot=8/core", "node=8"]
@@ -164,21 +164,21 @@ def test_maps():
         "slot=8/[core;memory=2]",
         "slot=8/[core;memory]",
     ]
-    assert read_swf(text, Reading(maps="slot={procs}/[core;memory={mem}]")).skip_table() == [
-        ("the map needs {mem}, the record does not say", 1, "workload:2")
+    assert read_swf(text, ReadOptions(maps="slot={procs}/[core;memory={mem}]")).skip_table() == [
+        ("the map needs {mem}, which the record lacks", 1, "workload:2")
     ]
 
 
 def test_a_map_that_asks_for_nodes_needs_their_width():
-    with pytest.raises(ConfigError, match=r"swf: the map asks for nodes.*--procs-per-node"):
-        read_swf(GOOD, Reading(source="swf", maps="slot={nodes}/node"))
-    assert len(read_swf(GOOD, Reading(maps="slot={nodes|2}/node"))) == 1
+    with pytest.raises(ConfigError, match=r"swf: the map uses {nodes}.*--procs-per-node"):
+        read_swf(GOOD, ReadOptions(source="swf", maps="slot={nodes}/node"))
+    assert len(read_swf(GOOD, ReadOptions(maps="slot={nodes|2}/node"))) == 1
 
 
 def test_a_header_may_say_what_a_processor_is():
     text = "; Map: slot={procs}/[core=16;gpu]\n" + GOOD
     assert read_swf(text).jobs[0].jobspec.to_shape() == "slot=8/[core=16;gpu]"
-    assert read_swf(text, Reading(maps="slot={procs}/core")).jobs[0].jobspec.to_shape() == "slot=8/core"
+    assert read_swf(text, ReadOptions(maps="slot={procs}/core")).jobs[0].jobspec.to_shape() == "slot=8/core"
 
 
 def test_a_file_without_records_is_empty_and_one_without_sense_is_refused():

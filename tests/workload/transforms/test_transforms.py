@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simsched.errors import ConfigError
-from simsched.formats.jobspec.reader import Jobspec
+from simsched.formats.jobspec.jobspec import Jobspec
 from simsched.formats.rfc.dependency import Dependency
 from simsched.workload.job import Job, Skips, assemble
 from simsched.workload.transforms import transforms as tr
@@ -228,7 +228,7 @@ def test_queries(three, query, expected):
         ("user == ", "found 'the end'.*a value"),
         ("procs >= many", "'many' is no value of procs"),
         ("runtime < soon", "'soon' is no value of runtime"),
-        ("(user == ann", r"found 'the end'.*\)"),
+        ("(user == ann", r"character 1: unclosed '\(' \(expected '\)'\)"),
         ("user == ann bob", "found 'bob'.*and, or, or the end"),
         ("(" * 500, "nested too deeply"),
     ],

@@ -44,13 +44,13 @@ class Patient:
         self.patience = patience
 
     def run_pass(self, context: PassContext) -> None:
-        """Start what may start now."""
+        """Start the jobs that may start now."""
         for job in context.queue.listed():
             selection = context.fit(job)
             if selection is not None:
                 context.start(job, selection)
             elif context.now - context.table.submits[job] > self.patience * context.table.durations[job]:
-                return  # from here on nobody passes
+                return  # the first job has waited too long: no other job passes it
 
 
 #: A job order: the key of each job, the smallest first.

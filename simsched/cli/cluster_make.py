@@ -1,0 +1,167 @@
+"""The actions ``cluster make`` and ``cluster convert``: build a cluster, edit it and write it."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from simsched.cli.support.output import put
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterator
+
+    from simsched.graph.cluster import Cluster
+    from simsched.graph.resource_graph import ResourceGraph
+
+FORMS = ("r", "r+jgf", "jgf", "treepool")
+MAKE_OPTIONS = ("hosts", "sockets", "numa", "cores", "gpus", "memory")
+
+
+def run_make(args: argparse.Namespace) -> int:
+    """Make a cluster from a recipe or from options, and write it."""
+    from simsched.formats.cluster.recipe import format_recipe
+    from simsched.graph.build.cluster_files import graph_from_document
+    from simsched.graph.cluster import Cluster
+    from simsched.graph.write.losses import MEASURED, losses
+
+    document, where = _recipe_of(args)
+    name = args.name or document.get("name") or "cluster"
+    with _by_options(args):
+        graph = graph_from_document({**document, "name": name}, name=name, where=where)
+    if args.form == "recipe":
+        _refuse_properties_of_some(args)
+        put(format_recipe({**document, "name": name}), args.output)
+        return 0
+    cluster = Cluster(graph, name=name)
+    for text in args.properties:
+        label, equals, hosts = text.partition("=")
+        if equals:
+            cluster = _edited(cluster, [], [f"{label}={hosts}"])
+    form = args.form or ("r" if not losses(cluster.graph, "r") else "r+jgf")
+    return _write(cluster.graph, args, form, [MEASURED] if args.memory is not None else [])
+
+
+def _refuse_properties_of_some(args: argparse.Namespace) -> None:
+    """Raise ConfigError for properties of some hosts, since all nodes of a recipe's group are equal."""
+    from simsched.errors import ConfigError
+
+    some = next((text for text in args.properties if "=" in text), None)
+    if some is not None:
+        raise ConfigError(
+            "a recipe cannot represent a property of some nodes of a group",
+            where=f"--property {some}",
+            expected=f"--format {', '.join(FORMS)}",
+        )
+
+
+@contextmanager
+def _by_options(args: argparse.Namespace) -> Iterator[None]:
+    """Report a fault of the recipe at the option that it comes from, if the user wrote no recipe."""
+    from simsched.errors import SimschedError
+
+    try:
+        yield
+    except SimschedError as error:
+        group, dot, key = (error.where or "").partition("groups[0].")
+        if args.recipe is not None or group or not dot:
+            raise
+        option = f"--{'nodes' if key == 'count' else key}"
+        raise type(error)(error.message, where=option, expected=error.expected) from None
+
+
+def _recipe_of(args: argparse.Namespace) -> tuple[dict[str, Any], str | None]:
+    """Return the recipe document that a file or the options describe."""
+    from simsched.errors import ConfigError, FormatError
+    from simsched.formats.text.documents import load_document, read_text
+
+    options = {key: value for key in MAKE_OPTIONS if (value := getattr(args, key)) is not None}
+    everywhere = [text for text in args.properties if "=" not in text]
+    if args.recipe is not None:
+        if options or args.nodes or args.racks or everywhere:
+            raise ConfigError(
+                "a recipe and options are both given", where="cluster make", expected="one of them"
+            )
+        document = load_document(read_text(args.recipe), args.recipe)
+        if not isinstance(document, dict) or "groups" not in document:
+            raise FormatError(
+                "this is not a cluster recipe", where=args.recipe, expected="a mapping with 'groups'"
+            )
+        return document, str(args.recipe)
+    if args.nodes is None and args.hosts is None:
+        raise ConfigError(
+            "there is nothing to make", where="cluster make", expected="a recipe, --nodes or --hosts"
+        )
+    group: dict[str, Any] = {
+        "name": "node",
+        **({} if args.nodes is None else {"count": args.nodes}),
+        **options,
+    }
+    if everywhere:
+        group["properties"] = everywhere
+    racks = {} if args.racks is None else {"racks": args.racks}
+    return {"groups": [group], **racks}, None
+
+
+def run_convert(args: argparse.Namespace) -> int:
+    """Write a cluster in another format, after the edits of the options."""
+    from simsched.graph import edit
+    from simsched.graph.cluster import load_cluster
+    from simsched.graph.write.losses import STATUS, losses
+
+    cluster = load_cluster(args.cluster)
+    if args.hosts:
+        cluster = edit.restrict(cluster, args.hosts)
+    if args.remove:
+        cluster = edit.remove_nodes(cluster, args.remove)
+    if args.constraint:
+        from simsched.formats.rfc.constraint_text import parse_constraint
+
+        cluster = edit.restrict(cluster, parse_constraint(args.constraint))
+    graph = _edited(cluster, args.statuses, args.properties).graph
+    required = [STATUS] if any(not text.startswith("up=") for text in args.statuses) else []
+    lost = any(sentence.startswith(STATUS) for sentence in losses(graph, "r"))
+    return _write(graph, args, args.form or ("r+jgf" if required and lost else "r"), required)
+
+
+def _edited(cluster: Cluster, statuses: list[str], properties: list[str]) -> Cluster:
+    """Apply ``STATUS=HOSTS`` and ``NAME=HOSTS``."""
+    from simsched.errors import ConfigError
+    from simsched.graph import edit
+
+    for text in (*statuses, *properties):
+        if "=" not in text:
+            raise ConfigError(f"{text!r} has no hosts", expected="NAME=HOSTLIST")
+    for text in statuses:
+        status, _, hosts = text.partition("=")
+        cluster = edit.set_status(cluster, hosts, status)
+    for text in properties:
+        name, _, hosts = text.rpartition("=")
+        cluster = edit.add_properties(cluster, hosts, name)
+    return cluster
+
+
+def _write(graph: ResourceGraph, args: argparse.Namespace, form: str, required: list[str]) -> int:
+    """Write a graph, and list on standard error what the format cannot represent.
+
+    Raises
+    ------
+    ConfigError
+        if the format cannot represent something `required` (the beginning of a sentence of `losses`).
+    """
+    from simsched.errors import ConfigError
+    from simsched.graph.write.documents_of import to_bytes
+    from simsched.graph.write.losses import losses
+
+    lost = losses(graph, form)
+    refused = next((text for text in lost if text.startswith(tuple(required))), None) if required else None
+    if refused is not None:
+        raise ConfigError(f"{form} cannot represent the result: {refused}", expected="r+jgf or jgf")
+    expand = False if args.compact else None
+    put(to_bytes(graph, form, dialect=args.dialect, expand=expand), args.output)
+    if args.form is None and form != "r":
+        print(f"written as {form}: r cannot represent the result", file=sys.stderr)
+    for sentence in lost:
+        print(f"not represented by {form}: {sentence}", file=sys.stderr)
+    return 0

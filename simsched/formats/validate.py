@@ -1,0 +1,257 @@
+"""Every fault of a file at once, each with its line, column and JSON path.
+
+A document is judged twice: by `jobspec_rules`, which knows how to say what is wrong, and by the
+JSON Schema, which is the contract that we publish; what only the schema refuses is reported in
+its own words.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+
+from simsched.errors import FormatError, SimschedError
+from simsched.formats.jobspec.validation_rules import SYSTEM_KEYS, faults_of
+from simsched.formats.text.diagnostics import CaretError, Fault, located, located_in_all
+from simsched.formats.text.schemas import schema_text as schema_text  # noqa: PLC0414 (part of this interface)
+from simsched.formats.text.schemas import validator
+from simsched.formats.text.sniffing import looks_like_shapes
+from simsched.spelling import did_you_mean
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path as FilePath
+
+    from simsched.formats.text.excerpts import Path
+
+RequestKind: TypeAlias = Literal["jobspec", "v1", "shape", "constraint", "auto"]
+
+MOST_NOTES = 5
+"""How many notes a report has at the most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What was found in one text: how many documents of what kind, every fault, and what is no fault."""
+
+    where: str
+    kind: str
+    documents: int
+    faults: tuple[Fault, ...]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def is_valid(self) -> bool:
+        """Whether there is no fault (a text without a document has one)."""
+        return not self.faults
+
+
+def validate_document(document: Any, *, v1: bool = False) -> list[Fault]:
+    """Return every fault of one jobspec document; empty where it is valid.
+
+    >>> [str(f) for f in validate_document({"version": 1, "resources": [], "tasks": [], "attributes": {}})]
+    ... # doctest: +ELLIPSIS
+    ['resources: an empty list is not valid here (expected a list of at least one resource)', 'tasks: ...']
+    """
+    faults = faults_of(document, v1=v1)
+    return faults or list(_schema_faults(document, "v1" if v1 else "rfc14"))
+
+
+def _schema_faults(document: Any, name: str) -> Iterator[Fault]:
+    """Yield what the JSON Schema alone refuses."""
+    try:
+        for error in validator(name).iter_errors(document):
+            yield Fault(tuple(error.absolute_path), error.message[:200], "what the JSON Schema allows")
+    except RecursionError:
+        yield Fault((), "the document is nested too deeply", "a flatter document")
+
+
+# ---------------------------------------------------------------- texts
+
+
+def validate_file(path: str | FilePath, kind: RequestKind = "auto", *, lenient: bool = False) -> Report:
+    """Return what is wrong in a file of jobspecs, shapes or constraints; ``-`` reads stdin.
+
+    Raises `FormatError` only where the file cannot be read at all.
+    """
+    from simsched.formats.text.documents import name_of, read_text
+
+    return validate_text(read_text(path), name_of(path), kind, lenient=lenient)
+
+
+def validate_text(text: str, where: str, kind: RequestKind = "auto", *, lenient: bool = False) -> Report:
+    """Return what is wrong in a text of jobspecs, shapes or constraints.
+
+    With `lenient`, mild faults of jobspecs (see `Fault`) are notes.
+    """
+    if kind == "shape":
+        return _lines(text, where, "shape")
+    if kind == "constraint":
+        return _constraint(text, where)
+    from simsched.formats.text.documents import detect_kind
+
+    form = detect_kind(text)
+    if kind == "auto" and (form == "text" or looks_like_shapes(text)):
+        return _lines(text, where, "shape")
+    if form == "jsonl":
+        return _json_lines(text, where, kind, lenient=lenient)
+    return _documents(text, where, kind, lenient=lenient)
+
+
+class _Judgement(NamedTuple):
+    """What one document is: its faults, and what is worth a note."""
+
+    faults: list[Fault]
+    notes: list[str]
+
+
+def _judged(document: Any, kind: RequestKind, *, lenient: bool) -> _Judgement:
+    """Judge a document by RFC 25 or RFC 14, as asked for; of version 1 it may be valid by either."""
+    first = isinstance(document, dict) and document.get("version") == 1
+    found = validate_document(document, v1=kind == "v1" or (kind == "auto" and first))
+    notes: list[str] = []
+    if kind == "auto" and first and found:
+        general = validate_document(document)
+        misfit = next((fault for fault in found if fault not in general), None)
+        if misfit is not None and (
+            misfit.path[:1] == ("resources",) or _serious(general, lenient=lenient) == []
+        ):
+            found, notes = general, [f"note: not a V1 jobspec (RFC 25): {misfit}"]
+    notes = [f"warning: {fault}" for fault in found if lenient and fault.mild] + notes
+    return _Judgement(_serious(found, lenient=lenient), notes)
+
+
+def _serious(faults: list[Fault], *, lenient: bool) -> list[Fault]:
+    return [fault for fault in faults if not (lenient and fault.mild)]
+
+
+_V1: dict[str, bool | None] = {"v1": True, "auto": None, "jobspec": False}
+
+
+def _documents(text: str, where: str, kind: RequestKind, *, lenient: bool) -> Report:
+    """Judge YAML documents or one JSON document; each is a jobspec or a list of them."""
+    from simsched.formats.jobspec.fast import Reader
+    from simsched.formats.text.documents import load_documents
+
+    try:
+        documents = load_documents(text, where)
+    except SimschedError as error:
+        return Report(where, "jobspec", 0, (as_fault(error, where),))
+    reader = Reader()
+    faulty: dict[int, list[Fault]] = {}
+    notes: list[str] = []
+    count = 0
+    for i, document in enumerate(documents):
+        found = faulty[i] = []
+        for path, item in _items(document):
+            count += 1
+            if not reader.passes_document(item, v1=_V1[kind]):
+                judged = _judged(item, kind, lenient=lenient)
+                found += [replace(fault, path=path + fault.path) for fault in judged.faults]
+                notes += judged.notes
+    faults = located_in_all(faulty, text, where)
+    if not count:
+        faults = [Fault((), "there is no document", "a jobspec", where=where)]
+    if not faults:
+        notes += [note for top in documents for _, item in _items(top) for note in _unknown(item)]
+    return Report(where, "jobspec", count, tuple(faults), tuple(dict.fromkeys(notes))[:MOST_NOTES])
+
+
+def _unknown(document: dict[str, Any]) -> Iterator[str]:
+    """Yield a note on each key of `attributes.system` that RFC 14 does not know, which is no fault."""
+    for key in (document.get("attributes") or {}).get("system") or {}:
+        if key not in SYSTEM_KEYS:
+            yield f"note: attributes.system has the unknown key {key!r}{did_you_mean(key, SYSTEM_KEYS)}"
+
+
+def _items(document: Any) -> list[tuple[Path, Any]]:
+    """Return the jobspecs of a document with their paths: itself, or the items of a list."""
+    return (
+        [((i,), item) for i, item in enumerate(document)] if isinstance(document, list) else [((), document)]
+    )
+
+
+def _json_lines(text: str, where: str, kind: RequestKind, *, lenient: bool) -> Report:
+    """Judge JSON Lines; the quick reader passes the good ones, and the others are looked at closely."""
+    from simsched.formats.jobspec.fast import Reader
+
+    reader = Reader()
+    faults: list[Fault] = []
+    notes: list[str] = []
+    count = 0
+    for number, line in enumerate(text.encode("utf-8", "surrogatepass").split(b"\n"), 1):
+        if line.strip():
+            count += 1
+            if not reader.passes(line, v1=_V1[kind]):
+                judged = _line_judged(line.decode("utf-8", "replace"), where, number, kind, lenient=lenient)
+                faults += judged.faults
+                notes += judged.notes
+    return Report(where, "jobspec", count, tuple(faults), tuple(dict.fromkeys(notes))[:MOST_NOTES])
+
+
+def _line_judged(line: str, where: str, number: int, kind: RequestKind, *, lenient: bool) -> _Judgement:
+    """Judge one line of JSON Lines."""
+    from simsched.formats.text.documents import load_json
+
+    try:
+        document = load_json(line)
+    except FormatError as error:
+        return _Judgement([Fault((), str(error), line=number, column=_column(error), where=where)], [])
+    judged = _judged(document, kind, lenient=lenient)
+    found = located(judged.faults, line, where)
+    return _Judgement([replace(fault, line=number) for fault in found], judged.notes)
+
+
+def _column(error: SimschedError) -> int:
+    found = re.search(r"column (\d+)", error.where or "")
+    return int(found[1]) if found else 1
+
+
+def as_fault(error: SimschedError, where: str) -> Fault:
+    """Return an error of a text as the fault that it is, with its line and column if it names them."""
+    place = re.fullmatch(rf"{re.escape(where)}:(\d+)(?::(\d+))?", error.where or "")
+    line, column = (int(place[1]), int(place[2] or 1)) if place else (0, 0)
+    return Fault((), error.message, error.expected or "", line=line, column=column, where=where)
+
+
+def _lines(text: str, where: str, kind: str) -> Report:
+    """Judge a text of one shape a line; blank lines and lines that begin with # are left out."""
+    from simsched.formats.jobspec.shape import parse_shape
+
+    faults = []
+    count = 0
+    for number, line in enumerate(text.split("\n"), 1):
+        if not line.strip() or line.lstrip().startswith("#"):
+            continue
+        count += 1
+        try:
+            parse_shape(line.rstrip("\r"))
+        except FormatError as error:
+            faults.append(_marked(error, where, number))
+    if not count:
+        faults.append(Fault((), "there is no shape", "a shape on a line", where=where))
+    return Report(where, kind, count, tuple(faults))
+
+
+def _marked(error: FormatError, where: str, number: int) -> Fault:
+    position = error.position if isinstance(error, CaretError) else 0
+    return Fault((), error.message, error.expected or "", line=number, column=position + 1, where=where)
+
+
+def _constraint(text: str, where: str) -> Report:
+    """Judge a constraint: an RFC 31 object in JSON or YAML, or the text of RFC 35."""
+    from simsched.formats.jobspec.validation_rules import constraint_faults
+    from simsched.formats.rfc.constraint_text import parse_constraint
+    from simsched.formats.text.documents import load_document
+
+    try:
+        if text.lstrip("\ufeff \t\r\n")[:1] == "{" or re.match(r"\s*[a-z]+:(\s|\Z)", text):
+            found = constraint_faults(load_document(text, where))
+            return Report(where, "constraint", 1, tuple(located(found, text, where)))
+        parse_constraint(text.strip())
+    except CaretError as error:
+        return Report(where, "constraint", 1, (_marked(error, where, 1),))
+    except FormatError as error:
+        return Report(where, "constraint", 1, (as_fault(error, where),))
+    return Report(where, "constraint", 1, ())

@@ -1,0 +1,138 @@
+"""Comparison of two runs job by job, with intervals that tell a difference from chance (`intervals`)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from simsched import human
+from simsched.report.metrics.intervals import Interval, block_of, bootstrap, mean_interval, periods_of
+from simsched.report.metrics.metrics import bounded_slowdown, ran, turnaround, wait
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from simsched.report.data.tables import Run
+
+__all__ = [
+    "Comparison",
+    "Interval",
+    "bootstrap",
+    "compare",
+    "compare_runs",
+    "paired",
+    "same_jobs",
+    "side_by_side",
+]
+
+#: runs of different files are paired if this share of their common ids was submitted at the same time
+SAME = 0.5
+
+
+def paired(a: pd.DataFrame, b: pd.DataFrame) -> pd.DataFrame:
+    """Return the jobs that ran in both, by id: id, submit, wait_a, wait_b, and the differences b - a.
+
+    Columns: wait_difference and turnaround_difference (s), bounded_slowdown_difference (ratio).
+    """
+    left, right = (_measures(ran(j)).drop_duplicates("id") for j in (a, b))
+    both = left.merge(right, on="id", suffixes=("_a", "_b"))
+    for name in ("wait", "turnaround", "bounded_slowdown"):
+        both[f"{name}_difference"] = both[f"{name}_b"] - both[f"{name}_a"]
+    return both.rename(columns={"submit_a": "submit"}).drop(columns="submit_b")
+
+
+def _measures(jobs: pd.DataFrame) -> pd.DataFrame:
+    return pd.DataFrame(
+        {
+            "id": jobs["id"],
+            "submit": jobs["submit"],
+            "wait": wait(jobs),
+            "turnaround": turnaround(jobs),
+            "bounded_slowdown": bounded_slowdown(jobs),
+        }
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Two runs of one workload, job by job: b against a.
+
+    `wait`, `turnaround` and `slowdown` are the mean differences b - a with their intervals;
+    `sooner`, `same` and `later` the shares of jobs that started so in b; `blocks` the number of
+    blocks of time behind the interval of the wait, and `block` their length (s).
+    """
+
+    jobs: int
+    wait: Interval
+    turnaround: Interval
+    slowdown: Interval
+    sooner: float
+    same: float
+    later: float
+    blocks: int = 0
+    block: float = math.nan
+
+    def certainty(self, show: Callable[[float], str]) -> str:
+        """Return the interval of the wait in words, with the blocks of time behind it."""
+        if not (math.isfinite(self.wait.low) and math.isfinite(self.wait.high)):
+            return "interval not known"
+        ends = f"95 % between {show(self.wait.low)} and {show(self.wait.high)}"
+        return f"{ends}, from {self.blocks} blocks of {human.seconds(self.block)}"
+
+    @property
+    def verdict(self) -> str:
+        """``b waits less``, ``b waits more``, or ``no difference shown``."""
+        if not self.wait.excludes(0.0):
+            return "no difference shown"
+        return "waits less" if self.wait.estimate < 0 else "waits more"
+
+
+def compare(a: pd.DataFrame, b: pd.DataFrame) -> Comparison:
+    """Compare two runs of the same workload job by job; the intervals are `mean_interval`."""
+    both = paired(a, b)
+    if both.empty:
+        nothing = Interval(np.nan, np.nan, np.nan)
+        return Comparison(0, nothing, nothing, nothing, np.nan, np.nan, np.nan)
+    periods = periods_of(both["submit"])
+    changes = [both[f"{name}_difference"] for name in ("wait", "turnaround", "bounded_slowdown")]
+    wait_, turnaround_, slowdown_ = (mean_interval(change, periods) for change in changes)
+    moved = np.sign(changes[0])
+    sooner, same, later = (float((moved == s).mean()) for s in (-1, 0, 1))
+    blocks = int(block_of(changes[0].to_numpy(dtype=float), periods).max()) + 1
+    span = float(both["submit"].max() - both["submit"].min())
+    return Comparison(len(both), wait_, turnaround_, slowdown_, sooner, same, later, blocks, span / blocks)
+
+
+def same_jobs(a: Run, b: Run) -> bool:
+    """Whether equal ids are equal jobs: one workload file, or most ids submitted at the same time.
+
+    Ids repeat between traces, and jobs that merely have the same id must not be paired.
+    """
+    files = [_workload_digest(run) for run in (a, b)]
+    if files[0] and files[0] == files[1]:
+        return True
+    left, right = (run.jobs[["id", "submit"]].drop_duplicates("id") for run in (a, b))
+    both = left.merge(right, on="id")
+    return bool((both["submit_x"] == both["submit_y"]).mean() >= SAME) if len(both) else False
+
+
+def _workload_digest(run: Run) -> str | None:
+    given = (item.get("sha256") for item in run.meta.get("inputs", []) if item.get("role") == "workload")
+    return next(given, None)
+
+
+def compare_runs(a: Run, b: Run) -> Comparison:
+    """Compare two runs job by job; runs of different workloads have no job in common."""
+    return compare(a.jobs, b.jobs if same_jobs(a, b) else b.jobs.iloc[:0])
+
+
+def side_by_side(summaries: Mapping[str, Mapping[str, float]]) -> pd.DataFrame:
+    """Return one row per figure and one column per run, in the order of the first run's figures."""
+    names: Sequence[str] = list(dict.fromkeys(name for s in summaries.values() for name in s))
+    return pd.DataFrame(
+        {run: [s.get(n, np.nan) for n in names] for run, s in summaries.items()}, index=list(names)
+    )

@@ -1,0 +1,176 @@
+"""Tables of single jobs, of jobs by queue, user …, and of the machine by property, place or node."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from simsched import human
+from simsched.errors import RunError
+from simsched.report.export import csv_text, markdown_table
+from simsched.report.metrics import machine_use
+from simsched.report.metrics.classes import day, run_time_class, size_class
+from simsched.report.metrics.metrics import by, ran
+from simsched.text_table import PAGE_WIDTH, fitted_table
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from simsched.report.data.tables import Run
+
+#: keys that are computed; the others are columns of the jobs
+CLASSES: dict[str, Callable[[pd.DataFrame], pd.Series[Any]]] = {
+    "size": size_class,
+    "runtime": run_time_class,
+    "day": day,
+}
+#: columns of the tables of jobs and their units
+COLUMNS = {
+    "jobs": "",
+    "mean_wait": "s",
+    "median_wait": "s",
+    "p95_wait": "s",
+    "mean_bounded_slowdown": "",
+    "core_hours": "",
+    "share": "share",
+}
+#: columns of the tables of the machine that are texts or counts; the others are shares in use
+PLAIN = {"host": "text", "nodes": "", "jobs": ""}
+#: columns of the table of single jobs that fit a page, and their units; CSV and JSON have all of them
+OF_A_JOB = {
+    "user": "text",
+    "queue": "text",
+    "submit": "s",
+    "wait": "s",
+    "end": "s",
+    "nodes": "",
+    "result": "text",
+}
+
+
+def grouped(runs: Sequence[Run], key: str) -> pd.DataFrame:
+    """Return one row per run and group: run, the key, then the columns of `metrics.by` or `machine_use`.
+
+    Raises
+    ------
+    RunError : the key is a part of the machine, and a run has no allocations or no nodes.
+    """
+    tables = []
+    for run in runs:
+        found = PARTS[key](run) if key in PARTS else _groups_of_jobs(run, key)
+        found.index.name = key
+        tables.append(found.reset_index().astype({key: "str"}).assign(run=run.name))
+    whole = pd.concat(tables, ignore_index=True)
+    return whole[["run", key, *(name for name in whole.columns if name not in {"run", key})]]
+
+
+def _groups_of_jobs(run: Run, key: str) -> pd.DataFrame:
+    jobs = ran(run.jobs)
+    return by(jobs, CLASSES[key](jobs) if key in CLASSES else key)[list(COLUMNS)]
+
+
+def of_jobs(run: Run) -> pd.DataFrame:
+    """Return all jobs by id, even those that never ran, with the column ``wait`` (s)."""
+    jobs = run.jobs.set_index("id")
+    jobs.insert(list(jobs.columns).index("start") + 1, "wait", jobs["start"] - jobs["submit"])
+    return jobs
+
+
+def of_properties(run: Run) -> pd.DataFrame:
+    """Return `machine_use.use_by` of the properties."""
+    return machine_use.use_by(*_machine(run), "property")
+
+
+def of_places(run: Run) -> pd.DataFrame:
+    """Return `machine_use.use_by` of the racks, then of the switches …, with the type before each name."""
+    nodes, allocations, window = _machine(run)
+    tables: list[pd.DataFrame] = []
+    for place in machine_use.places(nodes):
+        table = machine_use.use_by(nodes, allocations, window, place)
+        names = [n if n == machine_use.ALL or n.startswith(place) else f"{place} {n}" for n in table.index]
+        tables.append(table.set_axis(pd.Index(names)).iloc[1 if tables else 0 :])
+    return (
+        pd.concat(tables) if tables else machine_use.use_by(nodes, allocations, window, "property").iloc[:1]
+    )
+
+
+def of_nodes(run: Run) -> pd.DataFrame:
+    """Return `machine_use.node_use`, by rank."""
+    return machine_use.node_use(*_machine(run))
+
+
+#: keys that do not group jobs: single jobs and the parts of the machine
+PARTS: dict[str, Callable[[Run], pd.DataFrame]] = {
+    "job": of_jobs,
+    "property": of_properties,
+    "place": of_places,
+    "node": of_nodes,
+}
+
+
+def _machine(run: Run) -> tuple[pd.DataFrame, pd.DataFrame, machine_use.Window]:
+    for name, known in (("nodes.parquet", len(run.nodes) > 0), ("allocations.jsonl", run.has_allocations)):
+        if not known:
+            raise RunError("this run does not record where its jobs ran", where=run.name, expected=name)
+    return run.nodes, run.allocations, run.window
+
+
+def as_text(runs: Sequence[Run], key: str) -> str:
+    """Return the groups as a table for a terminal; several runs are named."""
+    return fitted_table(*_cells(runs, key), PAGE_WIDTH) + "\n"
+
+
+def as_markdown(runs: Sequence[Run], key: str) -> str:
+    """Return the groups as a Markdown table."""
+    return markdown_table(*_cells(runs, key)) + "\n"
+
+
+def _cells(runs: Sequence[Run], key: str) -> tuple[list[str], list[list[str]]]:
+    several = len(runs) > 1
+    frame = grouped(runs, key)
+    names = list(OF_A_JOB if key == "job" else frame.columns[2:])
+    units = OF_A_JOB if key == "job" else COLUMNS | PLAIN
+    head = [*(["run"] if several else []), key, *(heading(name) for name in names)]
+    rows = []
+    for row in frame.to_dict("records"):
+        shown = [_shown(row[name], str(name), units) for name in names]
+        rows.append([*([str(row["run"])] if several else []), str(row[key]), *shown])
+    return head, rows
+
+
+def heading(name: str) -> str:
+    """Return a column's heading: ``utilisation_core`` becomes ``cores in use``."""
+    use = name.startswith(machine_use.USE)
+    return f"{human.plural(name.removeprefix(machine_use.USE))} in use" if use else name.replace("_", " ")
+
+
+def _shown(value: Any, name: str, units: Mapping[str, str]) -> str:
+    unit = units.get(name) or ("share" if name.startswith(machine_use.USE) else "")
+    if unit == "text":
+        return human.MISSING if pd.isna(value) else str(value)
+    return human.quantity(float(value), unit)
+
+
+def as_csv(runs: Sequence[Run], key: str) -> str:
+    """Return the groups as CSV, times in seconds, shares from 0 to 1."""
+    return csv_text(grouped(runs, key))
+
+
+def as_json(runs: Sequence[Run], key: str) -> str:
+    """Return the groups as a JSON list of objects; unknown values are null."""
+    rows = [
+        {k: None if isinstance(v, float) and not math.isfinite(v) else v for k, v in row.items()}
+        for row in grouped(runs, key).to_dict("records")
+    ]
+    return json.dumps(rows, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+FORMATS: dict[str, Callable[[Sequence[Run], str], str]] = {
+    "text": as_text,
+    "json": as_json,
+    "csv": as_csv,
+    "markdown": as_markdown,
+}

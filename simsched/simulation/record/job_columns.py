@@ -1,0 +1,112 @@
+"""The columns of ``jobs.parquet``, from the workload and the lists of the recorder."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from simsched.simulation.record.recorder import DROPPED, PENDING, RESULTS, RUNNING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from simsched.simulation.jobs.prepare import Prepared
+    from simsched.simulation.record.recorder import Recorder
+    from simsched.workload.job import Job, Skip, Workload
+
+NAN = float("nan")
+
+
+def job_columns(workload: Workload, prepared: Prepared, recorder: Recorder) -> dict[str, Any]:
+    """Return the table of jobs: those of the workload in submit order, then the dropped records."""
+    jobs = workload.jobs
+    dropped = [skip for skip in workload.skipped if _was_job(skip)]
+    more = len(dropped)
+    start = np.array(recorder.start + [NAN] * more, dtype=np.float64)
+    end = np.array(recorder.end + [NAN] * more, dtype=np.float64)
+    counts = np.array(recorder.counts, dtype=np.int64).reshape(-1, 4)
+    counts = np.vstack((counts, np.zeros((more, 4), dtype=np.int64)))
+    codes = recorder.result + [DROPPED] * more
+    reasons = _reasons(recorder, len(jobs)) + [skip.reason for skip in dropped]
+    shapes = _shapes(jobs)
+    return {
+        "id": _texts(
+            [str(job.id) for job in jobs]
+            + [str(skip.where if skip.id is None else skip.id) for skip in dropped]
+        ),
+        **{
+            name: _texts([getattr(job, name) for job in jobs] + [None] * more)
+            for name in ("name", "user", "bank", "queue")
+        },
+        "urgency": np.array([job.urgency for job in jobs] + [16] * more, dtype=np.int32),
+        "submit": _floats([job.submit for job in jobs] + [skip.submit for skip in dropped]),
+        "eligible": np.array(recorder.eligible + [NAN] * more, dtype=np.float64),
+        "start": start,
+        "end": end,
+        "duration": np.array(prepared.table.durations + [NAN] * more, dtype=np.float64),
+        "runtime": end - start,
+        "nodes": counts[:, 0].astype(np.int32),
+        "cores": counts[:, 1],
+        "gpus": counts[:, 2],
+        "slots": counts[:, 3],
+        "procs": _floats([job.procs for job in jobs] + [None] * more),
+        "result": np.array(RESULTS, dtype=object)[codes],
+        "reason": _texts(reasons),
+        "backfilled": np.array(recorder.backfilled + bytes(more), dtype=np.bool_),
+        "promised": np.array(recorder.promised + [NAN] * more, dtype=np.float64),
+        "shape": _texts(shapes + [None] * more),
+        "recorded_state": _texts([job.status for job in jobs] + [None] * more),
+    }
+
+
+def _was_job(skip: Skip) -> bool:
+    """Whether a skipped record was a job (steps and summary lines never were)."""
+    return skip.id is not None or skip.submit is not None or bool(skip.where)
+
+
+def _texts(values: Sequence[str | None]) -> Any:
+    column = np.empty(len(values), dtype=object)
+    column[:] = values
+    return column
+
+
+def _floats(values: Sequence[float | None]) -> Any:
+    return np.array([NAN if value is None else value for value in values], dtype=np.float64)
+
+
+def _reasons(recorder: Recorder, jobs: int) -> list[str | None]:
+    reasons: list[str | None] = [None] * jobs
+    for job, reason in recorder.reasons.items():
+        reasons[job] = reason
+    return reasons
+
+
+def _shapes(jobs: Sequence[Job]) -> list[str | None]:
+    """Return each job's request as a shape; equal requests share one object, so each is written once."""
+    known: dict[int, str | None] = {}
+    shapes = []
+    for job in jobs:
+        key = id(job.jobspec)
+        if key not in known:
+            known[key] = _shape_of(job)
+        shapes.append(known[key])
+    return shapes
+
+
+def _shape_of(job: Job) -> str | None:
+    from simsched.errors import SimschedError
+
+    try:
+        return job.jobspec.to_shape()
+    except SimschedError:  # resources that no shape can say
+        return None
+
+
+def counts_of(columns: Mapping[str, Any]) -> dict[str, int]:
+    """Return how many jobs ended in which way, for ``run.json``."""
+    results = columns["result"]
+    found = {name.lower(): int((results == name).sum()) for name in RESULTS}
+    never = sum(found[RESULTS[code].lower()] for code in (PENDING, RUNNING))
+    started = int(np.isfinite(columns["start"]).sum())
+    return {"jobs": len(results), "run": started, "unfinished": never, **found}

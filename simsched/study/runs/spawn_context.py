@@ -1,0 +1,65 @@
+"""The start method of worker processes, which do not import the main module of their parent.
+
+A spawned process imports its parent's main module again, which would run a script without
+``if __name__ == "__main__"`` a second time.  Our workers need nothing of it.
+"""
+
+from __future__ import annotations
+
+import sys
+from contextlib import contextmanager
+from multiprocessing.context import SpawnContext, SpawnProcess
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from multiprocessing.process import BaseProcess
+
+
+@contextmanager
+def _no_main() -> Iterator[None]:
+    """Hide the main module while a process is prepared.
+
+    `multiprocessing` offers no option for this; it looks at ``sys.modules["__main__"]``.
+    """
+    main = sys.modules["__main__"]
+    sys.modules["__main__"] = ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = main
+
+
+class _Process(SpawnProcess):
+    """A process that starts without the main module of its parent."""
+
+    @staticmethod
+    def _Popen(process_obj: BaseProcess) -> Any:  # noqa: N802 - the name that multiprocessing calls
+        with _no_main():
+            return SpawnProcess._Popen(process_obj)
+
+
+class WorkerContext(SpawnContext):
+    """A spawn context that keeps its processes, so that they can be killed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.started: list[_Process] = []
+
+    def Process(self, *arguments: Any, **options: Any) -> _Process:  # type: ignore[override]  # noqa: N802
+        """Return a process; the executor starts it."""
+        process = _Process(*arguments, **options)
+        self.started.append(process)
+        return process
+
+    def pids(self) -> list[int]:
+        """Return the numbers of the processes that are alive."""
+        return [process.pid for process in self.started if process.is_alive() and process.pid is not None]
+
+    def kill(self) -> None:
+        """Kill all processes."""
+        for process in self.started:
+            if process.is_alive():
+                process.kill()
+        self.started.clear()

@@ -1,0 +1,318 @@
+"""The request of `size` and `headroom`: its fields, their checks, and the evaluator that it leads to."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, fields
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from simsched.arguments import check, check_callable, check_path, check_whole, texts
+from simsched.errors import ConfigError
+from simsched.spelling import did_you_mean
+from simsched.study.runs.input_cache import INPUTS
+from simsched.study.runs.sweep_plan import is_random_run
+from simsched.study.runs.worker_pools import open_workers
+from simsched.study.sizing.evaluation import (
+    CRITERIA,
+    EVERY,
+    AcceptanceRule,
+    Evaluator,
+    check_seeds,
+    seeded,
+    wanted,
+)
+from simsched.study.sizing.search import Scan
+from simsched.study.sizing.search_result import SearchSeeds
+from simsched.study.sizing.target import parse_targets
+from simsched.study.spec.run_task import MODEL, Measure, RunTask, TaskInput, canonical_json
+from simsched.study.stats import CONFIDENCE, check_confidence
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+    from concurrent.futures import Executor
+
+    from simsched.graph.cluster import ClusterLike
+    from simsched.study.sizing.evaluation import Evaluation
+    from simsched.study.sizing.target import SizingTarget
+    from simsched.workload.job import Workload
+
+    EvaluatorFactory: TypeAlias = Callable[[Callable[[int, int], RunTask]], Evaluator]
+
+SEEDS = 5
+#: the largest `checks`
+MAX_CHECKS = 1000
+#: way to scale load → the step of a workload
+BY = {"arrival": "load", "runtime": "runtime", "users": "users", "jobs": "copies"}
+#: ways to scale load that are random
+DRAWN = ("users", "jobs")
+
+
+@dataclass(frozen=True, kw_only=True)
+class SizingRequest:
+    """The arguments that `size` and `headroom` share; `size` describes them."""
+
+    cluster: ClusterLike
+    workload: Workload | str | Path
+    targets: str | SizingTarget | Iterable[str | SizingTarget]
+    load: float = 1.0
+    by: str = "arrival"
+    seeds: int = SEEDS
+    seed: int = 0
+    block: str | None = None
+    shake: str | None = None
+    meet: str = EVERY
+    confidence: float = CONFIDENCE
+    checks: int | None = None
+    warm_up: float = 0.0
+    drain: float = 0.0
+    allow_infeasible: bool = False
+    transforms: tuple[str, ...] = ()
+    reading: Mapping[str, Any] = field(default_factory=dict)
+    options: Mapping[str, Any] = field(default_factory=dict)
+    workers: int | None = None
+    scheduler: str | None = None
+    hpc: str | None = None
+    executor: Executor | None = None
+    runs: Path | None = None
+    progress: Callable[[Evaluation], None] | None = None
+
+
+def read_request(
+    cluster: ClusterLike,
+    workload: Workload | str | Path,
+    targets: str | SizingTarget | Iterable[str | SizingTarget],
+    keywords: Mapping[str, Any],
+) -> SizingRequest:
+    """Return the request of a call with these keywords.
+
+    Raises
+    ------
+    ConfigError
+        for a keyword that does not exist, or a value of the wrong type.
+    """
+    from simsched.formats.rfc.duration import parse_duration
+    from simsched.simulation.options.run_config import KEYS as OPTION_KEYS
+
+    known = {item.name for item in fields(SizingRequest)}
+    given = {name: value for name, value in keywords.items() if name in known}
+    rest = {name: value for name, value in keywords.items() if name not in known}
+    for name in rest:
+        if name.replace("_", "-") not in OPTION_KEYS:
+            raise ConfigError(
+                f"unknown keyword {name!r}{did_you_mean(name, known)}", expected=", ".join(sorted(known))
+            )
+    for name in ("seeds", "seed"):
+        check_number(name, given.get(name, 0), whole=True)
+    for name in ("load", "confidence"):
+        check_number(name, given.get(name, 1.0))
+    for name in ("warm_up", "drain"):
+        given[name] = parse_duration(given.get(name, 0.0), where=name)
+    _check_given(given)
+    given["options"] = {**given.get("options", {}), **rest}
+    given["transforms"] = texts("transforms", given.get("transforms", ()))
+    given["runs"] = Path(given["runs"]) if given.get("runs") is not None else None
+    return SizingRequest(cluster=cluster, workload=workload, targets=targets, **given)
+
+
+def _check_given(given: Mapping[str, Any]) -> None:
+    """Raise ConfigError for a keyword of the wrong type."""
+    if given.get("checks") is not None:
+        check_whole("checks", given["checks"], 0, MAX_CHECKS)
+    for name in ("options", "reading"):
+        check(name, given.get(name, {}), Mapping, "a mapping")
+    for name in ("by", "meet"):
+        check(name, given.get(name, ""), str, "text")
+    for name, example in (("block", "7d"), ("shake", "1m")):
+        check(name, given.get(name), str | int | float | None, f"a duration such as {example}")
+    check_callable("progress", given.get("progress"))
+    if given.get("runs") is not None:
+        check_path("runs", given["runs"])
+
+
+def check_number(name: str, value: Any, *, whole: bool = False) -> None:
+    """Raise ConfigError unless the value is a number, or a whole number."""
+    if isinstance(value, bool) or not isinstance(value, int if whole else int | float):
+        raise ConfigError(f"{name} is {value!r}", expected="a whole number" if whole else "a number")
+
+
+@contextmanager
+def open_search(request: SizingRequest) -> Iterator[tuple[RunTask, SearchSeeds, EvaluatorFactory]]:
+    """Check a request, open the workers, and yield the base task, the seeds and a factory of the evaluator.
+
+    The factory takes the function that turns a value and the number of a seed into a task.
+    """
+    rule = rule_of(request)
+    base = RunTask(
+        cluster_input(request.cluster),
+        workload_input(request.workload, request.reading),
+        transforms=tuple(request.transforms),
+        options=dict(request.options),
+        seed=request.seed,
+        measure=Measure(request.warm_up, request.drain, figures=wanted(rule.targets)),
+    )
+    seeds = _seeds(request, base)
+    places = {"workers": request.workers, "scheduler": request.scheduler, "hpc": request.hpc}
+    with open_workers(**places, executor=request.executor) as workers:  # type: ignore[arg-type]
+        workers.send([base.cluster, base.workload])
+        yield (
+            base,
+            seeds,
+            partial(
+                Evaluator,
+                rule=rule,
+                seeds=seeds.count,
+                workers=workers,
+                allow_infeasible=request.allow_infeasible,
+                folder=request.runs,
+                progress=request.progress,
+            ),
+        )
+
+
+def scan_of(request: SizingRequest, evaluator: Evaluator) -> Scan:
+    """Return how far the neighbourhood of the answer is tried: as requested, or as the noise requires."""
+    return Scan.of(request.checks, lambda value: evaluator.rule.clear(evaluator.evaluate(value)))
+
+
+def rule_of(request: SizingRequest) -> AcceptanceRule:
+    """Return the rule by which targets are met; ConfigError for an unknown criterion or a bad confidence."""
+    if request.meet not in CRITERIA:
+        raise ConfigError(f"unknown criterion {request.meet!r}", where="--meet", expected=", ".join(CRITERIA))
+    check_confidence(request.confidence)
+    check_seeds(request.seeds)
+    return AcceptanceRule(parse_targets(request.targets), request.meet, request.confidence)
+
+
+def _seeds(request: SizingRequest, base: RunTask) -> SearchSeeds:
+    """Return the seeds: one if nothing is random; ConfigError if blocks do not fit the workload."""
+    from simsched.formats.rfc.duration import parse_duration
+    from simsched.workload.transforms.resample import block_of
+
+    model = base.workload.kind == MODEL
+    workload = INPUTS.workload(base)
+    if not len(workload):
+        raise ConfigError("the workload has no jobs", where=base.workload.name, expected="at least one job")
+    if not model and "queues" not in base.options:
+        _check_queries(request, workload)
+    if request.by in DRAWN:  # jobs without users are refused before the first run
+        INPUTS.workload(seeded(base, 0, None, load_steps(request.by, 1.5)))
+    if request.shake is not None:
+        return _shaken(request, base)
+    if request.seeds == 1 or model:
+        return SearchSeeds(request.seeds, request.seed)
+    block = block_of(workload) if request.block is None else parse_duration(request.block, where="--block")
+    if block is None:
+        some = is_random_run(base.options) or request.by in DRAWN
+        return SearchSeeds(request.seeds if some else 1, request.seed, burst=True)
+    INPUTS.workload(seeded(base, 1, request.block))  # as is a block that does not fit
+    return SearchSeeds(request.seeds, request.seed, block)
+
+
+def _shaken(request: SizingRequest, base: RunTask) -> SearchSeeds:
+    """Return the seeds of shaken copies of a trace; ConfigError where copies cannot be shaken."""
+    from simsched.formats.rfc.duration import parse_duration
+
+    if base.workload.kind == MODEL:
+        raise ConfigError("each seed is a draw of the model", where="--shake", expected="a trace")
+    if request.block is not None:
+        raise ConfigError(
+            "seeds are either resampled or shaken", where="--block", expected="--block or --shake, not both"
+        )
+    if request.seeds == 1:
+        raise ConfigError(
+            "with one seed only the workload as it is would run",
+            where="--shake",
+            expected="--seeds of 2 or more",
+        )
+    by = parse_duration(request.shake, where="--shake")  # type: ignore[arg-type]
+    INPUTS.workload(seeded(base, 1, None, shake=request.shake))  # as is a time that is not valid
+    return SearchSeeds(request.seeds, request.seed, shake=by)
+
+
+def _check_queries(request: SizingRequest, workload: Workload) -> None:
+    """Raise ConfigError for a target whose query no job of the workload matches."""
+    from simsched.workload.transforms.query import parse_query
+
+    for target in parse_targets(request.targets):
+        if target.figure.query and not any(map(parse_query(target.figure.query), workload.jobs)):
+            raise ConfigError(
+                "no job of the workload matches the query",
+                where=str(target),
+                expected="a query that some jobs match",
+            )
+
+
+def load_steps(by: str, load: float) -> tuple[str, ...]:
+    """Return the steps that multiply the load of a workload; ConfigError for a load that is not valid."""
+    if by not in BY:
+        raise ConfigError(
+            f"load cannot be scaled by {by!r}", where="--by", expected=f"one of {', '.join(BY)}"
+        )
+    if not 0 < load < 1e6:
+        raise ConfigError(f"a load of {load:g} is not valid", where="--load", expected="a number above 0")
+    return () if load == 1 else (f"{BY[by]}({load:.12g})",)
+
+
+def about_of(base: RunTask, **more: Any) -> dict[str, Any]:
+    """Return the names and digests of the inputs of an answer, and how they were run."""
+    return {
+        **more,
+        "inputs": [
+            {"role": role, "name": source.name, "sha256": source.sha256, "reading": dict(source.reading)}
+            for role, source in (("cluster", base.cluster), ("workload", base.workload))
+        ],
+        "transforms": list(base.transforms),
+        "options": dict(base.options),
+        "measure": {"warm_up": base.measure.warm_up, "drain": base.measure.drain},
+    }
+
+
+def cluster_input(cluster: ClusterLike) -> TaskInput:
+    """Return a cluster (a file, a bundled name, ``-`` or a value) as the input of a task."""
+    from simsched.graph.cluster import as_cluster
+
+    if isinstance(cluster, str | Path):
+        return _input("clusters", str(cluster), {})
+    cluster = as_cluster(cluster)
+    return TaskInput.of_text(json.dumps(cluster.to_dict("jgf", dialect="as-read")), f"{cluster.name}.json")
+
+
+def workload_input(workload: Workload | str | Path, reading: Mapping[str, Any]) -> TaskInput:
+    """Return a workload (a file, a model, a bundled name, ``-`` or a value) as the input of a task."""
+    if not isinstance(workload, str | Path):
+        from simsched.workload.load import as_workload
+        from simsched.workload.writers.save import lines_of
+
+        workload = as_workload(workload)
+        return TaskInput.of_text("\n".join(lines_of(workload, "jsonl")) + "\n", f"{workload.name}.jsonl")
+    model = _model(str(workload))
+    if model is not None:
+        return TaskInput.of_text(canonical_json(model).decode(), str(workload), kind=MODEL)
+    return _input("workloads", str(workload), reading)
+
+
+def _input(room: str, name: str, reading: Mapping[str, Any]) -> TaskInput:
+    if name == "-":
+        from simsched.formats.text.documents import read_text
+
+        return TaskInput.of_text(read_text("-"), "stdin", reading=reading)
+    return TaskInput.find(room, name, {key: value for key, value in reading.items() if value})
+
+
+def _model(name: str) -> dict[str, Any] | None:
+    """Return the model that a YAML or JSON file describes (`workload make mix`), or None."""
+    from simsched.formats.text.documents import load_document, read_text
+
+    path = Path(name)
+    if path.suffix not in (".yaml", ".yml", ".json") or not path.is_file():
+        return None
+    document = load_document(read_text(path), name)
+    if not isinstance(document, dict):
+        return None
+    if isinstance(document.get("parts"), list):
+        return {"mix": document}
+    return document if set(document) <= {"lublin", "mix", "map"} and document else None

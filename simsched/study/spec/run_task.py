@@ -1,0 +1,231 @@
+"""`RunTask`: one run as data.  Its result does not depend on where or when it is performed.
+
+A task names its inputs by the digest of their content, so it means the same on every machine.
+Its `key` is the digest of everything that influences the result.  `simsched.study.runs.single_run.perform`
+runs it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from simsched.errors import ConfigError
+from simsched.simulation.record import file_digests
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+FILE, BUNDLED, TEXT, MODEL = "file", "bundled", "text", "model"
+#: optional parts of a run directory, besides ``run.json``, ``row.json`` and ``summary.json``
+KEEP = ("jobs", "allocations", "eventlog")
+#: has to change when equal tasks no longer give equal results
+TASK_FORMAT = 1
+
+
+def canonical_json(value: Any) -> bytes:
+    """Return the one canonical JSON text of a value: keys sorted, no blanks, no NaN.
+
+    Raises
+    ------
+    ConfigError
+        if the value is not plain JSON data.
+    """
+    try:
+        text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise ConfigError(f"the value is not plain JSON data: {error}") from None
+    return text.encode()
+
+
+@dataclass(frozen=True, slots=True)
+class TaskInput:
+    """An input by the digest of its content.
+
+    Attributes
+    ----------
+    kind : ``file``, ``bundled`` (with simsched), ``text`` (the content itself: a recipe, a list
+        of jobs) or ``model`` (a model of workloads, drawn with the task's seed).
+    name : the user's name of the input; not part of the identity of the task.
+    sha256 : digest of the bytes, before decompression.
+    path : path of the file on the machine that made the task; not part of the identity of the task.
+    text : the content of a ``text`` or ``model``.
+    reading : keyword arguments of `load_workload`.
+    parts : name → digest of the files beside the input that it names.
+    """
+
+    kind: str
+    name: str
+    sha256: str
+    path: str | None = None
+    text: str | None = None
+    reading: Mapping[str, Any] = field(default_factory=dict)
+    parts: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def find(cls, room: str, name: str, reading: Mapping[str, Any] | None = None) -> TaskInput:
+        """Return the input of a file or a bundled name; `room` is ``clusters`` or ``workloads``.
+
+        Raises
+        ------
+        ConfigError
+            if there is no such file or name, or it cannot be read.
+        """
+        from simsched.bundled import bundled, is_folder, resolve
+        from simsched.study.spec.workload_parts import parts_of
+
+        if room == "workloads" and is_folder(name) and name not in bundled(room):
+            convert = f"a file: simsched workload convert {name} -o jobs.jsonl"
+            raise ConfigError("a folder of jobs cannot be sent to workers", where=name, expected=convert)
+        path = resolve(room, name)
+        kind = BUNDLED if bundled(room).get(str(name)) == path else FILE
+        given = dict(reading or {})
+        named = parts_of(path, given.get("as_")) if room == "workloads" else {}
+        parts = {part: digest_of(file) for part, file in named.items()}
+        return cls(kind, str(name), digest_of(path), str(path.resolve()), None, given, parts)
+
+    @classmethod
+    def of_text(
+        cls, text: str, name: str, *, kind: str = TEXT, reading: Mapping[str, Any] | None = None
+    ) -> TaskInput:
+        """Return the input of a text; `name` may end like the name of a file."""
+        digest = hashlib.sha256(text.encode()).hexdigest()
+        return cls(kind, name, digest, None, text, dict(reading or {}))
+
+    def identity(self) -> dict[str, Any]:
+        """Return the fields that influence the result."""
+        kind = self.kind if self.kind == MODEL else "content"
+        more = {"reading": dict(self.reading), "parts": dict(self.parts)}
+        return {"kind": kind, "sha256": self.sha256, **{key: value for key, value in more.items() if value}}
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all fields as plain data."""
+        found: dict[str, Any] = {"kind": self.kind, "name": self.name, "sha256": self.sha256}
+        found.update(reading=dict(self.reading), parts=dict(self.parts))
+        found.update((key, value) for key in ("path", "text") if (value := getattr(self, key)) is not None)
+        return found
+
+
+def digest_of(path: Path) -> str:
+    """Return the SHA-256 of a file; ConfigError if it cannot be read."""
+    try:
+        return file_digests.digest_of(path)
+    except OSError as error:
+        raise ConfigError(f"cannot be read: {error.strerror}", where=str(path)) from None
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """The figures that a run measures.
+
+    Attributes
+    ----------
+    warm_up, drain : seconds of submissions that are ignored at the beginning and at the end.
+    by_queue : whether figures are also measured per queue.
+    figures : names of further figures, as in targets: ``p80_wait[user == alice]``.
+    """
+
+    warm_up: float = 0.0
+    drain: float = 0.0
+    by_queue: bool = False
+    figures: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all fields as plain data."""
+        more = {"figures": list(self.figures)} if self.figures else {}
+        return {"warm_up": self.warm_up, "drain": self.drain, "by_queue": self.by_queue, **more}
+
+    @classmethod
+    def from_dict(cls, document: Mapping[str, Any]) -> Measure:
+        """Return the value that `to_dict` wrote."""
+        return cls(**{**document, "figures": tuple(document.get("figures", ()))})
+
+
+@dataclass(frozen=True)
+class RunTask:
+    """One run.
+
+    Attributes
+    ----------
+    cluster, edits : the cluster and its edits (see `simsched.study.spec.edits`).
+    workload, transforms : the workload and its steps (see `simsched.workload.transforms.steps`).
+    options : keys of a configuration file (``queue-policy``, ``order``, ``queues`` …).
+    seed : seed of the run, of random transforms, and of the draw of a model.
+    measure : the figures to measure.
+    keep : parts of `KEEP` that the run directory keeps; figures are always kept.
+    settings : axis → label, for tables; not part of the identity of the task.
+    """
+
+    cluster: TaskInput
+    workload: TaskInput
+    edits: tuple[str, ...] = ()
+    transforms: tuple[str, ...] = ()
+    options: Mapping[str, Any] = field(default_factory=dict)
+    seed: int = 0
+    measure: Measure = field(default_factory=Measure)
+    keep: tuple[str, ...] = ("jobs",)
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    @cached_property
+    def key(self) -> str:
+        """The digest of everything that influences the result, 20 hexadecimal digits: its folder's name."""
+        return hashlib.sha256(canonical_json(self.identity())).hexdigest()[:20]
+
+    def identity(self) -> dict[str, Any]:
+        """Return what influences the result as plain data, without names, paths and labels."""
+        return {
+            "format": TASK_FORMAT,
+            "cluster": self.cluster.identity(),
+            "edits": list(self.edits),
+            "workload": self.workload.identity(),
+            "transforms": list(self.transforms),
+            "options": dict(self.options),
+            "seed": self.seed,
+            "measure": self.measure.to_dict(),
+        }
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the whole task as plain data; `from_dict` reads it."""
+        return {
+            **self.identity(),
+            "cluster": self.cluster.to_dict(),
+            "workload": self.workload.to_dict(),
+            "keep": list(self.keep),
+            "settings": dict(self.settings),
+        }
+
+    @classmethod
+    def from_dict(cls, document: Mapping[str, Any]) -> RunTask:
+        """Return the task that `to_dict` wrote."""
+        if document.get("format") != TASK_FORMAT:
+            raise ConfigError(
+                f"task format {document.get('format')!r} is unknown", expected=f"format {TASK_FORMAT}"
+            )
+        return cls(
+            cluster=TaskInput(**document["cluster"]),
+            workload=TaskInput(**document["workload"]),
+            edits=tuple(document["edits"]),
+            transforms=tuple(document["transforms"]),
+            options=dict(document["options"]),
+            seed=document["seed"],
+            measure=Measure.from_dict(document["measure"]),
+            keep=tuple(document["keep"]),
+            settings=dict(document["settings"]),
+        )
+
+    def to_bytes(self) -> bytes:
+        """Return the task as bytes for a worker."""
+        return canonical_json(self.to_dict())
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> RunTask:
+        """Return the task that `to_bytes` wrote."""
+        return cls.from_dict(json.loads(data))
+
+    def changed(self, **changes: Any) -> RunTask:
+        """Return the task with some fields changed."""
+        return replace(self, **changes)

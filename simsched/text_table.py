@@ -1,0 +1,81 @@
+"""Tables of plain text with aligned columns: the one printer behind every table for a terminal."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Container, Iterable, Sequence
+
+#: characters of a line where no terminal says otherwise
+PAGE_WIDTH = 96
+#: the first column of a table that must become narrower keeps this many characters
+LEAST_FIRST = 12
+
+
+def table_lines(
+    rows: Iterable[Sequence[str]],
+    right: Container[int] = (),
+    *,
+    least: Sequence[int] = (),
+    gap: str = "  ",
+    indent: str = "",
+) -> list[str]:
+    """Return one line per row, without blanks at its end.
+
+    Parameters
+    ----------
+    rows : texts, the same number in each row; the first row may be a head.
+    right : numbers of the columns that are aligned to the right; the others are aligned to the left.
+    least : least width of the first columns, in characters.
+    gap : what separates two columns.
+    indent : what each line begins with.
+
+    >>> table_lines([["job", "nodes"], ["a", "1,024"]], right=[1], gap=" | ")
+    ['job | nodes', 'a   | 1,024']
+    """
+    table = [tuple(row) for row in rows]
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    widths = [max(pair) for pair in zip(widths, [*least, *[0] * len(widths)], strict=False)]
+    return [indent + gap.join(_cells(row, widths, right)).rstrip() for row in table]
+
+
+def _cells(row: Sequence[str], widths: Sequence[int], right: Container[int]) -> list[str]:
+    return [
+        cell.rjust(width) if column in right else cell.ljust(width)
+        for column, (cell, width) in enumerate(zip(row, widths, strict=True))
+    ]
+
+
+def fitted_table(
+    head: Sequence[str], rows: Iterable[Sequence[str]], width: int, spare: Sequence[str] = ()
+) -> str:
+    """Return a table of at most `width` characters: the first column to the left, the others to the right.
+
+    A table that is too wide loses the columns whose heads are in `spare`, one after another; then its
+    first column becomes narrower.  If that is not enough, lines are longer than `width`.
+
+    >>> print(fitted_table(["", "easy", "fcfs"], [["mean wait", "2 h", "3 h 20 min"]], width=80))
+               easy        fcfs
+    mean wait   2 h  3 h 20 min
+    """
+    table = [list(head), *map(list, rows)]
+    for title in spare:
+        if _width(table) <= width:
+            break
+        kept = [at for at, name in enumerate(table[0]) if name != title]
+        table = [[row[at] for at in kept] for row in table]
+    over = _width(table) - width
+    if over > 0:
+        first = max(max(len(row[0]) for row in table) - over, LEAST_FIRST)
+        table = [[clip_end(row[0], first), *row[1:]] for row in table]
+    return "\n".join(table_lines(table, range(1, len(table[0]))))
+
+
+def _width(table: Sequence[Sequence[str]]) -> int:
+    return sum(max(map(len, column)) + 2 for column in zip(*table, strict=True)) - 2
+
+
+def clip_end(text: str, width: int) -> str:
+    """Return `text`, its end replaced by ``…`` if it is longer than `width` characters."""
+    return text if len(text) <= width else text[: max(width - 1, 0)] + "…"

@@ -1,0 +1,1 @@
+"""The examples of the manual, the README and CONTRIBUTING; `pages` plays them."""
