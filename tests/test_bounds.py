@@ -64,9 +64,7 @@ def test_the_users_of_a_model_are_bounded(said, tmp_path):
     study = tmp_path / "s.yaml"
     study.write_text("cluster: tiny\nworkload: {lublin: {machine: 4, jobs: 3, users: 1000000000}}\n")
     place = f"{study}:2:49: workload.lublin.users"
-    assert f"{place}: found 1000000000: too large (expected at most 1,000,000)" in said(
-        "sweep", study, "--dry-run"
-    )
+    assert f"{place}: found 1000000000 (expected at most 1,000,000)" in said("sweep", study, "--dry-run")
 
 
 def test_a_plan_counts_a_large_model_without_drawing_it(monkeypatch):

@@ -49,6 +49,6 @@ def test_a_picture_without_its_libraries_is_one_line(tmp_path):
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])}
     done = subprocess.run(command, check=False, capture_output=True, text=True, cwd=tmp_path, env=environment)
     assert done.returncode == 2
-    assert "an HTML report needs bokeh" in done.stderr
+    assert "an HTML page needs bokeh" in done.stderr
     assert "pip install 'bokeh" in done.stderr
     assert len(done.stderr.splitlines()) == 1

@@ -93,7 +93,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         with contextlib.redirect_stdout(Visible(sys.stdout)), interruptible(lasting=argv is None):
             status = _run(arguments)
             sys.stdout.flush()
-    except BrokenPipeError:
+    except BrokenPipeError:  # such as `simsched … | head`
         _silence_stdout()
         return EXIT_BROKEN_PIPE
     except KeyboardInterrupt as stop:

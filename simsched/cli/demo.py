@@ -61,10 +61,11 @@ def demo(args: argparse.Namespace) -> int:
 
 
 def _show(runs: list[Run], folder: Path) -> None:
+    from simsched import human
     from simsched.cli.support.output import terminal_width
     from simsched.report import text_report
 
     print(text_report.comparison(runs, terminal_width()))
-    seconds = sum(run.meta["wall_seconds"] for run in runs)
-    print(f"Simulated in {seconds:.1f} s.  To see more of one run: simsched report {folder / POLICIES[-1]}")
+    spent = human.seconds(round(sum(run.meta["wall_seconds"] for run in runs), 1))
+    print(f"Simulated in {spent}.  To see more of one run: simsched report {folder / POLICIES[-1]}")
     print(f"Results: {folder.resolve()}")

@@ -199,8 +199,7 @@ def audit_again(folder: Path) -> AuditReport:
     """
     from simsched.cli.options.recorded_command import recorded_inputs
     from simsched.simulation.audit.auditor import audit_run
-    from simsched.simulation.audit.job_life import read_meta
-    from simsched.simulation.audit.run_files import audit_files
+    from simsched.simulation.audit.recorded_run import audit_files, read_meta
 
     if not (folder / "run.json").is_file():
         raise RunError(

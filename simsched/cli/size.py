@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
+from simsched import human
 from simsched.cli.options.run_options import add_rules, rules_document
 from simsched.cli.options.workloads import READING, add_reading, whole
 from simsched.cli.support.heartbeat import expected, heartbeat
@@ -111,7 +112,14 @@ def _add_rest(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--quiet", action="store_true", help="print no progress, which is a line on standard error every 30 s"
     )
-    chance = parser.add_argument_group("chance")
+    _add_chance(parser.add_argument_group("chance"))
+    _add_measured(parser.add_argument_group("measured jobs"))
+    _add_workers(parser.add_argument_group("workers"))
+    add_rules(parser)
+    add_reading(parser)
+
+
+def _add_chance(chance: Any) -> None:
     chance.add_argument(
         "--seeds",
         metavar="N",
@@ -141,7 +149,9 @@ def _add_rest(parser: argparse.ArgumentParser) -> None:
         help="number of sizes or loads to try on each side of the answer (default: 3 to 10, until their "
         "results are clearer than the noise between seeds)",
     )
-    measured = parser.add_argument_group("measured jobs")
+
+
+def _add_measured(measured: Any) -> None:
     measured.add_argument(
         "--warm-up", metavar="D", default="0", help="ignore jobs submitted in the first D, such as 3d"
     )
@@ -149,7 +159,9 @@ def _add_rest(parser: argparse.ArgumentParser) -> None:
     measured.add_argument(
         "--allow-infeasible", action="store_true", help="ignore jobs that can never run on the machine"
     )
-    place = parser.add_argument_group("workers")
+
+
+def _add_workers(place: Any) -> None:
     place.add_argument(
         "--workers",
         metavar="N",
@@ -162,8 +174,6 @@ def _add_rest(parser: argparse.ArgumentParser) -> None:
     place.add_argument(
         "--hpc", choices=("flux", "slurm"), help="use executorlib within an allocation of Flux or Slurm"
     )
-    add_rules(parser)
-    add_reading(parser)
 
 
 def run_size(args: argparse.Namespace) -> int:
@@ -276,4 +286,5 @@ def _shown(tried: list[Evaluation]) -> Callable[[Evaluation], None]:
 def _show(trial: Evaluation) -> None:
     """Write the verdict of an evaluation to the terminal."""
     verdict = "some jobs never fit" if trial.refused else "meets" if trial.met else "misses"
-    sys.stderr.write(f"  tried {trial.value:,}: {verdict} ({trial.seconds:.1f} s)\n")
+    spent = human.seconds(round(trial.seconds, 1))
+    sys.stderr.write(f"  tried {trial.value:,}: {verdict} ({spent})\n")

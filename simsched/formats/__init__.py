@@ -1,8 +1,9 @@
-"""The standards that simsched reads and writes: one module per format, text in, frozen values out, and back.
+"""The standards that simsched reads and writes: a module per format, with an immutable value and its text.
 
-`rfc` has the small notations (idsets, hostlists, counts, constraints …), `jobspec` requests, `cluster`
-descriptions of machines, `sss` the SSS Job Object, and `text` the readers of JSON, YAML, XML and
-compressed files below them all. Nothing here knows a graph or a clock; the package imports only the
-modules beside the packages (`errors`, `files` …). Begin with `rfc.idset` for the style of a format and
-`jobspec.jobspec` for a request.
+The packages import each other in one direction: `text` (JSON, YAML, encodings, compression, faults),
+`rfc` (idsets, hostlists, counts, constraints …), then `cluster` (descriptions of machines) and `jobspec`
+(requests), then `sss` (the SSS Job Object). The modules beside them read whole files: `request_files`,
+`validate` and `study_document`. Nothing here knows a graph or a clock; the package imports only the modules
+beside the packages of simsched (`errors`, `files` …). Begin with `rfc.idset` for the style of a format and
+with `jobspec.jobspec` for a request.
 """

@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 
 
 def load_jobspec(path: str | Path, *, lenient: Warn | None = None) -> Jobspec:
-    """Return the one jobspec of a YAML or JSON file; ``-`` reads stdin.
+    """Return the one jobspec of a YAML or JSON file; ``-`` is standard input.
 
-    `lenient` is that of `Jobspec.from_dict`.  Raises `FormatError` where the file holds none, several
-    or a faulty one.
+    `lenient` is that of `Jobspec.from_dict`.  Raises `FormatError` for a file of none or several, and for
+    a faulty one.
     """
     jobs = load_jobspecs(path, lenient=lenient)
     if len(jobs) != 1:
@@ -40,9 +40,9 @@ def load_jobspecs(
 ) -> list[Jobspec]:
     """Return the jobspecs of a file: YAML with one document or several, JSON, JSON Lines, Job Objects.
 
-    `warn` is told what Job Objects say under the awareness policy Warn and nobody here can do;
-    `lenient` is that of `Jobspec.from_dict`.  Raises `FormatError`: the first fault of the file with its
-    place, and how many more there are.
+    `warn` is called with each part of a Job Object that is not supported and has the awareness policy Warn;
+    `lenient` is that of `Jobspec.from_dict`.  Raises `FormatError` with the first fault of the file, its
+    place, and the number of the others.
     """
     from simsched.formats.text.documents import name_of, read_text
 
@@ -63,7 +63,7 @@ def jobspecs_of(
 
         return [record.jobspec for record in job_objects(text, where, warn=warn)]
     if kind not in {"json", "jsonl", "yaml"}:
-        raise FormatError("this is no jobspec", where=where, expected="YAML, JSON or Job Objects")
+        raise FormatError("this is not a jobspec", where=where, expected="YAML, JSON or Job Objects")
     with collector_paused():
         jobs = _from_lines(text, lenient) if kind == "jsonl" else _from_documents(text, where, lenient)
     if jobs is None:
@@ -81,7 +81,7 @@ def _joined(faults: tuple[Fault, ...], where: str) -> FormatError:
 
 
 def _from_lines(text: str, lenient: Warn | None) -> list[Jobspec] | None:
-    """Return the jobspecs of JSON Lines, None where one of them is in doubt and then found faulty."""
+    """Return the jobspecs of JSON Lines; None if one of them is faulty."""
     from simsched.formats.jobspec.fast import Reader
     from simsched.formats.text.documents import load_json
 
@@ -112,10 +112,10 @@ def _from_documents(text: str, where: str, lenient: Warn | None) -> list[Jobspec
 
 
 def load_resources(path: str | Path) -> list[tuple[ResourceVertex, ...]]:
-    """Return the resources lists of a file; ``-`` reads stdin.
+    """Return the resources lists of a file; ``-`` is standard input.
 
     The file holds jobspecs, bare resources lists, or dictionaries with at least `resources`, in
-    YAML or JSON, or shapes, one a line, or SSS Job Objects.  Raises `FormatError`.
+    YAML or JSON, or shapes, one per line, or SSS Job Objects.  Raises `FormatError`.
     """
     from simsched.formats.sss import job_objects
     from simsched.formats.text.documents import name_of, read_text
@@ -166,7 +166,7 @@ def load_requests(path: str | Path, **options: Any) -> list[Jobspec]:
 def requests_of(text: str, where: str, **options: Any) -> list[Jobspec]:
     """Return the jobspecs of a text of jobspecs or shapes; `options` are those of `from_shape`.
 
-    Options with a value override what a jobspec of the text says.  Raises `FormatError`.
+    Options with a value override those of the jobspecs.  Raises `FormatError`.
     """
     given = {key: value for key, value in options.items() if value is not None}
     if looks_like_shapes(text) or detect_kind(text) == "text":
@@ -176,7 +176,7 @@ def requests_of(text: str, where: str, **options: Any) -> list[Jobspec]:
 
 
 def overridden(jobs: list[Jobspec], given: dict[str, Any]) -> list[Jobspec]:
-    """Return jobspecs with what is given (options of `from_shape`) in place of what they say."""
+    """Return jobspecs with the given options of `from_shape` in place of their own."""
     if not given:
         return jobs
     donor = Jobspec.from_shape("slot/core", **given)

@@ -1,8 +1,7 @@
-"""Every fault of a file at once, each with its line, column and JSON path.
+"""All faults of a file at once, each with its line, column and JSON path.
 
-A document is judged twice: by `jobspec_rules`, which knows how to say what is wrong, and by the
-JSON Schema, which is the contract that we publish; what only the schema refuses is reported in
-its own words.
+A document is checked twice: by `jobspec.validation_rules`, whose messages are better, and by the JSON Schema,
+which is the published contract.  A fault that only the schema finds is reported in its wording.
 """
 
 from __future__ import annotations
@@ -28,12 +27,12 @@ if TYPE_CHECKING:
 RequestKind: TypeAlias = Literal["jobspec", "v1", "shape", "constraint", "auto"]
 
 MOST_NOTES = 5
-"""How many notes a report has at the most."""
+"""The most notes of a report."""
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What was found in one text: how many documents of what kind, every fault, and what is no fault."""
+    """The result for one text: the number and kind of its documents, all faults, and notes."""
 
     where: str
     kind: str
@@ -43,7 +42,7 @@ class Report:
 
     @property
     def is_valid(self) -> bool:
-        """Whether there is no fault (a text without a document has one)."""
+        """Whether the text has no faults (a text without a document has one)."""
         return not self.faults
 
 
@@ -59,10 +58,12 @@ def validate_document(document: Any, *, v1: bool = False) -> list[Fault]:
 
 
 def _schema_faults(document: Any, name: str) -> Iterator[Fault]:
-    """Yield what the JSON Schema alone refuses."""
+    """Yield the faults that only the JSON Schema finds."""
     try:
         for error in validator(name).iter_errors(document):
-            yield Fault(tuple(error.absolute_path), error.message[:200], "what the JSON Schema allows")
+            yield Fault(
+                tuple(error.absolute_path), error.message[:200], "a value that the JSON Schema allows"
+            )
     except RecursionError:
         yield Fault((), "the document is nested too deeply", "a flatter document")
 
@@ -100,14 +101,14 @@ def validate_text(text: str, where: str, kind: RequestKind = "auto", *, lenient:
 
 
 class _Judgement(NamedTuple):
-    """What one document is: its faults, and what is worth a note."""
+    """The faults of one document, and the notes on it."""
 
     faults: list[Fault]
     notes: list[str]
 
 
 def _judged(document: Any, kind: RequestKind, *, lenient: bool) -> _Judgement:
-    """Judge a document by RFC 25 or RFC 14, as asked for; of version 1 it may be valid by either."""
+    """Check a document after RFC 25 or RFC 14, as `kind` requests; one of version 1 may fit either."""
     first = isinstance(document, dict) and document.get("version") == 1
     found = validate_document(document, v1=kind == "v1" or (kind == "auto" and first))
     notes: list[str] = []
@@ -130,7 +131,7 @@ _V1: dict[str, bool | None] = {"v1": True, "auto": None, "jobspec": False}
 
 
 def _documents(text: str, where: str, kind: RequestKind, *, lenient: bool) -> Report:
-    """Judge YAML documents or one JSON document; each is a jobspec or a list of them."""
+    """Check YAML documents or one JSON document; each is a jobspec or a list of jobspecs."""
     from simsched.formats.jobspec.fast import Reader
     from simsched.formats.text.documents import load_documents
 
@@ -152,14 +153,14 @@ def _documents(text: str, where: str, kind: RequestKind, *, lenient: bool) -> Re
                 notes += judged.notes
     faults = located_in_all(faulty, text, where)
     if not count:
-        faults = [Fault((), "there is no document", "a jobspec", where=where)]
+        faults = [Fault((), "the text has no document", "a jobspec", where=where)]
     if not faults:
         notes += [note for top in documents for _, item in _items(top) for note in _unknown(item)]
     return Report(where, "jobspec", count, tuple(faults), tuple(dict.fromkeys(notes))[:MOST_NOTES])
 
 
 def _unknown(document: dict[str, Any]) -> Iterator[str]:
-    """Yield a note on each key of `attributes.system` that RFC 14 does not know, which is no fault."""
+    """Yield a note on each key of `attributes.system` that RFC 14 does not define; it allows them."""
     for key in (document.get("attributes") or {}).get("system") or {}:
         if key not in SYSTEM_KEYS:
             yield f"note: attributes.system has the unknown key {key!r}{did_you_mean(key, SYSTEM_KEYS)}"
@@ -173,7 +174,7 @@ def _items(document: Any) -> list[tuple[Path, Any]]:
 
 
 def _json_lines(text: str, where: str, kind: RequestKind, *, lenient: bool) -> Report:
-    """Judge JSON Lines; the quick reader passes the good ones, and the others are looked at closely."""
+    """Check JSON Lines; a line that the fast reader does not accept is checked in detail."""
     from simsched.formats.jobspec.fast import Reader
 
     reader = Reader()
@@ -191,7 +192,7 @@ def _json_lines(text: str, where: str, kind: RequestKind, *, lenient: bool) -> R
 
 
 def _line_judged(line: str, where: str, number: int, kind: RequestKind, *, lenient: bool) -> _Judgement:
-    """Judge one line of JSON Lines."""
+    """Check one line of JSON Lines."""
     from simsched.formats.text.documents import load_json
 
     try:
@@ -209,14 +210,14 @@ def _column(error: SimschedError) -> int:
 
 
 def as_fault(error: SimschedError, where: str) -> Fault:
-    """Return an error of a text as the fault that it is, with its line and column if it names them."""
+    """Return an error of a text as a fault, with its line and column if the error names them."""
     place = re.fullmatch(rf"{re.escape(where)}:(\d+)(?::(\d+))?", error.where or "")
     line, column = (int(place[1]), int(place[2] or 1)) if place else (0, 0)
     return Fault((), error.message, error.expected or "", line=line, column=column, where=where)
 
 
 def _lines(text: str, where: str, kind: str) -> Report:
-    """Judge a text of one shape a line; blank lines and lines that begin with # are left out."""
+    """Check a text of one shape per line; blank lines and lines that begin with # are ignored."""
     from simsched.formats.jobspec.shape import parse_shape
 
     faults = []
@@ -230,7 +231,7 @@ def _lines(text: str, where: str, kind: str) -> Report:
         except FormatError as error:
             faults.append(_marked(error, where, number))
     if not count:
-        faults.append(Fault((), "there is no shape", "a shape on a line", where=where))
+        faults.append(Fault((), "the text has no shape", "one shape per line", where=where))
     return Report(where, kind, count, tuple(faults))
 
 
@@ -240,7 +241,7 @@ def _marked(error: FormatError, where: str, number: int) -> Fault:
 
 
 def _constraint(text: str, where: str) -> Report:
-    """Judge a constraint: an RFC 31 object in JSON or YAML, or the text of RFC 35."""
+    """Check a constraint: an RFC 31 object in JSON or YAML, or the text of RFC 35."""
     from simsched.formats.jobspec.validation_rules import constraint_faults
     from simsched.formats.rfc.constraint_text import parse_constraint
     from simsched.formats.text.documents import load_document

@@ -100,7 +100,7 @@ def compare(a: pd.DataFrame, b: pd.DataFrame) -> Comparison:
     periods = periods_of(both["submit"])
     changes = [both[f"{name}_difference"] for name in ("wait", "turnaround", "bounded_slowdown")]
     wait_, turnaround_, slowdown_ = (mean_interval(change, periods) for change in changes)
-    moved = np.sign(changes[0])
+    moved = np.sign(changes[0])  # waits differ exactly by the difference of the starts
     sooner, same, later = (float((moved == s).mean()) for s in (-1, 0, 1))
     blocks = int(block_of(changes[0].to_numpy(dtype=float), periods).max()) + 1
     span = float(both["submit"].max() - both["submit"].min())

@@ -165,6 +165,7 @@ class Grid:
         if len(both) == 1:  # one run each: noise is unknown
             gap = float(right[0] - left[0])
             return "lower" if gap < 0 else "higher" if gap > 0 else "the same"
+        # Pairs of equal seeds: chance that both settings share cancels (common random numbers).
         verdict = paired_difference(left, right, resamples=RESAMPLES).verdict
         return {"same": "the same", NOISE: self.noise}.get(verdict, verdict)
 

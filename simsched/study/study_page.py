@@ -66,7 +66,7 @@ def _bokeh() -> tuple[Any, Any]:
         from simsched.report.html import charts as plot_bokeh
         from simsched.report.html import compare_section as plot_compare
     except ModuleNotFoundError as error:
-        raise needs("an HTML report", error, extra="plot") from None
+        raise needs("an HTML page", error, extra="plot") from None
     return plot_bokeh, plot_compare
 
 

@@ -104,6 +104,7 @@ def sweep(
     state = _Results(len(each))
     missing = _missing(folder, list(each.values()), state)
     if missing or not _is_finished(folder, study, report=report):
+        # Without missing runs there is nothing to perform, and no scheduler needs to answer.
         where = (workers, scheduler, hpc) if missing else (0, None, None)
         with folder.tidied(), open_workers(*where, executor=executor) as opened, folder.writing():
             folder.begin()

@@ -272,7 +272,7 @@ def test_conversions_between_shape_rfc_14_and_v1(run, job):
 def test_what_does_not_fit_is_named(run):
     status, out, err = run("convert", "-", "--to", "v1", stdin="slot=2+/core")
     assert (status, out) == (2, "")
-    assert "resources[0].count: this is no V1 jobspec: the count 2+ (expected an integer)" in err
+    assert "resources[0].count: this is not a V1 jobspec: the count 2+ (expected an integer)" in err
 
 
 def test_constraints_between_their_forms(run):

@@ -93,7 +93,7 @@ def test_jobspecs_become_numbered_jobs_and_what_they_wait_for_in_vain_is_told(ru
     assert (status, out.count("<Id>")) == (0, 3)
     assert err == "note: jobs are numbered from 1; these dependencies match none of them: b\n"
     status, _, err = run("convert", "-", "--to", "sss", stdin="slot/core\ncore=4\n")
-    assert (status, "request 2 of 2: a Job Object cannot say" in err) == (2, True)
+    assert (status, "request 2 of 2: a Job Object cannot express" in err) == (2, True)
 
 
 def test_a_job_that_is_left_out_of_a_workload_is_told(run):
@@ -118,7 +118,7 @@ def test_what_no_job_object_can_say_is_named(run):
     for shape, what in (("core=4", "a request without a slot"), ("slot=2/[core;fpga]", "fpga in a slot")):
         status, out, err = run("convert", "-", "--to", "sss", stdin=shape)
         assert (status, out) == (2, "")
-        assert f"a Job Object cannot say: {what}" in err
+        assert f"a Job Object cannot express {what}" in err
 
 
 def test_options_override_and_shapes_match_and_feasible_read_job_objects_too(run, tmp_path):
@@ -164,7 +164,7 @@ def test_validate_names_every_fault_and_tells_warnings_and_patterns_as_notes(run
     assert validate(early) == (2, "standard input:1:1: starts before it is submitted\n")
     circle = "<Data><Job><Id>1</Id><Dependency>1</Dependency></Job></Data>"
     assert validate(circle)[1] == (
-        "standard input:1:1: jobs depend on each other: 1 -> 1 (expected no cycle of dependencies)\n"
+        "standard input:1:1: jobs wait for each other: 1 -> 1 (expected no cycle of dependencies)\n"
     )
 
 

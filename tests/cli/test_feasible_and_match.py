@@ -255,7 +255,7 @@ attributes: {system: {duration: 1}}
 def test_lenient_runs_what_names_no_slot_and_warns(run, tmp_path):
     path = tmp_path / "odd.yaml"
     path.write_text(ODD)
-    warning = "simsched: warning: tasks[0].slot: there is no slot labelled 'b' (expected 'a')\n"
+    warning = "simsched: warning: tasks[0].slot: no slot has the label 'b' (expected 'a')\n"
     for verb, more in (("feasible", ()), ("match", ("--format", "table"))):
         assert run(verb, *more, "tiny", str(path))[0] == 2
         status, out, err = run(verb, *more, "--lenient", "tiny", str(path))
@@ -264,7 +264,7 @@ def test_lenient_runs_what_names_no_slot_and_warns(run, tmp_path):
     assert run("validate", str(path))[0] == 2
     status, out, _ = run("validate", "--lenient", str(path))
     assert status == 0
-    assert "warning: tasks[0].slot: there is no slot labelled 'b'" in out
+    assert "warning: tasks[0].slot: no slot has the label 'b'" in out
 
 
 @pytest.mark.parametrize("path", ["./missing", "../missing", "/missing/file", "./missing/node"])

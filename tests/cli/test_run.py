@@ -309,7 +309,7 @@ def test_forecast_of_a_run_whose_inputs_or_rules_are_not_its_own(inputs, capsys)
     del document["command"]
     (inputs / "out" / "run.json").write_text(json.dumps(document))
     assert main(["forecast", out, "--at", "2"]) == 2
-    assert "does not say how it was made" in capsys.readouterr().err
+    assert "the run does not record its command" in capsys.readouterr().err
 
 
 def test_a_run_without_jobs_says_so(inputs, capsys):
@@ -363,7 +363,7 @@ def test_a_run_is_audited_again_with_its_inputs(inputs, capsys):
     assert f"{folder}: audit: clean (3 jobs, 3 allocations, 3 releases)" in capsys.readouterr().out
     (inputs / "jobs.swf").rename(inputs / "moved.swf")
     assert main(["report", folder, "--audit"]) == 0
-    assert "jobs.swf is not there and was not compared" in capsys.readouterr().out
+    assert "jobs.swf is missing and was not compared" in capsys.readouterr().out
     (inputs / "jobs.swf").write_text(SWF.replace("1 0 -1 10", "1 0 -1 11"))
     assert main(["report", folder, "--audit"]) == 1
     assert "has changed since the run was made" in capsys.readouterr().out

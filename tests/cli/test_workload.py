@@ -74,7 +74,7 @@ def test_convert_merges_transforms_and_says_what_is_lost(trace, tmp_path, capsys
     merged = load_workload(out)
     assert len(merged) == 20
     assert run("convert", out, "-o", tmp_path / "flat.swf.gz") == 0
-    assert "note: swf cannot hold: jobspec, urgency, dependencies" in capsys.readouterr().err
+    assert "note: swf cannot represent: jobspec, urgency, dependencies" in capsys.readouterr().err
     assert len(load_workload(tmp_path / "flat.swf.gz")) == 20
     assert run("convert", out, "--to", "jsonl") == 0
     assert len(capsys.readouterr().out.splitlines()) == 20
@@ -229,7 +229,7 @@ def test_convert_lists_what_no_job_object_can_say_and_strict_refuses_it(tmp_path
     said = capsys.readouterr().err
     assert f"{made}: 1 jobs (sss)" in said
     assert "not written:\n" in said
-    assert "a Job Object cannot say: a request without a slot  job b\n" in said
+    assert "a Job Object cannot express a request without a slot  job b\n" in said
     assert [job.id for job in load_workload(made)] == ["a"]
     made.unlink()
     assert main(["workload", "convert", str(jobs), "--strict", "-o", str(made)]) == 2

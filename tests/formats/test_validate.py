@@ -59,7 +59,7 @@ job.yaml:3:3: resources[0]: the key 'count' is missing (expected count)
 job.yaml:4:3: resources[0].cuont: unknown key 'cuont', perhaps 'count' \
 (expected type, count, unit, exclusive, label, id, with)
 job.yaml:8:12: resources[0].with[0].count: 0 is not valid here (expected an integer, at least 1)
-job.yaml:11:9: tasks[0].slot: there is no slot labelled 'other' (expected 'default')
+job.yaml:11:9: tasks[0].slot: no slot has the label 'other' (expected 'default')
 job.yaml:15:15: attributes.system.duration: '1h' is not valid here \
 (expected seconds, a number of at least 0 (60.0, not '1m'))
 job.yaml:16:25: attributes.system.environment.HOME: 4 is not valid here \
@@ -259,8 +259,8 @@ def test_files(tmp_path):
     path.write_text(GOOD)
     assert validate_file(path).is_valid
     path.write_text("")
-    assert texts(validate_file(path)) == [f"{path}: there is no shape (expected a shape on a line)"]
-    assert texts(validate_file(path, "jobspec")) == [f"{path}: there is no document (expected a jobspec)"]
+    assert texts(validate_file(path)) == [f"{path}: the text has no shape (expected one shape per line)"]
+    assert texts(validate_file(path, "jobspec")) == [f"{path}: the text has no document (expected a jobspec)"]
 
 
 def test_schemas_are_package_data():
@@ -275,7 +275,7 @@ def test_what_only_the_schema_refuses_is_reported(monkeypatch):
     document = Jobspec.from_shape("slot/core").to_dict()
     document["resources"][0]["count"] = "x"
     (fault,) = validate_document(document)
-    assert (fault.path, fault.expected) == (("resources", 0, "count"), "what the JSON Schema allows")
+    assert (fault.path, fault.expected) == (("resources", 0, "count"), "a value that the JSON Schema allows")
 
 
 def test_a_count_that_is_too_large_is_told_the_limit():
@@ -292,7 +292,7 @@ RFC_14_EXAMPLE_2 = GOOD.replace("type: core", "type: node")
 @pytest.mark.parametrize(
     ("text", "misfit"),
     [
-        (RFC_14_EXAMPLE_2, "resources[0].with[0].type: 'node' cannot stand here in V1"),
+        (RFC_14_EXAMPLE_2, "resources[0].with[0].type: 'node' is not allowed here in V1"),
         (GOOD.replace("count: 2", "count: 2-4"), "resources[0].count: '2-4' is not valid here"),
         (
             GOOD.replace("    duration: 60", "    queue: a"),
@@ -326,7 +326,7 @@ def test_a_general_jobspec_of_version_1_is_told_the_faults_of_rfc_14():
         (
             "  slot: default\n",
             "  slot: other\n",
-            "tasks[0].slot: there is no slot labelled 'other' (expected 'default')",
+            "tasks[0].slot: no slot has the label 'other' (expected 'default')",
         ),
         ("  slot: default\n", "", "tasks[0]: the key 'slot' is missing (expected slot)"),
     ],

@@ -150,8 +150,8 @@ def jgf_of(**memory):
 @pytest.mark.parametrize(
     ("document", "fault"),
     [
-        (r_of(children={"co\x07re": "0"}), r"children: 'co\\x07re' is no resource type"),
-        (r_of(children={"co\nre": "0"}), r"children: 'co\\nre' is no resource type"),
+        (r_of(children={"co\x07re": "0"}), r"children: 'co\\x07re' is not a resource type"),
+        (r_of(children={"co\nre": "0"}), r"children: 'co\\nre' is not a resource type"),
         (r_of(host="n\x1bc"), r"the host 'n\\x1bc' has control characters"),
         (jgf_of(type="me\x07m"), r"vertex 'm': control characters in 'me\\x07m' called 'me\\x07m'"),
         (

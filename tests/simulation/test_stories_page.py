@@ -12,8 +12,9 @@ import re
 import pytest
 
 from simsched.formats.rfc.dependency import Dependency
-from simsched.simulation.audit.auditor import Told, audit
+from simsched.simulation.audit.auditor import audit
 from simsched.simulation.audit.inventory import Inventory
+from simsched.simulation.audit.recorded_run import RecordedRun
 from tests import REPOSITORY
 from tests.simulation.simworld import job, machine, run
 
@@ -150,7 +151,11 @@ def played(cluster, jobs, rules):
     rows = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
     rows = [{key: None if value != value else value for key, value in row.items()} for row in rows]
     found = audit(
-        Inventory.of(cluster), jobs, result.log.text().encode().splitlines(), rows, told=Told(epilog=epilog)
+        Inventory.of(cluster),
+        jobs,
+        result.log.text().encode().splitlines(),
+        rows,
+        recorded=RecordedRun(epilog=epilog),
     )
     assert found, str(found)
     return result

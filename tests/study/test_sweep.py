@@ -377,7 +377,7 @@ def test_inputs_that_changed_are_told(tmp_path, monkeypatch, capsys):
     assert capsys.readouterr().err == ""
     jobs.write_text("- {shape: slot=1/core, runtime: 6}\n")
     assert main([*command, "--resume"]) == 0
-    assert capsys.readouterr().err == "note: jobs.yaml is not what it was: its runs are performed anew\n"
+    assert capsys.readouterr().err == "note: jobs.yaml has changed; its runs are performed again\n"
 
 
 def test_the_tables_of_an_unfinished_study_are_gone(reference, tmp_path, monkeypatch):
@@ -474,7 +474,7 @@ def test_a_newer_layout_is_refused(reference, tmp_path):
     (tmp_path / "study.json").write_text(json.dumps({**record, "format": 2}))
     with pytest.raises(RunError, match="study format 2 is unknown"):
         load_study_result(tmp_path)
-    with pytest.raises(RunError, match="not a study's directory"):
+    with pytest.raises(RunError, match="not the directory of a study"):
         load_study_result(tmp_path / "nowhere")
 
 

@@ -18,7 +18,7 @@ COMMAND_LINE = "the command line"
 
 def add_rules(parser: argparse.ArgumentParser) -> None:
     """Add the options of a simulation."""
-    rules = parser.add_argument_group("rules of the simulation")
+    rules = parser.add_argument_group("options of the simulation")
     rules.add_argument(
         "--config", metavar="FILE", help="configuration in TOML, YAML or JSON; options given here override it"
     )

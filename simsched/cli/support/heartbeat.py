@@ -8,6 +8,8 @@ import time
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
+from simsched import human
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
@@ -55,6 +57,4 @@ def expected(spent: float, done: float, left: float, word: str = "about") -> str
 
 
 def _seconds(value: float) -> str:
-    from simsched import human
-
     return human.seconds(round(value))

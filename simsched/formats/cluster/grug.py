@@ -1,7 +1,7 @@
 """GRUG: Fluxion's GraphML recipe for generating a resource graph.
 
-A small directed graph whose vertices say what to make and whose edges say how many, or
-with which existing vertices to associate.  The text is read with expat in one pass that
+A small directed graph: a vertex describes resources to make, an edge states how many of them are made in
+its source or with which existing vertices they are associated.  The text is read with expat in one pass that
 refuses document types (and with them entities), deep nesting and unknown keys by line.
 """
 
@@ -20,12 +20,12 @@ MULTIPLY, ASSOCIATE_IN, ASSOCIATE_BY_PATH_IN = "MULTIPLY", "ASSOCIATE_IN", "ASSO
 METHODS = (MULTIPLY, ASSOCIATE_IN, ASSOCIATE_BY_PATH_IN)
 MAX_DEPTH = 16
 MAX_ELEMENTS = 100_000
-"""Vertices and edges of one recipe: they are a handful; what they make may be millions."""
+"""The most vertices and edges of one recipe; the graph that it generates may have millions."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GrugVertex:
-    """What to make at one place of the recipe; `line` is where it says so."""
+    """The resources to make at one place of the recipe; `line` is its line in the document."""
 
     name: str
     type: str
@@ -39,7 +39,7 @@ class GrugVertex:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GrugEdge:
-    """How many of `target` in each `source`, how they are numbered, or whom to associate."""
+    """How many of `target` each `source` has and how they are numbered, or the vertices to associate with."""
 
     source: str
     target: str
@@ -90,8 +90,8 @@ def parse_grug(text: str, *, where: str | None = None) -> Grug:
     Raises
     ------
     FormatError
-        with the line: not XML, a document type, a number that is none, an unknown
-        generation method, an edge to nowhere, two vertices of one name, no root.
+        with the line: not XML, a document type, a value that is not a number, an unknown
+        generation method, an edge to an unknown vertex, two vertices of one name, no root.
     LimitError
         for XML nested deeper than 16 levels, or more than 100,000 elements.
     """
@@ -119,7 +119,7 @@ class _Element:
 
 
 class _Handler:
-    """What expat meets, gathered: keys with their defaults, nodes and edges with their data."""
+    """Collects the events of expat: keys with their defaults, nodes and edges with their data."""
 
     def __init__(self, parser: XMLParserType, where: str | None) -> None:
         self.parser = parser
@@ -143,7 +143,7 @@ class _Handler:
         return FormatError(message, where=_at(self.where, self.parser.CurrentLineNumber), expected=expected)
 
     def _doctype(self, *_: object) -> None:
-        raise self.fault("the XML declares a document type, which GraphML has no need of")
+        raise self.fault("the XML declares a document type", "GraphML without <!DOCTYPE>")
 
     def _start(self, tag: str, attributes: dict[str, str]) -> None:
         self._depth += 1
@@ -205,7 +205,7 @@ def _at(where: str | None, line: int) -> str:
 
 
 def _recipe(handler: _Handler, where: str | None) -> Grug:
-    """Make values of what was gathered, and check what can be checked without generating."""
+    """Return the recipe of the collected elements, after the checks that need no generation."""
     vertices: dict[str, GrugVertex] = {}
     for element in handler.elements:
         if element.kind == "node":
@@ -281,14 +281,14 @@ class _Values:
         return value
 
     def text(self, name: str) -> str:
-        """Return a value that must be there."""
+        """Return a required value."""
         value = self.found.get(name, "")
         if not value:
             raise FormatError(f"<{self.element.kind}> without {name!r}", where=self.where)
         return value
 
     def optional(self, name: str) -> str:
-        """Return a value, or nothing."""
+        """Return an optional value, or the empty text."""
         return self.found.get(name, "")
 
     def number(self, name: str, *, lowest: int | None = None) -> int:
@@ -299,6 +299,6 @@ class _Values:
         except ValueError:
             value = None
         if value is None or (lowest is not None and value < lowest):
-            expected = "an integer" if lowest is None else f"an integer from {lowest} on"
+            expected = "an integer" if lowest is None else f"an integer of at least {lowest}"
             raise FormatError(f"{name} is {text[:40]!r}", where=self.where, expected=expected)
         return value

@@ -1,7 +1,7 @@
 """JSON Graph Format as RFC 20 and RFC 40 use it, and as Fluxion writes it.
 
-Text in, `Jgf` out, and back: nothing is interpreted here but the shape of the document.
-What a vertex or edge says that nobody knows rides along in `OddVertex` and `OddEdge`.
+Text is read into a `Jgf` and written from it; only the structure of the document is interpreted here.
+Unknown keys of a vertex or an edge are kept in an `OddVertex` or an `OddEdge`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _PLACE = re.compile(r" - at `\$?\.?(?P<place>[^`]*)`$")
 
 @dataclass(frozen=True, slots=True)
 class Jgf:
-    """One graph: vertices and edges in the order of the document, and what else it says.
+    """One graph: vertices and edges in the order of the document, and its other keys.
 
     `graph_keys` are the unknown keys beside ``nodes`` and ``edges``, `document_keys` those
     beside ``graph``.  `edges` is None where the document had no such key.
@@ -40,12 +40,12 @@ class Jgf:
 
 
 def jgf_from_bytes(data: Any, *, where: str | None = None) -> Jgf:
-    """Decode the value of ``graph`` from JSON bytes; the way for large documents.
+    """Decode the value of ``graph`` from JSON bytes; the fast path for large documents.
 
     Raises
     ------
     FormatError
-        at the first vertex or edge that is not as RFC 20 says, by its place in the document.
+        at the first vertex or edge that breaks RFC 20, with its place in the document.
     """
     import msgspec
 
@@ -66,7 +66,7 @@ def jgf_from_bytes(data: Any, *, where: str | None = None) -> Jgf:
 def take_apart(box: list[bytes], *, where: str | None = None) -> tuple[dict[str, Any], Jgf | None]:
     """Decode a large R or JGF document: return it without its graph, and the graph if it has one.
 
-    The one text is taken out of the box, so that it can be let go of before the graph is used.
+    `box` holds the text alone and is emptied: a document of gigabytes is freed before its graph is used.
     Of a duplicate key the last one counts.
     """
     import msgspec
@@ -115,7 +115,7 @@ def _whole(body: Body) -> Jgf:
 
 
 def _vertices(nodes: Any, where: str | None) -> Iterator[Vertex]:
-    """Convert vertices one by one, taking apart what is known and what is not."""
+    """Convert vertices one by one; the keys of each are split into known and unknown ones."""
     import msgspec
 
     from simsched.formats.cluster.jgf_values import Metadata, OddVertex, Vertex
@@ -179,7 +179,7 @@ def _join(where: str | None, place: str) -> str:
 
 
 def explain(error: msgspec.ValidationError, where: str | None) -> FormatError:
-    """Return msgspec's complaint in our words, with the place in the document."""
+    """Return an error of msgspec in our wording, with the place in the document."""
     text = str(error)
     found = _PLACE.search(text)
     place = _join(where, found["place"] if found else "")

@@ -1,7 +1,7 @@
 """Cluster recipes: hardware in a few lines of YAML, as values.
 
-The JSON Schema ``schemas/cluster-recipe.json`` says what may be written; `Recipe` is what it
-means.  See docs/clusters.md for the words.
+The JSON Schema ``schemas/cluster-recipe.json`` defines the documents; a `Recipe` is the meaning of one.
+The keys are described in docs/clusters.md.
 """
 
 from __future__ import annotations
@@ -14,12 +14,10 @@ from simsched.errors import ClusterError, FormatError, RequestError
 from simsched.formats.rfc.hostlist import Hostlist
 from simsched.formats.rfc.names import check_host, check_property
 from simsched.formats.rfc.units import same_dimension, unit_of
-from simsched.formats.text.schemas import first_error
+from simsched.formats.text.schemas import first_fault
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-    from jsonschema import ValidationError
 
 MAX_NODES = 1_000_000
 _AMOUNT = re.compile(r"(\d+) ?([A-Za-z/]*)", re.ASCII)
@@ -27,7 +25,7 @@ _AMOUNT = re.compile(r"(\d+) ?([A-Za-z/]*)", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class Amount:
-    """So many units: ``512 GB``."""
+    """An amount with its unit: ``512 GB``."""
 
     size: int
     unit: str = ""
@@ -116,14 +114,16 @@ def parse_recipe(document: Any, *, where: str | None = None) -> Recipe:
     Raises
     ------
     FormatError
-        with the path of what the schema does not allow, or of a property RFC 20 does not.
+        with the path of a value that the schema does not allow, or of a property that RFC 20 forbids.
     ClusterError
-        if counts do not fit: hosts and count, cores that do not divide over sockets …
+        if counts contradict each other: hosts and count, cores that do not divide over sockets …
 
     >>> parse_recipe({"groups": [{"name": "n", "count": 2, "cores": 4}]}).groups[0].hosts
     ('n0', 'n1')
     """
-    _check_schema(document, where)
+    fault = first_fault("cluster-recipe", document, where or "")
+    if fault is not None:
+        raise fault.error()
     groups = tuple(
         _group(row, _join(where, f"groups[{number}]")) for number, row in enumerate(document["groups"])
     )
@@ -141,7 +141,7 @@ def parse_recipe(document: Any, *, where: str | None = None) -> Recipe:
 
 
 def is_recipe(document: Any) -> bool:
-    """Say whether a document looks like a cluster recipe."""
+    """Return whether a document looks like a cluster recipe."""
     return isinstance(document, dict) and "groups" in document
 
 
@@ -251,7 +251,7 @@ def _pool(row: Mapping[str, Any], where: str | None) -> PoolSpec:
 
 def _amount(value: int | str, where: str | None) -> Amount:
     found = _AMOUNT.fullmatch(str(value))
-    assert found is not None  # the schema has seen it
+    assert found is not None  # the schema has checked it
     if found[2]:
         try:
             unit_of(found[2])
@@ -263,7 +263,7 @@ def _amount(value: int | str, where: str | None) -> Amount:
 def _memory(value: int | str, where: str) -> Amount:
     amount = _amount(value, where)
     if amount.unit and not same_dimension(amount.unit, "B"):
-        raise FormatError(f"{amount.unit} is no unit of memory", where=where, expected="B, GB, GiB …")
+        raise FormatError(f"{amount.unit} is not a unit of memory", where=where, expected="B, GB, GiB …")
     return amount
 
 
@@ -291,65 +291,6 @@ def _power(row: Mapping[str, Any] | None, where: str) -> Power | None:
         per_level_budget=None if budget is None else _amount(budget, where),
         node=_amount(row["node"], where) if "node" in row else None,
     )
-
-
-# --- the schema ----------------------------------------------------------------------
-
-
-def _check_schema(document: Any, where: str | None) -> None:
-    error = first_error("cluster-recipe", document)
-    if error is None:
-        return
-    while error.context and error.validator == "oneOf" and (inner := _likeliest(error)) is not None:
-        error = inner
-    raise _in_our_words(error, where)
-
-
-def _likeliest(error: ValidationError) -> ValidationError | None:
-    """Return the fault of the alternative that was meant, if its type fits; else None."""
-    from jsonschema.exceptions import relevance
-
-    alternatives: dict[Any, list[ValidationError]] = {}
-    for inner in error.context:
-        alternatives.setdefault(inner.schema_path[0], []).append(inner)
-    for rows in alternatives.values():
-        if not any(row.validator in ("const", "type") for row in rows):
-            return max(rows, key=relevance)
-    return None
-
-
-def _constants(alternatives: list[dict[str, Any]]) -> list[str]:
-    """Return what tells the alternatives apart: their constant ``type``, or their JSON type."""
-    return [
-        str(one.get("properties", {}).get("type", {}).get("const", one.get("type", "")))
-        for one in alternatives
-    ]
-
-
-def _in_our_words(error: ValidationError, where: str | None) -> FormatError:
-    place = _join(where, error.json_path.removeprefix("$").removeprefix(".")).removesuffix(": ")
-    message, expected = _fault(str(error.validator), error.schema, error.instance)
-    return FormatError(message or error.message[:200], where=place or None, expected=expected)
-
-
-def _fault(rule: str, schema: Any, instance: Any) -> tuple[str | None, str | None]:
-    """Return what is wrong and what was expected, for the rules that people trip over."""
-    found = f"found {instance!r}"[:80]
-    if rule == "additionalProperties":
-        known = schema.get("properties", {})
-        return f"unknown key {min(set(instance) - set(known))!r}", ", ".join(known)
-    if rule == "required":
-        return f"the key {next(key for key in schema['required'] if key not in instance)!r} is missing", None
-    if rule == "pattern" and schema["pattern"].startswith("^[0-9]"):
-        return found, "a whole number and a unit, like 512 GB"
-    if rule == "oneOf":
-        return found, " or ".join(sorted(_constants(schema["oneOf"])))
-    words = {
-        "type": schema.get("type"),
-        "enum": " or ".join(schema.get("enum", ())),
-        "const": repr(schema.get("const")),
-    }
-    return (found, words[rule]) if rule in words else (None, None)
 
 
 def format_recipe(document: Mapping[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""Resource sets (RFC 20), R in short: which execution targets, and what on each.
+"""Resource sets (RFC 20), R in short: execution targets and the resources of each.
 
 Both generations are read: with and without ``execution.nslots``, properties that begin with
 ``+``, and ``scheduling.writer``; the newer one is written.  Children of any type are
@@ -43,7 +43,7 @@ class ResourceSet:
     extra : keys of ``execution`` that RFC 20 does not name, carried along.
 
     The constructor trusts its arguments; `from_dict`, `of` and the operations make
-    canonical sets, and equality of canonical sets is equality of what they stand for.
+    canonical sets, and two canonical sets are equal where they mean the same resources.
 
     >>> r = ResourceSet.of([("0-3", {"core": "0-7"})], "node[10-13]")
     >>> print(r)
@@ -71,7 +71,7 @@ class ResourceSet:
         Raises
         ------
         FormatError
-            Not R, or any of its parts not as RFC 20 says; `where` and the path are named.
+            for a document that is not R, or a part that breaks RFC 20; with `where` and the path.
         LimitError
             More than ten million ranks.
         """
@@ -115,7 +115,7 @@ class ResourceSet:
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is no rank in the set."""
+        """Whether the set has no ranks."""
         return not self.groups
 
     @property
@@ -135,7 +135,7 @@ class ResourceSet:
         return Idset.from_ids(ranks[i] for i, name in enumerate(self.hosts) if name == host)
 
     def children_of(self, rank: int) -> Children:
-        """What `rank` holds; ValueError if the set has no such rank."""
+        """The children of `rank`; ValueError if the set has no such rank."""
         check_whole("rank", rank)
         for group in self.groups:
             if rank in group.ranks:
@@ -159,20 +159,20 @@ class ResourceSet:
     # -- algebra ---------------------------------------------------------------------
 
     def union(self, other: ResourceSet) -> ResourceSet:
-        """What is in either set; ClusterError if they name a rank's host differently.
+        """The resources of either set; ClusterError if the host of a rank differs between them.
 
         Of the results of `union`, `intersect` and `subtract`: times and attributes are the
         first set's (the second's where the first has none), ``nslots`` and ``scheduling``
-        are gone, because they described another set.
+        are left out, because they describe another set.
         """
         return self._combined(other, algebra.united, or_)
 
     def intersect(self, other: ResourceSet) -> ResourceSet:
-        """What is in both sets; ClusterError if they name a rank's host differently."""
+        """The resources that both sets have; ClusterError if the host of a rank differs between them."""
         return self._combined(other, algebra.shared, and_)
 
     def subtract(self, other: ResourceSet) -> ResourceSet:
-        """What is in this set and not in the other; a rank with nothing left is gone.
+        """The resources of this set that the other lacks; a rank without any is left out.
 
         Known to users as ``flux R diff``.
         """
@@ -251,7 +251,7 @@ class ResourceSet:
     def _combined(
         self, other: ResourceSet, rule: Rule, having: Callable[[Idset, Idset], Idset]
     ) -> ResourceSet:
-        """The result of `rule` on what each rank holds in both sets, of `having` on each property's ranks."""
+        """The result of `rule` for each rank's children, and of `having` for each property's ranks."""
         check("other", other, ResourceSet, "a resource set")
         self._agree(other)
         mine = algebra.pieces((g.ranks, g.children) for g in self.groups)

@@ -1,4 +1,4 @@
-"""Set algebra over ranks and what each holds, on ranges of ranks: the engine of `rset`.
+"""Set algebra over ranks and their children, by ranges of ranks: the engine of `rset`.
 
 A *piece* is a range of ranks with equal children; a list of pieces is ascending and
 disjoint.  Two lists are swept side by side, so an operation costs the number of pieces.
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
 Children: TypeAlias = "Mapping[str, Idset]"
-"""What a rank holds: an idset by resource type, none of them empty."""
+"""The children of a rank: resource type → idset, none of them empty."""
 
 
 Rule: TypeAlias = "Callable[[Children | None, Children | None], Children | None]"
-"""From what a rank holds on both sides (None: the rank is not there) to what it shall hold."""
+"""The children of a rank on both sides (None: no such rank) → its children in the result."""
 
 
 class Piece(NamedTuple):
@@ -81,7 +81,7 @@ def sweep(
 
 
 def combine(left: list[Piece], right: list[Piece], rule: Rule) -> list[Piece]:
-    """Apply `rule` to what each rank holds on both sides; None leaves the rank out."""
+    """Apply `rule` to the children of each rank on both sides; None leaves the rank out."""
     result = []
     known: dict[tuple[int, int], Children | None] = {}
     for low, high, a, b in sweep(left, right):
@@ -94,14 +94,14 @@ def combine(left: list[Piece], right: list[Piece], rule: Rule) -> list[Piece]:
 
 
 def united(a: Children | None, b: Children | None) -> Children | None:
-    """What either rank holds."""
+    """The children of either rank."""
     if a is None or b is None or a == b:
         return b if a is None else a
     return {kind: a.get(kind, _NONE) | b.get(kind, _NONE) for kind in (*a, *(k for k in b if k not in a))}
 
 
 def shared(a: Children | None, b: Children | None) -> Children | None:
-    """What both ranks hold; a rank that holds nothing is shared if both hold nothing."""
+    """The children of both ranks; a rank without children is shared if both have none."""
     if a is None or b is None:
         return None
     if a == b:
@@ -111,7 +111,7 @@ def shared(a: Children | None, b: Children | None) -> Children | None:
 
 
 def remaining(a: Children | None, b: Children | None) -> Children | None:
-    """What the first rank holds and the second does not; a rank with nothing left is gone."""
+    """The children of the first rank that the second lacks; a rank without any is left out."""
     if a is None or b is None:
         return a
     left = {kind: ids - b.get(kind, _NONE) for kind, ids in a.items()}

@@ -67,7 +67,7 @@ class _Reader:
         return self.execution(parts["execution"], outer)
 
     def execution(self, execution: Mapping[str, Any], outer: dict[str, Any]) -> dict[str, Any]:
-        """What ``execution`` says."""
+        """The parts of ``execution``."""
         groups = self.groups(execution)
         ranks = algebra.ranks_of(groups)
         if len(ranks) > MAX_IDS:
@@ -131,7 +131,7 @@ class _Reader:
             if not isinstance(kind, str) or not kind or has_control(kind):
                 shown = f"{str(kind)[:40]!r}"
                 self.fail(
-                    (*path, "children"), f"{shown} is no resource type", "a name of printable characters"
+                    (*path, "children"), f"{shown} is not a resource type", "a name of printable characters"
                 )
             units = Idset.parse(ids, where=self.at((*path, "children", kind)))
             if units:
@@ -163,7 +163,7 @@ class _Reader:
         return result
 
     def times(self, execution: Mapping[str, Any]) -> tuple[float | None, float | None]:
-        """Start and expiration; an expiration of 0 is how Flux writes that there is none."""
+        """Start and expiration; Flux writes 0 for no expiration."""
         start, end = (self.time(key, execution.get(key)) for key in ("starttime", "expiration"))
         if not end:
             return start, None
@@ -179,7 +179,7 @@ class _Reader:
         if isinstance(value, bool) or not isinstance(value, (int, float)):
             self.fail(("execution", key), f"is {_kind(value)}", "seconds since the epoch")
         if not (math.isfinite(value) and value >= 0):
-            self.fail(("execution", key), f"{value} is no time", "seconds since the epoch")
+            self.fail(("execution", key), f"{value} is not a time", "seconds since the epoch")
         return value
 
     def nslots(self, value: Any) -> int | None:
@@ -187,7 +187,7 @@ class _Reader:
         if value is None:
             return None
         if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-            self.fail(("execution", "nslots"), f"{clip(repr(value))} is no count", "a whole number")
+            self.fail(("execution", "nslots"), f"{clip(repr(value))} is not a count", "a whole number")
         return value
 
     def mapping(self, path: Path, value: Any) -> Mapping[str, Any]:
@@ -198,6 +198,6 @@ class _Reader:
 
 
 def _kind(value: Any) -> str:
-    """What a JSON value is, with its article."""
+    """The type of a JSON value, with its article."""
     names = {dict: "an object", list: "a list", str: "a string", bool: "a boolean", type(None): "null"}
     return names.get(type(value), "a number")

@@ -1,4 +1,4 @@
-"""TreePool topology in R (RFC 49): where on each rank the ids of R_lite are.
+"""TreePool topology in R (RFC 49): the place of each id of R_lite within its rank.
 
 ``scheduling`` is ``{"writer": "TreePool", "children": [{"ranks": idset, "topo": {…}}, …]}``.
 A topo holds resources (``cores``, ``gpus``, ``memory`` in GiB, ``storage``) and localities:
@@ -24,7 +24,7 @@ MAX_LEVELS = 16
 
 @dataclass(frozen=True, slots=True)
 class Storage:
-    """One storage device of a domain: where it is mounted, and how much of what it holds."""
+    """One storage device of a domain: its mount point and its capacity."""
 
     path: str
     capacity: int
@@ -51,7 +51,7 @@ class Domain:
 
 @dataclass(frozen=True, slots=True)
 class RankTopology:
-    """Ranks that look alike inside."""
+    """Ranks with the same topology."""
 
     ranks: Idset
     topo: Domain
@@ -67,7 +67,7 @@ class TreePool:
     def trimmed(self, ranks: Idset) -> TreePool:
         """Return the topology of some ranks, as R of an allocation carries it (RFC 49).
 
-        A topo stays as it is: it describes the whole node, and not what was allocated of it.
+        A topo stays as it is: it describes the whole node, not the part that is allocated.
         """
         kept = [(group.ranks & ranks, group.topo) for group in self.children]
         return TreePool(tuple(RankTopology(mine, topo) for mine, topo in kept if mine), self.extra)
@@ -79,7 +79,7 @@ def from_scheduling(scheduling: Mapping[str, Any], *, where: str | None = None) 
     Raises
     ------
     FormatError
-        with the path of the value that is not as RFC 49 says.
+        with the path of the value that breaks RFC 49.
     LimitError
         if localities are nested deeper than 16 levels.
 
@@ -153,7 +153,7 @@ def _ids(value: Any, where: str) -> Idset:
 
 def _amount(value: Any, where: str) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-        raise FormatError(f"found {value!r}"[:80], where=where, expected="an integer from 0 on")
+        raise FormatError(f"found {value!r}"[:80], where=where, expected="an integer of at least 0")
     return value
 
 

@@ -1,9 +1,11 @@
-"""The quick reader of jobspecs in JSON: what it passes is valid for certain.
+"""The fast reader of jobspecs in JSON: every jobspec that it accepts is valid.
 
-A text that msgspec decodes into the structures below holds the rules of RFC 14 that a structure
-can hold, the rest is checked while the jobspec is built, and equal resources become one shared
-value.  A text that anything is wrong with, duplicate keys included, is left to the strict reader
-and the detailed validator, and only they report.
+The structures below state those rules of RFC 14 that a structure can state; the other rules are checked
+while the jobspec is built.  Equal resources become one shared value.
+
+The reader never reports a fault.  At the least doubt, duplicate keys included, it returns nothing, and the
+strict reader and the detailed validator read the text again.  It therefore may refuse a valid text, which
+costs time only, but must never accept one that they refuse; tests/formats/jobspec/test_fast.py compares both.
 """
 
 from __future__ import annotations
@@ -66,7 +68,7 @@ class TaskCountRecord(Struct, forbid_unknown_fields=True, gc=False):
     per_resource: PerResourceRecord | UnsetType = UNSET
 
     def keys(self) -> int:
-        """Return how many keys are there."""
+        """Return the number of keys that are set."""
         return 3 - (self.per_slot, self.total, self.per_resource).count(UNSET)
 
 
@@ -81,7 +83,7 @@ class TaskRecord(Struct, forbid_unknown_fields=True):
 
 
 class SystemRecord(Struct, rename="kebab"):
-    """What RFC 14 says of `attributes.system`; other keys are allowed."""
+    """The keys of `attributes.system` that RFC 14 defines; other keys are allowed."""
 
     duration: Seconds | UnsetType = UNSET
     preemptible_after: Seconds | UnsetType = UNSET
@@ -105,7 +107,7 @@ class AttributesRecord(Struct, forbid_unknown_fields=True):
 
 
 class JobspecRecord(Struct, forbid_unknown_fields=True):
-    """A jobspec; its resources and tasks stay as they are written until it is known that they are new."""
+    """A jobspec; resources stay undecoded, because most texts repeat the bytes of an earlier one."""
 
     version: Positive
     resources: msgspec.Raw
@@ -113,15 +115,17 @@ class JobspecRecord(Struct, forbid_unknown_fields=True):
     attributes: AttributesRecord | None
 
 
-class _Doubt(Exception):  # noqa: N818 - not an error: the detailed validator will tell
-    """Something about a line that the quick reader does not settle."""
+class _Doubt(Exception):  # noqa: N818 - not an error: the detailed validator decides
+    """Raised for a text that the fast reader does not decide."""
 
 
 _UNSETTLED = (_Doubt, msgspec.MsgspecError, FormatError, UnicodeDecodeError, RecursionError)
 
 
 _DECEIVING = (b'" :', b"\t", b"\r", b"\n", b"\\u0022")
-"""Blanks between a key and its colon, and a quote in a string that would be written as another one."""
+"""Blanks between a key and its colon, and an escaped quote, which msgspec writes with other bytes.
+
+Each of them makes the count of ``":`` in `Reader._decode` unreliable."""
 
 
 class Reader:
@@ -139,7 +143,7 @@ class Reader:
         self._checked: set[bytes] = set()
 
     def read(self, text: bytes) -> Jobspec | None:
-        """Return the jobspec, or None where only the detailed validator can tell what is wrong."""
+        """Return the jobspec, or None where the detailed validator has to decide."""
         try:
             plain, record = self._decode(text)
             resources = self._resources_of(bytes(record.resources))
@@ -150,7 +154,7 @@ class Reader:
             return None
 
     def passes(self, text: bytes, *, v1: bool | None = False) -> bool:
-        """Whether the jobspec is valid for certain: by RFC 14, RFC 25, or (None) what its version says."""
+        """Whether the jobspec is certainly valid: by RFC 14, by RFC 25 (`v1`), or (None) by its version."""
         try:
             _, record = self._decode(text)
             resources = self._resources_of(bytes(record.resources))
@@ -163,17 +167,17 @@ class Reader:
         return record.version == 1 and resources.fit_v1 and _fits_v1(tasks, record.attributes)
 
     def passes_document(self, document: Any, *, v1: bool | None = False) -> bool:
-        """Whether a document that has been read already is valid for certain, as `passes` has it."""
+        """Whether a document in memory is certainly valid, as `passes` decides it for a text."""
         try:
             return self.passes(msgspec.json.encode(document), v1=v1)
-        except (TypeError, ValueError, RecursionError):  # what is no JSON
+        except (TypeError, ValueError, RecursionError):  # not JSON
             return False
 
     def _decode(self, text: bytes) -> tuple[dict[str, Any], JobspecRecord]:
-        """Decode a text that is surely strict JSON.
+        """Decode a text that is certainly strict JSON.
 
-        Of a duplicate key msgspec keeps the last, so what it writes back has fewer ``":`` than the
-        text had; a text in which that count could be deceived is left to the strict reader.
+        Of a duplicate key msgspec keeps the last, so its output has fewer ``":`` than the text.  Texts in
+        which this count is unreliable (`_DECEIVING`) are left to the strict reader.
         """
         text = text.rstrip()
         if len(text) > _MAX_LINE or any(mark in text for mark in _DECEIVING):
@@ -214,7 +218,7 @@ class Reader:
 
 
 class _Resources:
-    """The resources of a jobspec, checked; the vertices are built when they are asked for."""
+    """The checked resources of a jobspec; the vertices are built on first use."""
 
     __slots__ = ("_vertices", "records", "slots")
 
@@ -225,7 +229,7 @@ class _Resources:
         self.check(records, (), set())
 
     def check(self, records: list[VertexRecord], inside: tuple[str, ...], labels: set[str]) -> None:
-        """Raise `_Doubt` or `FormatError` where a rule does not hold that a structure cannot hold."""
+        """Raise `_Doubt` or `FormatError` where a rule is broken that a structure cannot state."""
         for record in records:
             kind, label, below = record.type, record.label, record.below
             for slot in inside:
@@ -244,19 +248,19 @@ class _Resources:
                 around = (*inside, label)
             if below is not UNSET:
                 if not below:
-                    raise _Doubt  # RFC 14 lets it stand, RFC 25 does not
+                    raise _Doubt  # RFC 14 accepts an empty list, RFC 25 does not
                 self.check(below, around, labels)
 
     @property
     def vertices(self) -> tuple[ResourceVertex, ...]:
-        """The resources as jobspecs hold them."""
+        """The resources as vertices."""
         if self._vertices is None:
             self._vertices = tuple([_vertex(record) for record in self.records])
         return self._vertices
 
     @property
     def fit_v1(self) -> bool:
-        """Whether this is one of RFC 25's enumerated graphs, with integer counts."""
+        """Whether the resources are one of RFC 25's enumerated graphs, with integer counts."""
         slot = self.records[0]
         if slot.type == "node" and slot.below is not UNSET:
             if not _has_only(slot, slot.exclusive, slot.below) or len(slot.below) != 1:
@@ -273,7 +277,7 @@ class _Resources:
 
 
 def _has_only(record: VertexRecord, *allowed: object) -> bool:
-    """Whether the count is an integer and no key is there but type, count, unit and the allowed ones."""
+    """Whether the count is an integer and no keys but type, count, unit and the allowed ones are set."""
     if type(record.count) is not int:
         return False
     optional = (record.exclusive, record.label, record.id, record.below)
@@ -312,7 +316,7 @@ def _task(record: TaskRecord) -> Task:
 
 
 def _fits_v1(tasks: list[TaskRecord], attributes: AttributesRecord | None) -> bool:
-    """Whether what is not resources has nothing that RFC 25 lacks."""
+    """Whether tasks and attributes keep to RFC 25."""
     task = tasks[0]
     return (
         len(tasks) == 1

@@ -1,4 +1,4 @@
-"""The value of a jobspec: what it needs, what it runs and its attributes, from a shape or a document."""
+"""The value of a jobspec: resources, tasks and attributes, from a shape or a document."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from simsched.formats.rfc.dependency import Dependency
 
 CANONICAL = 999
-"""The version of a canonical jobspec that is no V1."""
+"""The version of a canonical jobspec that is not V1."""
 
 DEFAULT_COMMAND = ("app",)
 """The command of a jobspec that was made from a shape alone."""
@@ -32,7 +32,7 @@ DEFAULT_COMMAND = ("app",)
 
 @dataclass(frozen=True, slots=True)
 class Jobspec:
-    """One request: what it needs, what it runs, and its attributes.  Frozen and hashable.
+    """One request: its resources, its tasks and its attributes.  Immutable and hashable.
 
     >>> job = Jobspec.from_shape("slot=4/[core=2;gpu]", duration="1h", constraint="ssd")
     >>> job.duration, str(job.constraint), job.to_shape(), job.version
@@ -79,12 +79,12 @@ class Jobspec:
             raise FormatError("a command is a list of words", where="command", expected=repr(command.split()))
         if command is not None and not _are_words(command):
             raise FormatError(
-                f"{clip(repr(command))} is no command", where="command", expected="a list of words"
+                f"{clip(repr(command))} is not a command", where="command", expected="a list of words"
             )
         if not isinstance(text, str):
-            raise FormatError(f"{text!r} is no shape", expected="text such as slot=2/core")
+            raise FormatError(f"{text!r} is not a shape", expected="text such as slot=2/core")
         if queue is not None and (not isinstance(queue, str) or not queue):
-            raise FormatError(f"{queue!r} is no name of a queue", where="queue", expected="text")
+            raise FormatError(f"{queue!r} is not the name of a queue", where="queue", expected="text")
         if name is not None and not isinstance(name, str):
             raise wrong("name", name, "text")
         words = DEFAULT_COMMAND if command is None else tuple(command)
@@ -106,8 +106,8 @@ class Jobspec:
     ) -> Jobspec:
         """Return the jobspec of an RFC 14 or RFC 25 document.
 
-        With `lenient`, a function that is called with each warning, a task may name a slot that is not
-        there, or none: schedulers place slots and not tasks.  Raises `FormatError` with the JSON path of
+        `lenient` is called with each warning; a task may then name an unknown slot or none, because
+        schedulers place slots and not tasks.  Raises `FormatError` with the JSON path of
         the first fault and the number of the others.
         """
         from simsched.formats.jobspec.parts import read_jobspec
@@ -137,7 +137,7 @@ class Jobspec:
         found = v1_misfit(self)
         if found is not None:
             path, message, expected = found
-            raise RequestError(f"this is no V1 jobspec: {message}", where=path, expected=expected)
+            raise RequestError(f"this is not a V1 jobspec: {message}", where=path, expected=expected)
         return self if self.version == 1 else replace(self, version=1)
 
     def to_canonical(self) -> Jobspec:
@@ -158,29 +158,29 @@ class Jobspec:
 
     @property
     def system(self) -> FrozenDict:
-        """The `attributes.system` dictionary, empty where there is none."""
+        """The `attributes.system` dictionary, which may be empty."""
         return self.attributes.get("system", EMPTY)  # type: ignore[no-any-return]
 
     @property
     def duration(self) -> float | None:
-        """The requested seconds; None where there is no limit (absent, or 0 as RFC 14 says)."""
+        """The requested seconds; None for no limit (absent, or 0 after RFC 14)."""
         seconds = self.attributes.get("system", EMPTY).get("duration")
         return float(seconds) if seconds else None
 
     @property
     def constraint(self) -> Constraint | None:
-        """The RFC 31 constraint, None where there is none."""
+        """The RFC 31 constraint, or None."""
         value = self.attributes.get("system", EMPTY).get("constraints")
         return None if value is None else _constraint(value)
 
     @property
     def queue(self) -> str | None:
-        """The name of the queue that is asked for."""
+        """The name of the requested queue, or None."""
         return self.attributes.get("system", EMPTY).get("queue")  # type: ignore[no-any-return]
 
     @property
     def name(self) -> str | None:
-        """The name of the job, None where it has none."""
+        """The name of the job, or None."""
         return self.attributes.get("system", EMPTY).get("job", EMPTY).get("name")  # type: ignore[no-any-return]
 
     @property
@@ -272,7 +272,7 @@ def _constraint_json(constraint: str | Constraint | Mapping[str, Any]) -> Frozen
         from_json(constraint)
         return freeze(dict(constraint))  # type: ignore[no-any-return]
     if not isinstance(constraint, Constraint):
-        raise FormatError(f"{constraint!r} is no constraint", expected="text, RFC 31 JSON or a constraint")
+        raise FormatError(f"{constraint!r} is not a constraint", expected="text, RFC 31 JSON or a constraint")
     return freeze(to_json(constraint))  # type: ignore[no-any-return]
 
 

@@ -1,4 +1,4 @@
-"""From a jobspec document to the parts of a `Jobspec`."""
+"""A jobspec document is checked and becomes the parts of a `Jobspec`."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from simsched.formats.text.diagnostics import joined
 from simsched.formats.text.immutable import FrozenDict, freeze
 
 Warn: TypeAlias = Callable[[SimschedError], None]
-"""What is called with a fault that is passed over."""
+"""A function that receives each fault that a lenient reader ignores."""
 
 
 class JobspecParts(NamedTuple):
-    """What a jobspec is made of, in the order that it takes them."""
+    """The arguments of a `Jobspec`, in their order."""
 
     resources: tuple[ResourceVertex, ...]
     tasks: tuple[Task, ...]
@@ -31,13 +31,13 @@ def read_jobspec(
 ) -> JobspecParts:
     """Check a document by RFC 14 (a document of version 1 may be one of RFC 25) and build its parts.
 
-    `lenient` is called with each mild fault, which is then none.  Raises `FormatError` that tells the
-    first fault and how many more there are.
+    `lenient` is called with each mild fault, which is then ignored.  Raises `FormatError` with the
+    first fault and the number of the others.
     """
     plain = dict(document) if isinstance(document, Mapping) else document
     odd = next((key for key in plain if not isinstance(key, str)), None) if isinstance(plain, dict) else None
     if odd is not None:
-        raise FormatError(f"the key {odd!r} is no text", where=where, expected="a jobspec document")
+        raise FormatError(f"the key {odd!r} is not a string", where=where, expected="a jobspec document")
     faults = faults_of(plain)
     if lenient is not None:
         for fault in faults:

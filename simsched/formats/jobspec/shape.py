@@ -6,9 +6,9 @@
               | type ('=' count)? ('{' (item (',' item)*)? '}')? ('/' list)?
     item      : key ':' value | ('+' | '-')? key
 
-Blanks between the parts mean nothing.  Strings may stand in either kind of quotes, with the
-escapes of JSON.  Beyond the grammar: `x` stands for `exclusive` among a vertex's own keys only,
-not in objects beneath them, and NaN and Infinity, which JSON does not know, must be quoted.
+Blanks between the parts are ignored.  Strings may be in either kind of quotes, with the escapes of JSON.
+Beyond the grammar: `x` means `exclusive` among a vertex's own keys only, not in objects within their
+values, and NaN and Infinity, which JSON does not have, must be quoted.
 """
 
 from __future__ import annotations
@@ -75,10 +75,12 @@ _cached = lru_cache(maxsize=4096)(_parse)
 
 
 def _plain_shape(text: str) -> ResourceVertex | None:
-    """Return the vertex of a shape such as node=2/slot/[core=2;gpu], None for one that is less plain.
+    """Return the vertex of a plain shape such as node=2/slot/[core=2;gpu], None for any other.
 
-    Types and integer counts only, at most one slot, a list at the end only: most shapes are so,
-    and this takes half the time of the parser, which gives the same.
+    A plain shape has types and integer counts only, at most one slot, and a list at its end only.  Most
+    shapes are plain, and this takes half the time of the parser.  The result is the same: each part between
+    the signs matches type and count as a whole, so no sign can belong to a quoted or braced string, and a
+    text with any fault or any other construct is left to the parser.
     """
     *above, last = text.split("/")
     if len(above) >= MAX_LEVELS:
@@ -130,11 +132,11 @@ class _Parser(ValueReader):
         self.labels: dict[str, int] = {}
 
     def resources(self) -> tuple[ResourceVertex, ...]:
-        """Read resources : list, and nothing behind it."""
+        """Read resources : list, up to the end of the text."""
         vertices = self.list(1)
         char = self.next_char()
         if char == ";":
-            raise self.fail("a list of several vertices stands in brackets", "'[' before the first one")
+            raise self.fail("a list of several vertices without brackets", "'[' before the first one")
         if char:
             raise self.unexpected("'/' or the end of the shape")
         if self.lone is not None:
@@ -174,7 +176,7 @@ class _Parser(ValueReader):
         return tuple(vertices)
 
     def vertex(self, level: int) -> ResourceVertex:
-        """Read a vertex; the plain ones, which are most, in one step of a regular expression."""
+        """Read a vertex; a plain one in one step of a regular expression, because most are plain."""
         plain = _PLAIN.match(self.text, self.at)
         if plain is None:
             return self.full_vertex(level)
@@ -211,13 +213,13 @@ class _Parser(ValueReader):
             self.at += 1
             children = self.list(level + 1)
         elif is_slot:
-            raise self.unexpected("'/' and what is in the slot")
+            raise self.unexpected("'/' and the content of the slot")
         return self.build(kind, count, items, children)
 
     def build(
         self, kind: str, count: Count, items: dict[str, Any], children: tuple[ResourceVertex, ...]
     ) -> ResourceVertex:
-        """Return the vertex; what RFC 14 does not know goes to `extra`."""
+        """Return the vertex; keys that RFC 14 does not define go to `extra`."""
         known = {key: items.pop(key) for key in ("unit", "exclusive", "label", "id") if key in items}
         return ResourceVertex(kind, count, with_=children, extra=tuple(items.items()), **known)
 
@@ -237,7 +239,7 @@ class _Parser(ValueReader):
         return self.count_within(start, end)
 
     def count_within(self, start: int, end: int) -> Count:
-        """Return the count between two positions; blanks beside signs are left out."""
+        """Return the count between two positions; blanks beside signs are ignored."""
         text = self.text[start:end]
         places = [start + i for i, char in enumerate(text) if not char.isspace()]
         for before, after in pairwise(places):
@@ -276,12 +278,12 @@ class _Parser(ValueReader):
         return items
 
     def no_label(self, start: int) -> dict[str, Any]:
-        """Note a slot that names no label; whether it may is known at the end of the shape."""
+        """Note a slot without a label; whether that is allowed is known at the end of the shape."""
         self.note_lone(start)
         return {"label": DEFAULT_LABEL}
 
     def note_lone(self, start: int) -> None:
-        """Remember where the first slot without a label is."""
+        """Remember the position of the first slot without a label."""
         if self.lone is None:
             self.lone = start
 
@@ -305,7 +307,7 @@ class _Parser(ValueReader):
         if key in {"type", "count", "with"}:
             raise self.fail(f"the key {key!r} has its own place in a shape", "TYPE=COUNT{…}/WITH", at)
         if key in items:
-            raise self.fail(f"the key {key!r} is there twice", "each key once", at)
+            raise self.fail(f"the key {key!r} occurs twice", "each key once", at)
         expected = _EXPECTED_TYPES.get(key)
         if expected and not isinstance(value, bool if key == "exclusive" else str):
             raise self.fail(f"the value of {key!r} has the wrong type", expected, at)
@@ -316,7 +318,7 @@ class _Parser(ValueReader):
     def new_label(self, label: str, at: int) -> None:
         """Note a label; every label of a jobspec is unique (RFC 14)."""
         if label in self.labels:
-            raise self.fail(f"the label {label!r} is there twice", "unique labels", at)
+            raise self.fail(f"the label {label!r} occurs twice", "unique labels", at)
         self.labels[label] = at
 
 

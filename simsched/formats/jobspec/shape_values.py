@@ -17,7 +17,7 @@ MAX_VALUE_LEVELS = 50
 """Levels that objects and arrays in braces may nest."""
 
 BARE = r"[^\s\[\]{}=/;:,\"'\x00-\x1f\x7f]+"
-"""An unquoted string: what is left when the grammar's own characters are taken out."""
+"""An unquoted string: any characters but those of the grammar."""
 
 BARE_VALUE = r"[^\s\[\]{};,\"'\x00-\x1f\x7f]+"
 """An unquoted value, in which ``= / :`` can mean nothing else: ``unit:GB/s``."""
@@ -36,7 +36,7 @@ _MAX_DIGITS = 400
 
 
 class ValueReader:
-    """Reads strings, items and values from a text at a position that only moves forward."""
+    """Reads strings, items and values from a text; its position only moves forward."""
 
     __slots__ = ("at", "text")
 
@@ -58,25 +58,25 @@ class ValueReader:
         return CaretError(message, expected=expected, text=self.text, position=self.at if at is None else at)
 
     def unexpected(self, expected: str) -> CaretError:
-        """Return the error of a character that cannot stand here."""
+        """Return the error of a character that is not allowed here."""
         char = self.next_char()
         return self.fail(f"unexpected {char!r}" if char else "the text ends too early", expected)
 
     def unclosed(self, opened: int, expected: str) -> CaretError:
-        """Return the error of a bracket that is not closed, or not yet."""
+        """Return the error of a bracket without its closing one."""
         if self.next_char():
             return self.unexpected(expected)
         return self.fail(f"unclosed {self.text[opened]!r}", expected, opened)
 
     def string(self, what: str, bare: re.Pattern[str] = _BARE) -> str:
-        """STRING : quoted in either quotes, or a run of characters that mean nothing else."""
+        """Read STRING : a string in either quotes, or a run of characters that the grammar does not use."""
         char = self.next_char()
         if char in {"'", '"'}:
             return self.quoted()
         found = bare.match(self.text, self.at)
         if found is None:
             got = f"found {char!r}" if char else "the text ends"
-            raise self.fail(f"{got} in place of {what}", "a name, quoted if it has special characters")
+            raise self.fail(f"{got} instead of {what}", "a name, quoted if it has special characters")
         self.at = found.end()
         return found.group()
 
@@ -149,7 +149,7 @@ class ValueReader:
         return self.bare_value()
 
     def bare_value(self) -> Any:
-        """Return what a run of characters means: a JSON number or word, else a string."""
+        """Return the value of a run of characters: a JSON number or word, else a string."""
         at = self.at
         word = self.string("a value", _BARE_VALUE)
         if word in _WORDS:
@@ -178,7 +178,7 @@ class ValueReader:
             at = self.at
             key, value = self.item(level + 1)
             if key in items:
-                raise self.fail(f"the key {key!r} is there twice", "each key once", at)
+                raise self.fail(f"the key {key!r} occurs twice", "each key once", at)
             items[key] = value
             if self.next_char() != ",":
                 break
@@ -212,7 +212,7 @@ _BARE_VALUE_WHOLE = re.compile(rf"{BARE_VALUE}\Z")
 
 
 def format_string(text: str) -> str:
-    """Return the string as a shape writes it where only a string can stand."""
+    """Return the string as a shape writes it where only a string is possible."""
     if _BARE_WHOLE.match(text):
         return text
     return json.dumps(text, ensure_ascii=False)

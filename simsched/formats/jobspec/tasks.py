@@ -1,4 +1,4 @@
-"""The tasks of a jobspec (RFC 14): what runs on which slot, and how many."""
+"""The tasks of a jobspec (RFC 14): programs, their slots and their number."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ ONCE = FrozenDict(per_slot=1)
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A program and where it runs; `count` holds the one key of RFC 14's dictionary.
+    """A program and its slot; `count` holds the one key of RFC 14's dictionary.
 
-    `slot` is the label of a slot; a lenient reader takes any label, and an empty one where there is none.
+    `slot` is the label of a slot; a lenient reader accepts any label, and the empty one for a task without.
 
     >>> Task(("app",), "default").to_dict()
     {'command': ['app'], 'slot': 'default', 'count': {'per_slot': 1}}

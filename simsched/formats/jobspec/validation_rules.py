@@ -1,9 +1,9 @@
-"""The rules of RFC 14 and RFC 25 for a document, checked all at once.
+"""The rules of RFC 14 and RFC 25 for a document; every fault is found in one walk.
 
-What the two JSON Schemas beside this module say and what a schema cannot say: unique labels, tasks
-that name a slot that exists, types of `per_resource` that the slot holds, ranges that are none.
-Where RFC 25's text and schema differ the readings R1 to R3 hold; keys that neither knows are
-faults, except in `attributes.system`, of which RFC 14 wants no more than a warning.
+They cover the two JSON Schemas and the rules that a schema cannot state: labels are unique, the slot of a
+task exists, the type of `per_resource` is in the slot, ranges are not empty.  Where RFC 25's text and schema
+differ, the readings R1 to R3 hold.  Unknown keys are faults, except in `attributes.system`, where RFC 14
+asks for a warning.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _POSITIVE = "an integer, at least 1"
 
 
 def _positive(value: Any) -> str:
-    """Return what was expected in place of this count."""
+    """Return the expectation for a count in place of this value."""
     return f"at most {MAX_COUNT}" if type(value) is int and value > MAX_COUNT else _POSITIVE
 
 
@@ -49,21 +49,21 @@ def faults_of(document: Any, *, v1: bool = False) -> list[Fault]:
 
 
 def resources_faults(resources: Any) -> list[Fault]:
-    """Return every fault of a resources list (RFC 14) that stands by itself."""
+    """Return every fault of a resources list (RFC 14) without a jobspec around it."""
     check = _Check()
     check.resources(resources)
     return check.faults
 
 
 def system_faults(system: dict[str, Any], path: Path = ()) -> list[Fault]:
-    """Return every fault of an `attributes.system` dictionary that stands at `path`."""
+    """Return every fault of the `attributes.system` dictionary at `path`."""
     check = _Check()
     check.system(system, path)
     return check.faults
 
 
 def constraint_faults(value: Any, path: Path = (), level: int = 1) -> list[Fault]:
-    """Return every fault of an RFC 31 object that stands at `path`."""
+    """Return every fault of the RFC 31 object at `path`."""
     parts: list[tuple[Any, Path]] = [(value, path)]
     if isinstance(value, dict) and len(value) == 1 and level <= constraints.MAX_LEVELS:
         ((operator, items),) = value.items()
@@ -146,7 +146,7 @@ class _Check:
             self.vertex(vertex, (*path, i), ())
 
     def vertex(self, value: Any, path: Path, inside: tuple[str, ...]) -> None:
-        """Check one vertex and what is beneath it; `inside` are the labels of the slots around it."""
+        """Check one vertex and its children; `inside` are the labels of the slots around it."""
         if not isinstance(value, dict):
             self.wrong(path, value, "a resource: an object with type and count")
             return
@@ -181,7 +181,7 @@ class _Check:
             self.wrong(path, label, "a string")
             return ()
         if label in self.labels:
-            self.fault(path, f"the label {label!r} is there twice", "unique labels")
+            self.fault(path, f"the label {label!r} occurs twice", "unique labels")
         self.labels[label] = path
         if kind != "slot":
             return ()
@@ -215,8 +215,8 @@ class _Check:
                 Count.parse(value)
             except FormatError as error:
                 hint = yaml_hint(value) or ""
-                told = hint if hint and "boolean" not in hint else f"{shown(value)}: {error.message}"
-                self.fault(path, told, error.expected or "")
+                message = hint if hint and "boolean" not in hint else f"{shown(value)}: {error.message}"
+                self.fault(path, message, error.expected or "")
         else:
             self.wrong(path, value, "an integer, an idset or range, or an object with min")
 
@@ -244,7 +244,7 @@ class _Check:
             self.wrong((*path, "slot"), slot, "the label of a slot")
         elif isinstance(slot, str) and slot not in self.slots:
             known = ", ".join(map(repr, self.slots)) or "a slot among the resources"
-            self.fault((*path, "slot"), f"there is no slot labelled {shown(slot)}", known, mild=True)
+            self.fault((*path, "slot"), f"no slot has the label {shown(slot)}", known, mild=True)
         if "count" in value:
             self.task_count(value["count"], (*path, "count"), slot)
         self.task_extras(value, path)
@@ -361,7 +361,7 @@ class _Check:
 
 
 class _V1Check(_Check):
-    """What RFC 25 takes away from RFC 14, with the readings R1 to R3."""
+    """The restrictions of RFC 25 beyond RFC 14, with the readings R1 to R3."""
 
     task_keys = ("command", "slot", "count")
     count_keys = ("per_slot", "total")
@@ -391,7 +391,7 @@ class _V1Check(_Check):
             return
         kind = value["type"]
         if kind not in types:
-            self.fault((*path, "type"), f"{shown(kind)} cannot stand here in V1", " or ".join(types))
+            self.fault((*path, "type"), f"{shown(kind)} is not allowed here in V1", " or ".join(types))
             return
         for key in value:
             if key in VERTEX_KEYS and key not in self.vertex_keys[kind]:
@@ -427,7 +427,7 @@ class _V1Check(_Check):
             self.fault(("tasks",), f"{len(value)} tasks", "exactly one")
 
     def task_extras(self, value: dict[str, Any], path: Path) -> None:
-        """RFC 25 has neither attributes nor a distribution; `keys` has said so."""
+        """RFC 25 has neither attributes nor a distribution; `keys` has reported them."""
 
     def command(self, value: Any, path: Path) -> None:
         if not (isinstance(value, str) and value):

@@ -1,4 +1,4 @@
-"""RFC 25, jobspec version 1: what a request may not have if it is to be one."""
+"""RFC 25, jobspec version 1: the constructs of a request that it does not have."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ if TYPE_CHECKING:
     from simsched.formats.jobspec.vertex import ResourceVertex
 
 Misfit: TypeAlias = tuple[str, str, str]
-"""Where it is, what it is, what V1 has in its place."""
+"""The path of a construct, its description, and the construct that V1 has in its place."""
 
 
 def misfit(
     resources: tuple[ResourceVertex, ...], tasks: tuple[Task, ...], system: Mapping[str, Any]
 ) -> Misfit | None:
-    """Return the first thing that RFC 25 does not have, or None."""
+    """Return the first construct that RFC 25 does not have, or None."""
     for fault in _resource_misfits(resources):
         return fault
     if len(tasks) != 1:
@@ -64,7 +64,7 @@ def _resource_misfits(resources: tuple[ResourceVertex, ...]) -> Iterator[Misfit]
     for i, child in enumerate(slot.with_):
         yield from _vertex_misfits(child, f"{path}.with[{i}]", set())
         if child.with_:
-            yield f"{path}.with[{i}].with", f"resources beneath a {child.type}", "nothing"
+            yield f"{path}.with[{i}].with", f"resources in a {child.type}", "nothing"
 
 
 def _vertex_misfits(vertex: ResourceVertex, path: str, allowed: set[str]) -> Iterator[Misfit]:

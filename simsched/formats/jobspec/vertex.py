@@ -1,4 +1,4 @@
-"""The resource vertex of a request: what RFC 14 lists under `resources` and `with`."""
+"""The resource vertex of a request (RFC 14, `resources` and `with`)."""
 
 from __future__ import annotations
 
@@ -16,18 +16,16 @@ KEYS = ("type", "count", "unit", "exclusive", "label", "id", "with")
 """The keys of a resource vertex, RFC 14."""
 
 DEFAULT_LABEL = "default"
-"""The label of a lone slot that names none (reading R6)."""
+"""The label of a single slot without one (reading R6)."""
 
 
 @dataclass(frozen=True, slots=True)
 class ResourceVertex:
-    """One vertex of a request, hashable, with what it asks for beneath it in `with_`.
+    """One vertex of a request, hashable; `with_` holds its children.
 
-    `exclusive` is None where the request does not say (false outside a slot, true in one).
-    `extra` holds keys that RFC 14 does not know, as (key, frozen value) pairs; only shapes can
-    bring them.
+    `exclusive` is None where the request does not state it (false outside a slot, true in one).
+    `extra` holds keys that RFC 14 does not define, as (key, immutable value) pairs; only shapes have them.
 
-    >>> from simsched.formats.rfc.count import Count
     >>> from simsched.formats.rfc.count import Count
     >>> core = ResourceVertex("core", Count.fixed(2))
     >>> ResourceVertex("slot", Count.fixed(4), label="default", with_=(core,)).to_dict()
@@ -72,7 +70,7 @@ class ResourceVertex:
         return self.type == "slot"
 
     def walk(self) -> Iterator[ResourceVertex]:
-        """Yield this vertex and all beneath it, parents first, in the order of the document."""
+        """Yield this vertex and all its descendants, parents first, in the order of the document."""
         yield self
         for child in self.with_:
             yield from child.walk()

@@ -1,10 +1,10 @@
 """RFC 31 job constraints: the values, their JSON, and the RFC 35 text that they are shown as.
 
-A constraint is a tree of frozen values.  What RFC 31 leaves to readings (R4, R5) is settled when
-the tree is made: empty forms become `ANY` or `NONE`, a ``^property`` becomes `Not` of it, and
-`not` of several values is `not` of all of them, so whoever evaluates a tree meets none of these.
-An empty hostlist or idset as a *value* is refused: it is a variable that was not set.
-What people write is read by `constraint_text`.
+A constraint is a tree of immutable values.  The points that RFC 31 leaves open (readings R4, R5) are settled
+when the tree is built: empty forms become `ANY` or `NONE`, a ``^property`` becomes `Not` of it, and `not` of
+several values is `not` of all of them.  An evaluation therefore has no such cases.
+An empty hostlist or idset as a *value* is refused: it most likely comes from a variable that was not set.
+The text of RFC 35 is read by `constraint_text`.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from simsched.formats.rfc.idset import Idset
 from simsched.formats.rfc.names import check_property
 
 MAX_LEVELS = 100
-"""Levels of operators that a constraint may nest."""
+"""The most levels of nested operators."""
 
 
-class _Shown:
-    """A constraint is shown as people write it."""
+class _TextForm:
+    """Gives a constraint its RFC 35 text as its string."""
 
     __slots__ = ()
 
@@ -33,49 +33,49 @@ class _Shown:
 
 
 @dataclass(frozen=True, slots=True)
-class Properties(_Shown):
+class Properties(_TextForm):
     """The target has every one of these properties; names carry no ``^``."""
 
     names: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Hosts(_Shown):
+class Hosts(_TextForm):
     """The target's host is one of these."""
 
     hostlist: Hostlist
 
 
 @dataclass(frozen=True, slots=True)
-class Ranks(_Shown):
+class Ranks(_TextForm):
     """The target's rank is one of these."""
 
     idset: Idset
 
 
 @dataclass(frozen=True, slots=True)
-class And(_Shown):
+class And(_TextForm):
     """Every argument holds."""
 
     args: tuple[Constraint, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Or(_Shown):
-    """One argument at least holds; without arguments it matches everything, as `And` does (R4)."""
+class Or(_TextForm):
+    """At least one argument holds; without arguments it matches everything, as `And` does (R4)."""
 
     args: tuple[Constraint, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Not(_Shown):
+class Not(_TextForm):
     """The argument does not hold."""
 
     arg: Constraint
 
 
 @dataclass(frozen=True, slots=True)
-class Always(_Shown):
+class Always(_TextForm):
     """Matches everything (`value` true: `ANY`) or nothing (`NONE`)."""
 
     value: bool
@@ -215,7 +215,7 @@ OPERATORS: dict[str, Callable[[Any, str, int], Constraint]] = {
     "or": _or,
     "not": _not,
 }
-"""The operators of RFC 31 and what reads their values."""
+"""The operators of RFC 31 and the functions that read their values."""
 
 
 def to_json(constraint: Constraint) -> dict[str, Any]:
@@ -256,7 +256,7 @@ def format_constraint(constraint: Constraint) -> str:
 
 
 def _format(constraint: Constraint) -> tuple[str, int]:
-    """Return the text and how closely its outermost operator binds."""
+    """Return the text and the precedence of its outermost operator."""
     match constraint:
         case Properties(names):
             return _chain([(_operand("properties", name), _TERM) for name in names], " and ", _AND)

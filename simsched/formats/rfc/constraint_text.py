@@ -1,4 +1,4 @@
-"""RFC 35: constraints as people write them.
+"""RFC 35: the text of constraints.
 
     expr : expr expr | expr and expr | expr or expr | not expr | '(' expr ')' | '-' term | term
     and  : '&' | '&&' | 'and'          or : '|' | '||' | 'or'
@@ -29,7 +29,7 @@ from simsched.formats.rfc.predicates import PredicateParser, Token
 from simsched.formats.text.diagnostics import CaretError, CaretLimitError, refuse_broken_text
 
 MAX_LENGTH = 100_000
-"""Characters that a constraint text may have."""
+"""The most characters of a constraint."""
 
 ALIASES = {
     "properties": "properties",
@@ -40,7 +40,7 @@ ALIASES = {
     "rank": "ranks",
     "ranks": "ranks",
 }
-"""What may stand before the colon of a term, and the RFC 31 operator that it means."""
+"""The words before the colon of a term → the operator of RFC 31."""
 
 _TOKEN = re.compile(
     r"""\s*(?:
@@ -114,7 +114,7 @@ def _stray(text: str, at: int) -> CaretError:
         opened = text.find(quote, at)
         if opened >= 0 and text.count(quote, opened) % 2:
             return CaretError("unclosed quote", text=text, position=opened, expected=quote)
-    return CaretError(f"{text[at]!r} cannot stand here", text=text, position=at, expected=_EXPECTED)
+    return CaretError(f"{text[at]!r} is not allowed here", text=text, position=at, expected=_EXPECTED)
 
 
 class _Parser(PredicateParser[Constraint]):

@@ -1,7 +1,7 @@
 """RFC 14 counts: an integer, an RFC 22 idset of acceptable values, or an RFC 45 range.
 
-One value type for all of them: what is acceptable, the smallest, the largest below a bound,
-iteration without expanding endless ranges, the canonical text and the JSON form.
+One value type serves all of them: membership, the smallest number, the largest below a bound, iteration
+without expanding unbounded ranges, the canonical text and the JSON form.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from simsched.formats.rfc.idset import Idset
 
 MAX_COUNT = 2**53
-"""The largest number that a count may hold: what JSON keeps exactly everywhere."""
+"""The largest number in a count: every reader of JSON keeps integers up to this one exactly."""
 
 OPERATORS = ("+", "*", "^")
 
@@ -34,8 +34,8 @@ _EXPECTED = "a positive integer, an idset (2,4,8) or a range (2-8, 4+, 1-16:2:*)
 class Count:
     """Acceptable numbers of a resource (RFC 14, `count`).
 
-    `max` is None where there is no end.  `ids` is set for an idset of several ranges, and then
-    the operator plays no part.  A count that accepts one number only is always a fixed one.
+    `max` is None for an unbounded count.  `ids` is set for an idset of several ranges; the operator is then
+    not used.  A count that accepts one number only is always a fixed one, so equal counts compare equal.
 
     >>> c = Count.parse("1-16:2:*")
     >>> 4 in c, 5 in c, c.largest_at_most(11), list(c.values(9))
@@ -65,9 +65,9 @@ class Count:
         operand: int = 1,
         where: str | None = None,
     ) -> Count:
-        """Return the range from `low` to `high` (None: endless) by `operator` and `operand`.
+        """Return the range from `low` to `high` (None: unbounded) by `operator` and `operand`.
 
-        Raises `FormatError` where RFC 14's rules are broken: high >= low >= 1, operand >= 1,
+        Raises `FormatError` where a rule of RFC 14 is broken: high >= low >= 1, operand >= 1,
         operand >= 2 for ``*`` and ``^``, low >= 2 for ``^``.
         """
         fault = _range_fault(low, high, operator, operand)
@@ -77,7 +77,7 @@ class Count:
 
     @staticmethod
     def parse(text: str, where: str | None = None) -> Count:
-        """Return the count that a text stands for: integer, idset or RFC 45 range, brackets optional.
+        """Return the count of a text: integer, idset or RFC 45 range, brackets optional.
 
         One range of an idset is a range and one number an integer (reading R7).  Raises
         `FormatError` with a caret under the place.
@@ -127,9 +127,11 @@ class Count:
             return None
         n = min(n, MAX_COUNT if self.max is None else self.max)
         if self.ids is not None:
+            # n >= min, the first id, so at least the first range begins at or below n.
             return next(min(n, high) for low, high in reversed(self.ids.ranges) if low <= n)
         if self.operator == "+":
             return self.min + (n - self.min) // self.operand * self.operand
+        # "*" and "^" at least double the number at each step, so this takes at most 53 of them.
         best = self.min
         while (step := self._after(best)) <= n:
             best = step
@@ -138,6 +140,7 @@ class Count:
     def _after(self, n: int) -> int:
         if self.operator == "*":
             return n * self.operand
+        # n >= 2 here, so an exponent above 54 exceeds every count; the power itself could be enormous.
         return int(n**self.operand) if self.operand <= MAX_COUNT.bit_length() else MAX_COUNT + 1
 
     def values(self, limit: int) -> Iterator[int]:
@@ -262,7 +265,7 @@ def _parse(text: str) -> Count:
 
 
 class _Scanner:
-    """Reads a count character by character, for the sake of good errors."""
+    """Reads a count character by character, so that a fault has its place."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -284,7 +287,7 @@ class _Scanner:
         found = _NUMBER.match(self.text, self.at)
         if found is None:
             got = repr(self.peek()) if self.peek() else "the end"
-            raise self.fail(f"found {got} in place of {what}", "a positive integer")
+            raise self.fail(f"found {got} instead of {what}", "a positive integer")
         digits = found.group()
         if digits[0] == "0" and len(digits) > 1:
             raise self.fail(f"{what} has a leading zero", digits.lstrip("0") or "a positive integer")
@@ -333,7 +336,7 @@ class _Scanner:
             if self.peek() == ":":
                 return self.steps(low, high, start)
         elif self.peek() == ":":
-            raise self.fail("an operand follows a range only", "'-', '+' or ','")
+            raise self.fail("an operand without a range", "'-', '+' or ','")
         if self.peek() != ",":
             return _range(low, high, "+", 1)
         return self.idset(low, high)
@@ -387,7 +390,7 @@ class _Scanner:
 
 
 def dict_faults(value: dict[str, Any]) -> Iterator[tuple[str | None, str, str]]:
-    """Yield (key or None, what is wrong, what is expected) for every fault of a range dictionary."""
+    """Yield (key or None, message, expected) for every fault of a range dictionary."""
     for key in value:
         if key not in _DICT_KEYS:
             yield str(key), f"unknown key {key!r}", "min, max, operator or operand"

@@ -1,4 +1,4 @@
-"""RFC 26 job dependencies, as jobspecs hold them and as people write them."""
+"""RFC 26 job dependencies, as objects of a jobspec and as text."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ JOB_SCHEMES = ("after", "afterany", "afterok", "afternotok")
 SYMBOLIC_SCHEMES = ("string", "fluid")
 """Schemes with `type` in, out or inout and `scope` user or global.
 
-RFC 26 calls both keys required and leaves them out of its own examples (``string:foo?type=out``,
-``fluid:…``), so what is there is checked and what is not there is not missed."""
+RFC 26 calls both keys required and omits them in its own examples (``string:foo?type=out``, ``fluid:…``).
+Keys that are present are therefore checked, and absent ones are accepted."""
 
 TYPES = ("in", "out", "inout")
 SCOPES = ("user", "global")
@@ -25,9 +25,9 @@ _TEXT = "scheme:value[?key=val[&key=val…]]"
 
 @dataclass(frozen=True, slots=True)
 class Dependency:
-    """One dependency: its scheme, its value, and what else the scheme knows.
+    """One dependency: its scheme, its value, and the other keys of the scheme.
 
-    Schemes that we do not know are kept as they are: RFC 26 lets an instance add its own.
+    Unknown schemes are kept as they are: RFC 26 lets an instance add its own.
 
     >>> Dependency.parse("string:foo?type=out&scope=user").to_json()
     {'scheme': 'string', 'value': 'foo', 'type': 'out', 'scope': 'user'}
@@ -62,7 +62,7 @@ class Dependency:
         for pair in query.replace(";", "&").split("&") if question else ():
             key, equals, word = pair.partition("=")
             if not key or not equals or key in document:
-                raise FormatError(f"{pair[:80]!r} is not a key of its own", where=where, expected=_TEXT)
+                raise FormatError(f"{pair[:80]!r} is not a new key with a value", where=where, expected=_TEXT)
             document[key] = word
         return Dependency.from_json(document, where)
 
@@ -76,7 +76,7 @@ class Dependency:
 
 
 def faults(value: Any) -> list[tuple[str, str, str]]:
-    """Return (path, what is wrong, what is expected) for every fault of a dependency object."""
+    """Return (path, message, expected) for every fault of a dependency object."""
     if not isinstance(value, dict):
         return [("", "a dependency is an object", "an object with scheme and value")]
     found = []

@@ -19,7 +19,7 @@ _EXPECTED = "a duration such as 90, 30m, 1.5h, 2d or inf"
 
 
 def parse_duration(text: str | float, where: str | None = None) -> float:
-    """Return the seconds that an RFC 23 duration stands for; `inf` is allowed, NaN is not.
+    """Return the seconds of an RFC 23 duration; `inf` is allowed, NaN is not.
 
     A number is taken as seconds.  Raises `FormatError`.
 
@@ -40,7 +40,7 @@ def parse_duration(text: str | float, where: str | None = None) -> float:
 
 
 def parse_time(text: str | float, where: str | None = None) -> float:
-    """Return the seconds of a time that something happens at or lasts in a simulation, or `inf`.
+    """Return the seconds of a time or a duration of a simulation, or `inf`.
 
     Whole seconds are an ``int``.  Raises `FormatError`, also beyond `MAX_SECONDS`.
 
@@ -79,7 +79,7 @@ def _short(text: str) -> str:
 
 
 def format_duration(seconds: float) -> str:
-    """Return the shortest RFC 23 text that stands for exactly these seconds.
+    """Return the shortest RFC 23 text of exactly these seconds.
 
     Raises `FormatError` for a negative number or NaN.
 
@@ -113,7 +113,7 @@ def format_date(seconds: float) -> str:
 def _means(text: str, seconds: float) -> bool:
     try:
         return parse_duration(text) == seconds
-    except FormatError:  # beyond what a float holds
+    except FormatError:  # beyond the range of floats
         return False
 
 

@@ -24,7 +24,7 @@ _FORM = '{"timestamp": seconds, "name": event, "context": {…}}'
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One event: seconds since the epoch, a name, and what the name needs besides.
+    """One event: seconds since the epoch, a name, and the context of the name.
 
     >>> print(Event(1.5, "finish", {"status": 0}))
     {"timestamp":1.5,"name":"finish","context":{"status":0}}
@@ -49,7 +49,7 @@ class Event:
 
 
 def parse_event(text: str, where: str | None = None) -> Event:
-    """Read one line of an eventlog; FormatError says what RFC 18 does not allow.
+    """Read one line of an eventlog.  Raises `FormatError` for a line that RFC 18 does not allow.
 
     >>> parse_event('{"timestamp": 2, "name": "free"}')
     Event(timestamp=2, name='free', context={})
@@ -75,7 +75,7 @@ def parse_event(text: str, where: str | None = None) -> Event:
 
 
 def iter_eventlog(lines: Iterable[str], where: str | None = None) -> Iterator[Event]:
-    """Read lines one by one; a fault names its line.  Empty lines are passed over."""
+    """Read lines one by one; a fault names its line.  Empty lines are ignored."""
     for number, line in enumerate(lines, 1):
         if line.strip():
             place = f"{where}:{number}" if where else f"line {number}"
@@ -92,17 +92,17 @@ def parse_eventlog(text: str, where: str | None = None) -> tuple[Event, ...]:
 
 
 def format_eventlog(events: Iterable[Event]) -> str:
-    """Write events, one a line, each ended by a newline (RFC 18)."""
+    """Write events, one per line, each ended by a newline (RFC 18)."""
     return "".join([f"{event}\n" for event in events])
 
 
-# -- what RFC 21 says about the events of a job -----------------------------------------
+# -- the events of a job (RFC 21) -----------------------------------------
 
 
 def check_job_events(events: Iterable[Event], where: str | None = None) -> list[FormatError]:
-    """List what is wrong with the events of one job: times that go back, contexts that RFC 21 forbids.
+    """List the faults of the events of one job: times that decrease, contexts that RFC 21 forbids.
 
-    Names that RFC 21 does not know are allowed, as RFC 21 allows them.
+    Names that RFC 21 does not define are allowed, as RFC 21 demands.
 
     >>> [fault.message for fault in check_job_events([Event(5, "submit", {"urgency": 40})])]
     ['event submit: urgency is 40']
@@ -113,7 +113,7 @@ def check_job_events(events: Iterable[Event], where: str | None = None) -> list[
         place = f"{where}:{number}" if where else f"line {number}"
         if event.timestamp < last:
             message = f"event {clip(event.name)} at {event.timestamp} comes after one at {last}"
-            faults.append(FormatError(message, where=place, expected="times that do not go back"))
+            faults.append(FormatError(message, where=place, expected="times that do not decrease"))
         last = max(last, event.timestamp)
         required, optional = JOB_EVENTS.get(event.name, ((), {}))
         for key in required:
@@ -190,4 +190,4 @@ JOB_EVENTS: Mapping[str, tuple[tuple[str, ...], Mapping[str, Callable[[Any], boo
         {"type": _text, "severity": _severity, "note": _text, "userid": _natural},
     ),
 }
-"""RFC 21's events: the context keys that must be there, and the rule of each key that may."""
+"""RFC 21's events: name → required keys of the context, and the rule of each allowed key."""

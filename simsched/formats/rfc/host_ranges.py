@@ -1,4 +1,4 @@
-"""Host names as ranges (RFC 29): a name taken apart, names joined to ranges, ranges read and written."""
+"""Host names as ranges (RFC 29): names are split, joined to ranges, and ranges are read and written."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 FORM = "host names and prefix[ids]suffix expressions, such as node[01-16,20]"
-"""What a hostlist is made of, for messages."""
+"""The form of a hostlist, for messages."""
 _DIGITS = 18  # longer digit strings in a name are text, not a number
 _ELEMENT = re.compile(r"([^\[\],\s]*)(?:\[([^\[\]\s]*)\]([^\[\],\s]*))?(,+|\Z)")
 _RANGE = re.compile(r"([0-9]+)(?:-([0-9]+))?\Z")
@@ -49,7 +49,7 @@ class HostRange(NamedTuple):
         return map(form.__mod__, range(self.low, self.high + 1))
 
     def position(self, host: str) -> int:
-        """Where `host` is in this range, or -1."""
+        """The position of `host` in this range, or -1."""
         if self.width < 0:
             return 0 if host == self.prefix else -1
         digits = host[len(self.prefix) : len(host) - len(self.suffix)]
@@ -65,7 +65,7 @@ class HostRange(NamedTuple):
 
 
 def parse_into(text: str, where: str | None, segments: list[HostRange]) -> None:
-    """Append what one RFC 29 string stands for; an empty expression is an empty list."""
+    """Append the ranges of one RFC 29 string; an empty expression adds nothing."""
     at, separator = 0, "," if text else ""
     while separator:
         match = _ELEMENT.match(text, at)
@@ -108,7 +108,7 @@ def _parse_ids(prefix: str, ids: str, suffix: str) -> Iterator[HostRange]:
 
 
 def _fault(text: str, at: int, where: str | None) -> FormatError:
-    """Say what is wrong with the element of `text` that begins at `at`."""
+    """Return the fault of the element of `text` that begins at `at`."""
     end = re.compile(r"[,\]]|\Z").search(text, at)
     element = text[at : end.end() if end else len(text)]
     if re.search(r"\s", element):
@@ -131,9 +131,9 @@ def _fault(text: str, at: int, where: str | None) -> FormatError:
 
 @lru_cache(maxsize=1 << 16)
 def split_name(host: str) -> HostRange:
-    """Take a name apart at the number that most likely counts: the last one before its first dot.
+    """Split a name at the number that most likely enumerates hosts: the last one before its first dot.
 
-    An address such as 10.0.0.7 counts in its last number.
+    An address such as 10.0.0.7 is split at its last number.
     """
     label, dot, domain = host.partition(".")
     if not _NOT_DIGITS.search(domain):
@@ -159,6 +159,8 @@ def follows(left: HostRange, right: HostRange) -> bool:
         return False
     if left.width < 0:
         return False
+    # Without leading zeroes of its own, `right` still continues a padded range once its digits fill the
+    # width: 09 is followed by 10, but 009 is not followed by 10.
     return left.width == right.width or (right.width == 0 and len(str(right.low)) >= left.width)
 
 
@@ -177,7 +179,11 @@ def joined(segments: Iterable[HostRange]) -> Iterator[HostRange]:
 
 
 def ranges_of(hosts: Iterable[str]) -> Iterator[HostRange]:
-    """The joined ranges of single names; `joined` without an object a name."""
+    """The joined ranges of single names.
+
+    The same as `joined` of `split_name` of each, without an object per name: a run of a million hosts costs
+    one `HostRange`.  The condition is that of `follows`, written out.
+    """
     prefix, suffix, width, low, high = "", "", -1, 0, -1
     for right in map(split_name, hosts):
         if (
@@ -199,7 +205,7 @@ def ranges_of(hosts: Iterable[str]) -> Iterator[HostRange]:
 def format_ranges(segments: Iterable[HostRange]) -> str:
     """Write ranges, those with one prefix and suffix in one pair of brackets.
 
-    A number whose digits the bracket's width would change starts a bracket of its own.
+    The first id sets the least width of a bracket, so a number that this width would pad starts another one.
     """
     parts: list[str] = []
     ids: list[str] = []

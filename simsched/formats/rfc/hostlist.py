@@ -1,7 +1,7 @@
 """Hostlists (RFC 29): ordered lists of host names that may repeat, such as ``node[01-16,20]``.
 
 A `Hostlist` holds ranges as ranges, so that a list of 10**9 names is as small as its text;
-only `Hostlist.expand` and what follows from it make the names, up to a stated limit.
+only `Hostlist.expand` and the methods that use it make the names, up to a stated limit.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
 MAX_HOSTS = 10_000_000
-"""How many names `Hostlist.expand` makes unless told otherwise."""
+"""The most names that `Hostlist.expand` makes by default."""
 
 MAX_COUNTED = 2**62
-"""How many names a hostlist may stand for at all; `len` then fits a machine word."""
+"""The most names of any hostlist; `len` then fits a machine word."""
 
 
 class Hostlist:
@@ -79,7 +79,7 @@ class Hostlist:
                 )
             parse_into(part, place, segments)
         if sum(s.high - s.low + 1 for s in segments) > MAX_COUNTED:
-            raise LimitError("the hostlist stands for too many names", where=where, expected=f"{MAX_COUNTED}")
+            raise LimitError("the hostlist has too many names", where=where, expected=f"{MAX_COUNTED}")
         return cls(joined(segments))
 
     @classmethod
@@ -147,7 +147,7 @@ class Hostlist:
         return isinstance(host, str) and any(s.position(host) >= 0 for s in self._segments)
 
     def index(self, host: str) -> int:
-        """The first position of `host`; ValueError if it is not there.  O(ranges).
+        """The first position of `host`; ValueError if it is not in the list.  O(ranges).
 
         >>> Hostlist.parse("a,n[5-9]").index("n7")
         3
@@ -233,8 +233,9 @@ def encode_hosts(hosts: Sequence[str]) -> str:
 class HostEncoder:
     """Writes subsets of one fixed list of hosts, in list order, as hostlists; fast when called often.
 
-    Made once a cluster; `encode` then takes positions and follows runs of names that are
-    known to be consecutive, so it costs runs, not names.
+    Made once per cluster: it numbers the runs of names that are consecutive.  Positions that are consecutive
+    and in one run are therefore one range, and `encode` finds its end by doubling steps; the cost follows
+    the number of ranges, not of names.
 
     >>> HostEncoder(["n1", "n2", "n3", "gpu1"]).encode([0, 1, 2, 3])
     'n[1-3],gpu1'

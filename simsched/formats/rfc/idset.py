@@ -1,8 +1,14 @@
 """Idsets (RFC 22): sets of non-negative integers in text form, such as ``0-3,7``.
 
 An `Idset` holds ranges as ranges, so that ``0-99999999999`` costs as much as ``7``; only
-`Idset.expand` and `Idset.to_mask` make something of the size of the set, and both refuse
-more than a stated limit.
+`Idset.expand` and `Idset.to_mask` build a value of the size of the set, and both refuse more than a
+stated limit.
+
+Every operation relies on one invariant and keeps it: ranges ascend, are disjoint and not adjacent.  The
+form of a set is then unique, so equality of sets is equality of tuples, and a pair of sets is swept from
+low to high once, in time linear in the ranges.  An intersection or a difference cannot make
+adjacent ranges: the id after each of its ranges is missing from an operand or was removed.  A union can
+make them, so it merges.
 """
 
 from __future__ import annotations
@@ -19,10 +25,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
 MAX_IDS = 10_000_000
-"""How many ids `Idset.expand` makes, and the highest id of `Idset.to_mask`, unless told otherwise."""
+"""The most ids that `Idset.expand` makes, and the bound of the ids of `Idset.to_mask`, by default."""
 
 MAX_ID = 2**62
-"""The highest id there is; `len` of any idset then fits a machine word."""
+"""The highest id; `len` of any idset then fits a machine word."""
 
 Range: TypeAlias = tuple[int, int]
 
@@ -50,7 +56,7 @@ class Idset:
 
     @classmethod
     def parse(cls, text: str, *, where: str | None = None) -> Idset:
-        """Read an RFC 22 string; surrounding brackets may be there or not, ``""`` is the empty set.
+        """Read an RFC 22 string; surrounding brackets are optional, ``""`` is the empty set.
 
         Raises
         ------
@@ -207,7 +213,7 @@ class Idset:
         raise IndexError(position)
 
     def index(self, item: int) -> int:
-        """How many ids of the set are lower than `item`, which must be in it (ValueError if not).
+        """The position of `item` among the ids in ascending order; ValueError if it is not in the set.
 
         >>> Idset.parse("3-5,9").index(9)
         3
@@ -289,8 +295,8 @@ EMPTY = Idset()
 def encode_ids(sorted_ids: Sequence[int]) -> str:
     """Write strictly ascending integers as an idset; a list, tuple, range or NumPy array.
 
-    A run of consecutive ids is crossed by doubling steps, so the cost follows the number
-    of runs and the logarithm of their lengths, not the number of ids.
+    The end of a run of consecutive ids is found by doubling steps where runs are long, so the cost follows
+    the number of runs and the logarithm of their lengths, not the number of ids.
 
     >>> encode_ids([0, 1, 2, 3, 7, 9, 10])
     '0-3,7,9-10'
@@ -300,7 +306,7 @@ def encode_ids(sorted_ids: Sequence[int]) -> str:
     if not count:
         return ""
     first, last = ids[0], ids[-1]
-    if last - first == count - 1:
+    if last - first == count - 1:  # strictly ascending, so nothing is missing between them
         return f"{first}-{last}" if count > 1 else str(first)
     if count > _DENSE * (last - first + 1 - count):
         return ",".join(_long_runs(ids))
@@ -324,7 +330,11 @@ def _short_runs(ids: Sequence[int]) -> list[str]:
 
 
 def _long_runs(ids: Sequence[int]) -> list[str]:
-    """Cross each run of consecutive `ids` by doubling, then halving, steps."""
+    """Find the end of each run of consecutive `ids` by doubling, then halving, steps.
+
+    The ids ascend strictly, so ``ids[end] - end`` never decreases and equals that of the start exactly within
+    the run: the test holds up to the end of the run and fails after it, as a binary search needs.
+    """
     parts: list[str] = []
     at, count = 0, len(ids)
     while at < count:
@@ -382,7 +392,11 @@ def _overlaps(left: Sequence[Range], right: Sequence[Range]) -> Iterator[Range]:
 
 
 def _remains(left: Sequence[Range], right: Sequence[Range]) -> Iterator[Range]:
-    """What of `left` is not in `right`, both ascending."""
+    """The parts of `left` that are not in `right`, both ascending.
+
+    `j` passes ranges of `right` that end before the current range of `left` and so before all later ones; the
+    inner loop uses an index of its own, because a range of `right` may cut several ranges of `left`.
+    """
     j = 0
     for low, high in left:
         while j < len(right) and right[j][1] < low:
@@ -398,7 +412,7 @@ def _remains(left: Sequence[Range], right: Sequence[Range]) -> Iterator[Range]:
 
 
 def _fault(text: str, body: str, where: str | None) -> FormatError:
-    """Say what is wrong with the first bad element of `body`; only called when there is one."""
+    """Return the fault of the first bad element of `body`; only called when there is one."""
     place = 2 if body is not text else 1
     last = -1
     for part in body.split(","):

@@ -41,7 +41,7 @@ class PredicateParser(Generic[Node]):
     """Whether two terms side by side are joined by "and", as RFC 35 has it."""
 
     max_levels: ClassVar[int] = 100
-    """How deep parentheses and negations may nest; Python's stack bears several times as many."""
+    """The most levels of parentheses and negations; Python's stack allows several times more."""
 
     def __init__(self, text: str, tokens: list[Token]) -> None:
         self.text, self.tokens = text, tokens

@@ -1,7 +1,7 @@
 """Units of counts, and exact conversion between those of one dimension.
 
-`kB` to `YB` are powers of 1000 and `KiB` to `YiB` powers of 1024, as the SI and the IEC have
-them; `KB` is read as `kB`.  (The SSS Job Object's units are powers of 1024; its reader says so.)
+`kB` to `YB` are powers of 1000 and `KiB` to `YiB` powers of 1024, as in the SI and
+the IEC; `KB` is read as `kB`.  (The units of SSS Job Objects are powers of 1024: see `sss.topics`.)
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ UNITS: dict[str, Unit] = {
 """Every unit by its name."""
 
 ALIASES = {"KB": "kB", "KB/s": "kB/s", "bytes": "B", "byte": "B"}
-"""Other spellings, read and never written."""
+"""Other spellings, which are read and never written."""
 
 
 def unit_of(name: str, where: str | None = None) -> Unit:
@@ -66,7 +66,7 @@ def unit_of(name: str, where: str | None = None) -> Unit:
 
 
 def is_unit(name: str) -> bool:
-    """Say whether a name is that of a unit.
+    """Return whether a name is that of a unit.
 
     >>> is_unit("KB"), is_unit("boxes")
     (True, False)

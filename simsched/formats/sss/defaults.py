@@ -1,4 +1,4 @@
-"""Defaults merged into what they are defaults for: jobs, task groups, tasks."""
+"""Defaults are merged into jobs, task groups and tasks."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _APART = ("Requested", "Delivered", "TaskGroup", "TaskGroupDefaults", "Task", "T
 
 
 def merged(own: Element, defaults: Element | None) -> Element:
-    """The element with what its defaults say and it does not.
+    """Return the element with the properties of its defaults that it does not have itself.
 
-    A property overrides its default, be it in Requested or outside; variables of the
-    environment and resources override one by one; Delivered is apart from what is asked for.
+    A property overrides its default, whether it is in Requested or outside; variables of the
+    environment and resources override one by one; Delivered is separate from the request.
 
     >>> from simsched.formats.sss.elements import Element
     >>> job = Element("Job", (), "", (Element("Id", (), "1"),))
@@ -27,13 +27,13 @@ def merged(own: Element, defaults: Element | None) -> Element:
     """
     if defaults is None:
         return own
-    said = {_key(child) for child in _asked(own)}
+    own_keys = {_key(child) for child in _requested(own)}
     children = [
-        c for c in defaults.children if c.name not in _APART and c.name != "Id" and _key(c) not in said
+        c for c in defaults.children if c.name not in _APART and c.name != "Id" and _key(c) not in own_keys
     ]
     children += [child for child in own.children if child.name not in _APART]
     requested = _inside(own, "Requested")
-    older = [child for child in _inside(defaults, "Requested") if _key(child) not in said]
+    older = [child for child in _inside(defaults, "Requested") if _key(child) not in own_keys]
     children += _wrapped("Requested", (*older, *requested), own, defaults)
     delivered = _inside(own, "Delivered")
     known = {_key(child) for child in delivered}
@@ -47,7 +47,7 @@ def merged(own: Element, defaults: Element | None) -> Element:
 
 
 def _key(child: Element) -> tuple[str | None, ...]:
-    """What a child overrides: its name, and of named things their own names."""
+    """The key that a child overrides: its name, with the name and type of a resource, variable or limit."""
     if child.name in _BY_NAME:
         return child.name, child.attribute("name"), child.attribute("type")
     return (child.name,)
@@ -58,7 +58,7 @@ def _inside(element: Element, category: str) -> tuple[Element, ...]:
     return tuple(child for part in element.all(category) for child in part.children)
 
 
-def _asked(element: Element) -> Iterable[Element]:
+def _requested(element: Element) -> Iterable[Element]:
     """Properties outside categories and in Requested."""
     return (*(c for c in element.children if c.name not in _APART), *_inside(element, "Requested"))
 
@@ -70,17 +70,17 @@ def _wrapped(category: str, children: tuple[Element, ...], own: Element, default
 
 
 def _environment(own: Element, defaults: Element) -> list[Element]:
-    """The variables of both, the element's own first in rank."""
+    """The variables of both; those of the element win."""
     mine, theirs = own.first("Environment"), defaults.first("Environment")
     if mine is None or theirs is None:
         return [part for part in (mine or theirs,) if part is not None]
-    said = {_key(child) for child in mine.children}
-    older = tuple(child for child in theirs.children if _key(child) not in said)
+    own_keys = {_key(child) for child in mine.children}
+    older = tuple(child for child in theirs.children if _key(child) not in own_keys)
     return [replace(mine, children=older + mine.children)]
 
 
 def _defaults_of(name: str, own: Element, defaults: Element) -> list[Element]:
-    """The defaults for what is inside: those of the element over those of its own defaults."""
+    """The defaults for inner elements: those of the element over those of its own defaults."""
     mine, theirs = own.first(name), defaults.first(name)
     if mine is None:
         return [theirs] if theirs is not None else []

@@ -1,4 +1,4 @@
-"""After a run: the same Job Objects with State, StartTime, EndTime and what was delivered."""
+"""The results of a run are written into its Job Objects: State, StartTime, EndTime and Delivered."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ STATES = {
 
 @dataclass(frozen=True, slots=True)
 class DeliveredValues:
-    """What became of a job; None: not known.
+    """The result of a job; None: not known.
 
     `state` is a result of a run (``COMPLETED`` …) or a state of the document's, times are seconds,
-    `memory` MB in all, `message` goes into StatusMessage.
+    `memory` MB in total, `message` goes into StatusMessage.
     """
 
     state: str
@@ -45,7 +45,7 @@ class DeliveredValues:
 
 
 def with_results(document: Document, results: Mapping[str, DeliveredValues]) -> Document:
-    """The document with the results of its jobs, by id; everything else stays as it was."""
+    """Return the document with the results of its jobs, by id; everything else is unchanged."""
     return replace(document, root=_visited(document.root, results))
 
 
@@ -59,7 +59,7 @@ def _visited(element: Element, results: Mapping[str, DeliveredValues]) -> Elemen
 
 
 def delivered(job: Element, result: DeliveredValues) -> Element:
-    """The job with its result: State, StartTime, EndTime, ExitCode, StatusMessage and Delivered are new.
+    """Return the job with its result in State, StartTime, EndTime, ExitCode, StatusMessage and Delivered.
 
     >>> job = Element("Job", (), "", (Element("Id", (), "1"),))
     >>> print(delivered(job, DeliveredValues("COMPLETED", 0, 60, 4)).first("Delivered"))
@@ -69,15 +69,15 @@ def delivered(job: Element, result: DeliveredValues) -> Element:
     </Delivered>
     """
     state = STATES.get(result.state, result.state)
-    held = result.state == "PENDING" and (job.value("State") or "").strip() == "Hold"
-    said = {
-        "State": "Hold" if held else state,  # who was held still is
+    on_hold = result.state == "PENDING" and (job.value("State") or "").strip() == "Hold"
+    values = {
+        "State": "Hold" if on_hold else state,  # a job on hold stays on hold
         "StartTime": _seconds(result.start),
         "EndTime": _seconds(result.end),
         "ExitCode": _whole(result.exit_code),
         "StatusMessage": result.message,
     }
-    new = [Element(name, (), text) for name, text in said.items() if text is not None]
+    new = [Element(name, (), text) for name, text in values.items() if text is not None]
     names = ("State", "StartTime", "EndTime", "Delivered", *(element.name for element in new))
     if properties := _properties(result):
         new.append(Element("Delivered", (), "", tuple(properties)))

@@ -1,4 +1,4 @@
-"""Job Objects read, checked and written; what nobody knows is dealt with by its awareness policy (R12)."""
+"""Job Objects are read, checked and written; unknown parts are treated by their awareness policy (R12)."""
 
 from __future__ import annotations
 
@@ -22,15 +22,14 @@ MAX_NUMBER = 100
 """The most characters of a number; a double has at most 17 digits and an exponent."""
 
 ROOTS = ("Job", "JobGroup", "Data")
-"""What a document may be: a job, a group of jobs, or several of both in SSSRMAP's Data."""
+"""The root elements: a job, a group of jobs, or several of both in SSSRMAP's Data."""
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A Job Object document: its elements by their 3.1 names, and what its reader was warned about.
+    """A Job Object document: its elements by their 3.1 names, and the warnings of reading it.
 
-    Elements that nobody knows (under Warn or Ignore) ride along.  Comments and the space
-    between elements are no part of it.
+    Unknown elements (under Warn or Ignore) are kept.  Comments and the space between elements are not.
     """
 
     root: Element
@@ -71,9 +70,9 @@ def report(
     warnings: list[FormatError],
     expected: str | None = None,
 ) -> FormatError | None:
-    """Deal with what is not understood or not supported, as the element's awareness policy says.
+    """Treat an unknown or unsupported part by the awareness policy of its element.
 
-    Reject gives the error to raise; Warn adds it to `warnings`; Ignore does nothing.
+    Reject returns the error to raise; Warn adds it to `warnings`; Ignore does nothing.
     """
     fault = FormatError(message, where=place(where, element.line, element.column), expected=expected)
     if element.policy == "Reject":
@@ -96,7 +95,7 @@ class _Checker:
         self.faults.append(FormatError(message, where=spot, expected=expected))
 
     def unknown(self, element: Element, message: str, expected: str | None = None) -> None:
-        """Deal with an element, attribute or value that the specification does not name."""
+        """Treat an element, attribute or value that the specification does not define."""
         error = report(element, message, self.where, self.warnings, expected)
         if error:
             self.faults.append(error)
@@ -105,7 +104,7 @@ class _Checker:
         """The document's root."""
         name = _local(element.name)
         if name not in ROOTS:
-            self.fault(element, f"<{clip(element.name)}> is no Job Object", " or ".join(ROOTS))
+            self.fault(element, f"<{clip(element.name)}> is not a Job Object", " or ".join(ROOTS))
             return element
         if element.is_reference and name in vocabulary.REFERENCES:
             shown = clip(element.text.strip(), 30)
@@ -169,24 +168,24 @@ class _Checker:
         return replace(element, children=tuple(children))
 
     def balanced(self, children: list[Element]) -> None:
-        """The groups of Delivered are carried only, so this is all that can be wrong with them."""
+        """Check that the groups of Delivered balance; they are kept and not evaluated."""
         try:
             group_signs(children, self.where)
         except FormatError as error:
             self.faults.append(error)
 
     def holds_text(self, element: Element) -> None:
-        """An element of elements with text in it."""
+        """Report text in an element that may contain elements only."""
         shown = clip(element.text.strip(), 30)
         self.fault(element, f"<{element.name}> holds the text {shown!r}", "elements")
 
     def not_empty(self, element: Element) -> None:
-        """What the specification's syntax gives one property or more has one."""
+        """Report an element without properties where the specification requires one or more."""
         if element.name in vocabulary.NOT_EMPTY and not element.children:
             self.fault(element, f"<{element.name}> without properties", "one property or more")
 
     def stranger(self, element: Element, parent: Element) -> Element:
-        """An element that may not stand where it does."""
+        """Report an element that is not allowed in its parent."""
         element = self.policed(element, parent.policy)
         self.unknown(element, f"<{clip(element.name)}> is not known in <{parent.name}>")
         return element
@@ -242,9 +241,9 @@ class _Checker:
                 self.unknown(element, f"attribute {clip(name)} is not known in <{element.name}>", hint)
                 continue
             if name == "awarenessPolicy":
-                continue  # its value has been looked at
+                continue  # `policed` has checked its value
             if reason := _out_of_place(element, name):
-                self.unknown(element, f"attribute {name} means nothing in <{element.name}>{reason}")
+                self.unknown(element, f"attribute {name} has no meaning in <{element.name}>{reason}")
                 continue
             self.words(element, f"{element.name}.{name}", value)
             allowed = vocabulary.VALUES.get(f"{element.name}.{name}") or vocabulary.VALUES.get(name)
@@ -353,32 +352,32 @@ _KINDS = {
 
 
 def _misfit(text: str, kind: vocabulary.Kind) -> str | None:
-    """What is wrong with `text` as a value of `kind`, or None."""
+    """Return the fault of `text` as a value of `kind`, or None."""
     shown = f"{clip(text, 40)!r}"
     if kind == "Boolean":
-        return None if text.lower() in ("true", "false", "1", "0") else f"{shown} is no truth value"
+        return None if text.lower() in ("true", "false", "1", "0") else f"{shown} is not a truth value"
     if kind in ("Integer", "DateTime", "Duration"):
         digits = text[1:] if text[:1] in ("+", "-") else text
         if not (digits.isascii() and digits.isdigit()):
-            return f"{shown} is no whole number"
+            return f"{shown} is not a whole number"
         if len(digits) > 18:
             return f"{shown} has more than 18 digits"
         if kind != "Integer" and not 0 <= int(text) <= LATEST:
-            return f"{shown} is no time"
+            return f"{shown} is not a time"
     if kind == "Float":
         if len(text) > MAX_NUMBER:
             return f"{shown} has more than {MAX_NUMBER} characters"
         try:
             number = float(text)
         except ValueError:
-            return f"{shown} is no number"
+            return f"{shown} is not a number"
         if not (math.isfinite(number) and number >= 0) or "_" in text:
-            return f"{shown} is no amount"
+            return f"{shown} is not an amount"
     return None
 
 
 def _out_of_place(element: Element, name: str) -> str | None:
-    """Return why an attribute of the element says nothing there, or None."""
+    """Return the reason why an attribute has no meaning in the element, or None."""
     if name == "units" and element.name in vocabulary.UNITLESS:
         return ", which is counted"
     other, needed = vocabulary.ONLY_WITH.get(name, ("", ""))

@@ -1,4 +1,4 @@
-"""XML in and out for Job Objects: a frozen tree of elements; what is dangerous in XML is refused."""
+"""XML of Job Objects as an immutable tree of elements; the dangerous constructs of XML are refused."""
 
 from __future__ import annotations
 
@@ -32,8 +32,7 @@ _QUOTED = {**_ESCAPES, '"': "&quot;", "\n": "&#10;", "\t": "&#9;"}
 class Element:
     """One element: its name, its attributes in order, and either text or elements inside.
 
-    Equal if these are equal; where it stood and which awareness policy holds for it are not
-    compared.
+    Equal if these are equal; its place in the text and its awareness policy are not compared.
 
     >>> e = Element("Processors", (("op", "GE"),), "8")
     >>> print(e)
@@ -109,7 +108,7 @@ def parse_xml(data: bytes | str, where: str | None = None) -> Element:
 
 
 def write_xml(element: Element) -> str:
-    """Write a tree as an XML document, two spaces a level; `parse_xml` reads the same tree back."""
+    """Write a tree as an XML document, two spaces per level; `parse_xml` reads the same tree back."""
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + "".join(_written(element, ""))
 
 
@@ -178,7 +177,7 @@ class _Builder:
 
 
 def _xml_fault(line: int, offset: int, reason: str, raw: bytes, where: str | None) -> FormatError:
-    """What expat found, with a hint where word processors have been at work."""
+    """Return the fault that expat found, with a hint for the quotation marks of word processors."""
     spot = place(where, line, offset + 1)
     lines = raw.split(b"\n")
     near = lines[line - 1].decode("utf-8", "replace") if line <= len(lines) else ""
@@ -206,7 +205,7 @@ def _written(element: Element, indent: str) -> Iterator[str]:
 
 
 def _escaped(text: str, escapes: dict[str, str]) -> str:
-    """Text as XML holds it; what XML cannot hold at all becomes U+FFFD."""
+    """Return text as XML; characters that XML does not allow become U+FFFD."""
     if any(character in text for character in escapes):
         text = "".join([escapes.get(character, character) for character in text])
     return _FORBIDDEN.sub("\ufffd", text)

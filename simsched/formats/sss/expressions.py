@@ -1,8 +1,8 @@
-"""What Requested says: op, conj, group and preference as one expression, split by what it is about.
+"""The requested properties as one expression of op, conj, group and preference, split by topic.
 
 Reading R11: properties are combined from left to right with explicit groups; ``Nand`` is
 "and not", ``Nor`` is "or not".  The document's own example opens its group with -1 and closes
-it with 1; so signs that would close a group before one is open are read the other way round.
+it with 1; so if the signs would close a group before one is open, all of them are negated.
 """
 
 from __future__ import annotations
@@ -26,22 +26,22 @@ ENDLESS = 10**9
 """Stands for no upper bound in a set of acceptable numbers."""
 
 CONSTRAINTS = ("Feature", "Node", "Architecture", "OpSys", "NetworkType", "Partition")
-"""Properties that say which nodes will do."""
+"""Properties that constrain the nodes."""
 
 CREDENTIALS = ("User", "Project", "Group", "GlobalUser", "Queue", "QualityOfService", "Machine")
 """Properties of which one value is taken; of alternatives, the first."""
 
 MAX_GROUPS = 50
-"""How deep groups may nest."""
+"""The most levels of nested groups."""
 
 MAX_PROPERTIES = 200
-"""How many properties one request may have."""
+"""The most properties of one request."""
 
 MAX_DIGITS = 40
 """Up to this length a decimal number is taken exactly."""
 
 IN_SLOT = "in the slot:"
-"""Begins the topic of a Resource that each task has for itself."""
+"""The beginning of the topic of a Resource that each task has for itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ Tree: TypeAlias = Term | Junction | Negation
 
 
 def expression(elements: Iterable[Element], where: str | None = None) -> Tree | None:
-    """The expression that a sequence of requested properties stands for, None if there is none.
+    """Return the expression of a sequence of requested properties; None for an empty one.
 
     Alternatives with positive preferences of one topic are an "or", heaviest first; those
     with negative preferences restrict nothing.  FormatError where groups do not balance.
@@ -122,7 +122,7 @@ def group_signs(elements: Sequence[Element], where: str | None) -> list[int]:
             return [direction * sign for sign in signs]
     first = next(e for e in elements if e.attribute("group"))
     spot = place(where, first.line, first.column)
-    raise FormatError("the group attributes do not balance", where=spot, expected="as many closed as opened")
+    raise FormatError("the group attributes do not balance", where=spot, expected="each opened group closed")
 
 
 def _alternatives(elements: list[Element]) -> Tree:
@@ -147,7 +147,7 @@ def _combined(left: Tree | None, conj: str, right: Tree | None) -> Tree | None:
 
 
 def topic(element: Element) -> str:
-    """What a property is about: all constraints on nodes are one topic, every resource its own."""
+    """Return the topic of a property: all constraints on nodes are one topic, each resource is its own."""
     if element.name in CONSTRAINTS:
         return "constraint"
     if element.name == "Resource":
@@ -163,7 +163,7 @@ def slot_type(element: Element) -> str | None:
 
 
 def is_per_task(name: str) -> bool:
-    """Return whether a topic at the level of the job holds for each task of its task groups."""
+    """Return whether a topic of the job applies to each task of its task groups."""
     return name in vocabulary.SIZES or name.startswith(IN_SLOT)
 
 
@@ -224,7 +224,7 @@ def _denied(tree: Tree) -> Tree:
 def number_set(tree: Tree, value: Callable[[Element], Fraction]) -> Idset:
     """The whole numbers from 1 to `ENDLESS` that an expression on one number accepts.
 
-    A fraction counts as the next whole number: who asks for 1.5 needs 2.
+    A fraction counts as the next whole number: a request of 1.5 needs 2.
     """
     if isinstance(tree, Term):
         return accepted(tree.element.attribute("op") or "EQ", value(tree.element))

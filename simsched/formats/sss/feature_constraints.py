@@ -26,14 +26,14 @@ MAX_REPEATS = 3
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """What a cluster has, for patterns to be matched against: its hosts and its properties."""
+    """The hosts and properties of a cluster, against which patterns are matched."""
 
     hosts: tuple[str, ...] = ()
     properties: tuple[str, ...] = ()
 
 
 class UnexpandedError(FormatError):
-    """A pattern, and no cluster given to expand it against."""
+    """A pattern cannot be expanded without a cluster."""
 
 
 def constraint_of(tree: Tree, names: Names | None, where: str | None = None) -> Constraint:
@@ -82,7 +82,7 @@ def _is_host(leaf: Term) -> bool:
 
 
 def joined(parts: Iterable[Constraint], *, every: bool) -> Constraint:
-    """All of the constraints, or one of them, without what changes nothing."""
+    """Return the conjunction or disjunction of the constraints, without those that change nothing."""
     neutral, decisive = (ANY, NONE) if every else (NONE, ANY)
     kept = tuple(dict.fromkeys(part for part in parts if part != neutral))
     if decisive in kept:
@@ -146,7 +146,7 @@ def _matching(element: Element, candidates: Iterable[str] | None, spot: str) -> 
 
 
 def compiled(text: str, spot: str | None = None) -> re.Pattern[str]:
-    """Compile a pattern; FormatError if it is none, or one that could run for hours.
+    """Compile a pattern; FormatError for a wrong one, and for one that could run for hours.
 
     >>> compiled("fr15n.*").fullmatch("fr15n07") is not None
     True
@@ -159,7 +159,7 @@ def compiled(text: str, spot: str | None = None) -> re.Pattern[str]:
         pattern = re.compile(text)
         repeats = _repeats(re._parser.parse(text))  # type: ignore[attr-defined]
     except (re.error, OverflowError, RecursionError) as error:
-        message = f"{clip(text)!r} is no regular expression: {error}"
+        message = f"{clip(text)!r} is not a regular expression: {error}"
         raise FormatError(message, where=spot, expected="such as node.*") from None
     if repeats > MAX_REPEATS:
         raise FormatError(
@@ -171,7 +171,7 @@ def compiled(text: str, spot: str | None = None) -> re.Pattern[str]:
 
 
 def _repeats(parsed: Any, inside: bool = False) -> int:
-    """How many repeats without a small bound there are; one inside another counts as too many."""
+    """The number of repeats without a small bound; one inside another counts as too many."""
     total = 0
     for code, argument in parsed:
         name = str(code)

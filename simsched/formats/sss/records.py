@@ -1,4 +1,4 @@
-"""Job Objects as jobspecs: one record a job, with its dependencies, its times and who it belongs to."""
+"""Job Objects as jobs: a record per job with its jobspec, dependencies, times and owner."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ CONDITIONS = {"OnSuccess": "afterok", "OnFailure": "afternotok", "OnExit": "afte
 class JobRecord:
     """One Job of a document, its defaults merged in.
 
-    Times are seconds since the epoch, `duration` and `runtime` seconds; None: not said.
-    `processors` are those asked for in all (None if it is a range), `group` is the JobGroup's
-    id, `element` the whole Job with what is carried along, `line` its line in the text.
+    Times are seconds since the epoch, `duration` and `runtime` seconds; None: not given.
+    `processors` is the requested total (None for a range), `group` is the JobGroup's id, `element` the
+    whole Job with its uninterpreted parts, `line` its line in the text.
     """
 
     id: str
@@ -74,11 +74,11 @@ def job_records(
     """The jobs of a document in dependency order, and the warnings of reading and mapping it.
 
     `cluster` gives the names that patterns are expanded against; without it a pattern is
-    something that cannot be done, and dealt with by its awareness policy, unless a list is
-    given for what was not expanded: then its constraint is left out and noted there.
+    unsupported and treated by its awareness policy, unless `unexpanded` is given: then the constraint is
+    left out and its fault added to that list.
 
     Raises FormatError for contradictory counts, a dependency on a job that is not there or
-    on itself in a cycle, and whatever cannot be done under the policy Reject.
+    on itself in a cycle, and any unsupported part under the policy Reject.
     """
     warnings = list(document.warnings)
     requester = Requester(where, cluster, warnings, unexpanded)
@@ -128,22 +128,22 @@ def _record(
     job: Element, group: str | None, dependencies: tuple[Dependency, ...], requester: Requester
 ) -> JobRecord:
     """The record of one job."""
-    asked = requester.asked(job)
+    request = requester.request(job)
     start, end = _time(job, "StartTime"), _time(job, "EndTime")
     state = job.value("State")
     holds = [hold for hold in job.all("Hold") if hold.text.strip().lower() not in ("", "none")]
-    duration = _duration(asked.topics.get("Duration"))
+    duration = _duration(request.topics.get("Duration"))
     return JobRecord(
         id=job.value("Id") or "",
-        jobspec=_jobspec(job, asked, duration, dependencies),
+        jobspec=_jobspec(job, request, duration, dependencies),
         element=job,
         line=job.line,
         group=group,
         name=job.value("Name"),
-        user=_credential(asked, "User"),
-        unix_group=_credential(asked, "Group"),
-        project=_credential(asked, "Project"),
-        queue=_credential(asked, "Queue"),
+        user=_credential(request, "User"),
+        unix_group=_credential(request, "Group"),
+        project=_credential(request, "Project"),
+        queue=_credential(request, "Queue"),
         state=state,
         submit=_time(job, "SubmitTime"),
         start=start,
@@ -153,34 +153,34 @@ def _record(
         deadline=_time(job, "Deadline"),
         priority=_time(job, "Priority"),
         hold=bool(holds) or state == "Hold",
-        processors=asked.processors,
+        processors=request.processors,
         dependencies=dependencies,
     )
 
 
 def _jobspec(
-    job: Element, asked: JobRequest, duration: int | None, dependencies: tuple[Dependency, ...]
+    job: Element, request: JobRequest, duration: int | None, dependencies: tuple[Dependency, ...]
 ) -> Jobspec:
     """The jobspec of a job; V1 where it fits."""
-    said = {
-        "queue": _credential(asked, "Queue"),
-        "bank": _credential(asked, "Project"),
+    values = {
+        "queue": _credential(request, "Queue"),
+        "bank": _credential(request, "Project"),
         "cwd": job.value("InitialWorkingDirectory"),
     }
     system: dict[str, Any] = {"duration": duration or 0} | {
-        key: value for key, value in said.items() if value
+        key: value for key, value in values.items() if value
     }
     if name := job.value("Name"):
         system["job"] = {"name": name}
     if variables := _environment(job):
         system["environment"] = variables
-    if asked.constraint != ANY:
-        system["constraints"] = to_json(asked.constraint)
+    if request.constraint != ANY:
+        system["constraints"] = to_json(request.constraint)
     if dependencies:
         system["dependencies"] = [dependency.to_json() for dependency in dependencies]
-    tasks = tuple(_task(label, scope, job) for label, scope in asked.scopes)
+    tasks = tuple(_task(label, scope, job) for label, scope in request.scopes)
     attributes: FrozenDict = freeze({"system": system})
-    jobspec = Jobspec(asked.resources, tasks, attributes, CANONICAL)
+    jobspec = Jobspec(request.resources, tasks, attributes, CANONICAL)
     return replace(jobspec, version=1) if v1_misfit(jobspec) is None else jobspec
 
 
@@ -214,13 +214,13 @@ def _time(job: Element, name: str) -> int | None:
     return int(text) if text else None
 
 
-def _credential(asked: JobRequest, name: str) -> str | None:
-    tree = asked.topics.get(name)
+def _credential(request: JobRequest, name: str) -> str | None:
+    tree = request.topics.get(name)
     return first_value(tree) or None if tree is not None else None
 
 
 def _duration(tree: Tree | None) -> int | None:
-    """The longest duration that is acceptable, the shortest if there is no longest; None if unlimited."""
+    """The longest acceptable duration, the shortest one if there is no longest; None if unlimited."""
     if tree is None:
         return None
     found = number_set(tree, lambda e: Fraction(e.text.strip()))
@@ -261,10 +261,10 @@ def _dependencies(
 
 
 def _condition(element: Element, requester: Requester) -> tuple[str, FrozenDict]:
-    """Return the scheme of a dependency, and what is kept of it besides.
+    """Return the scheme of a dependency and the parameters that are kept.
 
-    OnExit with the code 0 is OnSuccess.  With any other code the job waits for one that ended badly;
-    that it ended with just this code cannot be known, because no exit codes are simulated.
+    OnExit with the code 0 is OnSuccess.  With any other code the job waits for one that failed;
+    the code itself cannot be compared, because no exit codes are simulated.
     """
     condition = element.attribute("condition") or "OnSuccess"
     code = element.attribute("code") if condition == "OnExit" else None
@@ -273,7 +273,7 @@ def _condition(element: Element, requester: Requester) -> tuple[str, FrozenDict]
     if not int(code):
         return "afterok", FrozenDict()
     requester.unsupported(
-        element, f"code {int(code)}: exit codes other than 0 are not told apart", "code 0, or OnFailure"
+        element, f"code {int(code)}: exit codes other than 0 are not distinguished", "code 0, or OnFailure"
     )
     return "afternotok", FrozenDict(code=int(code))
 
@@ -329,8 +329,8 @@ def job_objects(
 ) -> tuple[JobRecord, ...]:
     """Return the jobs of a document of SSS Job Objects.
 
-    `names` gives what a cluster has, should patterns be matched against it; `warn` is told what
-    the awareness policy Warn lets pass.  Raises `FormatError`.
+    `names` returns the names of a cluster, against which patterns are matched; `warn` is called with each
+    warning of the awareness policy Warn.  Raises `FormatError`.
     """
     from simsched.formats.sss.document import read_document
 
@@ -345,24 +345,24 @@ def job_objects(
 # -- the parts of a job that its jobspec does not hold --------------------------------
 
 _INNER = ("Requested", "TaskGroup", "TaskGroupDefaults", "Task", "TaskDefaults")
-_UNSAID = {"metric", "duration", "consumptionRate", "dynamic", "performanceFactor"}
+_UNMAPPED = {"metric", "duration", "consumptionRate", "dynamic", "performanceFactor"}
 
 
 def not_in_jobspec(jobs: Iterable[Element]) -> dict[str, int]:
-    """Return name of an element or attribute → in how many jobs it is, of what no jobspec holds.
+    """Return the elements and attributes that no jobspec holds: name → number of jobs that have it.
 
-    That is what is carried along, what belongs to the job and not to its request (its id, user,
-    times, state), and what was delivered.  Under the awareness policy Ignore nothing is counted.
+    They are the uninterpreted parts, those of the job instead of its request (its id, user, times,
+    state), and those that were delivered.  Under the awareness policy Ignore nothing is counted.
     """
     found: dict[str, int] = {}
     for job in jobs:
-        for name in dict.fromkeys(_unsaid(job)):
+        for name in dict.fromkeys(_unmapped(job)):
             found[name] = found.get(name, 0) + 1
     return found
 
 
-def _unsaid(scope: Element) -> Iterator[str]:
-    """Yield the names of what a job, task group, task or request says in vain."""
+def _unmapped(scope: Element) -> Iterator[str]:
+    """Yield the names of the parts of a job, task group, task or request that no jobspec holds."""
     known = (
         vocabulary.CONTAINERS[scope.name][0]
         if scope.name in vocabulary.CONTAINERS
@@ -370,7 +370,7 @@ def _unsaid(scope: Element) -> Iterator[str]:
     )
     for child in scope.children:
         if child.name in _INNER:
-            yield from _unsaid(child)
+            yield from _unmapped(child)
         elif child.policy == "Ignore" or child.name == "Id":
             continue
         elif child.name == "Delivered" or child.attribute("context") == "Used":
@@ -380,4 +380,4 @@ def _unsaid(scope: Element) -> Iterator[str]:
             if prop.use == "carried" or "record" in prop.to:
                 yield child.name
             else:
-                yield from (f"@{key}" for key, _ in child.attributes if key in _UNSAID)
+                yield from (f"@{key}" for key, _ in child.attributes if key in _UNMAPPED)

@@ -1,4 +1,4 @@
-"""What one job asks for, as resource vertices and a constraint: its task groups, tasks and totals."""
+"""The request of one job, from its task groups, tasks and totals, as resource vertices and a constraint."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _LABEL = re.compile(r"[^A-Za-z0-9_.-]+")
 
 @dataclass(frozen=True, slots=True)
 class JobRequest:
-    """What a job asks for: vertices, the constraint on its nodes, slots' labels with their scopes."""
+    """The request of a job: vertices, the constraint on its nodes, the slots' labels with their scopes."""
 
     resources: tuple[ResourceVertex, ...]
     constraint: Constraint
@@ -39,10 +39,10 @@ class JobRequest:
 
 
 class Requester(ScopeReader):
-    """Reads the requests of jobs: what their task groups and tasks say, put together."""
+    """Reads the requests of jobs: those of their task groups and tasks, combined."""
 
-    def asked(self, job: Element) -> JobRequest:
-        """What a job (with its defaults merged in) asks for."""
+    def request(self, job: Element) -> JobRequest:
+        """Return the request of a job whose defaults are merged in."""
         topics = self.topics(job)
         defaults = job.first("TaskGroupDefaults")
         groups = [merged(g, defaults) for g in job.all("TaskGroup") if not g.is_reference]
@@ -56,7 +56,7 @@ class Requester(ScopeReader):
         return self.several(job, groups, topics)
 
     def delivered(self, job: Element) -> dict[str, Tree]:
-        """The counts that an accounting record delivers, where it says nothing of what was asked for.
+        """The delivered counts of an accounting record, for a record without requested ones.
 
         Section 8.2: a count that is delivered several times is of several machines, so they add up.
         """
@@ -106,16 +106,16 @@ class Requester(ScopeReader):
         return JobRequest(tuple(resources), constraint, tuple(scopes), _processors(resources), topics)
 
     def group(self, group: Element, outer: dict[str, Tree]) -> list[TaskGroupDraft]:
-        """The parts of a task group: its tasks by what they ask for, most often one part.
+        """The parts of a task group: its tasks by their request, most often one part.
 
-        TaskDefaults are for all tasks (section 7.0), also for those that TaskCount alone tells of.
+        TaskDefaults are for all tasks (section 7.0), also for those that only TaskCount implies.
         """
         own = self.topics(group)
         inherited = {name: tree for name, tree in outer.items() if is_per_task(name)}
         topics = inherited | own
         defaults = group.first("TaskDefaults")
         tasks = [merged(t, defaults) for t in group.all("Task") if not t.is_reference]
-        asked = [self.task_topics(task) for task in tasks]
+        requests = [self.task_topics(task) for task in tasks]
         count = self.numbers(own, "TaskCount")
         if count is not None and count.last < len(tasks):
             raise self.contradiction(group, f"TaskCount {count} and {len(tasks)} tasks")
@@ -123,18 +123,18 @@ class Requester(ScopeReader):
         rest = self.task_topics(defaults) if defaults is not None and (more or not tasks) else {}
         if count is None and (tasks or "Processors" in rest):
             count = one(len(tasks) or 1)
-        if not tasks or not any((*asked, rest)):
+        if not tasks or not any((*requests, rest)):
             return [self.draft(group, topics | rest, count)]
         sizes: Counter[tuple[str, ...]] = Counter()
         wants: dict[tuple[str, ...], dict[str, Tree]] = {}
-        for task, number in (*((task, 1) for task in asked), *([(rest, more)] if more else [])):
+        for task, number in (*((task, 1) for task in requests), *([(rest, more)] if more else [])):
             key = tuple(str(e) for name in sorted(task) for e in leaves(task[name]))
             sizes[key] += number
             wants.setdefault(key, task)
         return [self.draft(group, topics | wants[key], one(size)) for key, size in sizes.items()]
 
     def task_topics(self, task: Element) -> dict[str, Tree]:
-        """What a task asks for on its own; its node is where it ran and no request."""
+        """The request of a task alone; its Node is where it ran and not a request."""
         return {
             name: tree
             for name, tree in self.topics(task.without("Node")).items()
@@ -143,14 +143,14 @@ class Requester(ScopeReader):
 
     def draft(self, group: Element, topics: dict[str, Tree], count: Idset | None) -> TaskGroupDraft:
         """One part of a task group."""
-        layout, given = self.layout(group, topics, count, total=count is None)
+        layout, has_processors = self.layout(group, topics, count, total=count is None)
         copies = layout.tasks.first if layout.tasks else 1
-        return TaskGroupDraft(group, topics, layout, given, copies)
+        return TaskGroupDraft(group, topics, layout, has_processors, copies)
 
     def layout(
         self, scope: Element, topics: dict[str, Tree], tasks: Idset | None, *, total: bool
     ) -> tuple[VertexLayout, bool]:
-        """The counts of a scope, and whether it says how many processors it wants.
+        """The counts of a scope, and whether it requests a number of processors.
 
         With `total`, Processors are those of all tasks together, otherwise those of each.
         """
@@ -180,7 +180,7 @@ class Requester(ScopeReader):
     def spread(
         self, scope: Element, processors: Idset, tasks: Idset | None, cores: Idset | None
     ) -> tuple[Idset, Idset]:
-        """Tasks and cores of each, from the processors of all: one each if nothing else is said."""
+        """Tasks and cores of each, from the total of processors: one each by default."""
         if tasks is None:
             each = cores or one(1)
             found = divided(processors, each.first)
@@ -221,14 +221,14 @@ class Requester(ScopeReader):
 
     def node_count(self, scope: Element) -> Idset | None:
         """The count attribute of the Node element, where NodeCount is not given."""
-        asked = [*scope.children, *(c for part in scope.all("Requested") for c in part.children)]
-        counts = [int(c.attribute("count") or 0) for c in asked if c.name == "Node"]
+        requested = [*scope.children, *(c for part in scope.all("Requested") for c in part.children)]
+        counts = [int(c.attribute("count") or 0) for c in requested if c.name == "Node"]
         return one(sum(counts)) if any(count > 0 for count in counts) else None
 
     def shared_out(
         self, job: Element, drafts: list[TaskGroupDraft], topics: dict[str, Tree]
     ) -> list[TaskGroupDraft]:
-        """Give the groups what the job says in total, or check that it adds up."""
+        """Distribute the job's totals over the groups, or check that the groups add up to them."""
         nodes = self.numbers(topics, "NodeCount")
         if nodes is not None and len(drafts) == 1 and drafts[0].layout.nodes is None:
             drafts = [replace(drafts[0], layout=replace(drafts[0].layout, nodes=nodes))]
@@ -241,7 +241,7 @@ class Requester(ScopeReader):
         processors = self.numbers(topics, "Processors")
         if processors is None:
             return drafts
-        if not any(draft.given for draft in drafts) and total is not None:
+        if not any(draft.has_processors for draft in drafts) and total is not None:
             each = divided(processors, total)
             if not each:
                 raise self.contradiction(
@@ -272,12 +272,12 @@ class Requester(ScopeReader):
 
 @dataclass(frozen=True, slots=True)
 class TaskGroupDraft:
-    """A part of a task group before its vertices are made; `given`: it says its processors."""
+    """A part of a task group before its vertices are made; `has_processors`: it requests a number of them."""
 
     scope: Element
     topics: dict[str, Tree]
     layout: VertexLayout
-    given: bool
+    has_processors: bool
     copies: int
 
 

@@ -1,4 +1,4 @@
-"""What one scope of a Job Object (a job, a task group, a task) asks for, topic by topic."""
+"""The request of one scope of a Job Object (a job, a task group, a task), topic by topic."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ UNITS = dict(
 
 
 GRAIN = Fraction(1, 1000)
-"""How much of an amount may be added by rounding it up, before a smaller unit is taken."""
+"""The share of an amount that rounding up may add before a smaller unit is used."""
 
 
 class ScopeReader:
-    """Reads what one job, task group or task says, topic by topic; nothing of how scopes are combined.
+    """Reads the request of one job, task group or task, topic by topic; `task_groups` combines scopes.
 
     It knows the file and the cluster's names, and collects warnings.
     """
@@ -66,7 +66,7 @@ class ScopeReader:
         self.unexpanded = unexpanded
 
     def unsupported(self, element: Element, message: str, expected: str | None = None) -> None:
-        """Something that cannot be done: an error, a warning or nothing, by its awareness policy."""
+        """Treat an unsupported part by its awareness policy: raise an error, add a warning or do nothing."""
         error = report(element, message, self.where, self.warnings, expected)
         if error:
             raise error
@@ -77,7 +77,7 @@ class ScopeReader:
         return type(error)(error.message, where=spot, expected=error.expected)
 
     def topics(self, scope: Element) -> dict[str, Tree]:
-        """What a job, task group or task asks for, by topic; what was delivered is left out."""
+        """The request of a job, task group or task, by topic, without the delivered properties."""
         blocks = [[child for child in part.children if _is_request(child)] for part in _blocks(scope)]
         for element in (element for block in blocks for element in block):
             self.refuse(element)
@@ -94,12 +94,12 @@ class ScopeReader:
         )
 
     def refuse(self, element: Element) -> None:
-        """Report what a requested property says and nobody here can do."""
+        """Report the unsupported parts of a requested property."""
         known = vocabulary.JOB_PROPERTIES[element.name]
         if known.use == "refused":
             self.unsupported(element, f"{element.name}: {known.to}")
         if element.attribute("context") == "Configured":
-            self.unsupported(element, "context Configured: only what is available is matched")
+            self.unsupported(element, "context Configured: only available resources are matched")
         if element.attribute("performanceFactor") is not None:
             self.unsupported(element, "performanceFactor: no start time is traded for resources")
         if vocabulary.truth(element.attribute("dynamic")):
@@ -110,7 +110,7 @@ class ScopeReader:
             self.unsupported(element, f"op {op} has no meaning for {element.name}")
 
     def numbers(self, topics: dict[str, Tree], name: str) -> Idset | None:
-        """The acceptable numbers of a count, None if it is not asked for; FormatError if there are none."""
+        """The acceptable numbers of a count, None if it is not requested; FormatError if no number is."""
         tree = topics.get(name)
         if tree is None:
             return None
@@ -118,7 +118,7 @@ class ScopeReader:
         if not found:
             first = next(leaves(tree))
             raise self.at(
-                first, FormatError(f"no number of {name} satisfies what is asked", expected="1 or more")
+                first, FormatError(f"no number of {name} satisfies the request", expected="1 or more")
             )
         return found
 
@@ -133,8 +133,8 @@ class ScopeReader:
             found = number_set(tree, partial(_amount, unit=unit))
             beyond = next((e for e in leaves(tree) if _amount(e, unit=unit) > ENDLESS), None)
             if beyond is not None:
-                said = f"{name} {clip(beyond.text.strip(), 30)} is beyond any machine"
-                raise self.at(beyond, FormatError(said, expected=f"at most {ENDLESS:,} {unit}"))
+                message = f"{name} {clip(beyond.text.strip(), 30)} is too large"
+                raise self.at(beyond, FormatError(message, expected=f"at most {ENDLESS:,} {unit}"))
             if found:
                 result.append(ResourceVertex(name.lower(), count_of(found), unit=UNITS[unit]))
         return tuple(result)
@@ -142,8 +142,8 @@ class ScopeReader:
     def _fitting_unit(self, tree: Tree) -> str:
         """Return the largest unit, of those named and smaller ones, in which every amount is a whole number.
 
-        Without such a unit what is rounded up is told, unless the policy is Ignore; then it is the first
-        in which that adds no more than a `GRAIN` of the amount.
+        Without such a unit, it is the first in which rounding up adds at most a `GRAIN` of the amount, and
+        the rounding is a warning unless the policy is Ignore.
         """
         smallest = min((_unit(e) for e in leaves(tree)), key=_SCALE.__getitem__)
         units = [unit for unit in reversed(UNITS) if _SCALE[unit] <= _SCALE[smallest]]
@@ -158,12 +158,12 @@ class ScopeReader:
         unit = next(fitting, list(amounts)[-1])
         for element, found in zip(leaves(tree), amounts[unit], strict=True):
             own = element.attribute("units") or "MB"
-            told = f"{element.name} {element.text.strip()} {own}, in {UNITS[unit]},"
-            self._tell_rounded(element, found, told)
+            text = f"{element.name} {element.text.strip()} {own}, in {UNITS[unit]},"
+            self._warn_rounded(element, found, text)
         return unit
 
-    def _tell_rounded(self, element: Element, amount: Fraction, what: str) -> None:
-        """Tell where a part is asked for of what is had as a whole only, unless the policy is Ignore."""
+    def _warn_rounded(self, element: Element, amount: Fraction, what: str) -> None:
+        """Warn that a fraction of an indivisible resource is rounded up, unless the policy is Ignore."""
         if amount.denominator != 1 and element.policy != "Ignore":
             message = f"{what} is rounded up to {ceil(amount)}"
             self.warnings.append(FormatError(message, where=place(self.where, element.line, element.column)))
@@ -174,14 +174,14 @@ class ScopeReader:
         return tuple(vertex for tree in others for vertex in self._extra(tree, copies))
 
     def _extra(self, tree: Tree, copies: int) -> Iterator[ResourceVertex]:
-        """Yield the vertex of one Resource, asked for `copies` times; nothing for another element or 0."""
+        """Yield the vertex of one Resource, requested `copies` times; nothing for another element or 0."""
         element = next(leaves(tree))
         if element.name != "Resource":
             return
         found = number_set(tree, lambda e: amount(e) * copies)
         for each in leaves(tree):
-            asked = f"{each.attribute('name') or 'Resource'} {clip(each.text.strip(), 30)}"
-            self._tell_rounded(each, amount(each) * copies, asked)
+            text = f"{each.attribute('name') or 'Resource'} {clip(each.text.strip(), 30)}"
+            self._warn_rounded(each, amount(each) * copies, text)
         if found:
             kind = slot_type(element) or element.attribute("name") or "Resource"
             if kind == "slot":
@@ -204,12 +204,12 @@ class ScopeReader:
 
 
 def _blocks(scope: Element) -> tuple[Element, ...]:
-    """Return what holds requested properties: the scope, and each Requested, whose conj is its own."""
+    """Return the elements with requested properties: the scope and each Requested, each with its own conj."""
     return (scope, *scope.all("Requested"))
 
 
 def _is_request(child: Element) -> bool:
-    """Whether a property takes part in what is asked for (and is not what was used)."""
+    """Whether a property is a part of the request, and not of the resources used."""
     known = vocabulary.JOB_PROPERTIES.get(child.name)
     return (
         known is not None

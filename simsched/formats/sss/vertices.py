@@ -1,4 +1,4 @@
-"""Processors, nodes and tasks laid out as resource vertices: the counts of a Job Object in RFC 14's terms."""
+"""The counts of a Job Object (processors, nodes, tasks) as resource vertices of RFC 14."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ ONE = Idset(((1, 1),))
 """The set of acceptable numbers that holds 1 alone."""
 
 MAX_TASKS = 10**6
-"""How many tasks a geometry may have."""
+"""The most tasks of a geometry."""
 
 _GEOMETRY = re.compile(r"\s*\{([0-9,\s-]+)\}")
 
 
 @dataclass(frozen=True, slots=True)
 class VertexLayout:
-    """What the counts of one scope come to; sets hold the acceptable numbers, None: not said.
+    """The counts of one scope; sets contain the acceptable numbers, None: not given.
 
-    `tasks` in all, `cores` of one task, `nodes`, `per_node` tasks, `geometry` the tasks of
-    each node, `pools` what a task holds besides cores, `node_id` the hosts of the nodes.
+    `tasks` is the total, `cores` those of one task, `per_node` the tasks of a node, `geometry` the tasks of
+    each node, `pools` the resources of a task besides cores, `node_id` the hosts of the nodes.
     """
 
     tasks: Idset | None = None
@@ -43,7 +43,7 @@ class VertexLayout:
     node_id: str | None = None
 
     def vertices(self, mixed: Callable[[str], None]) -> tuple[ResourceVertex, ...]:
-        """The vertices; `mixed` is called with what had to be narrowed.
+        """Return the vertices; `mixed` is called with each combination of ranges that had to be narrowed.
 
         Raises FormatError for counts that contradict each other, naming them.
         """
@@ -61,7 +61,7 @@ class VertexLayout:
         return ResourceVertex("slot", count_of(count), label=label or self.label, with_=(core, *self.pools))
 
     def node(self, count: Idset, slots: Idset, label: str | None = None) -> ResourceVertex:
-        """Nodes with so many slots each."""
+        """Nodes with a number of slots each."""
         return ResourceVertex("node", count_of(count), id=self.node_id, with_=(self.slot(slots, label),))
 
     def uneven(self, sizes: dict[int, int]) -> tuple[ResourceVertex, ...]:
@@ -83,10 +83,10 @@ class VertexLayout:
         return self.uneven(sizes)
 
     @staticmethod
-    def _agree(said: Idset | None, found: int, what: str, one_name: str, other_name: str) -> None:
-        if said is not None and found not in said:
+    def _agree(requested: Idset | None, found: int, what: str, one_name: str, other_name: str) -> None:
+        if requested is not None and found not in requested:
             raise FormatError(
-                f"{one_name} {_shown(said)} contradicts {other_name}, which has {found} {what}",
+                f"{one_name} {_shown(requested)} contradicts {other_name}, which has {found} {what}",
                 expected=f"{one_name} {found}",
             )
 
@@ -142,7 +142,7 @@ class VertexLayout:
 
 
 def geometry_of(text: str) -> tuple[int, ...]:
-    """How many tasks each node has by a geometry; FormatError if it is none.
+    """How many tasks each node has by a geometry; FormatError for a text that is not a geometry.
 
     >>> geometry_of("{1,4}{2}{3,5}")
     (2, 1, 2)

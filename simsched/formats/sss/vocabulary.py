@@ -1,4 +1,4 @@
-"""The vocabulary of SSS Job Object 3.1.0: each element and attribute, its type, and what becomes of it.
+"""The vocabulary of SSS Job Object 3.1.0: each element and attribute, its type and its treatment.
 
 The tables of our copy of the specification lost their first column; the names are those of
 the notes on the specifications, with the 3.0 name as a second one that is read too.

@@ -1,4 +1,4 @@
-"""Jobspecs as Job Objects: what the format can say of a request, and a clear error for what it cannot."""
+"""Jobspecs are written as Job Objects; an error names the part of a request that the format lacks."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ def job_element(
 ) -> Element:
     """The Job Object of a jobspec; `job_records` reads an equal request back.
 
-    Raises RequestError that names what a Job Object cannot say: other resources in a slot than
+    Raises RequestError with the part that a Job Object cannot express: other resources in a slot than
     cores, gpus, memory, disk and swap; whole-node slots; exclusive nodes; racks and switches.
     """
     system = jobspec.system
-    said = {
+    values = {
         "Id": id_,
         "Name": jobspec.name,
         "SubmitTime": None if submit is None else str(round(submit)),
@@ -54,26 +54,26 @@ def job_element(
         "Hold": "User" if hold else None,
         "InitialWorkingDirectory": system.get("cwd"),
     }
-    children = [Element(name, (), str(text)) for name, text in said.items() if text is not None]
+    children = [Element(name, (), str(text)) for name, text in values.items() if text is not None]
     children += _dependencies(jobspec)
     children += _environment(system.get("environment") or {})
-    asked: list[Element] = []
+    requested: list[Element] = []
     if jobspec.duration:
-        asked.append(Element("Duration", (), str(int(-(-jobspec.duration // 1)))))
+        requested.append(Element("Duration", (), str(int(-(-jobspec.duration // 1)))))
     if jobspec.constraint is not None:
-        asked += constraint_elements(jobspec.constraint)
+        requested += constraint_elements(jobspec.constraint)
     scopes = [vertex for vertex in jobspec.resources if vertex.type in ("node", "slot")]
     if not scopes:
         raise _cannot("a request without a slot")
-    asked += [_resource(vertex) for vertex in jobspec.resources if vertex.type not in ("node", "slot")]
+    requested += [_resource(vertex) for vertex in jobspec.resources if vertex.type not in ("node", "slot")]
     if len(scopes) == 1:
         more, counts = _scope(jobspec, scopes[0], alone=True)
         children += more
-        asked += counts
+        requested += counts
     else:
         children += [_task_group(jobspec, scope) for scope in scopes]
-    if asked:
-        children.append(Element("Requested", (), "", tuple(asked)))
+    if requested:
+        children.append(Element("Requested", (), "", tuple(requested)))
     return Element("Job", (), "", tuple(children))
 
 
@@ -109,7 +109,7 @@ def _scope(jobspec: Jobspec, vertex: ResourceVertex, *, alone: bool) -> tuple[li
         more.append(Element("TaskDistribution", (("type", "TasksPerNode"),), str(slot.count.min)))
         if not nodes.count.is_fixed:
             if each != 1:
-                raise _cannot("a range of nodes with several cores a task")
+                raise _cannot("a range of nodes with several cores per task")
             return more, counts + pools
         tasks = nodes.count.min * slot.count.min
         counts.append(Element("TaskCount", (), str(tasks)))
@@ -127,7 +127,7 @@ def _scope(jobspec: Jobspec, vertex: ResourceVertex, *, alone: bool) -> tuple[li
 
 def _cannot(what: str) -> RequestError:
     return RequestError(
-        f"a Job Object cannot say: {what}", expected="slots of cores, gpus, memory, disk and swap"
+        f"a Job Object cannot express {what}", expected="slots of cores, gpus, memory, disk and swap"
     )
 
 
@@ -174,7 +174,7 @@ def _resource(vertex: ResourceVertex) -> Element:
 
 
 def _command(jobspec: Jobspec, label: str | None) -> list[Element]:
-    """What the task of a slot runs."""
+    """The command of the task of a slot."""
     task = next((task for task in jobspec.tasks if task.slot == label), None)
     if task is None or not task.command:
         return []
@@ -211,7 +211,7 @@ def _dependencies(jobspec: Jobspec) -> Iterable[Element]:
 
 
 def constraint_elements(constraint: Constraint) -> list[Element]:
-    """The requested properties that say a constraint; RequestError for one on ranks or on nothing."""
+    """The requested properties of a constraint; RequestError for one on ranks or on nothing."""
     return [_with(element, attributes) for element, attributes in _sequence(constraint, "And")]
 
 
@@ -225,7 +225,7 @@ def _sequence(constraint: Constraint, conj: str) -> Iterator[tuple[Element, dict
     Negations are pushed down to the leaves first, because the conj of an element that opens
     several groups belongs to the outermost of them.
     """
-    said = {} if conj == "And" else {"conj": conj}
+    own = {} if conj == "And" else {"conj": conj}
     if isinstance(constraint, Not):
         if isinstance(constraint.arg, Hosts) or (
             isinstance(constraint.arg, Properties) and len(constraint.arg.names) == 1
@@ -242,15 +242,15 @@ def _sequence(constraint: Constraint, conj: str) -> Iterator[tuple[Element, dict
             for pair in _sequence(part, inner if number else "And")
         ]
         first, last = parts[0][1], parts[-1][1]
-        first.update(said)
+        first.update(own)
         first["group"] = str(int(first.get("group", 0)) + 1)
         last["group"] = str(int(last.get("group", 0)) - 1)
         yield from parts
     elif isinstance(constraint, Properties):
         aggregated = (("aggregation", "List"),) if len(constraint.names) > 1 else ()
-        yield Element("Feature", aggregated, ",".join(constraint.names)), said
+        yield Element("Feature", aggregated, ",".join(constraint.names)), own
     elif isinstance(constraint, Hosts):
-        yield Element("Node", (("aggregation", "Range"),), str(constraint.hostlist)), said
+        yield Element("Node", (("aggregation", "Range"),), str(constraint.hostlist)), own
     else:
         raise _cannot(f"the constraint {constraint}")
 

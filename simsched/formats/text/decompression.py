@@ -23,16 +23,16 @@ if TYPE_CHECKING:
     from typing import BinaryIO
 
 MAX_TEXT = 4 * 2**30
-"""The most bytes a file may have, once decompressed."""
+"""The most bytes of a file after decompression."""
 
 MAX_PIPED = 2**30
-"""The most bytes that are read from a pipe, which has to be held in memory."""
+"""The most bytes of a pipe, which is held in memory."""
 
 MAX_LINE = 64 * 2**20
-"""The most bytes of a line, where a file is read by the line."""
+"""The most bytes of a line, where a file is read line by line."""
 
 MAX_PACKING = 400
-"""How many bytes one compressed byte may stand for once the data has more than `PACKED_FREELY` bytes."""
+"""The most bytes per compressed byte once the data has more than `PACKED_FREELY` bytes."""
 
 PACKED_FREELY = 256 * 2**20
 
@@ -58,9 +58,9 @@ def opened(
     Raises
     ------
     FormatError
-        No such file, a directory, not readable, binary data, or damaged or unknown compression.
+        for a missing file, a directory, an unreadable file, binary data, damaged or unknown compression.
     LimitError
-        More than `limit` bytes, or far more bytes than the compressed data is likely to stand for.
+        for more than `limit` bytes, or an implausible ratio to the compressed size (`MAX_PACKING`).
     """
     name = where or (_name(source) if not isinstance(source, bytes) else "data")
     try:
@@ -104,7 +104,7 @@ def read_pipe(stream: Any, where: str) -> bytes:
 
 
 def refuse_binary(head: bytes, where: str) -> None:
-    """Raise a FormatError for data that begins like no text, before the rest of it is read."""
+    """Raise `FormatError` for data that does not begin like text, before the rest of it is read."""
     if b"\0" not in head or head[:2] in _BYTE_ORDER_MARKS:
         return
     if head[257:262] == b"ustar":
@@ -113,7 +113,7 @@ def refuse_binary(head: bytes, where: str) -> None:
 
 
 class _Guarded(io.RawIOBase):
-    """A stream that counts its bytes and turns the faults of a decompressor into errors of ours."""
+    """A stream that counts its bytes and turns the exceptions of decompressors into our errors."""
 
     def __init__(
         self,
@@ -163,7 +163,7 @@ class _Guarded(io.RawIOBase):
 
 
 def _is_damage(error: Exception) -> bool:
-    """Whether a decompressor raises this for data that it cannot read; each has an exception of its own."""
+    """Whether a decompressor raises this for data that it cannot read; each has its own exceptions."""
     return isinstance(error, OSError | zlib.error) or type(error).__name__ in _DAMAGE
 
 
@@ -176,13 +176,13 @@ def _name(source: str | os.PathLike[str]) -> str:
 
 @contextmanager
 def _raw(source: str | os.PathLike[str] | bytes, where: str) -> Iterator[BinaryIO]:
-    """Open the bytes as they are, so that they can be read twice: what flows is held."""
+    """Open the bytes as they are, so that they can be read twice: a pipe is held in memory."""
     if isinstance(source, bytes):
         yield io.BytesIO(source)
     elif str(source) == "-":
         yield io.BytesIO(read_pipe(sys.stdin.buffer, where))
     elif "\0" in str(source):
-        raise FormatError("cannot be read: a file name has no NUL", where=clip(where, 200))
+        raise FormatError("cannot be read: the file name has a NUL character", where=clip(where, 200))
     else:
         with FilePath(source).open("rb") as file:
             yield file if FilePath(source).is_file() else io.BytesIO(read_pipe(file, where))
@@ -247,7 +247,7 @@ def _zstd(raw: BinaryIO, where: str) -> Any:
 
 
 class _Frames(io.RawIOBase):
-    """The frames of zstd data one after the other; the package's own reader passes over a truncated end."""
+    """The frames of zstd data one after the other; the package's own reader ignores a truncated end."""
 
     def __init__(self, raw: BinaryIO, frame: Callable[[], Any]) -> None:
         self._raw, self._new = raw, frame
@@ -258,7 +258,7 @@ class _Frames(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int:
-        """Fill the buffer with the next bytes; EOFError where the last frame is not whole."""
+        """Fill the buffer with the next bytes; EOFError where the last frame is truncated."""
         while not self._ready:
             if not self._packed:
                 self._packed = self._raw.read(_HEAD)
@@ -273,7 +273,7 @@ class _Frames(io.RawIOBase):
         return count
 
     def _next(self) -> None:
-        """Decompress what was read; what follows the end of a frame belongs to the next one."""
+        """Decompress the bytes that were read; those after the end of a frame belong to the next one."""
         self._frame = self._frame or self._new()
         self._ready = self._frame.decompress(self._packed)
         self._packed = b""
@@ -282,7 +282,7 @@ class _Frames(io.RawIOBase):
 
 
 def _zip(raw: BinaryIO, where: str) -> Any:
-    """Open the only file of a zip archive; folders and what macOS adds do not count."""
+    """Open the only file of a zip archive; folders and the files that macOS adds do not count."""
     import zipfile
 
     try:
@@ -294,7 +294,7 @@ def _zip(raw: BinaryIO, where: str) -> Any:
     except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError) as error:
         raise FormatError(f"the zip data is damaged: {error}", where=where) from None
     listed = ", ".join(clip(name, 40) for name in names[:3]) + (", …" if len(names) > 3 else "")
-    message = f"this zip archive holds {len(names)} files{f' ({listed})' if names else ''}"
+    message = f"this zip archive has {len(names)} files{f' ({listed})' if names else ''}"
     raise FormatError(message, where=where, expected="an archive of one file")
 
 

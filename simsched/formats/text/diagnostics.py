@@ -1,4 +1,4 @@
-"""What a validator finds: every fault with its JSON path, what was found and what was expected."""
+"""Faults of documents, with JSON path, line and column, and faults of one-line texts, with a caret."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ if TYPE_CHECKING:
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 WINDOW = 76
-"""Characters of a long text that are shown around a fault."""
+"""The characters of a long text that are shown around a fault."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
     """One fault of a document.
 
-    `path` leads to the value at fault, or, where `at_key` is true, to the key.  `line` and
-    `column` are 0 as long as nobody has looked for them in the text.  A `mild` fault changes nothing
-    about the resources: other schedulers run such a job, and a lenient reader warns of it.
+    `path` leads to the faulty value, or, where `at_key` is true, to the key.  `line` and `column` are 0 until
+    `located` finds them in the text.  A `mild` fault does not affect the resources: other schedulers run such
+    a job, and a lenient reader warns of it.
 
     >>> print(Fault(("resources", 0, "count"), "0 is not a count", "at least 1"))
     resources[0].count: 0 is not a count (expected at least 1)
@@ -63,7 +63,7 @@ def located(faults: Iterable[Fault], text: str, where: str, document: int = 0) -
 def located_in_all(faults: Mapping[int, Sequence[Fault]], text: str, where: str) -> list[Fault]:
     """Return the faults of several documents of one text, by number, with their lines and columns.
 
-    However many documents there are, the text is read once.
+    The text is read once, for any number of documents.
     """
     from simsched.formats.text.locations import Locations
     from simsched.formats.text.yaml_text import documents
@@ -93,7 +93,7 @@ def _placed(faults: Sequence[Fault], spots: Locations, where: str) -> list[Fault
 
 
 def joined(faults: Sequence[Fault], where: str | None) -> FormatError:
-    """Return one error that tells the first fault and how many more there are."""
+    """Return one error with the first fault and the number of the others."""
     first = faults[0]
     more = f", and {len(faults) - 1} more" if len(faults) > 1 else ""
     place = ": ".join(part for part in (where, first.place) if part)
@@ -101,7 +101,7 @@ def joined(faults: Sequence[Fault], where: str | None) -> FormatError:
 
 
 def shown(value: Any) -> str:
-    """Return a value as a message names it.
+    """Return the text of a value for a message.
 
     >>> shown("yes"), shown(None), shown({}), shown(True)
     ("'yes'", 'null', 'an object', 'true')
@@ -165,17 +165,17 @@ class CaretError(FormatError):
 
 
 class CaretLimitError(CaretError, LimitError):
-    """A marked fault that is a limit of ours and not of the standard."""
+    """A fault at one character that is a limit of simsched, not of a standard."""
 
 
 def refuse_broken_text(text: str) -> None:
-    """Raise `CaretError` for half a surrogate pair: the argument or file was no UTF-8.
+    """Raise `CaretError` for half a surrogate pair: the argument or file was not UTF-8.
 
     >>> refuse_broken_text("node")
     """
     broken = None if text.isascii() else _SURROGATE.search(text)
     if broken:
-        raise CaretError("a byte that is no UTF-8", text=text, position=broken.start(), expected="text")
+        raise CaretError("a byte that is not UTF-8", text=text, position=broken.start(), expected="text")
 
 
 def caret(text: str, position: int) -> str:

@@ -1,8 +1,7 @@
-"""From files to values: reading text, strict JSON, strict YAML, and places in both.
+"""Documents: strict JSON and strict YAML as values, and the locations of faults in both.
 
-Everything that a user's file can do wrong ends in one `FormatError` (or `LimitError`) with
-the line and column.  Values are what JSON knows: dict with string keys, list, str, int,
-finite float, bool, None; nothing is deeper than `MAX_DEPTH`.
+Every fault of a file is one `FormatError` (or `LimitError`) with line and column.  The values are those of
+JSON: dict with string keys, list, str, int, finite float, bool, None; at most `MAX_DEPTH` levels deep.
 """
 
 from __future__ import annotations
@@ -68,7 +67,7 @@ def load_document(text: str, where: str | None = None) -> Any:
 
 
 def load_documents(text: str, where: str | None = None) -> list[Any]:
-    r"""Read a text of one JSON document, or of YAML documents, of which there may be none.
+    r"""Read a text of one JSON document, or of any number of YAML documents.
 
     >>> load_documents("[1]"), load_documents("a: 1\n---\nb: 2\n")
     ([[1]], [{'a': 1}, {'b': 2}])
@@ -78,7 +77,7 @@ def load_documents(text: str, where: str | None = None) -> list[Any]:
 
 
 def refuse_foreign(value: Any, where: str | None = None, path: tuple[str | int, ...] = ()) -> None:
-    """Refuse what JSON and YAML texts cannot say and other readers (TOML's) let pass.
+    """Refuse the values that TOML has and JSON has not.
 
     Raises FormatError for numbers that are not finite and for dates, `LimitError` for whole numbers of
     more than `MAX_DIGITS`, each with its path.

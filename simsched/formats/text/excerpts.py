@@ -1,4 +1,4 @@
-"""Small helpers that the readers share: excerpts and places for error messages, paths into documents."""
+"""Helpers that all readers share: excerpts and places for messages, and paths into documents."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Path: TypeAlias = "tuple[str | int, ...]"
 """A place in a document: mapping keys and list positions from the root."""
 
 MAX_DIGITS = 300
-"""The most digits of a whole number in a document: a double holds no more than 308."""
+"""The most digits of a whole number in a document: the largest double has 309."""
 
 _PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*\Z")
 _PATH_STEP = re.compile(r"""\.?([^.\[\]"]+)|\[(\d+)\]|\["((?:[^"\\]|\\.)*)"\]""")
@@ -24,7 +24,7 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 
 def has_control(text: str) -> bool:
-    r"""Whether a name holds characters that no name may: control characters and line ends.
+    r"""Whether a name contains control characters or line ends, which no name may have.
 
     >>> has_control("core"), has_control("co\x07re"), has_control("ñandú 2")
     (False, True, False)
@@ -51,7 +51,7 @@ def place(where: str | None, line: int, column: int) -> str:
 
 
 def format_path(path: Sequence[str | int]) -> str:
-    """Write a path into a document as people read it.
+    """Return a path into a document as text.
 
     >>> format_path(("resources", 0, "with", 1, "odd key"))
     'resources[0].with[1]["odd key"]'
@@ -69,7 +69,7 @@ def format_path(path: Sequence[str | int]) -> str:
 
 
 def parse_path(text: str) -> Path:
-    """Read what `format_path` writes; a leading ``$`` is allowed.
+    """Return the path of a text from `format_path`; a leading ``$`` is allowed.
 
     >>> parse_path('resources[0]["odd key"].count')
     ('resources', 0, 'odd key', 'count')

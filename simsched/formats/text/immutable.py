@@ -1,4 +1,4 @@
-"""JSON values that cannot change, so that a jobspec can be shared, hashed and cached."""
+"""Immutable JSON values, so that a jobspec can be shared, hashed and cached."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Any, NoReturn
 from simsched.errors import FormatError, LimitError
 
 MAX_DEPTH = 100
-"""Levels of nesting that any document of ours may have."""
+"""The most levels of nesting of an immutable value."""
 
 
 class FrozenDict(dict[str, Any]):
-    """A dictionary that is hashable because nothing can change it.
+    """A dictionary that is hashable because it cannot be changed.
 
     >>> d = freeze({"a": [1, {"b": None}]})
     >>> d["a"], hash(d) == hash(freeze({"a": [1, {"b": None}]}))
@@ -49,7 +49,7 @@ _SCALARS = frozenset({str, int, float, bool, type(None)})
 def freeze(value: Any, depth: int = 0) -> Any:
     """Return the JSON value as an immutable one: lists become tuples, objects `FrozenDict`.
 
-    Raises `LimitError` beyond 100 levels, `FormatError` for what JSON does not know.
+    Raises `LimitError` beyond 100 levels, `FormatError` for a value that JSON does not have.
     """
     kind = type(value)
     if kind in _SCALARS or kind is FrozenDict:
@@ -69,7 +69,7 @@ def freeze(value: Any, depth: int = 0) -> Any:
 
 
 def thaw(value: Any) -> Any:
-    """Return the frozen JSON value as plain dictionaries and lists.
+    """Return an immutable JSON value as plain dictionaries and lists.
 
     >>> thaw(freeze({"a": [1]}))
     {'a': [1]}

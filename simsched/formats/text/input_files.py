@@ -27,7 +27,7 @@ __all__ = [
 ]
 
 ENCODINGS = {"utf-8": "utf-8-sig", "us-ascii": "ascii", "iso-8859-1": "latin-1", "utf-16": "utf-16"}
-"""Encodings that are read, those that expat knows: XML's name in lower case → Python's."""
+"""The supported encodings, those that expat knows: XML's name in lower case → Python's."""
 
 _BYTE_ORDER = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _DECLARED = re.compile(rb"""(?:\xef\xbb\xbf)?<\?xml\s[^<>]*?\sencoding\s*=\s*["']([^"'<>]*)["']""")
@@ -35,19 +35,19 @@ _HEAD = 1024
 
 
 def name_of(path: str | os.PathLike[str]) -> str:
-    """Return how messages name a file; ``-`` is standard input."""
+    """Return the name of a file for messages; ``-`` is standard input."""
     return "standard input" if str(path) == "-" else str(path)
 
 
 def read_bytes(path: str | os.PathLike[str], *, limit: int | None = None) -> bytes:
-    """Read a file whole; ``-`` is standard input, compression is recognised by content (see `opened`).
+    """Read a whole file; ``-`` is standard input, compression is recognised by content (see `opened`).
 
     Raises
     ------
     FormatError
-        No such file, a directory, not readable, binary data, damaged or unknown compression.
+        for a missing file, a directory, an unreadable file, binary data, damaged or unknown compression.
     LimitError
-        More than `limit` bytes (default: `MAX_TEXT`), counted after decompression.
+        for more than `limit` bytes (default: `MAX_TEXT`), counted after decompression.
     """
     check("path", path, str | PathLike, "the path of a file")
     with opened(path, limit=limit) as stream:
@@ -55,15 +55,15 @@ def read_bytes(path: str | os.PathLike[str], *, limit: int | None = None) -> byt
 
 
 def read_text(path: str | os.PathLike[str], *, limit: int | None = None, lenient: bool = False) -> str:
-    """Read a text file whole, as `read_bytes` does, and decode it as `text_of_bytes` does."""
+    """Read a whole text file, as `read_bytes` does, and decode it as `text_of_bytes` does."""
     return text_of_bytes(read_bytes(path, limit=limit), name_of(path), lenient=lenient)
 
 
 def text_of_bytes(data: bytes, where: str, *, lenient: bool = False) -> str:
     """Decode the content of a file as UTF-8.
 
-    `lenient` takes a file that is not UTF-8 as Latin-1 (old traces name people in their
-    headers).  A byte order mark is dropped.  XML is decoded as it declares (see `decode_xml`).
+    `lenient` takes a file that is not UTF-8 as Latin-1 (the headers of old traces name people).
+    A byte order mark is dropped.  XML is decoded by its declaration (see `decode_xml`).
 
     Raises
     ------
@@ -93,14 +93,14 @@ def text_of_bytes(data: bytes, where: str, *, lenient: bool = False) -> str:
 
 
 def decode_xml(data: bytes, where: str | None = None) -> str | None:
-    r"""Return the text of an XML file; None for what is no XML, or XML that declares no encoding.
+    r"""Return the text of an XML file; None for other files, and for XML without a declared encoding.
 
-    UTF-16 is told by its byte order mark, which XML demands of it; any other by the declaration.
+    UTF-16 is recognised by its byte order mark, which XML demands, any other encoding by the declaration.
 
     Raises
     ------
     FormatError
-        for an encoding that is not in `ENCODINGS`, and for bytes that are none of its text.
+        for an encoding that is not in `ENCODINGS`, and for bytes that are not text of the encoding.
 
     >>> decode_xml('<?xml version="1.0" encoding="ISO-8859-1"?><a>é</a>'.encode("latin-1"))[-5:]
     'é</a>'
@@ -112,13 +112,15 @@ def decode_xml(data: bytes, where: str | None = None) -> str | None:
         return None
     if name not in ENCODINGS or (name == "utf-16" and data[:2] not in _BYTE_ORDER):
         expected = "UTF-8, US-ASCII, ISO-8859-1, or UTF-16 with a byte order mark"
-        raise FormatError(f"the XML says that it is {clip(name.upper(), 40)}", where=where, expected=expected)
+        raise FormatError(
+            f"the XML declares the encoding {clip(name.upper(), 40)}", where=where, expected=expected
+        )
     try:
         return data.decode(ENCODINGS[name])
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         spot = f"{where}:{line}" if where and name != "utf-16" else where
-        message = f"byte 0x{data[error.start]:02x} is not {name.upper()}, which the XML says that it is"
+        message = f"byte 0x{data[error.start]:02x} is not {name.upper()}, which the XML declares"
         raise FormatError(message, where=spot, expected="text") from None
 
 

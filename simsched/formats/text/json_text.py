@@ -1,4 +1,4 @@
-"""JSON text: strict readers whose errors name line and column, and writers for files that people may read."""
+"""JSON text: strict readers whose errors name line and column, and writers for readable files."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def load_json(text: str, where: str | None = None) -> Any:
 
 
 def load_json_line(text: str, where: str | None, number: int) -> Any:
-    """Read one line of JSON Lines; an error tells the number of the line and the column in it.
+    """Read one line of JSON Lines; an error has the number of the line and the column in it.
 
     >>> load_json_line("[1,", "jobs.jsonl", 7)
     Traceback (most recent call last):
@@ -105,12 +105,12 @@ def _whole(digits: str) -> int:
 
 
 def _constant(name: str) -> NoReturn:
-    """NaN, Infinity and -Infinity are no JSON."""
+    """NaN, Infinity and -Infinity are not JSON."""
     raise ValueError(name)
 
 
 _SHORT = json.JSONDecoder(object_pairs_hook=_pairs, parse_float=_finite, parse_constant=_constant)
-"""For texts that have no room for a number of too many digits: lines are read a fifth faster."""
+"""For texts too short for a number of too many digits: lines are read a fifth faster."""
 
 _DECODER = json.JSONDecoder(
     object_pairs_hook=_pairs, parse_float=_finite, parse_int=_whole, parse_constant=_constant
@@ -118,7 +118,7 @@ _DECODER = json.JSONDecoder(
 
 
 def _json_fault(text: str, error: json.JSONDecodeError, where: str | None) -> FormatError:
-    """What the JSON decoder found, in our words."""
+    """Return the fault that the JSON decoder found, in our wording."""
     if not text.strip():
         return FormatError("the document is empty", where=where, expected="JSON")
     at = min(error.pos, len(text))
@@ -221,7 +221,7 @@ def decode_json_bulk(data: str | bytes, where: str | None = None, *, kind: Any =
 
 
 def _not_utf8(raw: bytes, where: str | None) -> FormatError:
-    """Find the first byte that is no UTF-8."""
+    """Return the fault of the first byte that is not UTF-8."""
     try:
         raw.decode()
     except UnicodeDecodeError as error:
@@ -247,7 +247,7 @@ def encode_json(document: Any, *, indent: int = 2) -> bytes:
 
 
 def json_text(value: Any) -> str:
-    """Return a value as one line of JSON; what JSON does not know becomes its text.
+    """Return a value as one line of JSON; values that JSON does not have become their text.
 
     >>> json_text({"a": [1, None]})
     '{"a":[1,null]}'
@@ -258,7 +258,7 @@ def json_text(value: Any) -> str:
 
 
 def is_unicode(document: Any) -> bool:
-    r"""Say whether all texts of a JSON value can be written: escapes can make half a surrogate pair.
+    r"""Return whether all texts of a JSON value can be written: an escape can be half a surrogate pair.
 
     >>> is_unicode({"a": ["\u00e9"]}), is_unicode({"a": ["\ud800"]})
     (True, False)

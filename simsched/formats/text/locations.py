@@ -1,4 +1,4 @@
-"""Where in a JSON or YAML text each value and each key is: line and column for a path."""
+"""Locations in a JSON or YAML text: the line and column of the value or key at a path."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ class Locations:
 
     @classmethod
     def of(cls, text: str, document: int = 0) -> Locations:
-        """Find the places of a JSON text, or of one document of a YAML text.
+        """Find the locations in a JSON text, or in one document of a YAML text.
 
-        A text that is not well formed gives the places before its first fault.
+        A text that is not well formed gives the locations before its first fault.
         """
         if text.lstrip("\ufeff \t\r\n")[:1] in ("{", "[") and document == 0:
             values, keys = _of_json(text)
@@ -44,14 +44,14 @@ class Locations:
         return cls(*_of_yaml(text, document))
 
     def value(self, path: Sequence[str | int] | str = ()) -> Spot:
-        """Where the value at `path` begins; of a path that is not there, its nearest ancestor."""
+        """The beginning of the value at `path`, or of its nearest ancestor if the text has no such path."""
         steps = parse_path(path) if isinstance(path, str) else tuple(path)
         while steps and steps not in self._values:
             steps = steps[:-1]
         return self._values.get(steps, (1, 1))
 
     def key(self, path: Sequence[str | int] | str) -> Spot:
-        """Where the key that ends `path` is; its value's place if it has no key."""
+        """The beginning of the last key of `path`; that of the value if it has no key."""
         steps = parse_path(path) if isinstance(path, str) else tuple(path)
         return self._keys.get(steps) or self.value(steps)
 
@@ -73,7 +73,7 @@ def locate(
 
 
 def walk_json(text: str) -> Iterator[tuple[Path, int, bool]]:
-    """Every key and value of a well-formed JSON text, as (path, offset, whether it is a key).
+    """Yield (path, offset, whether it is a key) for each key and value of a well-formed JSON text.
 
     >>> list(walk_json('{"a": 1}'))
     [((), 0, False), (('a',), 1, True), (('a',), 6, False)]

@@ -1,8 +1,7 @@
 """The JSON Schemas of the package, as validators that are as strict as our readers.
 
-JSON Schema takes 2.0 for an integer and lets ``$`` match before a last newline.  What passes here
-is an ``int`` where the schema says integer, a number that a double can hold, and a text that
-matches as a whole.
+JSON Schema accepts 2.0 as an integer and lets ``$`` match before a last newline.  These validators accept
+only an ``int`` as an integer, and a text must match to its end.
 """
 
 from __future__ import annotations
@@ -10,9 +9,12 @@ from __future__ import annotations
 import json
 import re
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from simsched.errors import ConfigError
+from simsched.formats.text.diagnostics import Fault, shown
+from simsched.formats.text.excerpts import clip
+from simsched.spelling import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,9 +22,10 @@ if TYPE_CHECKING:
     from jsonschema import ValidationError
     from jsonschema.protocols import Validator
 
+    from simsched.formats.text.excerpts import Path
 
 SCHEMAS = ("rfc14", "v1", "cluster-recipe", "study")
-"""The JSON Schemas that the package carries."""
+"""The names of the package's JSON Schemas."""
 
 
 @cache
@@ -49,12 +52,97 @@ def validator(name: str) -> Validator:
     return made
 
 
-def first_error(name: str, document: Any) -> ValidationError | None:
-    """Return the error of a document that says most about it; None if the schema allows the document."""
+def first_fault(name: str, document: Any, where: str = "") -> Fault | None:
+    """Return the most relevant fault of a document, without lines; None for a valid document.
+
+    >>> print(first_fault("study", {"cluster": "tiny"}, "study.yaml"))
+    study.yaml: the key 'workload' is missing
+    """
     from jsonschema.exceptions import relevance
 
-    found: ValidationError | None = max(validator(name).iter_errors(document), key=relevance, default=None)
-    return found
+    error: ValidationError | None = max(validator(name).iter_errors(document), key=relevance, default=None)
+    if error is None:
+        return None
+    while error.validator == "oneOf" and (inner := _intended(error)) is not None:
+        error = inner
+    return _fault_of(error, where)
+
+
+def _intended(error: ValidationError) -> ValidationError | None:
+    """Return the error within the one alternative whose type fits the value; None if none fits.
+
+    An alternative whose type or constant differs was not intended: its other errors would mislead.
+    """
+    from jsonschema.exceptions import relevance
+
+    alternatives: dict[Any, list[ValidationError]] = {}
+    for inner in error.context or ():
+        alternatives.setdefault(inner.schema_path[0], []).append(inner)
+    for errors in alternatives.values():
+        if not any(inner.validator in ("const", "type") for inner in errors):
+            return max(errors, key=relevance)
+    return None
+
+
+def _fault_of(error: ValidationError, where: str) -> Fault:
+    """Return the fault of a JSON Schema error in our wording, with the schema's own description."""
+    path: Path = tuple(error.absolute_path)
+    rule, schema = str(error.validator), cast("dict[str, Any]", error.schema)
+    instance: Any = error.instance
+    if rule == "additionalProperties":
+        known = schema.get("properties", {})
+        odd = str(next(key for key in instance if key not in known))
+        message = f"unknown key {clip(odd)!r}{did_you_mean(odd, known)}"
+        return Fault((*path, odd), message, ", ".join(known), at_key=True, where=where)
+    if rule == "required":
+        missing = next(key for key in schema["required"] if key not in instance)
+        return Fault(path, f"the key {missing!r} is missing", where=where)
+    if rule == "uniqueItems":
+        return Fault(path, "an item of the list occurs twice", "each item once", where=where)
+    return Fault(
+        path, f"found {shown(instance)}", _expected(rule, schema) or error.message[:200], where=where
+    )
+
+
+def _expected(rule: str, schema: dict[str, Any]) -> str:
+    """Return the values that a rule of a schema accepts, as text; empty for a rule without a wording."""
+    value = schema[rule]
+    if rule == "type":
+        return " or ".join(
+            _TYPES.get(kind, str(kind)) for kind in (value if isinstance(value, list) else [value])
+        )
+    if rule == "enum":
+        return ", ".join(str(one) for one in value if not isinstance(one, list))
+    if rule == "oneOf":
+        return " or ".join(sorted(_alternative(one) for one in value))
+    if rule in _LIMITS:
+        limit, noun = _LIMITS[rule]
+        return f"{limit} {value:,}{noun}{'s' if noun and value != 1 else ''}"
+    return str({"const": value, "pattern": schema.get("description", "")}.get(rule, ""))
+
+
+def _alternative(schema: dict[str, Any]) -> str:
+    """Return the name of an alternative: its constant ``type``, its description or its JSON type."""
+    constant = schema.get("properties", {}).get("type", {}).get("const")
+    return str(constant or schema.get("description") or _TYPES.get(schema.get("type", ""), "another value"))
+
+
+_TYPES = {
+    "object": "an object",
+    "array": "a list",
+    "string": "a string",
+    "integer": "a whole number",
+    "number": "a number",
+    "boolean": "true or false",
+}
+_LIMITS = {
+    "minimum": ("at least", ""),
+    "maximum": ("at most", ""),
+    "minItems": ("at least", " item"),
+    "maxItems": ("at most", " item"),
+    "minLength": ("at least", " character"),
+    "minProperties": ("at least", " key"),
+}
 
 
 def _is_whole(_: Any, value: Any) -> bool:

@@ -1,4 +1,4 @@
-"""Name what a text looks like, for errors about files in the wrong place or of an unknown format."""
+"""Formats by content: which reader a text is for, and the likely format of a text that no reader takes."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ _SHAPE = re.compile(r"""\[?\s*(?:[^\W\d][\w.-]*|"[^"]*"|'[^']*')\s*(?:[=/{;\]]|\
 
 CLUSTER, WORKLOAD, REQUEST = "cluster", "workload", "request"
 HEAD = 16_384
-"""How many characters of a text are looked at."""
+"""The characters at the beginning of a text that are inspected."""
 
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What a text looks like.
+    """The likely format of a text.
 
-    `role` is what simsched takes such a file for, empty if it does not read it; `advice` says how it can.
+    `role` is the kind of input that simsched reads it as, empty if it does not; `advice` says how it can.
     """
 
     what: str
@@ -39,7 +39,7 @@ class Look:
 def unrecognised(text: str, where: str | None, wanted: str, known: str) -> FormatError | None:
     """Return the error for a text that is not a `wanted` (``cluster``, ``workload``); None if it may be one.
 
-    `known` lists the formats of what is wanted.
+    `known` lists the accepted formats.
     """
     head = text[:HEAD].lstrip("\ufeff")
     look = look_of(head, first=wanted)
@@ -61,7 +61,7 @@ def unrecognised(text: str, where: str | None, wanted: str, known: str) -> Forma
 
 
 def look_of(head: str, first: str = "") -> Look | None:
-    """Return what a text that begins like this looks like; looks of the role `first` are tried first.
+    """Return the likely format of a text that begins like this; formats of the role `first` are tried first.
 
     >>> look_of('"JOB_FINISH" "10.1" 1700000000 77').what
     'LSF accounting (lsb.acct)'
@@ -95,7 +95,7 @@ _LOOKS: tuple[tuple[Look, re.Pattern[str]], ...] = tuple(
         ("a PBS accounting log", WORKLOAD, r"\A\d\d/\d\d/\d{4} \d\d:\d\d:\d\d;[A-Za-z];"),
         ("a list of jobs (jobs.yaml)", WORKLOAD, r'(?m)(?:^\s*[-{]?|[{,])\s*"?(?:shape|jobs|jobspec)"?\s*:'),
         ("a jobspec (RFC 14)", REQUEST, r'(?s)(?=.*"?resources"?\s*:)(?=.*"?tasks"?\s*:)'),
-        ("a queue picture, which simsched forecast takes", "", r'kind"?\s*:\s*"?simsched queue'),
+        ("a queue snapshot, which simsched forecast takes", "", r'kind"?\s*:\s*"?simsched queue'),
         ("LSF accounting (lsb.acct)", "", r'\A"[A-Z_]+" "\d+(?:\.\d+)*" \d{9,}'),
         ("SGE accounting", "", r"(?m)\A(?:#[^\n]*\n)*(?:[^:\n]*:){5}\d+:(?:[^:\n]*:){30}"),
         ("the output of scontrol show job", "", r"(?m)\A\s*JobId=\d+"),
@@ -115,7 +115,7 @@ _STAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d|\b(?:COMPLETED|FAILED|TIMEO
 
 
 def _headless(head: str) -> Look | None:
-    """Recognise cells with a time or a state of Slurm's and no header above them."""
+    """Recognise a table with times or states of Slurm and without a header."""
     line = head.lstrip().partition("\n")[0]
     if "|" in line and _STAMP.search(line):
         advice = "name its columns with --columns JobIDRaw,Submit,…"
@@ -124,7 +124,7 @@ def _headless(head: str) -> Look | None:
 
 
 def _table(head: str) -> Look | None:
-    """Recognise a table of cells: at least three names, and as many cells in the second line."""
+    """Recognise a table: at least three names, and the same number of cells in the second line."""
     lines = [line for line in head.splitlines() if line.strip()][:2]
     for mark, name in ((",", "CSV"), ("\t", "a table with tabs"), (";", "CSV"), ("|", "a table")):
         if len(lines) == 2 and lines[0].count(mark) == lines[1].count(mark) >= 2:
@@ -141,9 +141,9 @@ _TESTS: tuple[Callable[[str], Look | None], ...] = (_headless, _table)
 
 
 def detect_kind(text: str) -> Kind:
-    r"""Tell by its beginning what a text is.
+    r"""Return the form of a text, recognised by its beginning.
 
-    ``json`` is one document, ``jsonl`` several objects on a line each, ``text`` anything
+    ``json`` is one document, ``jsonl`` one object per line, ``text`` anything
     else (an SWF trace, a shape, a table).
 
     >>> detect_kind('{"a": 1}\n{"a": 2}'), detect_kind("a: 1"), detect_kind("; Version: 2.2\n1 0 3")
@@ -163,7 +163,7 @@ def detect_kind(text: str) -> Kind:
 
 
 def looks_like_shapes(text: str) -> bool:
-    """Whether the first line that counts begins as a shape does, and no JSON or YAML document.
+    """Whether the first line (but blank ones and comments) begins like a shape, not like JSON or YAML.
 
     >>> looks_like_shapes("[core;gpu]"), looks_like_shapes("node{unit: GB}"), looks_like_shapes("a: 1")
     (True, True, False)
@@ -175,7 +175,7 @@ def looks_like_shapes(text: str) -> bool:
 
 
 def read_shapes(text: str, where: str) -> Iterator[tuple[str, str]]:
-    """Yield (shape, place) of a text of one shape a line; blank lines and # lines are left out."""
+    """Yield (shape, place) of a text of one shape per line; blank lines and # lines are ignored."""
     for number, line in enumerate(text.splitlines(), 1):
         if line.strip() and not line.lstrip().startswith("#"):
             yield line.strip(), f"{where}:{number}"

@@ -1,15 +1,15 @@
-"""Strict YAML: what JSON can say, in YAML's clothes.
+"""Strict YAML: the values of JSON in the syntax of YAML.
 
 Plain scalars follow one rule, so that no text silently becomes another value:
 
 * ``null``, ``~`` and nothing are null; ``true`` and ``false`` (also capitalised) are booleans;
 * decimal numbers as JSON writes them (also ``+1``, ``.5``, ``1.``) are numbers, ``1e3`` too;
-* everything else is the string that was written.  So what YAML 1.1 readers turn into
-  something else stays text: ``yes``, ``no``, ``on``, ``off``, ``y``, ``n``; ``010``, ``0x1F``
+* everything else is the string that was written.  So the words that YAML 1.1
+  readers convert stay text: ``yes``, ``no``, ``on``, ``off``, ``y``, ``n``; ``010``, ``0x1F``
   and ``1_000``; ``22:22`` and ``1:30:00``; dates.
 
-A reader that wants a number or a boolean and finds such a string asks `yaml_hint` for the
-sentence to show.  ``.inf`` and ``.nan`` are errors.  Keys are the text as written (``1:``
+A reader that expects a number or a boolean and finds such a string adds the sentence of `yaml_hint` to its
+message.  ``.inf`` and ``.nan`` are errors.  Keys are the text as written (``1:``
 and ``yes:`` are the keys "1" and "yes") and occur once.  Anchors, aliases and ``<<`` merges
 work as far as `MAX_ALIASED` nodes; tags other than those of JSON's types are errors.
 """
@@ -32,7 +32,7 @@ MAX_DEPTH = 200
 """The deepest nesting of a document."""
 
 MAX_ALIASED = 100_000
-"""How many nodes the aliases of one document may stand for in all."""
+"""The most nodes that the aliases of one document may stand for, so that no bomb of aliases expands."""
 
 _INT = re.compile(r"[-+]?(?:0|[1-9][0-9]*)\Z")
 _FLOAT = re.compile(r"[-+]?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?\Z")
@@ -47,7 +47,7 @@ _TAG = "tag:yaml.org,2002:"
 
 
 def load_yaml(text: str, where: str | None = None) -> Any:
-    """Read the one document of a YAML text, after the rule that this module states.
+    """Read the one document of a YAML text, by the rule of the module's docstring.
 
     Raises
     ------
@@ -64,7 +64,7 @@ def load_yaml(text: str, where: str | None = None) -> Any:
     if value is _NOTHING:
         raise FormatError("the document is empty", where=where, expected="YAML")
     if next(loaded, _NOTHING) is not _NOTHING:
-        raise FormatError("the text holds more than one document", where=where, expected="one document")
+        raise FormatError("the text has more than one document", where=where, expected="one document")
     return value
 
 
@@ -78,7 +78,7 @@ def load_yaml_all(text: str, where: str | None = None) -> list[Any]:
 
 
 def yaml_hint(value: object) -> str | None:
-    """A sentence for a string that other YAML readers take for something else, or None.
+    """Return a hint for a string that other YAML readers convert to another value, or None.
 
     >>> yaml_hint("yes")
     "'yes' is text here: write true for the boolean"
@@ -114,7 +114,7 @@ _TRAPS: tuple[tuple[re.Pattern[str], Callable[[str], str]], ...] = (
 
 
 class _Nothing:
-    """Marks the place of a value that is not there."""
+    """The type of the mark for an absent value (None is a value)."""
 
 
 _NOTHING = _Nothing()
@@ -142,8 +142,8 @@ def documents(
 ) -> Iterator[Any]:
     """The documents of a YAML text, one by one.
 
-    `values` and `keys`, if given, collect the line and column of each path of the document
-    at hand; the caller empties them between documents.
+    `values` and `keys`, if given, collect the line and column of each path of the current document; the
+    caller empties them between documents.
     """
     import yaml
 
@@ -238,7 +238,7 @@ class _Builder:
         self._put(value, frame.weight, event)
 
     def _alias(self, event: Any) -> None:
-        """Put what an anchor stands for."""
+        """Put the value of an anchor."""
         if event.anchor not in self.anchors:
             loop = any(frame.anchor == event.anchor for frame in self.frames)
             reason = "refers to itself" if loop else "has no anchor"
@@ -274,7 +274,7 @@ class _Builder:
             frame.value[key] = value
 
     def _note(self, event: Any) -> None:
-        """Remember where a value begins."""
+        """Remember the location of a value."""
         if self.values is not None:
             self.values[self._path()] = (event.start_mark.line + 1, event.start_mark.column + 1)
 
@@ -291,7 +291,7 @@ class _Builder:
         return self._plain(event) if event.implicit[0] else text
 
     def _plain(self, event: Any) -> Any:
-        """The value of a plain scalar, after the rule that this module states."""
+        """The value of a plain scalar, by the rule of the module's docstring."""
         text = event.value
         if text[:1] not in _STARTS:
             return _WORDS.get(text, text)
@@ -311,7 +311,7 @@ class _Builder:
         return text
 
     def _tagged(self, event: Any, name: str) -> Any:
-        """The value of a scalar that says its type."""
+        """The value of a scalar with a tag."""
         if name == "str":
             return event.value
         kinds: dict[str, tuple[type, ...]] = {
@@ -332,7 +332,7 @@ class _Builder:
 
 
 def _yaml_fault(error: Exception, text: str, where: str | None) -> FormatError:
-    """What the YAML scanner found, in our words."""
+    """Return the fault that the YAML scanner found, in our wording."""
     mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
     problem = str(getattr(error, "problem", None) or getattr(error, "reason", None) or error)
     if mark is None:

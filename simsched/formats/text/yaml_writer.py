@@ -1,8 +1,7 @@
-"""Writing JSON values as block-style YAML that every YAML reader takes for the same values.
+"""JSON values are written as block-style YAML that every YAML reader reads as the same values.
 
-A string stands without quotes only if no reader of YAML 1.1 or 1.2 could take it for something
-else.  (A writer of our own because PyYAML costs a third of the start-up of ``simsched shape``,
-and leaves ``1e3`` without quotes.)
+A string is written without quotes only if no reader of YAML 1.1 or 1.2 could convert it.  PyYAML is not used
+because its import takes a third of the start-up of ``simsched shape``, and it leaves ``1e3`` without quotes.
 """
 
 from __future__ import annotations
@@ -78,7 +77,7 @@ def _string(text: str) -> str:
 
 
 def _escaped(char: str) -> str:
-    """Return a character of a JSON string as YAML's double quotes may hold it."""
+    """Return a character of a JSON string as YAML accepts it in double quotes."""
     if char.isprintable():
         return char
     code = ord(char)

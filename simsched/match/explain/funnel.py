@@ -85,7 +85,7 @@ class Case:
 
     @property
     def avail(self) -> Availability:
-        """The state without its allocations."""
+        """The free units and claims of the state."""
         return self.state.avail
 
     @property
@@ -267,7 +267,7 @@ class Case:
                 row = row & (never | (_usable_on_targets(part, avail) > 0))
         return row
 
-    # --- the binding resource ------------------------------------------------------------------------
+    # --- the binding resource --------------------------------------------------------------
 
     def _binding(self, need: Need, left: Bools, needed: int) -> str | None:
         """Return the resource that limits the copies on the targets `left` most."""

@@ -115,9 +115,14 @@ class Suggestion:
             found["value"] = self.value
         return found
 
+    @property
+    def sentence(self) -> str:
+        """The change as a line of an answer; the text of the other kinds begins with a preposition."""
+        lead = "would fit with:" if self.kind in ("count", "several", "id") else "would fit"
+        return f"{lead} {self.text}"
+
     def __str__(self) -> str:
-        """Return the words that complete "would fit …": the other kinds begin with a preposition."""
-        return f"with: {self.text}" if self.kind in ("count", "several", "id") else self.text
+        return self.text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -288,7 +293,7 @@ class Reasons:
     def __str__(self) -> str:
         lines = [self.note] if self.note else []
         lines += map(str, self.funnels)
-        lines += [f"would fit {change}" for change in self.changes]
+        lines += [change.sentence for change in self.changes]
         return "\n".join(lines)
 
     def __repr__(self) -> str:

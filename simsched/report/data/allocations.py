@@ -100,6 +100,7 @@ def ids_of(text: str) -> npt.NDArray[np.int64]:
 def attempts(shards: pd.DataFrame) -> pd.Series[int]:
     """Return the number of the allocation of each row: 0, and 1, 2 … for a job that was requeued."""
     records = shards.drop_duplicates("record")
+    # each alloc of a job opens its next attempt; the releases up to the next alloc belong to it
     opened = (records["event"] == "alloc").groupby(records["id"], sort=False).cumsum() - 1
     return shards["record"].map(pd.Series(opened.to_numpy(), index=records["record"])).astype("int64")
 
@@ -117,6 +118,7 @@ def held_pools(shards: pd.DataFrame) -> pd.DataFrame:
     given = _by_rank(numbered[is_alloc]).rename(columns={"time": "alloc"})
     back = _by_rank(numbered[~is_alloc]).rename(columns={"time": "release"})
     keys = ["id", "attempt", "rank", "type"]
+    # the pools of a rank may come back in several shards: the last one ends the row
     last = back.groupby(keys, observed=True, sort=False)["release"].max()
     table = given.merge(last.reset_index(), on=keys, how="left")
     table["host"] = table["rank"].map(hosts).astype("category")
@@ -127,7 +129,7 @@ def _by_rank(shards: pd.DataFrame) -> pd.DataFrame:
     """Repeat each row for each of its ranks."""
     codes = shards["ranks"].cat.codes.to_numpy()
     lengths = np.asarray([len(idset_of(t)) for t in shards["ranks"].cat.categories], dtype=np.int64)[codes]
-    if lengths.astype(np.float64).sum() > MAX_ROWS:
+    if lengths.astype(np.float64).sum() > MAX_ROWS:  # as floats: a sum of integers could overflow
         raise RunError(f"more than {MAX_ROWS:,} rows", where="allocations.jsonl", expected="a smaller run")
     ranks = [ids_of(t) for t in shards["ranks"].cat.categories]
     rows = np.repeat(np.arange(len(shards)), lengths)
@@ -152,9 +154,9 @@ def hosts_by_rank(shards: pd.DataFrame) -> dict[int, str]:
     for hosts, group in _distinct_records(records):
         ranks = np.unique(np.concatenate([ids_of(text) for text in group])).tolist()
         if all(rank in names for rank in ranks):
-            continue
+            continue  # hostlists are expanded only for ranks that are still unknown
         found = _hosts(hosts)
-        if len(found) == len(ranks):
+        if len(found) == len(ranks):  # otherwise the record is damaged, and its hosts are unknown
             names.update(zip(ranks, found.expand(), strict=True))
     return names
 

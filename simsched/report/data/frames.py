@@ -60,6 +60,7 @@ def _item(con: DuckDBPyConnection, name: str, found: str, column: Column | None)
         distinct = con.execute(count).fetchall()[0][0]
         if not 0 < distinct <= MAX_CATEGORIES:
             return f"{quoted}::varchar as {quoted}"
+        # DuckDB hands an enum over as a pandas category without making a text per row
         enum = '"enum of ' + quoted[1:]
         values = f"select distinct {quoted}::varchar v from t where v is not null order by v"  # noqa: S608 - a quoted name
         con.execute(f"create type {enum} as enum ({values})")

@@ -102,12 +102,14 @@ def _held(shards: pd.DataFrame, last: float) -> pd.DataFrame:
     """Return id, ranks, ids, start and end of each shard, released or not."""
     placed = shards.assign(attempt=attempts(shards))
     order = placed["type"].map({t: i for i, t in enumerate(PLACING)}).astype("float64").fillna(len(PLACING))
+    # one type places a job: cores before gpus before whole nodes, so that no box is drawn twice
     best = order.groupby(placed["record"]).transform("min")
     placed = placed[order == best]
     is_alloc = placed["event"] == "alloc"
     keys = ["id", "attempt"]
     start = placed[is_alloc].drop_duplicates(keys).set_index(keys)["time"].rename("start")
     back = placed[~is_alloc].join(start, on=keys).rename(columns={"time": "end"})
+    # a job that was not released at all still holds its units at the end of the record
     released = pd.MultiIndex.from_frame(back[keys].drop_duplicates())
     given = placed[is_alloc].set_index(keys, drop=False)
     still = given[~given.index.isin(released)].assign(start=lambda f: f["time"], end=last)
@@ -161,6 +163,7 @@ def bands(ranks: str, ids: str, units: int) -> Bands:
 def _drawn(held: pd.DataFrame, units: dict[str, int]) -> pd.DataFrame:
     """Repeat each row for each of its bands."""
     kinds = held["ranks"].astype(str) + "\n" + held["ids"].astype(str) + "\n" + held["type"].astype(str)
+    # texts repeat often: each distinct combination is parsed once
     codes, texts = pd.factorize(kinds)
     placed = []
     for text in texts:

@@ -36,6 +36,7 @@ def binned(
     if not len(time):
         return edges, np.full(bins, np.nan)
     values = timeline[column].to_numpy(dtype=np.float64)
+    # the last row holds until the end of the window
     knots = np.append(time, max(edges[-1], time[-1]))
     integral = np.concatenate(([0.0], np.cumsum(values * np.diff(knots))))
     at = np.interp(edges, knots, integral)

@@ -149,7 +149,7 @@ def stamp_of(path: Path, dpi: int) -> dict[str, Any]:
     ending = path.suffix.lower()
     if ending not in ENDINGS:
         raise ConfigError(
-            f"a figure cannot be written as {ending!r}" if ending else "a figure needs an ending",
+            f"a figure cannot be written as {ending!r}" if ending else "the file name has no ending",
             where=str(path),
             expected=", ".join(ENDINGS),
         )

@@ -214,6 +214,7 @@ def heat_chart(table: pd.DataFrame, x: str, y: str, value: str, unit: str, *, lo
     chart = empty_chart(x, y, x_range=columns, y_range=rows)
     low, high = (float(cells["v"].min()), float(cells["v"].max())) if len(cells) else (0.0, 1.0)
     mapper = (
+        # a logarithmic scale has no 0: waits below 1 s have the colour of 1 s
         LogColorMapper(palette="Cividis256", low=max(low, 1.0), high=max(high, 2.0))
         if log
         else LinearColorMapper(palette="Cividis256", low=low, high=max(high, low + 1e-9))
@@ -243,8 +244,8 @@ def _colour_bar(chart: Figure, drawn: Any, unit: str) -> None:
 def map_chart(nodes: pd.DataFrame, width: int, value: str) -> Figure:
     """Return one cell per node, `width` in a row from the top left, coloured by ``share`` (%).
 
-    0 is dark and 100 light.  `nodes` has the columns rank, host, jobs and share; without a share a node is
-    grey.
+    0 is dark and 100 light; a node without a share is grey.  `nodes` has the columns rank, host, jobs
+    and share.
     """
     at = np.arange(len(nodes))
     rows = -(-len(nodes) // width)

@@ -78,6 +78,7 @@ def _moved(runs: Sequence[Run]) -> dict[str, pd.DataFrame]:
     for name, run in list(zip(distinct(runs), runs, strict=True))[1:]:
         jobs = run.jobs if same_jobs(runs[0], run) else run.jobs.iloc[:0]
         hours = paired(runs[0].jobs, jobs)["wait_difference"] / 3600
+        # without the extremes, which would make the curve a vertical line
         low, high = (hours.quantile(0.01), hours.quantile(0.99)) if len(hours) else (0.0, 0.0)
         all_ = curve(hours, None)
         found[name] = all_[all_["value"].between(low, high)]

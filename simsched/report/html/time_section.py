@@ -32,6 +32,7 @@ def over_time(run: Run, prefix: str, drawn: Charts, charts: list[dict[str, Any]]
     origin = float(np.nanmin([run.jobs["submit"].min(), run.timeline["time"].min()]))
     last = float(np.nanmax([run.jobs["end"].max(), run.timeline["time"].max(), origin + 1]))
     times = run.jobs[["submit", "start", "end"]].to_numpy() - origin
+    # all columns of a run share one tick, so that the page compares times as integers
     tick = tick_of(np.concatenate([times.ravel(), run.timeline["time"].to_numpy() - origin]))
     seconds, unit = human.time_unit(last - origin)
     kinds = types_in_use(run)

@@ -102,6 +102,7 @@ def mean_interval(values: pd.Series[float], periods: pd.Series[int], confidence:
 def interval_of_periods(sums: Floats, sizes: Floats | Integers, confidence: float = 0.95) -> Interval:
     """Return the interval of a mean from the sum and the number of the values of each period, by time."""
     mean = float(sums.sum()) / float(sizes.sum())
+    # the mean is a ratio of sums: its error is that of the sums less what their sizes explain
     errors: Floats = (sums - mean * sizes) / float(sizes.mean())
     blocks = _blocks(errors)
     count = int(blocks.max()) + 1
@@ -111,10 +112,11 @@ def interval_of_periods(sums: Floats, sizes: Floats | Integers, confidence: floa
     error = math.sqrt(float((spread**2).sum()) / (count - 1) / count)
     if error == 0:
         return Interval(mean, mean, mean)
+    # a third of the degrees of freedom, for values with heavy tails (see the module)
     t = student_quantile(confidence, min(max((count - 1) // 3, FREEDOM), count - 1))
     skew = _skewness(errors) / math.sqrt(len(errors))
     low, high = (mean - error * _turned(end, skew) for end in (t, -t))
-    return Interval(mean, min(low, mean), max(high, mean))
+    return Interval(mean, min(low, mean), max(high, mean))  # the cubic may pass the mean if the skew is large
 
 
 def _skewness(errors: Floats) -> float:
@@ -129,7 +131,7 @@ def _skewness(errors: Floats) -> float:
 def _turned(t: float, skew: float) -> float:
     """Return the studentised mean that Hall's cubic turns into `t`; `skew` is that of the mean."""
     if abs(skew) < 1e-6:
-        return t
+        return t  # the limit; the formula below divides by the skew
     root = float(np.cbrt(1 + skew * (t - skew / 6)))
     return 3 / skew * (root - 1)
 

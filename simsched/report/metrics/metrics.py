@@ -177,6 +177,7 @@ def holding(timeline: pd.DataFrame, window: tuple[float, float] | None = None) -
     if not len(time):
         return np.zeros(0)
     low, high = window or (time[0], time[-1])
+    # rows outside the window get the same two edges, hence length 0
     edges = np.clip(np.append(time, max(high, time[-1])), low, high)
     return np.diff(edges)
 
@@ -289,6 +290,7 @@ def _idle_while(
         return float("nan")
     time = timeline["time"].to_numpy(dtype=np.float64)
     idle = timeline[column].to_numpy(dtype=np.float64)
+    # the queue and the idle units change at the rows of the timeline only
     counted = idle * lost(smallest_queued(jobs, time, kind), idle)
     lengths = holding(timeline, window)
     return _share(float((counted * lengths).sum()), capacity * float(lengths.sum()))
@@ -304,6 +306,7 @@ def smallest_queued(jobs: pd.DataFrame, time: Floats, kind: str = "core") -> Flo
     smallest = np.full(len(time), np.inf)
     sizes = units.to_numpy(dtype=np.float64)
     use = (begin < stop) & (sizes > 0)
+    # one pass per distinct size, smallest first: the number of waiting jobs of that size over time
     for value, rows in pd.Series(np.flatnonzero(use)).groupby(sizes[use], sort=True):
         steps = np.bincount(begin[rows], minlength=len(time) + 1).astype(np.int64)
         steps -= np.bincount(stop[rows], minlength=len(time) + 1)
@@ -331,6 +334,7 @@ def fragmentation(
     free = timeline[f"free_{kind}"].to_numpy(dtype=np.float64)
     whole = timeline["free_node"].to_numpy(dtype=np.float64) * totals[kind] / totals["node"]
     lengths = holding(timeline, window) * (free > 0)
+    # nodes of several sizes can make whole nodes seem larger than what is free
     broken = np.clip(1 - whole / np.where(free > 0, free, 1), 0, 1)
     return _share(float((broken * lengths).sum()), float(lengths.sum()))
 
@@ -379,7 +383,8 @@ def by(jobs: pd.DataFrame, key: str | pd.Series[Any]) -> pd.DataFrame:
             "core_hours": frame["area"].sum() / 3600,
         }
     )
-    table["share"] = table["core_hours"] / max(float(table["core_hours"].sum()), 1e-300)
+    total = float(table["core_hours"].sum())
+    table["share"] = table["core_hours"] / max(total, 1e-300)  # 0 and not NaN if no job did any work
     table.index.name = key if isinstance(key, str) else str(key.name)
     return table
 

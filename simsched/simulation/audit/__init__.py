@@ -1,5 +1,5 @@
-"""An independent check of a run directory, from the machine, the requests and the emitted R alone.
+"""An independent check of a run directory, from the machine, the requests and the recorded R alone.
 
-`auditor` is the entrance. It may import formats, the graph and workloads, and nothing of the matcher or
-the engine.
+`auditor` is the entrance.  The package may import formats, the graph, workloads and the life cycle of jobs,
+but neither the matcher nor the engine.
 """

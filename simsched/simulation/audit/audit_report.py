@@ -1,4 +1,4 @@
-"""`AuditReport`: what an audit found."""
+"""`AuditReport`: the faults, notes and explained promises of an audit."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-#: Faults of one law, and explained promises, that a report names one by one.
+#: Most faults of one law, and most explained promises, that a report names.
 NAMED = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
-    """One law broken, where, and how."""
+class AuditFault:
+    """A broken law: which one, by which job, and how."""
 
     law: str
     job: str
@@ -25,8 +25,8 @@ class Fault:
         return f"{self.law} job {self.job}: {self.text}"
 
 
-class Late(NamedTuple):
-    """A job that started after its promise, and what explains it (None: nothing does)."""
+class LateStart(NamedTuple):
+    """A job that started after its promised start, and the explanation (None: there is none)."""
 
     job: str
     promised: float
@@ -40,37 +40,37 @@ class Late(NamedTuple):
 
 @dataclass(slots=True)
 class AuditReport:
-    """What an audit found; true when nothing is wrong."""
+    """The result of an audit; true if it found no fault."""
 
     jobs: int = 0
     allocations: int = 0
     releases: int = 0
     counts: Counter[str] = field(default_factory=Counter)
-    faults: list[Fault] = field(default_factory=list)
+    faults: list[AuditFault] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    """What could not be compared, and why."""
-    explained: list[Late] = field(default_factory=list)
-    """Jobs that started after their promise for a reason that is no fault."""
+    """Comparisons that were not possible, and why."""
+    explained: list[LateStart] = field(default_factory=list)
+    """Jobs that started after their promised start for a valid reason."""
 
     def __bool__(self) -> bool:
         return not self.counts
 
     def add(self, law: str, job: object, text: str) -> None:
-        """Note a fault; only the first few of each law are kept in full."""
+        """Record a fault; only the first `NAMED` of each law are kept in full."""
         self.counts[law] += 1
         if self.counts[law] <= NAMED:
-            self.faults.append(Fault(law, str(job), text))
+            self.faults.append(AuditFault(law, str(job), text))
 
     def __str__(self) -> str:
-        looked = f"{self.jobs} jobs, {self.allocations} allocations, {self.releases} releases"
-        head = f"audit: {f'{sum(self.counts.values())} faults' if self.counts else 'clean'} ({looked})"
+        scope = f"{self.jobs} jobs, {self.allocations} allocations, {self.releases} releases"
+        head = f"audit: {f'{sum(self.counts.values())} faults' if self.counts else 'clean'} ({scope})"
         notes = [f"audit: note: {note}" for note in self.notes]
         return "\n".join([head, *map(str, self.faults), *_late_lines(self.explained), *notes])
 
 
-def _late_lines(explained: Sequence[Late]) -> list[str]:
-    """Return the lines of a report about promises whose breaking is explained."""
+def _late_lines(explained: Sequence[LateStart]) -> list[str]:
+    """Return the lines of a report about broken promises that are explained."""
     if not explained:
         return []
-    head = f"{len(explained)} jobs started after their promise, which is explained:"
+    head = f"{len(explained)} jobs started after their promised start, for these reasons:"
     return [head, *(f"job {late.job} {late}" for late in explained[:NAMED])]

@@ -1,33 +1,43 @@
-"""The hardware as the audit sees it: ranks, hosts, properties, units.  Nothing of the matcher's.
+"""The hardware as the audit reads it: ranks, hosts, properties, units, and regions such as racks and sockets.
 
-It is read from the resource graph itself (or from an R document), not from the compiled
-index, so that a fault in the index cannot hide itself.
+It is read from the resource graph and not from the compiled index, so that the audit finds a fault in
+the index.  A region contains all units below one vertex that is neither an execution target nor a unit.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from simsched.formats.rfc.idset import Idset
-from simsched.graph.resource_graph import children_map, containment_root, execution_targets, pool_of
-from simsched.simulation.audit.regions import leaves_of, regions_of, together
+from simsched.graph.resource_graph import (
+    CONTAINMENT,
+    children_map,
+    containment_root,
+    execution_targets,
+    pool_of,
+    subsystems,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from simsched.formats.rfc.constraint import Constraint
     from simsched.graph.cluster import Cluster
     from simsched.graph.pool import Pool
-    from simsched.simulation.audit.regions import Region
+    from simsched.graph.resource_graph import ResourceGraph
+
+#: rank → type → units, as bit masks
+Region: TypeAlias = "Mapping[int, Mapping[str, int]]"
+Below: TypeAlias = "Mapping[str, list[str]]"
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class ExecutionTarget:
     """One execution target: its host, its properties, and the ids of its units by type, as bit masks.
 
-    `usable` are those of its units that are not down from the beginning.
+    `usable` are its units that are not down at the beginning.
     """
 
     host: str
@@ -38,14 +48,14 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Inventory:
-    """All execution targets by rank; `type` is what they are called (mostly ``node``).
+    """All execution targets by rank; `type` is their type, mostly ``node``.
 
-    `written` are the properties that R names, as the cluster spells them.
-    `regions` are the parts of the machine and of targets by type: racks, switches, sockets;
-    `above` says which of these types contain targets.
+    `written` are the properties that R lists, as the cluster spells them.  `regions` are the parts of
+    the machine and of targets by type: racks, switches, sockets.  `above` are the types of regions
+    that contain targets.
     """
 
-    targets: Mapping[int, Target]
+    targets: Mapping[int, ExecutionTarget]
     type: str
     unit_types: frozenset[str]
     regions: Mapping[str, tuple[Region, ...]]
@@ -54,11 +64,11 @@ class Inventory:
 
     @classmethod
     def of(cls, cluster: Cluster) -> Inventory:
-        """Read a cluster's graph: everything beneath each execution target."""
+        """Read a cluster's graph: everything below each execution target."""
         graph = cluster.graph
         below = children_map(graph)
         keys = execution_targets(graph, below)
-        targets: dict[int, Target] = {}
+        targets: dict[int, ExecutionTarget] = {}
         ranks: dict[str, int] = {}
         given: set[str] = set()
         for number, key in enumerate(keys):
@@ -67,7 +77,7 @@ class Inventory:
             given.update(pool.properties)
             leaves = leaves_of(graph, below, key)
             units, usable = together(leaves), together(leaf for leaf in leaves if leaf.up)
-            targets[rank] = Target(pool.name, frozenset(_spelled(pool)), units, usable)
+            targets[rank] = ExecutionTarget(pool.name, frozenset(_spelled(pool)), units, usable)
         kinds = {type_ for target in targets.values() for type_ in target.units}
         kind = pool_of(graph, keys[0]).type if keys else pool_of(graph, containment_root(graph)).type
         regions, above = regions_of(graph, below, ranks, {r: t.usable for r, t in targets.items()})
@@ -76,7 +86,7 @@ class Inventory:
 
     def matching(self, constraint: Constraint) -> frozenset[int]:
         """Return the ranks that satisfy an RFC 31 constraint."""
-        holds = _judge(constraint)
+        holds = _predicate(constraint)
         return frozenset(rank for rank, target in self.targets.items() if holds(rank, target))
 
 
@@ -101,12 +111,12 @@ def ids_of(text: str) -> tuple[int, ...]:
     return tuple(Idset.parse(text))
 
 
-def _judge(constraint: Constraint) -> Callable[[int, Target], bool]:
+def _predicate(constraint: Constraint) -> Callable[[int, ExecutionTarget], bool]:
     """Return the predicate of a constraint over (rank, target)."""
     from simsched.formats.rfc import constraint as rfc31
 
     if isinstance(constraint, rfc31.And | rfc31.Or):
-        return _judge_all(constraint)
+        return _joined(constraint)
     match constraint:
         case rfc31.Properties():
             wanted = frozenset(constraint.names)
@@ -118,15 +128,158 @@ def _judge(constraint: Constraint) -> Callable[[int, Target], bool]:
             ranks = constraint.idset
             return lambda rank, _target: not ranks or rank in ranks
         case rfc31.Not():
-            inner = _judge(constraint.arg)
+            inner = _predicate(constraint.arg)
             return lambda rank, target: not inner(rank, target)
     value: bool = constraint.value
     return lambda _rank, _target: value
 
 
-def _judge_all(constraint: Any) -> Callable[[int, Target], bool]:
+def _joined(constraint: Any) -> Callable[[int, ExecutionTarget], bool]:
     from simsched.formats.rfc.constraint import And
 
-    parts = [_judge(part) for part in constraint.args]
+    parts = [_predicate(part) for part in constraint.args]
     join = all if isinstance(constraint, And) else any
     return lambda rank, target: not parts or join(part(rank, target) for part in parts)
+
+
+# --- regions -------------------------------------------------------------------------
+
+
+def regions_of(
+    graph: ResourceGraph,
+    below: Below,
+    ranks: Mapping[str, int],
+    units: Mapping[int, Mapping[str, int]],
+) -> tuple[dict[str, tuple[Region, ...]], frozenset[str]]:
+    """Return the regions by type, and the types whose regions contain targets.
+
+    `below` is containment, `ranks` the rank of each target, `units` the usable units of each rank.
+    """
+    found: dict[str, list[Region]] = {}
+    others = [children_map(graph, name) for name in subsystems(graph) if name != CONTAINMENT]
+    inside = _closure(ranks, below)
+    empty: list[str] = []
+    for key in graph.nodes:
+        if key in inside:
+            continue
+        mine = {ranks[vertex] for vertex in _reached(key, below, others) if vertex in ranks}
+        if mine:
+            found.setdefault(pool_of(graph, key).type, []).append({rank: units[rank] for rank in mine})
+        else:
+            empty.append(pool_of(graph, key).type)
+    above = frozenset(found)
+    for type_ in empty:  # an empty rack can be allocated, and R does not list it
+        if type_ in above:
+            found[type_].append({})
+    for key, rank in ranks.items():
+        inner = list(_inner(below, key))
+        leaves = [leaf for leaf in leaves_of(graph, below, key) if leaf.up] if inner else []
+        for vertex in inner:
+            part = together(leaf for leaf in leaves if vertex in leaf.path)
+            if not part:
+                continue  # it is down
+            found.setdefault(pool_of(graph, vertex).type, []).append({rank: part})
+    return {type_: tuple(regions) for type_, regions in found.items()}, above
+
+
+def touches(held: Region, region: Region) -> bool:
+    """Whether any held unit is in a region.
+
+    >>> touches({0: {"core": 3}}, {0: {"core": 12}}), touches({0: {"core": 3}}, {0: {"core": 14}})
+    (False, True)
+    """
+    return any(
+        rank in held and any(mask & held[rank].get(type_, 0) for type_, mask in masks.items())
+        for rank, masks in region.items()
+    )
+
+
+def _reached(vertex: str, below: Below, others: list[dict[str, list[str]]]) -> set[str]:
+    """Return the vertices that a vertex contains, directly or through one other subsystem."""
+    found = _closure([vertex], below)
+    for other in others:
+        found |= _closure(_closure([vertex], other), below)
+    return found
+
+
+def _closure(begin: Iterable[str], below: Below) -> set[str]:
+    found = set(begin)
+    stack = list(found)
+    while stack:
+        for child in below.get(stack.pop(), ()):
+            if child not in found:
+                found.add(child)
+                stack.append(child)
+    return found
+
+
+def _inner(below: Below, target: str) -> Iterator[str]:
+    """Yield the inner vertices of a target, which have vertices below them."""
+    stack = list(below.get(target, ()))
+    while stack:
+        key = stack.pop()
+        if below.get(key):
+            yield key
+            stack.extend(below[key])
+
+
+class LeafUnits(NamedTuple):
+    """Units of one type at one vertex within a target; `path` are the vertices from the target down to it."""
+
+    type: str
+    mask: int
+    up: bool
+    path: tuple[str, ...]
+
+
+def leaves_of(graph: ResourceGraph, below: Below, target: str) -> list[LeafUnits]:
+    """Return the leaves of a target; units are numbered from 0 if their ids are not distinct."""
+    found: list[tuple[Pool, bool, tuple[str, ...]]] = []
+    stack: list[tuple[tuple[str, ...], bool]] = [((target,), True)]
+    while stack:
+        path, up = stack.pop()
+        pool, children = pool_of(graph, path[-1]), below.get(path[-1])
+        up = up and pool.status == "up"
+        if children:
+            stack.extend(((*path, child), up) for child in reversed(children))
+        elif len(path) > 1:
+            found.append((pool, up, path))
+    clash = _clashing(pool for pool, _, _ in found)
+    first: dict[str, int] = {}
+    leaves = []
+    for pool, up, path in found:
+        mask = _own_mask(pool)
+        if pool.type in clash:
+            begin = first.get(pool.type, 0)
+            first[pool.type] = begin + pool.size
+            mask = ((1 << pool.size) - 1) << begin
+        leaves.append(LeafUnits(pool.type, mask, up, path))
+    return leaves
+
+
+def _clashing(pools: Iterable[Pool]) -> set[str]:
+    """Return the types of which two pools have a unit id in common."""
+    taken: dict[str, int] = {}
+    clash = set()
+    for pool in pools:
+        mask = _own_mask(pool)
+        if taken.get(pool.type, 0) & mask:
+            clash.add(pool.type)
+        taken[pool.type] = taken.get(pool.type, 0) | mask
+    return clash
+
+
+def _own_mask(pool: Pool) -> int:
+    if pool.ids is not None:
+        return pool.ids.to_mask()
+    if pool.size == 1:
+        return 1 << (pool.id or 0)
+    return (1 << pool.size) - 1
+
+
+def together(leaves: Iterable[LeafUnits]) -> dict[str, int]:
+    """Return the units of some leaves by type."""
+    found: dict[str, int] = {}
+    for leaf in leaves:
+        found[leaf.type] = found.get(leaf.type, 0) | leaf.mask
+    return found

@@ -1,4 +1,4 @@
-"""What the audit checks of the table of jobs: each row against its job, and columns against each other."""
+"""Rules of the audit for the table of jobs: each row against its job, and columns against each other."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from math import inf
 from typing import TYPE_CHECKING, Any
 
 from simsched.errors import SimschedError
-from simsched.simulation.audit.comparing import differs, known
+from simsched.simulation.audit.tolerance import differs, known
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from simsched.simulation.audit.job_life import Told
+    from simsched.simulation.audit.recorded_run import RecordedRun
     from simsched.workload.job import Job
 
-#: Columns that are as the workload has them: column → field of `Job`.
+#: Columns that are equal to the workload: column → field of `Job`.
 AS_SUBMITTED = {
     "name": "name",
     "user": "user",
@@ -25,22 +25,24 @@ AS_SUBMITTED = {
     "procs": "procs",
     "recorded_state": "status",
 }
-#: Columns of units that a job without an allocation does not have.
+#: Columns of units, which are 0 for a job without an allocation.
 UNITS = ("nodes", "cores", "gpus", "slots")
-#: Queue policies that start a job before another only where they say so in ``backfilled``.
+#: Queue policies that mark every job that starts before an earlier one as ``backfilled``.
 TELL_BACKFILLS = ("fcfs", "easy")
 
 
-def wrong_row(told: Told, job: Job, row: Mapping[str, Any], shapes: dict[int, str | None]) -> Iterator[str]:
-    """Yield the columns of a row that are not those of its job; `shapes` remembers requests as shapes."""
+def wrong_row(
+    recorded: RecordedRun, job: Job, row: Mapping[str, Any], shapes: dict[int, str | None]
+) -> Iterator[str]:
+    """Yield the columns of a row that differ from its job; `shapes` caches the shapes of requests."""
     expected = {column: getattr(job, name) for column, name in AS_SUBMITTED.items()}
-    expected["queue"] = _queue(told, job, row)
+    expected["queue"] = _queue(recorded, job, row)
     expected["shape"] = _shape(job, shapes)
-    if job.duration is not None or not told.queues:  # else its queue may have a default
+    if job.duration is not None or not recorded.queues:  # otherwise its queue may have a default
         expected["duration"] = inf if job.duration is None else job.duration
     for column, value in expected.items():
         if column in row and _unlike(known(row[column]), value):
-            yield f"table says {column} {known(row[column])!r}, the workload {value!r}"
+            yield f"the table has {column} {known(row[column])!r}, the workload {value!r}"
     yield from _runtime(row)
 
 
@@ -50,11 +52,11 @@ def _unlike(found: Any, expected: Any) -> bool:
     return float(found) != float(expected)
 
 
-def _queue(told: Told, job: Job, row: Mapping[str, Any]) -> str | None:
-    """Return the queue that a job is in: where it names none, one of the run's queues may take it."""
+def _queue(recorded: RecordedRun, job: Job, row: Mapping[str, Any]) -> str | None:
+    """Return the queue of a job: if it names no queue, any queue of the run may take it."""
     own = job.queue
     given = row.get("queue")
-    return given if own is None and given in told.queues else own
+    return given if own is None and given in recorded.queues else own
 
 
 def _shape(job: Job, shapes: dict[int, str | None]) -> str | None:
@@ -73,11 +75,11 @@ def _runtime(row: Mapping[str, Any]) -> Iterator[str]:
         return
     ran = None if start is None or end is None else end - start
     if (ran is None) != (runtime is None) or (ran is not None and differs(ran, runtime)):
-        yield f"table says a run time of {runtime} s, from start to end it is {ran} s"
+        yield f"the table has a run time of {runtime} s, from start to end it is {ran} s"
 
 
 def wrong_zeros(row: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the units that the table gives to a job that has no allocation."""
+    """Yield the units in the row of a job without an allocation."""
     for column in UNITS:
         if known(row.get(column)):
             yield f"is {row['result']} and has {row[column]} {column}"
@@ -86,14 +88,17 @@ def wrong_zeros(row: Mapping[str, Any]) -> Iterator[str]:
 
 
 def wrong_backfills(
-    told: Told, jobs: Sequence[Job], rows: Mapping[str, Mapping[str, Any]], firsts: Mapping[str, float]
+    recorded: RecordedRun,
+    jobs: Sequence[Job],
+    rows: Mapping[str, Mapping[str, Any]],
+    firsts: Mapping[str, float],
 ) -> Iterator[tuple[str, str]]:
-    """Yield the jobs (id, fault) that are backfilled and passed no job, or passed one and are not.
+    """Yield the jobs (id, fault) that are backfilled but passed no job, or passed one and are not backfilled.
 
-    A job that is backfilled started while another waited.  The reverse is checked where the queue has one
-    order that does not change (``fifo``, one queue, one pass per instant); `firsts` is the first start of
-    each job.
+    A backfilled job started while another job waited.  The reverse is checked if the queue has one
+    constant order (``fifo``, one queue, one pass per instant).  `firsts` is the first start of each job.
     """
+    # the order of a queue: submission, then urgency, then the place in the workload
     order = sorted(range(len(jobs)), key=lambda at: (jobs[at].submit, -jobs[at].urgency, at))
     ordered = [jobs[at] for at in order]
     place = {str(job.id): number for number, job in enumerate(ordered)}
@@ -102,10 +107,10 @@ def wrong_backfills(
     waits = sorted(_waits(ordered, rows))
     yield from _passed_no_job(waits, started, place)
     if (
-        told.order == "fifo"
-        and not told.each_event
-        and not told.queues
-        and told.queue_policy in TELL_BACKFILLS
+        recorded.order == "fifo"
+        and not recorded.each_event
+        and not recorded.queues
+        and recorded.queue_policy in TELL_BACKFILLS
     ):
         yield from _passed_a_job(waits, started, place, ordered, firsts)
 
@@ -134,7 +139,7 @@ def _passed_no_job(
             heappush(held, (-waits[at][1], waits[at][2]))
             at += 1
         if row.get("backfilled") and not _another(held, now, place[name]):
-            yield name, f"is backfilled, and no other job waited at {now:g}"
+            yield name, f"is backfilled, but no other job waited at {now:g}"
 
 
 def _passed_a_job(
@@ -144,23 +149,23 @@ def _passed_a_job(
     ordered: Sequence[Job],
     firsts: Mapping[str, float],
 ) -> Iterator[tuple[str, str]]:
-    queue: list[tuple[int, float]] = []  # (place, when it left the queue for the first time)
+    queue: list[tuple[int, float]] = []  # (place, when it first left the queue)
     at = 0
     for row in started:
         name, now = str(row["id"]), row["start"]
-        while at < len(waits) and waits[at][0] < now:  # one that comes at the instant may come after the pass
+        while at < len(waits) and waits[at][0] < now:  # a job of this instant may come after the pass
             _, left, number = waits[at]
             job = ordered[number]
-            if not (job.hold or job.urgency == 0):  # such a job never starts, and others pass it freely
+            if not (job.hold or job.urgency == 0):  # a held job never starts, and others may pass it
                 heappush(queue, (number, min(left, firsts.get(str(job.id), inf))))
             at += 1
         while queue and queue[0][1] <= now:
             heappop(queue)
         if queue and queue[0][0] < place[name] and not row.get("backfilled"):
-            yield name, f"started at {now:g} before job {ordered[queue[0][0]].id}, and is not backfilled"
+            yield name, f"started at {now:g} before job {ordered[queue[0][0]].id}, but is not backfilled"
 
 
 def _another(held: list[tuple[float, int]], now: float, mine: int) -> bool:
-    """Whether a job other than this one waits until `now` at least; `held` is by who leaves last."""
-    best = [item for item in held[:3] if item[1] != mine]  # the last to leave is among the first three
+    """Whether another job waits at least until `now`; `held` is ordered by the time at which jobs leave."""
+    best = [item for item in held[:3] if item[1] != mine]  # the job that leaves last is among the first three
     return any(-leaves >= now for leaves, _ in best)

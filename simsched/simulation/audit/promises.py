@@ -1,8 +1,8 @@
-"""What the audit holds against promised starts: no job starts after the first start it was promised.
+"""Rules of the audit for promised starts: no job starts after the first start that it was promised.
 
-Failures, drains, jobs that held their resources beyond their requested end, preemptions and
-queues that stopped may break a promise.  A promise that was broken while something of that kind went
-on is explained by it, and named; any other is a fault.
+Failures, drains, jobs that hold resources beyond their requested end, preemptions and stopped queues
+may break a promise.  A broken promise that such an event overlaps is explained by it; any other
+broken promise is a fault.
 """
 
 from __future__ import annotations
@@ -10,47 +10,47 @@ from __future__ import annotations
 from math import isnan
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from simsched.simulation.audit.audit_report import AuditReport, Late
+from simsched.simulation.audit.audit_report import AuditReport, LateStart
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from simsched.simulation.audit.job_life import Told
+    from simsched.simulation.audit.recorded_run import RecordedRun
 
 
-#: Queue policies under which no start is promised; queues may have policies of their own.
+#: Queue policies that promise no start; queues may have policies of their own.
 PROMISES_NOTHING = ("fcfs", "easy")
 
 
-class _Held(NamedTuple):
-    """When a job held resources that were not foreseen, and why."""
+class _Cause(NamedTuple):
+    """A time in which resources were unexpectedly unavailable, and the reason."""
 
     begin: float
     end: float
     cause: str
 
 
-def late_starts(said: Told, table: Sequence[Mapping[str, Any]]) -> list[Late]:
-    """Return the jobs that started after their promise; under ``compress=replan`` there is none."""
+def late_starts(recorded: RecordedRun, table: Sequence[Mapping[str, Any]]) -> list[LateStart]:
+    """Return the jobs that started after their promised start; ``compress=replan`` promises nothing."""
     late = [row for row in table if _is_late(row)]
-    if not late or said.replans:
+    if not late or recorded.replans:
         return []
-    causes = [*_outages(said), *_unforeseen(said, table)]
-    return [_explained(row, causes, said.chance) for row in late]
+    causes = [*_outages(recorded), *_unforeseen(recorded, table)]
+    return [_explained(row, causes, recorded.chance) for row in late]
 
 
-def judge_promises(report: AuditReport, said: Told, table: Sequence[Mapping[str, Any]]) -> None:
-    """Add the promises that were broken, or that nobody made, to a report."""
-    silent = said.replans or (said.queue_policy in PROMISES_NOTHING and not said.queues)
+def check_promises(report: AuditReport, recorded: RecordedRun, table: Sequence[Mapping[str, Any]]) -> None:
+    """Add the promises that were broken, or could not be made, to a report."""
+    silent = recorded.replans or (recorded.queue_policy in PROMISES_NOTHING and not recorded.queues)
     for row in table:
         promised = row.get("promised")
         if promised is None or isnan(promised):
             continue
         if silent:
-            report.add("P1", str(row["id"]), f"was promised {promised:g} by a policy that promises nothing")
+            report.add("P1", str(row["id"]), f"was promised {promised:g} by a policy that promises no start")
         elif promised < row["eligible"]:
             report.add("P1", str(row["id"]), f"was promised {promised:g} before it was eligible")
-    for late in late_starts(said, table):
+    for late in late_starts(recorded, table):
         if late.cause is None:
             report.add("P1", late.job, str(late))
         else:
@@ -62,31 +62,34 @@ def _is_late(row: Mapping[str, Any]) -> bool:
     return promised is not None and start is not None and not isnan(promised) and start > promised
 
 
-def _explained(row: Mapping[str, Any], causes: list[_Held], chance: str | None) -> Late:
+def _explained(row: Mapping[str, Any], causes: list[_Cause], chance: str | None) -> LateStart:
     name, begin, start = str(row["id"]), row["eligible"], row["start"]
+    # a cause counts if it overlaps the wait of the job
     found = (c.cause for c in causes if c.begin < start and begin <= c.end)
-    return Late(name, row["promised"], start, next(found, chance))
+    return LateStart(name, row["promised"], start, next(found, chance))
 
 
-def _outages(said: Told) -> Iterator[_Held]:
-    for out in said.out:
-        if out.kind != "maintenance":
-            yield _Held(out.start, out.end, str(out))
-    for name, windows in said.stops.items():
+def _outages(recorded: RecordedRun) -> Iterator[_Cause]:
+    for outage in recorded.outages:
+        if outage.kind != "maintenance":
+            yield _Cause(outage.start, outage.end, str(outage))
+    for name, windows in recorded.stops.items():
         for stop, start in windows:
-            yield _Held(stop, start, f"queue {name} stopped from {stop:g} until {start:g}")
+            yield _Cause(stop, start, f"queue {name} stopped from {stop:g} until {start:g}")
 
 
-def _unforeseen(said: Told, table: Sequence[Mapping[str, Any]]) -> Iterator[_Held]:
-    """Yield the jobs that held resources beyond their requested end, and those that were preempted."""
+def _unforeseen(recorded: RecordedRun, table: Sequence[Mapping[str, Any]]) -> Iterator[_Cause]:
+    """Yield the times of jobs that held resources beyond their requested end or were preempted."""
     for row in table:
         if row["start"] is None:
             continue
         limit = row["start"] + row["duration"]
         end = float("inf") if row["end"] is None else row["end"]
         if end > limit:
-            yield _Held(limit, end + said.epilog, f"job {row['id']} ran beyond its limit at {limit:g}")
-        elif end + said.epilog > limit:
-            yield _Held(limit, end + said.epilog, f"job {row['id']} was cleaned up after its end at {end:g}")
+            yield _Cause(limit, end + recorded.epilog, f"job {row['id']} ran beyond its limit at {limit:g}")
+        elif end + recorded.epilog > limit:
+            yield _Cause(
+                limit, end + recorded.epilog, f"job {row['id']} was cleaned up after its end at {end:g}"
+            )
         if "preempted by" in (row["reason"] or ""):
-            yield _Held(row["submit"], row["start"], f"job {row['id']} was {row['reason']}")
+            yield _Cause(row["submit"], row["start"], f"job {row['id']} was {row['reason']}")

@@ -1,7 +1,7 @@
-"""What the audit checks of an R document besides the units it names: RFC 20's other keys.
+"""Rules of the audit for the keys of R (RFC 20) besides its units.
 
 ``version``, ``nslots``, ``properties`` and ``attributes`` follow from the request, the machine and
-the rules of the run.
+the configuration of the run.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ if TYPE_CHECKING:
 
     from simsched.formats.jobspec.vertex import ResourceVertex
     from simsched.simulation.audit.inventory import Inventory
-    from simsched.simulation.audit.job_life import Told
+    from simsched.simulation.audit.recorded_run import RecordedRun
 
 R_VERSION = 1
 
 
-def wrong_envelope(told: Told, document: Mapping[str, Any]) -> Iterator[str]:
-    """Yield what is wrong with the version and the attributes of R, whatever the job."""
+def wrong_envelope(recorded: RecordedRun, document: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the faults in the version and the attributes of R, which do not depend on the job."""
     if document.get("version") != R_VERSION:
         yield f"its R has version {document.get('version')!r} instead of {R_VERSION}"
-    said = scheduler_of(document)
-    for key, expected in (("policy", told.match_policy), ("queue_policy", told.queue_policy)):
-        if expected is not None and said.get(key) != expected:
-            yield f"its R names the {key} {said.get(key)!r} instead of {expected!r}"
+    stated = scheduler_of(document)
+    for key, expected in (("policy", recorded.match_policy), ("queue_policy", recorded.queue_policy)):
+        if expected is not None and stated.get(key) != expected:
+            yield f"its R has the {key} {stated.get(key)!r} instead of {expected!r}"
 
 
 def scheduler_of(document: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -42,7 +42,7 @@ def scheduler_of(document: Mapping[str, Any]) -> Mapping[str, Any]:
 def wrong_properties(
     inventory: Inventory, execution: Mapping[str, Any], ranks: Iterable[int]
 ) -> Iterator[str]:
-    """Yield the properties that R gives to other targets than those that have them."""
+    """Yield the properties whose ranks in R differ from those of the machine."""
     expected: dict[str, set[int]] = {}
     for rank in ranks:
         for name in inventory.targets[rank].properties & inventory.written:
@@ -50,24 +50,24 @@ def wrong_properties(
     stated = {name: set(ids_of(str(text))) for name, text in execution.get("properties", {}).items()}
     for name in sorted(stated.keys() | expected.keys()):
         if stated.get(name, set()) != expected.get(name, set()):
-            yield f"its R gives the property {name!r} to other ranks than the machine does"
+            yield f"its R has other ranks with the property {name!r} than the machine"
 
 
 def wrong_slots(
     resources: Sequence[ResourceVertex], execution: Mapping[str, Any], targets: int
 ) -> str | None:
-    """Return what is wrong with the number of slots in R; without a slot it is the number of targets."""
-    said = execution.get("nslots")
+    """Return the fault in the number of slots of R, or None; without a slot it is the number of targets."""
+    slots = execution.get("nslots")
     least, most = _slots(resources, 0), _slots(resources, 1)
     if most == 0:
         least = most = targets
-    if not isinstance(said, int) or isinstance(said, bool) or not least <= said <= most:
-        return f"its R has {said!r} slots, the request {least if least == most else f'{least} to {most}'}"
+    if not isinstance(slots, int) or isinstance(slots, bool) or not least <= slots <= most:
+        return f"its R has {slots!r} slots, the request {least if least == most else f'{least} to {most}'}"
     return None
 
 
 def _slots(vertices: Sequence[ResourceVertex], end: int) -> float:
-    """Return the fewest (`end` 0) or most (`end` 1) copies of slots that a request can stand for."""
+    """Return the fewest (`end` 0) or most (`end` 1) slots that satisfy a request."""
     total: float = 0
     for vertex in vertices:
         count = (vertex.count.min, vertex.count.max)[end]

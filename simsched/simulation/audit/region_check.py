@@ -1,10 +1,10 @@
-"""Whether a holding satisfies a request that names racks, switches, sockets or several things.
+"""Check of units against a request that names racks, switches, sockets or several vertices.
 
-Counted from the leaves up on what is held alone: how many times can this part of the machine
-host that part of the request?  Where siblings ask for different types the count is exact:
-the holding satisfies the request if and only if the counts suffice and nothing is held
-beyond them.  Siblings that could serve each other (``[socket=1/core=2;core=3]``) are counted one by
-one, and all together by their sums: what is refused then is wrong, what passes may not be right.
+It counts from the leaves up, on the held units alone, how many times this part of the machine can host
+that part of the request.  If siblings request different types, the check is exact: the units satisfy
+the request if and only if the counts suffice and no further unit is held.  Siblings that compete for
+units (``[socket=1/core=2;core=3]``) are counted one by one and by their sums: a refusal is then
+correct, but wrong units may pass.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from simsched.simulation.audit.inventory import Inventory
 
 #: rank → type → units held, as bit masks
-Held: TypeAlias = "Mapping[int, Mapping[str, int]]"
+UnitMasks: TypeAlias = "Mapping[int, Mapping[str, int]]"
 Resources: TypeAlias = "Sequence[ResourceVertex]"
 
 SLOT = "slot"
@@ -31,25 +31,25 @@ TRIED = 512
 ENDLESS = 1 << 60
 
 
-def judge(
-    resources: Resources, held: Held, inventory: Inventory, *, whole_targets: bool = False
+def check_regions(
+    resources: Resources, held: UnitMasks, inventory: Inventory, *, whole_targets: bool = False
 ) -> str | None:
-    """Say what is wrong with a holding, or None if it satisfies the request with some of its counts.
+    """Return the fault in the held units, or None if they satisfy the request with one of its counts.
 
-    `whole_targets` says that the run gave whole targets whatever was asked for.
+    `whole_targets` states that the run gave whole targets whatever the request.
     """
     fault: str | None = None
     tried = 0
     for fixed in _fixed_versions(resources, held):
-        found = _Judge(inventory, whole_targets=whole_targets).fault(fixed, held)
+        found = _FixedRequest(inventory, whole_targets=whole_targets).fault(fixed, held)
         if found is None:
-            return None
+            return None  # one combination of counts that fits is enough
         fault, tried = fault or found, tried + 1
-    return fault if tried < TRIED else None
+    return fault if tried < TRIED else None  # with untried combinations nothing is proved
 
 
-def _fixed_versions(resources: Resources, held: Held) -> Iterator[tuple[ResourceVertex, ...]]:
-    """Yield the request with every count fixed, for each combination that could be held, at most `TRIED`."""
+def _fixed_versions(resources: Resources, held: UnitMasks) -> Iterator[tuple[ResourceVertex, ...]]:
+    """Yield the request with fixed counts, for each combination that is possible, at most `TRIED`."""
     most = max(len(held), *(mask.bit_count() for units in held.values() for mask in units.values()), 1)
     total = most * max(len(held), 1)
     yield from islice(product(*(tuple(_versions(vertex, total)) for vertex in resources)), TRIED)
@@ -57,28 +57,29 @@ def _fixed_versions(resources: Resources, held: Held) -> Iterator[tuple[Resource
 
 def _versions(vertex: ResourceVertex, most: int) -> Iterator[ResourceVertex]:
     counts = [n for n in islice(vertex.count.values(most), TRIED) if n <= most] or [vertex.count.min]
-    beneath = [tuple(_versions(child, most)) for child in vertex.with_]
+    below = [tuple(_versions(child, most)) for child in vertex.with_]
     for count in counts:
-        for children in islice(product(*beneath), TRIED):
+        for children in islice(product(*below), TRIED):
             yield replace(vertex, count=Count.fixed(count), with_=tuple(children))
 
 
-class _Judge:
-    """One judgement of a request whose counts are all fixed."""
+class _FixedRequest:
+    """The check of a request with fixed counts."""
 
     def __init__(self, inventory: Inventory, *, whole_targets: bool) -> None:
         self.inventory = inventory
         self.whole_targets = whole_targets
 
-    def fault(self, resources: Resources, held: Held) -> str | None:
+    def fault(self, resources: Resources, held: UnitMasks) -> str | None:
         for vertex in resources:
             found = self.fits(vertex, held, in_slot=False)
             if found < vertex.count.min:
-                return f"room for {found} {vertex.type} as asked for, asked for {vertex.count}"
+                return f"room for {found} {vertex.type} as requested, requested {vertex.count}"
+        # the counts above are lower bounds: units beyond the request are found by sums and by region
         return self._sums(resources, held) or self._beyond(resources, held)
 
-    def _beyond(self, resources: Resources, held: Held) -> str | None:
-        """Whether something is held that whole vertices, where nothing else is asked for, do not hold."""
+    def _beyond(self, resources: Resources, held: UnitMasks) -> str | None:
+        """Return the fault if the request is for whole vertices only, and units outside them are held."""
         times, leaf, in_slot = 1, resources, False
         while len(leaf) == 1 and leaf[0].with_:
             times, in_slot = times * leaf[0].count.min, in_slot or leaf[0].type == SLOT
@@ -91,11 +92,11 @@ class _Judge:
         ]
         number = times * leaf[0].count.min
         if len(whole) > number:
-            return f"{len(whole)} whole {leaf[0].type}, asked for {number}"
+            return f"{len(whole)} whole {leaf[0].type}, requested {number}"
         for rank, units in held.items():
             for type_, mask in units.items():
                 if mask & ~_union(part[rank].get(type_, 0) for part in whole if rank in part):
-                    return f"{type_} of rank {rank} lies in no {leaf[0].type} that is held whole"
+                    return f"{type_} of rank {rank} is in no {leaf[0].type} that is held as a whole"
         return None
 
     def _is_folder(self, vertex: ResourceVertex) -> bool:
@@ -104,23 +105,23 @@ class _Judge:
 
     # -- from the leaves up -------------------------------------------------------------------
 
-    def fits(self, vertex: ResourceVertex, held: Held, *, in_slot: bool) -> int:
-        """Return how many of a vertex what is held can be."""
+    def fits(self, vertex: ResourceVertex, held: UnitMasks, *, in_slot: bool) -> int:
+        """Return how many copies of a vertex the held units can be."""
         if vertex.type == SLOT:
             return self._copies(vertex.with_, held)
         if vertex.unit is not None:
-            return ENDLESS
+            return ENDLESS  # an amount (memory=4GB): R lists pools, not amounts
         if vertex.type in self.inventory.regions and not (vertex.with_ or self._alone(vertex, in_slot)):
-            return ENDLESS  # a shared claim of a vertex is named nowhere
+            return ENDLESS  # R does not list a shared claim of a vertex
         if self._is_folder(vertex):
             parts = self._parts(vertex.type, held)
             return sum(self._hosts(vertex, mine, region, in_slot=in_slot) for mine, region in parts)
         if vertex.type in self.inventory.unit_types:
             return sum(units.get(vertex.type, 0).bit_count() for units in held.values())
-        return ENDLESS  # licences and the like: R_lite does not name them
+        return ENDLESS  # R_lite does not list licences and the like
 
-    def _parts(self, type_: str, held: Held) -> list[tuple[Held, Held]]:
-        """Return, for each vertex of a type that the holding touches, what is held in it and all of it."""
+    def _parts(self, type_: str, held: UnitMasks) -> list[tuple[UnitMasks, UnitMasks]]:
+        """Return, for each vertex of a type with held units, these units and all its units."""
         if type_ == self.inventory.type:
             return [
                 ({rank: units}, {rank: self.inventory.targets[rank].usable}) for rank, units in held.items()
@@ -128,14 +129,15 @@ class _Judge:
         return [
             (_within(held, region), region)
             for region in self.inventory.regions[type_]
+            # an empty region (a rack without nodes) touches no rank and may be held all the same
             if not (held and region) or not held.keys().isdisjoint(region)
         ]
 
     def _alone(self, vertex: ResourceVertex, in_slot: bool) -> bool:
         return in_slot if vertex.exclusive is None else vertex.exclusive
 
-    def _hosts(self, vertex: ResourceVertex, mine: Held, region: Held, *, in_slot: bool) -> bool:
-        """Whether this one vertex, with what is held in it, is what is asked for."""
+    def _hosts(self, vertex: ResourceVertex, mine: UnitMasks, region: UnitMasks, *, in_slot: bool) -> bool:
+        """Whether this one vertex, with the units held in it, satisfies the request."""
         if vertex.exclusive or (self._alone(vertex, in_slot) and not vertex.with_):
             everything = all(
                 _plain(units) == _plain(region[rank]) for rank, units in mine.items() if rank in region
@@ -147,8 +149,8 @@ class _Judge:
             for child, number in _siblings(vertex.with_, in_slot=in_slot)
         )
 
-    def _copies(self, content: Resources, held: Held) -> int:
-        """Return how many copies of a slot: each within a target, unless it asks for targets or more."""
+    def _copies(self, content: Resources, held: UnitMasks) -> int:
+        """Return the copies of a slot: each within one target, unless the slot contains targets."""
         if any(self._divides(vertex) for part in content for vertex in part.walk()):
             return self._together(content, held)
         if not any(self._is_named(vertex) for part in content for vertex in part.walk()):
@@ -156,20 +158,20 @@ class _Judge:
         return sum(self._together(content, {rank: units}) for rank, units in held.items())
 
     def _is_named(self, vertex: ResourceVertex) -> bool:
-        """Whether R has a place for a vertex, or for what is beneath it."""
+        """Whether R lists a vertex or its units."""
         return vertex.type in self.inventory.unit_types or vertex.type in self.inventory.regions
 
     def _divides(self, vertex: ResourceVertex) -> bool:
         """Whether a vertex is a target or above targets."""
         return vertex.type == self.inventory.type or vertex.type in self.inventory.above
 
-    def _together(self, content: Resources, held: Held) -> int:
+    def _together(self, content: Resources, held: UnitMasks) -> int:
         return min(
             (self._room(child, number, held) for child, number in _siblings(content, in_slot=True)), default=0
         )
 
-    def _room(self, child: ResourceVertex, number: int, held: Held) -> int:
-        """Return for how many copies a part of a slot's content is there."""
+    def _room(self, child: ResourceVertex, number: int, held: UnitMasks) -> int:
+        """Return the number of copies for which a part of a slot's content suffices."""
         found = self.fits(child, held, in_slot=True)
         if child.exclusive is not False:
             return found // number
@@ -179,8 +181,8 @@ class _Judge:
 
     # -- all together -------------------------------------------------------------------------
 
-    def _sums(self, resources: Resources, held: Held) -> str | None:
-        """Whether no more is held than was asked for, and no less in all."""
+    def _sums(self, resources: Resources, held: UnitMasks) -> str | None:
+        """Return the fault if more or fewer units are held than requested in all."""
         sums = _Sums(self.inventory)
         for vertex in resources:
             sums.add(vertex, 1, in_slot=False)
@@ -191,33 +193,33 @@ class _Judge:
         for type_ in dict.fromkeys((*sums.least, *have)):
             number = have.get(type_, 0)
             if number < sums.least.get(type_, 0):
-                return f"{number} {type_}, asked for {sums.least[type_]}"
+                return f"{number} {type_}, requested {sums.least[type_]}"
             if number > sums.most.get(type_, 0) and not (sums.open or self.whole_targets):
-                return f"{number} {type_}, asked for {sums.most.get(type_, 0)}"
+                return f"{number} {type_}, requested {sums.most.get(type_, 0)}"
         if sums.targets is not None and len(held) > sums.targets:
-            return f"{len(held)} targets, asked for {sums.targets}"
+            return f"{len(held)} targets, requested {sums.targets}"
         bare = next((rank for rank, units in held.items() if not any(units.values())), None)
         if bare is not None and not sums.folders:
-            return f"rank {bare} is named and nothing of it"
+            return f"rank {bare} is listed without units"
         return None
 
 
 class _Sums:
-    """Units that a request takes in all: `least`, since shared ones may coincide, and `most`."""
+    """The units of a request in all: `least`, because shared units may coincide, and `most`."""
 
     def __init__(self, inventory: Inventory) -> None:
         self.least: dict[str, int] = {}
         self.most: dict[str, int] = {}
         self.open = False
-        """Whether whole vertices or amounts in units of their own are asked for, of unknown size."""
+        """Whether the request has whole vertices or amounts, whose number of units is unknown."""
         self.folders = False
-        """Whether targets, or what divides them or the machine, are asked for."""
+        """Whether the request has targets or regions."""
         self.targets: int | None = 0
-        """Targets at the most; None: nobody can say."""
+        """Most targets; None if their number is unknown."""
         self._inventory = inventory
 
     def add(self, vertex: ResourceVertex, times: int, *, in_slot: bool, inside: bool = False) -> None:
-        """Add a vertex, of which there are so many."""
+        """Add a vertex `times` times."""
         number = times * vertex.count.min
         exclusive = in_slot if vertex.exclusive is None else vertex.exclusive
         folder = vertex.type == self._inventory.type or vertex.type in self._inventory.regions
@@ -239,16 +241,16 @@ class _Sums:
             self.add(child, number, in_slot=in_slot, inside=inside)
 
     def _add_targets(self, vertex: ResourceVertex, number: int) -> None:
-        """Count targets; a unit that is not asked for beneath one lies on one of its own at the most."""
+        """Count targets; a unit that is not requested within a target needs at most one of its own."""
         above = vertex.type in self._inventory.above
         if vertex.type == self._inventory.type or not vertex.with_ or (above and vertex.exclusive):
             self.targets = None if self.targets is None or above else self.targets + number
 
 
 def _siblings(content: Resources, *, in_slot: bool) -> Iterator[tuple[ResourceVertex, int]]:
-    """Yield what stands side by side, each with its count.
+    """Yield the siblings with their counts.
 
-    In a slot plain units of one type are taken together; outside they are shared and may be the same.
+    In a slot, plain units of one type are added up; outside they are shared and may coincide.
     """
     sums: dict[str, int] = {}
     firsts: dict[str, ResourceVertex] = {}
@@ -263,8 +265,8 @@ def _siblings(content: Resources, *, in_slot: bool) -> Iterator[tuple[ResourceVe
         yield firsts[type_], number
 
 
-def _within(held: Held, region: Held) -> dict[int, dict[str, int]]:
-    """Return what of a holding lies in a region."""
+def _within(held: UnitMasks, region: UnitMasks) -> dict[int, dict[str, int]]:
+    """Return the held units in a region."""
     return {
         rank: {type_: mask & region[rank].get(type_, 0) for type_, mask in units.items()}
         for rank, units in held.items()

@@ -1,35 +1,35 @@
-"""Whether what a job got satisfies what it asked for, judged from the jobspec and R alone.
+"""Check of an allocation against its request, from the jobspec and R alone.
 
-R names what was counted, so for the usual requests (a slot within targets; targets, with or
-without a slot in them) a few comparisons give the answer.  Everything else is counted from
-the leaves up (`within`).
+For usual requests (a slot within targets; targets with or without a slot) a few comparisons of
+counts suffice.  `region_check` counts all others from the leaves up.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeAlias
 
-from simsched.simulation.audit.region_check import Held, judge
+from simsched.simulation.audit.region_check import UnitMasks, check_regions
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
+    from simsched.formats.jobspec.jobspec import Jobspec
     from simsched.formats.jobspec.vertex import ResourceVertex
     from simsched.formats.rfc.count import Count
     from simsched.simulation.audit.inventory import Inventory
 
-#: rank → type → units
-Holding: TypeAlias = "Mapping[int, Mapping[str, int]]"
+#: rank → type → number of units
+UnitCounts: TypeAlias = "Mapping[int, Mapping[str, int]]"
 
 SLOT = "slot"
 
 
 def shortfall(
-    resources: Sequence[ResourceVertex], held: Held, inventory: Inventory, *, whole_targets: bool = False
+    resources: Sequence[ResourceVertex], held: UnitMasks, inventory: Inventory, *, whole_targets: bool = False
 ) -> str | None:
-    """Say what is wrong with a holding (bit masks), or None if it satisfies the request.
+    """Return the fault in the units of a job (bit masks), or None if they satisfy the request.
 
-    `whole_targets` says that the run gave whole targets whatever was asked for.
+    `whole_targets` states that the run gave whole targets whatever the request.
     """
     parts = {vertex.type for top in resources for vertex in top.walk()}
     if len(resources) == 1 and parts.isdisjoint(inventory.regions):
@@ -37,11 +37,11 @@ def shortfall(
         fault = _one(resources[0], counts, inventory, whole_targets=whole_targets)
         if fault is not NotImplemented:
             return None if fault is None else str(fault)
-    return judge(resources, held, inventory, whole_targets=whole_targets)
+    return check_regions(resources, held, inventory, whole_targets=whole_targets)
 
 
-def _one(top: ResourceVertex, held: Holding, inventory: Inventory, *, whole_targets: bool) -> object:
-    """Judge a request of one top-level vertex exactly, or return NotImplemented."""
+def _one(top: ResourceVertex, held: UnitCounts, inventory: Inventory, *, whole_targets: bool) -> object:
+    """Check a request of one top-level vertex exactly, or return NotImplemented."""
     whole = whole_targets
     if top.type == inventory.type:
         alone = bool(top.exclusive) or bool(top.with_)
@@ -57,13 +57,13 @@ def _one(top: ResourceVertex, held: Holding, inventory: Inventory, *, whole_targ
 
 
 def _on_targets(
-    node: ResourceVertex, copies: Sequence[int], held: Holding, inventory: Inventory, *, whole: bool
+    node: ResourceVertex, copies: Sequence[int], held: UnitCounts, inventory: Inventory, *, whole: bool
 ) -> object:
-    """`copies` × as many targets as the vertex says, each with what lies beneath it."""
+    """Check for one of `copies` times the count of the vertex in targets, each with its content."""
     whole = whole or bool(node.exclusive)
     number = len(held)
     if not any(number % n == 0 and number // n in node.count for n in copies):
-        return f"{number} targets, asked for {node.count} in each of {list(copies)[-1:]} copies"
+        return f"{number} targets, requested {node.count} in each of {list(copies)[-1:]} copies"
     if node.exclusive or not node.with_:
         missing = _whole(held, inventory)
         if missing is not None or not node.with_:
@@ -78,20 +78,20 @@ def _on_targets(
     return NotImplemented
 
 
-def _whole(held: Holding, inventory: Inventory) -> str | None:
+def _whole(held: UnitCounts, inventory: Inventory) -> str | None:
     for rank, units in held.items():
         everything = {type_: mask.bit_count() for type_, mask in inventory.targets[rank].usable.items()}
         if {t: n for t, n in units.items() if n} != everything:
-            return f"rank {rank} is asked for whole: {dict(units)} of {everything}"
+            return f"rank {rank} is requested whole, and has {dict(units)} of {everything}"
     return None
 
 
 def _slots_within(
-    count: Count, content: Sequence[ResourceVertex], held: Holding, inventory: Inventory, *, whole: bool
+    count: Count, content: Sequence[ResourceVertex], held: UnitCounts, inventory: Inventory, *, whole: bool
 ) -> object:
-    """Copies of a slot, each within one target: every rank holds a whole number of copies.
+    """Check copies of a slot, each within one target: every rank holds a whole number of copies.
 
-    Where targets are given `whole`, one may be held whole instead.
+    If the run gave `whole` targets, a rank may be held as a whole instead.
     """
     each = _fixed(content, inventory)
     if each is None:
@@ -102,16 +102,16 @@ def _slots_within(
         here = min(units.get(type_, 0) // number for type_, number in each.items())
         copies += here
         if whole and _whole({rank: units}, inventory) is None:
-            exact = False
+            exact = False  # a whole target may hold more copies than were requested
         elif not here or dict(units) != {type_: number * here for type_, number in each.items()}:
-            return f"rank {rank} holds {dict(units)}, no whole number of copies of {each}"
+            return f"rank {rank} holds {dict(units)}, not a whole number of copies of {each}"
     if (copies in count) if exact else (copies >= count.min):
         return None
-    return f"{copies} copies of {each}, asked for {count}"
+    return f"{copies} copies of {each}, requested {count}"
 
 
 def _fixed(content: Sequence[ResourceVertex], inventory: Inventory) -> dict[str, int] | None:
-    """Return units of each type in one copy, or None where counts are ranges or vertices have no units."""
+    """Return the units of each type in one copy; None if counts are ranges or a vertex has no units."""
     each: dict[str, int] = {}
     for vertex in content:
         if not vertex.count.is_fixed or vertex.unit is not None or vertex.exclusive is False:
@@ -125,3 +125,54 @@ def _fixed(content: Sequence[ResourceVertex], inventory: Inventory) -> dict[str,
         for type_, number in inner.items():
             each[type_] = each.get(type_, 0) + number * vertex.count.min
     return each or None
+
+
+# --- exclusive claims ----------------------------------------------------------------
+
+
+class ClaimRules:
+    """The parts of one jobspec that the audit needs, computed once: eligible ranks and exclusive types."""
+
+    __slots__ = ("allowed", "alone", "closed", "shared", "spec", "vague")
+
+    def __init__(self, spec: Jobspec, inventory: Inventory) -> None:
+        self.spec = spec
+        self.allowed = inventory.matching(spec.constraint) if spec.constraint is not None else None
+        self.alone = any(_is_alone(vertex, inventory.type, in_slot=False) for vertex in spec.resources)
+        exclusive = {
+            kind
+            for vertex in spec.resources
+            for kind in _exclusive_types(vertex, in_slot=False, inside=False)
+        }
+        self.closed = exclusive & inventory.regions.keys()
+        """Types of regions (racks, sockets …) that are held exclusively, with all their units."""
+        self.vague = bool(self.closed) and not _is_chain(spec.resources)
+        """Whether R does not tell units in those regions from units beside them."""
+        self.shared = inventory.unit_types - exclusive if not (self.alone or self.closed) else frozenset()
+
+
+def _is_alone(vertex: ResourceVertex, target: str, *, in_slot: bool) -> bool:
+    """Whether the request holds targets exclusively."""
+    exclusive = in_slot if vertex.exclusive is None else vertex.exclusive
+    if vertex.type == target and exclusive:
+        return True
+    inner = in_slot or vertex.type == SLOT
+    return any(_is_alone(child, target, in_slot=inner) for child in vertex.with_)
+
+
+def _is_chain(resources: Sequence[ResourceVertex]) -> bool:
+    """Whether each vertex of a request has one child, down to the units in R."""
+    while len(resources) == 1:
+        resources = resources[0].with_
+    return not any(vertex.with_ for vertex in resources)
+
+
+def _exclusive_types(vertex: ResourceVertex, *, in_slot: bool, inside: bool) -> Iterator[str]:
+    """Yield the types whose units the request holds exclusively."""
+    exclusive = inside or (in_slot if vertex.exclusive is None else vertex.exclusive)
+    if exclusive:
+        yield vertex.type
+    inner = in_slot or vertex.type == SLOT
+    deep = inside or (bool(exclusive) and vertex.type != SLOT)
+    for child in vertex.with_:
+        yield from _exclusive_types(child, in_slot=inner, inside=deep)

@@ -1,8 +1,8 @@
-"""``allocations.jsonl``: one R a line, written while the run goes on.
+"""``allocations.jsonl``: one R per line, written during the run.
 
-``{"id": job, "event": "alloc"|"release", "time": t, "R": {…}}``; the release shards of a
-job add up to its alloc.  The R of a whole release has the text of the alloc's R, so every R
-is encoded once.
+Each line is ``{"id": job, "event": "alloc"|"release", "time": t, "R": {…}}``; the release shards of
+a job add up to its alloc.  A release of the whole allocation repeats the text of the alloc's R, so that
+each R is encoded once.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ if TYPE_CHECKING:
     from simsched.graph.index.index import Index
     from simsched.match.state.selection import Selection
 
-#: Lines that are gathered before they go to the file.
+#: Lines that are collected before they are written to the file.
 BATCH = 512
 
 _encode = msgspec.json.Encoder().encode
 
 
 MOMENT = 1e-6
-"""Seconds until R of a job of zero seconds expires: RFC 20 wants that to be later than the start."""
+"""Seconds until the R of a job of zero seconds expires: RFC 20 requires an expiration after the start."""
 
 
 class AllocationLog:
     """Encodes allocations as lines; they go to `sink`, or wait in memory until one is given.
 
-    `durations` holds, per job, the requested seconds (inf: no expiration, which RFC 20
-    writes as 0); `schedulers` what R says of the scheduler (its queue and the policies).
+    `durations` holds, per job, the requested seconds (inf: no expiration, 0 in RFC 20); `schedulers`
+    the scheduler attributes of R (queue and policies).
     """
 
     def __init__(
@@ -53,30 +53,31 @@ class AllocationLog:
         self._index = index
         self._schedulers = schedulers
         self._plain = PlainText(index)
-        known = {id(said): _encode(said).decode() for said in schedulers}
-        self._said = [known[id(said)] for said in schedulers]
-        self._texts: dict[int, bytes] = {}
+        known = {id(attributes): _encode(attributes).decode() for attributes in schedulers}
+        self._attributes = [known[id(attributes)] for attributes in schedulers]
+        self._texts: dict[int, bytes] = {}  # job → its R, until the release repeats it
         self._lines: list[bytes] = []
         self.sink = sink
 
     def alloc(self, job: int, now: float, selection: Selection) -> None:
-        """Write that a job got `selection`."""
+        """Write the allocation of `selection` to a job."""
         duration = self._durations[job]
         until = 0 if duration == float("inf") else now + (duration or MOMENT)
-        text = self._plain.of(selection, _number(now), _number(until), self._said[job])
+        text = self._plain.of(selection, _number(now), _number(until), self._attributes[job])
         if text is None:
-            said = self._schedulers[job]
-            found = document(selection, self._index, starttime=now, expiration=until, scheduler=said)
-            text = _encode(found)
+            scheduler = self._schedulers[job]
+            text = _encode(
+                document(selection, self._index, starttime=now, expiration=until, scheduler=scheduler)
+            )
         self._texts[job] = text
         self._write(b'{"id":%b,"event":"alloc","time":%b,"R":%b}\n', job, now, text)
 
     def release(self, job: int, now: float) -> None:
-        """Write that a job gave back everything that it held."""
+        """Write the release of all resources of a job."""
         self._write(b'{"id":%b,"event":"release","time":%b,"R":%b}\n', job, now, self._texts.pop(job))
 
     def release_shard(self, job: int, now: float, selection: Selection, *, last: bool) -> None:
-        """Write that a job gave back some targets; after the `last` it holds nothing."""
+        """Write the release of some targets of a job; after the `last` shard it holds none."""
         scheduler = self._schedulers[job]
         text = _encode(document(selection, self._index, starttime=now, expiration=0, scheduler=scheduler))
         if last:
@@ -89,7 +90,7 @@ class AllocationLog:
             self.flush()
 
     def flush(self) -> None:
-        """Hand what has gathered to the sink."""
+        """Write the collected lines to the sink."""
         if self.sink is not None:
             self.sink.write(b"".join(self._lines))
             self._lines.clear()
@@ -113,25 +114,25 @@ class AllocationLog:
         if self.sink is not None:
             self.flush()
             if not (self.sink.readable() and self.sink.seekable()):
-                raise RunError("what was written cannot be read back", where="allocations")
+                raise RunError("the lines written so far cannot be read back", where="allocations")
             self.sink.seek(0)
             yield from self.sink
             self.sink.seek(0, SEEK_END)
         yield from b"".join(self._lines).splitlines(keepends=True)
 
     def put_back(self, lines: Iterable[bytes]) -> None:
-        """Take the lines, without their ends, of a run that this one continues."""
+        """Take over the lines, without their ends, of a run that this one continues."""
         for line in lines:
             self._lines.append(line + b"\n")
             if self.sink is not None and len(self._lines) >= BATCH:
                 self.flush()
 
     def text(self) -> str:
-        """Return the lines that are still in memory: all of them if there is no sink."""
+        """Return the lines that are still in memory: all lines if there is no sink."""
         return b"".join(self._lines).decode()
 
     def flush_to(self, sink: BinaryIO) -> None:
-        """Write what is still in memory to `sink`; without a sink of its own that is everything."""
+        """Write the lines that are still in memory to `sink`: all lines if the log has no sink of its own."""
         sink.write(b"".join(self._lines))
         if self.sink is not None:
             self._lines.clear()

@@ -1,6 +1,6 @@
-"""``eventlog.jsonl``: every job's events after RFC 18 and 21, in the order in which they happened.
+"""``eventlog.jsonl``: the events of all jobs after RFC 18 and 21, in the order in which they happened.
 
-One line an event: ``{"id": job, "timestamp": t, "name": …, "context": {…}}``.  Replaying the
+One line per event: ``{"id": job, "timestamp": t, "name": …, "context": {…}}``.  Replaying the
 names of one job over `lifecycle.TRANSITIONS` gives the state that the job is in.
 """
 
@@ -24,17 +24,17 @@ class EventLog:
         self._lines: list[bytes] = []
 
     def note(self, job: int, now: float, *names: str) -> None:
-        """Write down that these events happened to a job, all at `now`."""
+        """Record events of a job without context, all at `now`."""
         for name in names:
             self._lines.append(_encode({"id": self._ids[job], "timestamp": now, "name": name}) + b"\n")
 
     def tell(self, job: int, now: float, name: str, context: dict[str, Any]) -> None:
-        """Write down one event with its context."""
+        """Record one event of a job with its context."""
         line = {"id": self._ids[job], "timestamp": now, "name": name, "context": context}
         self._lines.append(_encode(line) + b"\n")
 
     def put_back(self, lines: Iterable[bytes]) -> None:
-        """Take the lines, without their ends, of a run that this one continues."""
+        """Take over the lines, without their ends, of a run that this one continues."""
         self._lines.extend(line + b"\n" for line in lines)
 
     def text(self) -> str:

@@ -1,8 +1,8 @@
-"""The SHA-256 of every file of a run directory, in ``run.json``: a file that was changed later is found.
+"""The SHA-256 of every file of a run directory, kept in ``run.json`` to find later changes.
 
-``run.json`` has ``files``, name → digest of every other file that the run wrote, and ``sha256``, the
-digest of its own content.  The latter leaves out when and how fast the run was made (`VOLATILE`), so
-that equal runs have equal digests.
+``run.json`` has ``files``, name → digest of every other file of the run, and ``sha256``, the digest of its
+own content.  The latter ignores the date and the speed of the run (`VOLATILE`), so that equal runs have
+equal digests.
 """
 
 from __future__ import annotations
@@ -28,29 +28,29 @@ def digest_of(path: Path) -> str:
 
 
 def with_digests(meta: Mapping[str, Any], folder: Path) -> dict[str, Any]:
-    """Return the content of ``run.json``, plain JSON data, with the digests of the files of `folder`."""
+    """Return the content of ``run.json`` with the digests of the files of `folder`."""
     files = {path.name: digest_of(path) for path in sorted(folder.iterdir()) if path.name != RECORD}
-    recorded = json.loads(json.dumps({**meta, "files": files}))  # as it will be read
+    recorded = json.loads(json.dumps({**meta, "files": files}))  # as readers will see it
     return {**recorded, "sha256": content_digest(recorded)}
 
 
 def content_digest(meta: Mapping[str, Any]) -> str:
-    """Return the SHA-256 of a ``run.json`` by content: all of it but `VOLATILE` and the digest itself."""
+    """Return the SHA-256 of the content of a ``run.json``, without `VOLATILE` and the digest itself."""
     kept = {key: value for key, value in meta.items() if key not in (*VOLATILE, "sha256")}
     text = json.dumps(kept, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
     return sha256(text.encode()).hexdigest()
 
 
 def has_digests(meta: Mapping[str, Any]) -> bool:
-    """Whether ``run.json`` has digests at all: runs of earlier versions have none."""
+    """Whether ``run.json`` has digests; runs of earlier versions have none."""
     return any(key in meta for key in KEYS)
 
 
 def changed_files(meta: Mapping[str, Any], folder: Path) -> Iterator[str]:
-    """Yield the files of a run directory that are not as the run wrote them, ``run.json`` included."""
+    """Yield the files of a run directory that changed since the run, ``run.json`` included."""
     files = meta.get("files")
     if meta.get("sha256") != content_digest(meta):
-        yield f"{RECORD} was changed: its content does not have the digest that it states"
+        yield f"{RECORD} was changed: its content does not have the recorded digest"
     if not isinstance(files, dict):
         yield f"{RECORD} has no digests of the files"
         return
@@ -59,17 +59,17 @@ def changed_files(meta: Mapping[str, Any], folder: Path) -> Iterator[str]:
         if not path.is_file():
             yield f"{name} is missing"
         elif digest_of(path) != digest:
-            yield f"{name} was changed: it does not have the digest that {RECORD} states"
+            yield f"{name} was changed: it does not have the digest in {RECORD}"
 
 
 def changed_inputs(meta: Mapping[str, Any]) -> Iterator[tuple[bool, str]]:
-    """Yield (whether it was changed, how) for each input file that is not as it was, or not there."""
+    """Yield (whether it was changed, message) for each input file that changed or is missing."""
     inputs = meta.get("inputs")
     for known in filter(lambda known: isinstance(known, dict), inputs if isinstance(inputs, list) else ()):
         digest, path = known.get("sha256"), Path(str(known.get("name")))
         if digest is None:
             continue
         if not path.is_file():
-            yield False, f"the {known.get('role')} {path} is not there and was not compared"
+            yield False, f"the {known.get('role')} {path} is missing and was not compared"
         elif digest_of(path) != digest:
             yield True, f"the {known.get('role')} {path} has changed since the run was made"

@@ -1,7 +1,7 @@
-"""Digests of what a run depends on: the machine, the jobs and the configuration, by content.
+"""Digests of the inputs of a run by content: the machine, the jobs and the configuration.
 
-A file that was moved, packed or written anew with the same content has the same digest; a
-workload that was transformed has another than the file it came from.
+A file that was moved, compressed or rewritten with the same content has the same digest.  A workload
+that was transformed has another digest than its file.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _encode = JSONEncoder(sort_keys=True, separators=(",", ":"), default=str).encode
 
 
 def machine_digest(cluster: Cluster) -> str:
-    """Return the SHA-256 of everything about a cluster that matching looks at."""
+    """Return the SHA-256 of all parts of a cluster that matching uses."""
     found = sha256()
     index = cluster.index
     _take(found, [index.ranks, index.up, list(index.hosts), index.target_type])
@@ -44,6 +44,7 @@ def machine_digest(cluster: Cluster) -> str:
 
 def _take(found: Any, values: Iterable[Any]) -> None:
     for value in values:
+        # each part is preceded by its length, so that no two lists of parts are the same bytes
         part = value.tobytes() if isinstance(value, np.ndarray) else _encode(value).encode()
         found.update(str(len(part)).encode() + b":" + part)
 
@@ -64,7 +65,7 @@ def jobs_digest(jobs: Sequence[Job]) -> str:
 
 
 def config_digest(config: RunConfig) -> str:
-    """Return the SHA-256 of a configuration, queues included; of policies given as objects their names."""
+    """Return the SHA-256 of a configuration with its queues; policies given as objects count by name."""
     from dataclasses import fields
 
     values = {f.name: getattr(config, f.name) for f in fields(config)}

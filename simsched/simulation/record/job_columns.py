@@ -61,7 +61,7 @@ def job_columns(workload: Workload, prepared: Prepared, recorder: Recorder) -> d
 
 
 def _was_job(skip: Skip) -> bool:
-    """Whether a skipped record was a job (steps and summary lines never were)."""
+    """Whether a skipped record was a job; steps and summary lines are not."""
     return skip.id is not None or skip.submit is not None or bool(skip.where)
 
 
@@ -83,7 +83,7 @@ def _reasons(recorder: Recorder, jobs: int) -> list[str | None]:
 
 
 def _shapes(jobs: Sequence[Job]) -> list[str | None]:
-    """Return each job's request as a shape; equal requests share one object, so each is written once."""
+    """Return each job's request as a shape; equal requests are one object, so each is converted once."""
     known: dict[int, str | None] = {}
     shapes = []
     for job in jobs:
@@ -99,12 +99,12 @@ def _shape_of(job: Job) -> str | None:
 
     try:
         return job.jobspec.to_shape()
-    except SimschedError:  # resources that no shape can say
+    except SimschedError:  # resources that no shape can express
         return None
 
 
 def counts_of(columns: Mapping[str, Any]) -> dict[str, int]:
-    """Return how many jobs ended in which way, for ``run.json``."""
+    """Return the numbers of jobs by result, for ``run.json``."""
     results = columns["result"]
     found = {name.lower(): int((results == name).sum()) for name in RESULTS}
     never = sum(found[RESULTS[code].lower()] for code in (PENDING, RUNNING))

@@ -1,7 +1,7 @@
-"""``nodes.parquet``: the machine that a run was made on, one row an execution target.
+"""``nodes.parquet``: the machine of a run, one row per execution target.
 
-Reports need it to say what lies where: the use of a property group, the racks and switches
-that a job spans.  It is made when a run directory is written, not while a run goes on.
+Reports need it for the use of property groups and for the racks and switches of each job.  It is
+made when a run directory is written, not during the run.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ if TYPE_CHECKING:
 
     from simsched.graph.index.index import Index
 
-#: Before the name of a type that divides the machine: the rack, switch … that a target lies in.
+#: Precedes the name of a type that divides the machine: the rack, switch … that contains a target.
 PLACE = "in_"
-#: Before the name of a pool type: its units on a target, whether it is up or not.
+#: Precedes the name of a pool type: its units on a target, up or not.
 UNITS = "total_"
 
 
 def node_columns(index: Index) -> dict[str, Any]:
-    """Return the columns of ``nodes.parquet``, NumPy arrays with one entry a target, in containment order.
+    """Return the columns of ``nodes.parquet``, NumPy arrays with one entry per target, in containment order.
 
     ``rank``, ``host``, ``up`` (when the run began), ``properties`` (the names that a constraint
-    can ask for, sorted, a list), ``total_T`` units of each pool type T, and ``in_T``, the name of the
-    vertex of type T that the target lies in (None: in none), for each type that divides the machine.
+    can use, a sorted list), ``total_T`` units of each pool type T, and ``in_T``, the name of the vertex
+    of type T that contains the target (None: there is none), for each type that divides the machine.
     """
     columns: dict[str, Any] = {
         "rank": index.ranks,
@@ -56,18 +56,18 @@ def _properties(index: Index) -> Any:
 
 
 def _places(index: Index) -> Iterator[tuple[str, Any]]:
-    """Yield each type whose vertices have different targets beneath them, and where each target lies.
+    """Yield each type whose vertices have different targets below them, and the vertex of each target.
 
     Of several vertices of one type the narrowest counts (a leaf switch before its spine), of
-    equally narrow ones the first.  Where names repeat, vertices are called by their keys.
+    equally narrow ones the first.  If names repeat, the keys of the vertices are used.
     """
     above = {name: vertices for name, vertices in index.vertex_types.items() if vertices.level == ABOVE}
     for name, vertices in above.items():
-        beneath = [index.members(name, v, index.target_type) for v in range(len(vertices))]
-        if all(len(targets) in {0, len(index)} for targets in beneath):
+        below = [index.members(name, v, index.target_type) for v in range(len(vertices))]
+        if all(len(targets) in {0, len(index)} for targets in below):
             continue
         names = vertices.names if len(set(vertices.names)) == len(vertices) else vertices.keys
         places = np.empty(len(index), dtype=object)
-        for vertex in sorted(range(len(vertices)), key=lambda v: (-len(beneath[v]), -v)):
-            places[beneath[vertex]] = names[vertex]
+        for vertex in sorted(range(len(vertices)), key=lambda v: (-len(below[v]), -v)):
+            places[below[vertex]] = names[vertex]
         yield name, places

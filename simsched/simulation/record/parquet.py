@@ -30,7 +30,7 @@ def write_tables(folder: Path, tables: Mapping[str, Mapping[str, Any]]) -> None:
     Raises
     ------
     OSError
-        If the disk is full, or the like: DuckDB has an exception of its own for that.
+        If the disk is full or the file cannot be written.
     """
     import duckdb
 
@@ -69,13 +69,13 @@ def _readable(columns: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
             arrays[name] = column
             items.append(quoted)
             continue
-        kinds = set(map(type, column))  # one look at a column that may have a million rows
-        if kinds == {type(None)} and arrays:  # the number of rows is that of another column
+        kinds = set(map(type, column))  # one pass over a column that may have a million rows
+        if kinds == {type(None)} and arrays:  # another column gives the number of rows
             items.append(f"CAST(NULL AS VARCHAR) AS {quoted}")
             continue
         missing = column == None if type(None) in kinds else None  # noqa: E711 - element by element
         arrays[name] = _texts(column, kinds, missing)
-        value = f"CAST({quoted} AS VARCHAR)"  # DuckDB has another guess where there are no rows
+        value = f"CAST({quoted} AS VARCHAR)"  # without rows DuckDB would choose another type
         if list in kinds:
             value = f"string_split({value}, chr({ord(_ITEM)}))[2:]"
         if missing is not None:
@@ -86,7 +86,7 @@ def _readable(columns: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
 
 
 def _number(name: str, quoted: str) -> str:
-    """Return the value of a column of floats; processors are whole numbers where they are known."""
+    """Return the value of a column of floats; known processors are whole numbers."""
     value = f"CASE WHEN isnan({quoted}) THEN NULL ELSE {quoted} END"
     return f"CAST({value} AS BIGINT)" if name == "procs" else value
 

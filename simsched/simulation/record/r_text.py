@@ -1,9 +1,8 @@
-"""R as JSON text, written from the arrays of a selection: for what most jobs get.
+"""R as JSON text, written directly from the arrays of a selection, for most allocations.
 
-`PlainText.of` gives the very bytes that encoding `emit.document` gives, many times as fast.
-It does so where R needs no look at single targets: hosts that end in their ranks, ranks in
-containment order, units of pools that have the same ids on every target, and no properties.
-Everything else is for `emit.document`.
+`PlainText.of` gives the same bytes as encoding `emit.document`, many times faster.  It applies if R
+does not depend on single targets: hosts end in their ranks, ranks are in containment order, pools
+have the same unit ids on every target, and there are no properties.  `emit.document` writes all others.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
     from simsched.match.state.selection import Draw, Selection
 
 MAX_KEPT = 4096
-"""How many texts of units are remembered."""
+"""Most texts of units that are cached per combination of types."""
 
 _encode = msgspec.json.Encoder().encode
 
@@ -46,12 +45,12 @@ class PlainText:
             name for name, pool in self._pools.items() if pool.named and pool.aligned and pool.uniform_ids
         }
         self._children: dict[tuple[str, ...], dict[tuple[int, ...], str]] = {}
-        """Types drawn → masks of those that are not whole → the text of the units."""
+        """Drawn types → masks of those that are not whole → the text of the units."""
 
     def of(self, selection: Selection, starttime: str, expiration: str, scheduler: str) -> bytes | None:
-        """Return R as JSON; None where it is not plain.
+        """Return R as JSON; None if it is not plain.
 
-        The times and what R says of the scheduler are given as JSON.
+        The times and the scheduler attributes are given as JSON.
         """
         targets, draws = selection.targets, selection.named
         count = len(targets)
@@ -61,6 +60,7 @@ class PlainText:
             draws = tuple(sorted(draws, key=lambda draw: draw.type))
         words: list[Words] = []
         for draw in draws:
+            # one pool per target: only then the draw shares the array of the targets
             if draw.pools is not targets or draw.type not in self._types or isinstance(draw.masks, list):
                 return None
             if draw.masks is not None:
@@ -77,7 +77,7 @@ class PlainText:
         """Return the entries of R_lite, one for all ranks with equal units, and all ranks."""
         kinds = tuple([draw.type if draw.masks is None else f"some {draw.type}" for draw in draws])
         known = self._children.get(kinds)
-        if known is None or len(known) >= MAX_KEPT:
+        if known is None or len(known) >= MAX_KEPT:  # a full cache starts anew: bounded memory
             known = self._children[kinds] = {}
         groups, hosts = self._grouped(targets, words)
         entries = []
@@ -89,7 +89,7 @@ class PlainText:
         return ",".join(entries), hosts
 
     def _grouped(self, targets: Ints, words: list[Words]) -> tuple[dict[tuple[int, ...], str], str]:
-        """Return units → the ranks that have them, and all ranks."""
+        """Return units → the ranks with these units, and all ranks."""
         text = self._ranks
         lows, highs, units = self._runs(targets, words)
         groups: dict[tuple[int, ...], str] = {}
@@ -97,7 +97,7 @@ class PlainText:
         begin = top = lows[0]
         for low, high, key in zip(lows, highs, units, strict=True):
             run = f"{text[low]}-{text[high]}" if high > low else text[low]
-            groups[key] = f"{groups[key]},{run}" if key in groups else run  # equal units never touch
+            groups[key] = f"{groups[key]},{run}" if key in groups else run  # runs of equal units never touch
             if low > top + 1:
                 hosts.append(f"{text[begin]}-{text[top]}" if top > begin else text[begin])
                 begin = low
@@ -118,7 +118,7 @@ class PlainText:
         last = ends.nonzero()[0]
         first = last + 1
         lows, highs = [targets.item(0), *targets[first].tolist()], [*targets[last].tolist(), targets.item(-1)]
-        if any(map(gt, lows, lows[1:])):
+        if any(map(gt, lows, lows[1:])):  # policies such as highest-first select in descending order
             order = targets.argsort()
             return self._runs(targets[order], [row[order] for row in words])
         if not words:

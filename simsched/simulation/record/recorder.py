@@ -1,7 +1,7 @@
-"""`Recorder`: what a run writes down while it goes on, in plain lists.
+"""`Recorder`: the facts of a run in plain lists, collected during the run.
 
-Nothing is computed here that can be computed afterwards; `columns` turns the lists into
-NumPy columns once the run is over.
+Nothing is computed here that can be computed afterwards; `job_columns` turns the lists into NumPy
+columns after the run.
 """
 
 from __future__ import annotations
@@ -59,13 +59,13 @@ class Recorder:
         self.promised: list[float] = [NEVER] * jobs
         self.reasons: dict[int, str] = {}
         self._pools = tuple(pools)
-        self._rows = array("d")  # the timeline, row after row: eight bytes a number
+        self._rows = array("d")  # the timeline, row after row: eight bytes per number
         self._width = 5 + len(self._pools)
         self._noted = NEVER  # the time of the last row
         self.down: list[tuple[float, dict[str, int]]] = []
 
     def begin(self, job: int, now: float, selection: Selection, backfilled: bool) -> None:
-        """Note that a job started on `selection`."""
+        """Record that a job started on `selection`."""
         self.start[job] = now
         self.result[job] = RUNNING
         cores = gpus = 0
@@ -81,56 +81,56 @@ class Recorder:
             self.log.alloc(job, now, selection)
 
     def promise(self, promised: list[tuple[int, float]]) -> None:
-        """Take over the starts that jobs were promised; the first of each counts."""
+        """Take over the promised starts of jobs; the first promise of each job counts."""
         for job, start in promised:
             if isnan(self.promised[job]):
                 self.promised[job] = start
         promised.clear()
 
     def finish(self, job: int, now: float, result: int) -> None:
-        """Note that a job ended."""
+        """Record the end of a job."""
         self.end[job] = now
         self.result[job] = result
 
     def free(self, job: int, now: float) -> None:
-        """Note that a job gave everything back at once."""
+        """Record that a job released all its resources at once."""
         if self.log is not None:
             self.log.release(job, now)
 
     def shard(self, job: int, now: float, selection: Selection, *, last: bool) -> None:
-        """Note that a job gave back part of what it held."""
+        """Record that a job released a part of its resources."""
         if self.log is not None:
             self.log.release_shard(job, now, selection, last=last)
 
     def requeue(self, job: int, now: float, reason: str) -> None:
-        """Note that a job was taken off its resources and waits again."""
+        """Record that a job lost its resources and waits again."""
         self.start[job] = NEVER
         self.result[job] = PENDING
         self.counts[job] = (0, 0, 0, 0)
         self.backfilled[job] = 0
-        self.promised[job] = NEVER
+        self.promised[job] = NEVER  # the promise held for the attempt that was lost
         self.reasons[job] = reason
         if self.log is not None:
             self.log.release(job, now)
 
     def reject(self, job: int, result: int, reason: str) -> None:
-        """Note that a job will never run, and why."""
+        """Record that a job will never run, and why."""
         self.result[job] = result
         self.reasons[job] = reason
 
     def tick(self, now: float, plan: Plan, queued: int, demand: int) -> None:
-        """Note the state after the pass at `now`; a second pass at one instant replaces the first."""
+        """Record the state after the pass at `now`; a second pass at the same instant replaces the first."""
         rows = self._rows
-        if now == self._noted:
+        if now == self._noted:  # one row per instant: the state after its last pass
             del rows[-self._width :]
         self._noted = now
-        if not plan.all_up or self.down:
+        if not plan.all_up or self.down:  # after the first outage, also the return to zero is recorded
             self._note_down(now, plan)
         free = map(plan.available.total.__getitem__, self._pools)
         rows.fromlist([now, queued, demand, len(plan.held), plan.idle, *free])
 
     def _note_down(self, now: float, plan: Plan) -> None:
-        """Note what is neither free nor in use: units on targets that are down."""
+        """Record the units that are neither free nor in use: those on unavailable targets."""
         available = plan.available
         used = dict.fromkeys(self._pools, 0)
         for selection in plan.held.values():

@@ -1,8 +1,8 @@
-"""A run directory: written beside its final name, renamed when whole.
+"""A run's result in memory, and its directory: written beside its final name, renamed when complete.
 
-Nothing half-written ever has the final name.  An earlier run of that name is replaced as a whole,
-at the end.  Anything else that exists is left alone and refused, and so is a run in whose
-directory somebody keeps other files: ``run.json`` lists those that are the run's own.
+An incomplete directory never has the final name.  An earlier run of that name is replaced as a whole,
+at the end.  Any other directory is refused and left unchanged, and so is a run directory with foreign
+files: ``run.json`` lists the files of the run.
 """
 
 from __future__ import annotations
@@ -64,26 +64,26 @@ class RunResult:
         Raises
         ------
         RunError
-            If `directory` holds anything but an earlier run of ours, which is replaced, or cannot be written.
+            If `directory` is not an earlier run, which would be replaced, or cannot be written.
         """
         with RunDirectory(directory) as target:
             return target.finish(self, files or {})
 
 
 class RunDirectory:
-    """One run directory in the making; as a context it removes what was not finished.
+    """One run directory that is being written; leaving the context removes an unfinished one.
 
     Parameters
     ----------
     directory : the final name.
-    of_study : whether it is one of the runs of a study.  These are synced to disk all at once when
-        the study is finished, and one that is damaged may be replaced: its name is its task's.
+    of_study : whether it is a run of a study.  These are synced to disk together when the study is
+        finished.  A damaged one may be replaced, because its name is that of its task.
 
     Raises
     ------
     RunError
-        On entry, if something that is not a run of ours has the name already, or if nothing
-        can be written there; in the end, if the disk is full.
+        On entry, if a directory or file that is not a run has the name already, or the directory cannot
+        be written; at the end, if the disk is full.
     """
 
     def __init__(self, directory: str | Path, *, of_study: bool = False) -> None:
@@ -99,7 +99,7 @@ class RunDirectory:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self._sink is not None:
-            with suppress(OSError):  # the disk is full, and what is still in memory is of no use any more
+            with suppress(OSError):  # the disk is full, and the lines in memory are lost anyway
                 self._sink.close()
         self._staged.__exit__(kind, error, trace)
 
@@ -110,19 +110,18 @@ class RunDirectory:
 
     @property
     def recovered(self) -> bool:
-        """Whether an earlier run was put back whose process was killed before it had its name."""
+        """Whether an earlier run was restored whose process was killed before the rename."""
         return self._staged.recovered
 
     def allocations(self) -> BinaryIO:
-        """Open ``allocations.jsonl`` for the run to write into while it goes on."""
+        """Open ``allocations.jsonl``, into which the run writes its allocations."""
         self._sink = (self._staged.work / "allocations.jsonl").open("w+b", buffering=1 << 20)
         return self._sink
 
     def finish(self, result: RunResult, files: Mapping[str, str], *, tables: bool = True) -> Path:
-        """Write everything (without its tables if not `tables`), name the directory, and return its path.
+        """Write all files (the tables only if `tables`), rename the directory, and return its path.
 
-        A run that was interrupted gets ``.partial`` behind its name, and never replaces a
-        finished one.
+        The name of an interrupted run ends in ``.partial``; it never replaces a finished run.
         """
         work = self._staged.work
         self._write_allocations(result)
@@ -131,6 +130,7 @@ class RunDirectory:
         events = {"eventlog.jsonl": result.events.text()} if result.events is not None else {}
         for name, text in {**events, **files}.items():
             (work / name).write_text(text, encoding="utf-8")
+        # run.json is last: it has the digests of all other files
         meta = with_digests(finite(result.meta), work)
         text = json.dumps(meta, indent=2, ensure_ascii=False, allow_nan=False)
         (work / RECORD).write_text(text + "\n", encoding="utf-8")
@@ -145,13 +145,13 @@ class RunDirectory:
         sink.close()
 
 
-def strangers(folder: Path) -> Iterator[str] | None:
-    """Yield the names of what is in a directory and not part of the run; None if it is not a run's."""
+def foreign_files(folder: Path) -> Iterator[str] | None:
+    """Yield the names in a run directory that are not part of the run; None if it is not a run directory."""
     meta = _record(folder)
-    return None if meta is None else _strangers(folder, meta.get("files"))
+    return None if meta is None else _foreign_files(folder, meta.get("files"))
 
 
-def _strangers(folder: Path, listed: Any = None) -> Iterator[str]:
+def _foreign_files(folder: Path, listed: Any = None) -> Iterator[str]:
     own = _OWN.union(listed) if isinstance(listed, dict) else _OWN
     return (
         path.name
@@ -161,7 +161,7 @@ def _strangers(folder: Path, listed: Any = None) -> Iterator[str]:
 
 
 def _record(folder: Path) -> dict[str, Any] | None:
-    """Return ``run.json`` if it is ours: one of another program has other keys."""
+    """Return ``run.json`` if simsched wrote it: that of another program has other keys."""
     try:
         meta = json.loads((folder / RECORD).read_bytes())
     except (OSError, ValueError, RecursionError):
@@ -174,11 +174,11 @@ def _is_whole(folder: Path) -> bool:
     return (_record(folder) or {}).get("complete") is True
 
 
-RUN = Layout("run", strangers, _is_whole)
-"""The layout of a run directory, by which earlier runs are told from anything else."""
+RUN = Layout("run", foreign_files, _is_whole)
+"""The layout of a run directory, which tells earlier runs from other directories."""
 
-RUN_OF_STUDY = Layout("run", lambda folder: strangers(folder) or _strangers(folder), _is_whole)
-"""The same of a run in a study, whose ``run.json`` may be damaged or missing."""
+RUN_OF_STUDY = Layout("run", lambda folder: foreign_files(folder) or _foreign_files(folder), _is_whole)
+"""The same for a run of a study, whose ``run.json`` may be damaged or missing."""
 
 
 def _tables(result: RunResult) -> dict[str, Mapping[str, Any]]:
@@ -187,7 +187,7 @@ def _tables(result: RunResult) -> dict[str, Mapping[str, Any]]:
 
 
 def finite(value: Any) -> Any:
-    """Replace numbers that JSON does not have by text."""
+    """Return a value with text for the numbers that JSON does not have."""
     if isinstance(value, float) and value in (float("inf"), float("-inf")):
         return str(value)
     if isinstance(value, dict):

@@ -89,7 +89,7 @@ class DaskWorkers(Workers):
 
     def _connect(self, patience: float) -> None:
         try:
-            make: Any = Client
+            make: Any = Client  # untyped in some versions of Dask
             self._client = make(self.address, timeout=patience, set_as_default=False)
         except (OSError, ValueError, RuntimeError) as error:
             self._quiet.end()

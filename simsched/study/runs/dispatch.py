@@ -110,7 +110,7 @@ class _Loop:
             if not self.under_way:
                 self._submit(self.suspects.popleft())
             return True
-        while len(self.under_way) < 2 * self.workers.size:
+        while len(self.under_way) < 2 * self.workers.size:  # a worker that ends finds its next task waiting
             task = self.again.popleft() if self.again else next(self.waiting, None)
             if task is None:
                 break
@@ -151,7 +151,7 @@ class _Loop:
 
     def _recover(self, lost: list[RunTask]) -> Iterator[FinishedRun | FailedRun]:
         """Restart the pool after it was lost; lost tasks are repeated or become suspects."""
-        alone = len(lost) == 1 and not self.under_way
+        alone = len(lost) == 1 and not self.under_way  # nothing else can have broken the pool
         for future, task in list(self.under_way.items()):
             found = self._outcome(future, task) if future.done() else "pool"
             if isinstance(found, FinishedRun | FailedRun):

@@ -90,6 +90,7 @@ class InputCache:
         self._sending = threading.Lock()
         self._folder: Path | None = None
         self._patterns: dict[str, bool] = {}
+        # Reentrant: `perform` holds it for a whole run, which takes its cluster and workload from here.
         self.lock = threading.RLock()
 
     # --- contents
@@ -199,6 +200,8 @@ class InputCache:
 
     def _transformed(self, task: RunTask, steps: tuple[str, ...]) -> Workload:
         source = task.workload
+        # The seed and the cluster are part of the key only if the workload depends on them, so that runs
+        # of other seeds and machines share it.
         chance = source.kind == MODEL or any(map(draws, steps))
         hosts = _key(task.cluster.identity(), task.edits) if self._has_patterns(source) else ""
         key = _key(source.identity(), steps, task.seed if chance else None, hosts)

@@ -113,6 +113,7 @@ def _row(task: RunTask, result: RunResult) -> RunRow:
         named = map(parse_figure, task.measure.figures)
         figures |= figures_of(named, run, jobs, summary=figures, **window)
     row = RunRow(task.key, figures, result.meta["counts"], queues, {}, task.seed)
+    # Bytes keep 12 digits: a row that was just made equals the one that a resumed study reads from row.json.
     return RunRow.from_bytes(row.to_bytes(), settings=task.settings)
 
 

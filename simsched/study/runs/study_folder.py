@@ -214,6 +214,7 @@ def place_of(directory: str | Path, *, resume: bool) -> tuple[StudyFolder, Study
     """
     folder = StudyFolder(directory)
     replaces = folder.check(resume=resume)
+    # A finished study with an unfinished successor: --resume means the successor.
     if replaces or (resume and _is_whole(folder.path)):
         beside = folder.replacement()
         if replaces or (beside.path.is_dir() and beside.record() is not None):

@@ -62,6 +62,7 @@ def work(task: bytes, folder: str | None, packed: bool, version: str) -> dict[st
         wanted = RunTask.from_bytes(task)
         row, files = _packed(wanted) if packed else (_performed(wanted, folder), {})
     except (SimschedError, OSError, MemoryError) as error:
+        # Lack of memory or disk may pass; an error of the input or the options would return.
         passing = not isinstance(error, SimschedError) or isinstance(error.__cause__, OSError)
         return {"row": None, "worker": worker, "error": _reason_of(error), "passing": passing}
     except Exception as error:  # noqa: BLE001 - the reply carries it

@@ -192,7 +192,8 @@ def _broken(answer: SearchResult, trial: Evaluation) -> str:
         text = f"{target.figure} is {_value(answer, target, values)}"
         broken = sum(not target.met_by(value) for value in values)
         if answer.seeds.count > 1 and answer.rule.criterion == EVERY:
-            text += f" ({broken} of {len(values)} seeds miss the target of {_bound(target)})"
+            miss = "misses" if broken == 1 else "miss"
+            text += f" ({broken} of {len(values)} seeds {miss} the target of {_bound(target)})"
         elif answer.seeds.count == 1:
             text += f" (target {_bound(target)})"
         parts.append(text)

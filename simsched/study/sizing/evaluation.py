@@ -198,6 +198,7 @@ class Evaluator:
 
     def _tried(self, value: int) -> Evaluation:
         tasks = [self.task_of(value, seed) for seed in range(self.seeds)]
+        # Jobs that can never run are found without a simulation, so look for them first.
         count, example, offered = feasibility_of(tasks[0])
         if count and not self.allow_infeasible:
             return Evaluation(value, {}, (), count, example, refused=True, offered=offered)

@@ -201,6 +201,7 @@ class _SearchState:
         at = first
         if self.probe(first, START):
             while at > self.low:
+                # Half at most: a much too small machine takes long to simulate and says little.
                 above, at, step = at, max(self.low, at - step, at // 2 if at > 0 else self.low), 2 * step
                 if not self.probe(at, BRACKET):
                     return at, above

@@ -51,15 +51,7 @@ def size(
     targets : one or several, such as ``p95_wait<=1h`` (see `simsched.study.sizing.target`).
     grow : the number that is varied: ``nodes``, a group of nodes, ``gpus`` … (see `size_axis_of`).
     least, most : the range; by default 1, and 16 times today's number.
-    options : fields of `SizingRequest`: `load` (multiple of today's), `by` (``arrival``, ``runtime``,
-        ``users``, ``jobs``), `seeds`, `seed`, `block` (length of the blocks of resampled traces, ``7d``),
-        `shake` (``1m``: seeds move submissions by up to this time in place of resampling), `meet`
-        (``every`` seed, their ``mean``, ``confident``), `confidence`, `checks` (numbers that are tried on
-        each side of the answer; by default as the noise requires), `warm_up` and `drain` (s),
-        `allow_infeasible`, `transforms` (steps), `reading` (keywords of `load_workload`), `options` (keys
-        of a configuration file; each may also be a keyword of its own, such as ``queue_policy``),
-        `workers`, `scheduler`, `hpc`, `executor` (see `open_workers`), `runs` (the folder that keeps the
-        run directories) and `progress`.
+    options : fields of `SizingRequest`, and keys of a configuration file such as ``queue_policy``.
 
     Returns
     -------

@@ -53,7 +53,24 @@ DRAWN = ("users", "jobs")
 
 @dataclass(frozen=True, kw_only=True)
 class SizingRequest:
-    """The arguments that `size` and `headroom` share; `size` describes them."""
+    """The arguments that `size` and `headroom` share.
+
+    Attributes
+    ----------
+    load, by : multiple of today's load; its scaling: ``arrival``, ``runtime``, ``users`` or ``jobs``.
+    seeds, seed : number of seeds, and the first of them.
+    block : length of the blocks of resampled traces, such as ``7d``.
+    shake : time by which seeds move submissions in place of resampling, such as ``1m``.
+    meet, confidence : criterion of the targets (``every`` seed, their ``mean``, ``confident``).
+    checks : numbers that are tried on each side of the answer; by default as the noise requires.
+    warm_up, drain : seconds of submissions that are ignored at the beginning and at the end.
+    allow_infeasible : ignore jobs that can never run.
+    transforms, reading : steps of the workload, and keywords of `load_workload`.
+    options : keys of a configuration file.
+    workers, scheduler, hpc, executor : see `open_workers`.
+    runs : folder that keeps the run directories.
+    progress : called after each evaluation.
+    """
 
     cluster: ClusterLike
     workload: Workload | str | Path

@@ -204,6 +204,7 @@ class Study:
         for combination in product(*self._groups()):
             chosen = dict(pair for group in combination for pair in group)
             task = self.base
+            # Inputs are replaced first: an edit of another axis applies to the new cluster.
             for name in sorted(order, key=lambda name: not chosen[name].change.replaces):
                 task = chosen[name].change.applied(task)
             labels = {name: chosen[name].label for name in order}

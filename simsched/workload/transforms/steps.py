@@ -54,7 +54,7 @@ def apply_steps(workload: Workload, steps: Iterable[str], rng: np.random.Generat
 def _apply(workload: Workload, text: str, rng: np.random.Generator) -> Workload:
     call = parse_call(text)
     if call is None or call.name not in STEPS:
-        raise ConfigError(f"unknown transform {(call.name if call else text)!r}", expected=", ".join(STEPS))
+        raise ConfigError(f"unknown transform {text!r}", expected=", ".join(STEPS))
     fewest, most, step = STEPS[call.name]
     if call.name == "where" and call.inside:
         arguments = [call.inside.strip()]  # a query: its commas and brackets are its own

@@ -304,7 +304,7 @@ def test_a_file_tells_the_place_of_its_first_fault(tmp_path):
     with pytest.raises(FormatError) as caught:
         load_jobspecs(path)
     assert str(caught.value) == (
-        f"{path}:11:23: resources[0].count: 'none': found 'n' in place of the count "
+        f"{path}:11:23: resources[0].count: 'none': found 'n' instead of the count "
         "(expected a positive integer)"
     )
 
@@ -323,5 +323,5 @@ def test_a_command_is_a_list_and_no_text():
     with pytest.raises(FormatError, match="a list of words"):
         Jobspec.from_shape("slot=1/core", command="sleep 5")
     for odd in (5, [1], ["sleep", None]):
-        with pytest.raises(FormatError, match=r"is no command .expected a list of words"):
+        with pytest.raises(FormatError, match=r"is not a command .expected a list of words"):
             Jobspec.from_shape("slot=1/core", command=odd)

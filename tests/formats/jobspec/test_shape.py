@@ -364,9 +364,9 @@ def test_empty_braces_and_brackets_go(empty):
 
 #: a shape, the position of its fault (from 0), words of the message
 FAULTS = [
-    ("", 0, "text ends in place of the type"),
-    ("   ", 3, "text ends in place of the type"),
-    ("slot/", 5, "text ends in place of the type"),
+    ("", 0, "text ends instead of the type"),
+    ("   ", 3, "text ends instead of the type"),
+    ("slot/", 5, "text ends instead of the type"),
     ("slot", 4, "too early"),
     ("slot=4", 6, "too early"),
     ("[slot;core]", 5, "unexpected ';'"),
@@ -381,7 +381,7 @@ FAULTS = [
     ("node/[core;gpu}", 14, "unexpected '}'"),
     ("node//core", 5, "found '/'"),
     ("node{x", 4, "unclosed '{'"),
-    ("node{x,", 7, "text ends in place of a key"),
+    ("node{x,", 7, "text ends instead of a key"),
     ("node{x}}", 7, "unexpected '}'"),
     ("node{,}", 5, "found ','"),
     ("node{a:}", 7, "found '}'"),

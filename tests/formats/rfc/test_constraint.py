@@ -259,7 +259,7 @@ def test_rfc_35_texts(text, document):
         ("- a", 0, "'-' is not directly before a term"),
         ("--a", 0, "'-' is not directly before a term"),
         ("a 'b", 2, "unclosed quote"),
-        ("a 'b'c", 2, "cannot stand here"),
+        ("a 'b'c", 2, "is not allowed here"),
         ("a properties:'b|c'", 2, r"property 'b\|c' has the forbidden character \|"),
         ('"it\'s"', 0, "has the forbidden character '"),
         ("'it''s'", 0, "has the forbidden character '"),
@@ -292,7 +292,7 @@ def test_deep_texts_end_in_a_clear_error(text):
 
 
 def test_bytes_that_are_no_text_are_refused():
-    with pytest.raises(CaretError, match="no UTF-8"):
+    with pytest.raises(CaretError, match="not UTF-8"):
         parse_constraint("ssd\udcff")
 
 

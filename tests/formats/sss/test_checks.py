@@ -84,16 +84,16 @@ def test_node_occurs_once_outside_requested():
 
 #: Not understood or not supported: the awareness policy decides.
 BY_POLICY = {
-    "<Feature delimiter=';'>a;b</Feature>": "attribute delimiter means nothing in <Feature> without aggregation=List",
-    "<Node aggregation='Range' delimiter=';'>a[1-2]</Node>": "attribute delimiter means nothing in <Node>",
-    "<Processors units='GB'>4</Processors>": "attribute units means nothing in <Processors>, which is counted",
+    "<Feature delimiter=';'>a;b</Feature>": "attribute delimiter has no meaning in <Feature> without aggregation=List",
+    "<Node aggregation='Range' delimiter=';'>a[1-2]</Node>": "attribute delimiter has no meaning in <Node>",
+    "<Processors units='GB'>4</Processors>": "attribute units has no meaning in <Processors>, which is counted",
     "<OutputFile redirectList='Append,Burn'>a</OutputFile>": "'Burn' is not known in redirectList of OutputFile",
     "<InputFile redirectList='Append'>a</InputFile>": "'Append' is not known in redirectList of InputFile",
     "<NotificationList>JobStart,JobPause</NotificationList>": "'JobPause' is not known in NotificationList",
     "<Requested><Processors performanceFactor='0.5'>4</Processors></Requested>": "performanceFactor",
     "<Requested><Processors dynamic='true'>4</Processors></Requested>": "dynamic: an allocation does not grow",
-    "<Dependency condition='OnSuccess' code='3'>1</Dependency>": "attribute code means nothing in <Dependency>",
-    "<Dependency code='3'>1</Dependency>": "attribute code means nothing in <Dependency> without condition=OnExit",
+    "<Dependency condition='OnSuccess' code='3'>1</Dependency>": "attribute code has no meaning in <Dependency>",
+    "<Dependency code='3'>1</Dependency>": "attribute code has no meaning in <Dependency> without condition=OnExit",
     "<Dependency condition='OnExit' code='3'>1</Dependency>": "code 3: exit codes other than 0",
     "<TaskGroup><Name>a</Name></TaskGroup><TaskGroup>b</TaskGroup>": "task group 'b' is not in the job",
     "<TaskGroup><Name>a</Name><Task>9</Task></TaskGroup>": "task '9' is not in the task group",

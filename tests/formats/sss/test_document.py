@@ -87,7 +87,7 @@ def test_the_examples_of_the_document_come_back_as_they_were(example):
         ("<Job a='" + "x" * (2**20 + 1) + "'/>", "an attribute of more than 1048576 characters"),
         ("<?xml version='1.0' encoding='klingon'?><Job/>", "unknown encoding"),
         ("<Job>\x01</Job>", "not XML: not well-formed"),
-        ("<Jobs/>", "f.xml:1:1: <Jobs> is no Job Object (expected Job or JobGroup or Data)"),
+        ("<Jobs/>", "f.xml:1:1: <Jobs> is not a Job Object (expected Job or JobGroup or Data)"),
     ],
 )
 def test_xml_that_is_refused(text, says):
@@ -150,17 +150,17 @@ def test_namespace_prefixes_are_passed_over():
         (job("<Node aggregation='Heap'>a</Node>"), "aggregation 'Heap' is not known"),
         (job("<Feature aggregation='Range'>a</Feature>"), "aggregation 'Range' is not known"),
         (job("<Dependency condition='Maybe'>2</Dependency>"), "condition 'Maybe' is not known"),
-        (job("<Processors>four</Processors>"), "Processors 'four' is no whole number"),
-        (job("<Processors>4.5</Processors>"), "Processors '4.5' is no whole number"),
+        (job("<Processors>four</Processors>"), "Processors 'four' is not a whole number"),
+        (job("<Processors>4.5</Processors>"), "Processors '4.5' is not a whole number"),
         (job("<Processors>0</Processors>"), "Processors 0 (expected at least 1)"),
         (job("<Requested><NodeCount>-1</NodeCount></Requested>"), "NodeCount -1"),
-        (job("<Memory>-1</Memory>"), "Memory '-1' is no amount"),
-        (job("<Memory>NaN</Memory>"), "Memory 'NaN' is no amount"),
-        (job("<Memory>1e999</Memory>"), "Memory '1e999' is no amount"),
-        (job("<Duration>-5</Duration>"), "Duration '-5' is no time"),
-        (job("<Duration>1:00:00</Duration>"), "Duration '1:00:00' is no whole number"),
-        (job("<SubmitTime>99999999999</SubmitTime>"), "SubmitTime '99999999999' is no time"),
-        (job("<Interactive>maybe</Interactive>"), "Interactive 'maybe' is no truth value"),
+        (job("<Memory>-1</Memory>"), "Memory '-1' is not an amount"),
+        (job("<Memory>NaN</Memory>"), "Memory 'NaN' is not an amount"),
+        (job("<Memory>1e999</Memory>"), "Memory '1e999' is not an amount"),
+        (job("<Duration>-5</Duration>"), "Duration '-5' is not a time"),
+        (job("<Duration>1:00:00</Duration>"), "Duration '1:00:00' is not a whole number"),
+        (job("<SubmitTime>99999999999</SubmitTime>"), "SubmitTime '99999999999' is not a time"),
+        (job("<Interactive>maybe</Interactive>"), "Interactive 'maybe' is not a truth value"),
         (job("<StartTime>9</StartTime><EndTime>8</EndTime>"), "EndTime 8 is before StartTime 9"),
         (job("<User>a</User><User>b</User>"), "<User> occurs twice in <Job>"),
         (job("<User>a</User><UserId>b</UserId>"), "<User> occurs twice in <Job>"),
@@ -191,7 +191,7 @@ def test_every_fault_is_listed():
     text = job("<A/><Processors>x</Processors><User b='c'>d</User>")
     assert [fault.message for fault in check_document(text)] == [
         "<A> is not known in <Job>",
-        "Processors 'x' is no whole number",
+        "Processors 'x' is not a whole number",
         "attribute b is not known in <User>",
     ]
     assert len(check_document("<Job>")) == 1

@@ -222,6 +222,6 @@ def test_jobspecs_survive_the_way_out_and_in(shape, duration, constraint):
     ],
 )
 def test_what_a_job_object_cannot_say(shape, says):
-    with pytest.raises(RequestError, match="a Job Object cannot say") as caught:
+    with pytest.raises(RequestError, match="a Job Object cannot express") as caught:
         job_element(Jobspec.from_shape(shape), "1")
     assert says in str(caught.value)

@@ -177,7 +177,7 @@ def test_counts_become_shapes(inner, shape):
         ),
         (
             "<Requested><Processors op='GT'>8</Processors><Processors op='LT'>9</Processors></Requested>",
-            "no number of Processors satisfies what is asked",
+            "no number of Processors satisfies the request",
         ),
         (
             "<NodeCount>2</NodeCount><TaskGroup><Name>a</Name></TaskGroup><TaskGroup><Name>b</Name></TaskGroup>",
@@ -196,7 +196,7 @@ def test_geometry_counts_the_tasks_of_each_node():
     assert geometry_of(" {0-3} {4-5}") == (4, 2)
 
 
-# -- what is no whole number ---------------------------------------------------------------
+# -- what is not a whole number ---------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -237,5 +237,5 @@ def test_amounts_in_several_units_are_whole_in_one():
 
 def test_an_amount_beyond_any_machine_is_an_error():
     assert fails(job("<Memory units='YB'>3000000000000</Memory>")) == (
-        "f.xml:1:16: Memory 3000000000000 is beyond any machine (expected at most 1,000,000,000 YB)"
+        "f.xml:1:16: Memory 3000000000000 is too large (expected at most 1,000,000,000 YB)"
     )

@@ -82,10 +82,10 @@ def test_truncated_data_is_an_error_that_names_the_file(kind, keep, tmp_path):
 
 def test_a_zip_of_several_files_is_refused_with_their_names(tmp_path):
     (tmp_path / "a.zip").write_bytes(zipped(("one", b"1"), ("two", b"2")))
-    with pytest.raises(FormatError, match=r"holds 2 files \(one, two\) \(expected an archive of one file\)"):
+    with pytest.raises(FormatError, match=r"has 2 files \(one, two\) \(expected an archive of one file\)"):
         load_workload(tmp_path / "a.zip")
     (tmp_path / "b.zip").write_bytes(zipped())
-    with pytest.raises(FormatError, match="holds 0 files"):
+    with pytest.raises(FormatError, match="has 0 files"):
         load_cluster(tmp_path / "b.zip")
 
 

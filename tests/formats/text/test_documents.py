@@ -291,7 +291,7 @@ def bomb(levels: int) -> str:
         ("a: !!int x", "f:1:4: 'x' is not of the type int"),
         ("a: !!set {b}", "f:1:4: tag"),
         ("a: !!binary aGk=", "f:1:4: tag 'binary'"),
-        ("a: 1\n---\nb: 2", "f: the text holds more than one document"),
+        ("a: 1\n---\nb: 2", "f: the text has more than one document"),
         ("<<: 3", "'<<' merges something that is not a mapping"),
         ("@a", "not YAML"),
     ],

@@ -88,18 +88,24 @@ def test_standard_input_is_decoded_as_well(encoding, monkeypatch, capsys):
     [
         (
             JOB.format("windows-1252").encode("cp1252"),
-            "job.xml: the XML says that it is WINDOWS-1252 (expected UTF-8, US-ASCII, ISO-8859-1, ",
+            "job.xml: the XML declares the encoding WINDOWS-1252 (expected UTF-8, US-ASCII, ISO-8859-1, ",
         ),
-        (JOB.format("UTF-16").encode("latin-1"), "job.xml: the XML says that it is UTF-16 (expected UTF-8, "),
+        (
+            JOB.format("UTF-16").encode("latin-1"),
+            "job.xml: the XML declares the encoding UTF-16 (expected UTF-8, ",
+        ),
         (
             JOB.format("US-ASCII").encode("latin-1"),
-            "job.xml:4: byte 0xe4 is not US-ASCII, which the XML says that it is (expected text)",
+            "job.xml:4: byte 0xe4 is not US-ASCII, which the XML declares (expected text)",
         ),
         (
             JOB.format("UTF-8").encode("latin-1"),
-            "job.xml:4: byte 0xe4 is not UTF-8, which the XML says that it is (expected text)",
+            "job.xml:4: byte 0xe4 is not UTF-8, which the XML declares (expected text)",
         ),
-        (JOB.format("UTF-16").encode("utf-16")[:-1], "job.xml: byte 0x0a is not UTF-16, which the XML says"),
+        (
+            JOB.format("UTF-16").encode("utf-16")[:-1],
+            "job.xml: byte 0x0a is not UTF-16, which the XML declares",
+        ),
     ],
 )
 def test_what_is_not_as_declared_is_refused(data, fault):

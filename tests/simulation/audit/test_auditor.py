@@ -11,7 +11,7 @@ from simsched.errors import RunError
 from simsched.formats.rfc.dependency import Dependency
 from simsched.simulation.audit.auditor import audit, audit_run, read_jobs
 from simsched.simulation.audit.inventory import Inventory
-from simsched.simulation.audit.job_life import told
+from simsched.simulation.audit.recorded_run import recorded_run
 from tests.simulation.simworld import job, machine, run, workload
 
 MACHINE = machine(4, cores=2, gpus=1, properties={"ssd": "0-1"})
@@ -199,7 +199,7 @@ def test_a_planted_fault_is_found(honest, plant, law):
     assert f"{law} job" in str(report)
 
 
-# --- against what the run was told -----------------------------------------------------------------------
+# --- against the record of the run --------------------------------------------------------------------------
 
 STORY = (
     job("A", 0, "slot=2/node", 10),
@@ -231,7 +231,13 @@ def story(tmp_path):
         said(meta)
         (tmp_path / "run" / "run.json").write_text(json.dumps(meta))
         encoded = [json.dumps(line).encode() for line in sorted(lines, key=lambda line: line["time"])]
-        return audit(Inventory.of(MACHINE), workload(*STORY).jobs, encoded, rows, told=told(tmp_path / "run"))
+        return audit(
+            Inventory.of(MACHINE),
+            workload(*STORY).jobs,
+            encoded,
+            rows,
+            recorded=recorded_run(tmp_path / "run"),
+        )
 
     return check
 
@@ -265,11 +271,14 @@ def test_an_honest_story_is_clean(story):
         (lambda r, x: r["G"].update(eligible=7), "job G: starts at 4.0, eligible at 7"),
         (
             lambda r, x: move(r, x, "G", 14, "3"),
-            "job G: is given rank 3 in spite of its drain from 12 until 20",
+            "job G: is allocated rank 3 despite its drain from 12 until 20",
         ),
-        (lambda r, x: move(r, x, "G", 96, "2"), "is given rank 2 in spite of its maintenance from 100 until"),
-        (lambda r, x: move(r, x, "G", 57, "3"), "job G: outlived the failure from 60 until 70 of rank 3"),
-        (lambda r, x: r["B"].update(result="COMPLETED"), "job B: is COMPLETED: asked for 4 s, needs 9 s"),
+        (lambda r, x: move(r, x, "G", 96, "2"), "is allocated rank 2 despite its maintenance from 100 until"),
+        (lambda r, x: move(r, x, "G", 57, "3"), "job G: ran through the failure from 60 until 70 of rank 3"),
+        (
+            lambda r, x: r["B"].update(result="COMPLETED"),
+            "job B: is COMPLETED: its limit is 4 s, its run time 9 s",
+        ),
         (lambda r, x: r["A"].update(result="RUNNING"), "job A: is RUNNING, and the run was not cut short"),
         (lambda r, x: r["A"].update(end=None), "job A: is COMPLETED and has no end"),
         (lambda r, x: r["A"].update(result="PENDING", start=None), "job A: is PENDING and has an allocation"),
@@ -277,7 +286,7 @@ def test_an_honest_story_is_clean(story):
         (lambda r, x: r["B"].update(result="FAILED"), "run.json counts 0 failed, the table has 1"),
     ],
 )
-def test_a_fault_against_what_the_run_was_told_is_found(story, change, text):
+def test_a_fault_against_the_record_of_the_run_is_found(story, change, text):
     assert text in str(story(change))
 
 

@@ -12,8 +12,9 @@ import random
 import pytest
 
 import simsched as ss
-from simsched.simulation.audit.auditor import Told, audit
+from simsched.simulation.audit.auditor import audit
 from simsched.simulation.audit.inventory import Inventory
+from simsched.simulation.audit.recorded_run import RecordedRun
 from simsched.simulation.audit.request_check import shortfall
 from tests.reference.bruteforce import Claims, TooBigError, ancestors, is_target, matches_naming
 from tests.reference.cases import CLUSTERS, FOLDERS, describe, random_request, to_jgf, to_r, to_shape
@@ -183,21 +184,21 @@ def tree(tmp_path_factory):
         ("socket=2/slot=1/core=4", lite(r0="0-3", r1="0-2,4"), "room for 1 socket"),
         ("slot=1/socket=1", lite(r0="0-3"), None),
         ("slot=1/socket=1", lite(r0="0-2,4"), "room for 0 slot"),
-        ("slot=1/socket=1", lite(r0="0-7"), "2 whole socket, asked for 1"),
-        ("slot=1/socket=1", lite(r0="0-3", r1="0"), "2 targets, asked for 1"),
+        ("slot=1/socket=1", lite(r0="0-7"), "2 whole socket, requested 1"),
+        ("slot=1/socket=1", lite(r0="0-3", r1="0"), "2 targets, requested 1"),
         ("rack=2/slot=1/node", lite(r0="0-7", r2="0-7"), None),
         ("rack=2/slot=1/node", lite(r0="0-7", r1="0-7"), "room for 1 rack"),
         ("rack=1/slot=2/node", lite(r0="0-7", r1="0-7"), None),
         ("rack=1/slot=2/node", lite(r0="0-7", r2="0-7"), "room for 0 rack"),
         ("slot=1/rack=1", lite(r2="0-7", r3="0-7"), None),
-        ("slot=1/rack=1", lite(r0="0-7", r2="0-7", r3="0-6"), "core of rank 2 lies in no rack"),
-        ("slot=1/rack=1", lite(r0="0-7", r1="0-7", r2="0-7", r3="0-7"), "2 whole rack, asked for 1"),
+        ("slot=1/rack=1", lite(r0="0-7", r2="0-7", r3="0-6"), "core of rank 2 is in no rack"),
+        ("slot=1/rack=1", lite(r0="0-7", r1="0-7", r2="0-7", r3="0-7"), "2 whole rack, requested 1"),
         ("slot=2/rack=1/node=1/core=3", lite(r1="0-2", r2="0-2"), None),
         ("slot=2/rack=1/node=1/core=3", lite(r0="0-2", r1="0-2"), "room for 1 slot"),
-        ("slot=2/rack=1/node=1/core=3", lite(r1="0-2", r2="0-3"), "7 core, asked for 6"),
-        ("[rack=1/slot=1{a}/core=2;slot=1{b}/core=1]", lite(r0="0-1"), "2 core, asked for 3"),
+        ("slot=2/rack=1/node=1/core=3", lite(r1="0-2", r2="0-3"), "7 core, requested 6"),
+        ("[rack=1/slot=1{a}/core=2;slot=1{b}/core=1]", lite(r0="0-1"), "2 core, requested 3"),
         ("core=3", lite(r0="0-2"), None),
-        ("core=3", lite(r0="0-3"), "4 core, asked for 3"),
+        ("core=3", lite(r0="0-3"), "4 core, requested 3"),
     ],
 )
 def test_racks_and_sockets(tree, shape, edit, said):
@@ -210,7 +211,7 @@ def test_a_policy_of_whole_targets_may_give_more(tree):
     jobs = (job("A", 0, "slot=3/core", 5),)
     result = run(tree, *jobs, match_policy="lonodex")
     lines = result.log.text().encode().splitlines()
-    assert audit(Inventory.of(tree), jobs, lines, rows(result), told=Told(whole_targets=True))
+    assert audit(Inventory.of(tree), jobs, lines, rows(result), recorded=RecordedRun(whole_targets=True))
 
 
 def shared_by(cluster, first, second, edit):

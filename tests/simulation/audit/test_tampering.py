@@ -16,7 +16,7 @@ from simsched import simulate
 from simsched.errors import RunError
 from simsched.graph.cluster import load_cluster
 from simsched.simulation.audit.auditor import audit_run
-from simsched.simulation.audit.run_files import audit_files
+from simsched.simulation.audit.recorded_run import audit_files
 from simsched.simulation.record.file_digests import VOLATILE, with_digests
 from simsched.workload.load import load_workload
 
@@ -318,4 +318,4 @@ def test_an_input_that_changed_is_found_and_one_that_is_gone_is_named(honest, tm
     (tmp_path / "jobs.swf").unlink()
     report = audit_run(path, cluster, workload)
     assert report
-    assert report.notes == [f"the workload {tmp_path / 'jobs.swf'} is not there and was not compared"]
+    assert report.notes == [f"the workload {tmp_path / 'jobs.swf'} is missing and was not compared"]

@@ -17,6 +17,8 @@ from simsched.study.study_result import load_study_result
 from simsched.study.sweep import sweep
 from tests.study.studyworld import RECIPE, dataset, left_over
 
+pytestmark = pytest.mark.integration
+
 CONTENT = {
     "name": "killed",
     "cluster": {"recipe": RECIPE},
@@ -114,7 +116,7 @@ def test_ctrl_c_keeps_what_is_done(tmp_path, reference):
     out, err = process.communicate(timeout=60)
     assert process.returncode == 130
     assert out == ""
-    assert err == "interrupted; what was done is kept, and --resume goes on\n"
+    assert err == "interrupted; finished runs are kept, and --resume continues\n"
     check_unfinished(tmp_path)
     with pytest.raises(Exception, match="missing"):
         load_study_result(tmp_path / "out").runs  # noqa: B018
@@ -128,8 +130,6 @@ def test_ctrl_c_keeps_what_is_done(tmp_path, reference):
 
 SCRIPT = """\
 import simsched as ss
-
-pytestmark = pytest.mark.integration
 print("once")
 study = ss.study_from_dict({"cluster": "tiny", "workload": "first-steps"})
 print(ss.sweep(study, "out", workers=1, report=False))

@@ -125,7 +125,7 @@ def test_the_rules_of_the_simulation_count(inputs, capsys):
         (("--target", "max_wait<=0", "--option", "extra"), "'extra' is not an option"),
         (("--target", "max_wait<=0", "--config", "nowhere.toml"), "nowhere.toml"),
         (("--target", "max_wait<=0", "--warm-up", "soon"), "--warm-up"),
-        (("--target", "max_wait<=0", "--runs"), "--runs: it is not said where the runs go"),
+        (("--target", "max_wait<=0", "--runs"), "--runs: there is no directory for the runs"),
         (("--target", "max_wait[user=zed]<=0"), "zed]<=0d: no job of the workload matches the query"),
         (
             ("--target", "max_wait<=0", "-o", "jobs.jsonl/x"),
@@ -134,7 +134,10 @@ def test_the_rules_of_the_simulation_count(inputs, capsys):
         (("--target", "max_wait<=0", "-o", "."), "this cannot be an answer directory"),
         (("--target", "max_wait<=0", "-o", "jobs.jsonl"), "this is a file"),
         (("--target", "max_wait<=0", "-t", "turn(1)"), "unknown transform"),
-        (("--target", "max_wait<=0", "--scheduler", "here", "--workers", "1"), "more than one place to run"),
+        (
+            ("--target", "max_wait<=0", "--scheduler", "here", "--workers", "1"),
+            "more than one kind of workers is given",
+        ),
     ],
 )
 def test_wrong_input_is_status_2(inputs, capsys, arguments, message):

@@ -66,7 +66,7 @@ FAULTS = {
     "p95_wait[]<=1h": "in the query: found 'the end'",
     "p95_wait[colour=red]<=1h": "in the query: found 'colour' (expected one of the fields",
     "p95_wait<=1h extra": "'1h extra' is not a duration",
-    "p95_wait\udc80<=1h": "a byte that is no UTF-8",
+    "p95_wait\udc80<=1h": "a byte that is not UTF-8",
 }
 
 

@@ -155,7 +155,7 @@ def test_a_job_that_cannot_be_written_does_not_stop_the_others():
     assert [str(item) for item in back.jobs[1].dependencies] == ["afterok:a"]
     assert [(skip.id, skip.where) for skip in skips.records] == [("b", "job b")]
     assert skips.counts == {
-        "a Job Object cannot say: a request without a slot": 1,
+        "a Job Object cannot express a request without a slot": 1,
         "a dependency on such a job": 1,
     }
     with pytest.raises(WorkloadError, match="job b cannot be written"):

@@ -1,4 +1,4 @@
-"""How the audit compares values: times up to rounding, and tables whose empty cells are NaN or None."""
+"""Comparison of recorded values: times up to rounding, and cells that are empty (NaN or None)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from math import isinf, isnan, ulp
 from typing import Any
 
 SLACK = 1e-6
-"""Seconds by which times may differ, however small they are."""
+"""Seconds by which any two equal times may differ."""
 
 
 def differs(one: float, other: float) -> bool:
@@ -30,5 +30,5 @@ def _slack(one: float, other: float) -> float:
 
 
 def known(value: Any) -> Any:
-    """Return a value of a table; None where there is none."""
+    """Return a value of a table, None for an empty cell."""
     return None if isinstance(value, float) and isnan(value) else value
