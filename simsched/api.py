@@ -114,9 +114,12 @@ def _files_of(cluster: object, workload: object) -> dict[str, Path]:
 
 def _check_options(options: Mapping[str, Any]) -> None:
     """Raise ConfigError for an option of the wrong type that is not part of the configuration."""
-    for name in ("inputs", "snapshots"):
+    for name in ("inputs", "checkpoints"):
         check(name, options.get(name), Mapping | None, "a mapping")
     check_callable("progress", options.get("progress"))
     stop = options.get("stop")
     if stop is not None and not hasattr(stop, "is_set"):
         raise wrong("stop", stop, "a threading.Event")
+    env = options.get("env")
+    if env is not None and not hasattr(env, "schedule"):
+        raise wrong("env", env, "a simpy.Environment")

@@ -60,7 +60,8 @@ CALLS = {
         **{"path_or_bundled": "first-steps", **given}
     ),
     "path_or_name": ss.load_cluster,
-    "cluster workload queue_policy match_policy seed order inputs snapshots progress stop until": simulated,
+    "cluster workload queue_policy match_policy seed order": simulated,
+    "inputs checkpoints progress stop until env": simulated,
     "jobspec policy": lambda **given: ss.feasible(tiny(), **{"jobspec": jobspec(), **given}),
     "directory": ss.load_run,
     "path": ss.load_study,

@@ -12,8 +12,9 @@ from simsched.errors import ConfigError, FormatError, SimschedError, WorkloadErr
 from simsched.formats.rfc.duration import MAX_SECONDS, format_date, parse_time
 from simsched.formats.text.documents import load_json, load_yaml
 from simsched.graph.inspect import view
+from simsched.simulation.options.run_config import make_config
 from simsched.simulation.record.run_origin import read_origin
-from simsched.simulation.simulate import make_config, simulate
+from simsched.simulation.simulate import simulate
 from simsched.study.runs import sweep_plan as plans
 from simsched.study.spec.study_file import study_from_dict
 from simsched.workload.job import Workload
@@ -227,10 +228,10 @@ def test_a_recipe_takes_no_float_for_a_count_and_no_line_end_after_a_unit(said, 
 
 
 @pytest.mark.parametrize("key", ["kind", "x"])
-def test_a_snapshot_with_bytes_that_are_no_text(said, tmp_path, key):
+def test_a_checkpoint_with_bytes_that_are_no_text(said, tmp_path, key):
     path = tmp_path / "s.json"
     path.write_bytes(b'{"' + key.encode() + b'\xff": 1}')
-    assert "this is no snapshot" in said("run", "tiny", "first-steps", "--resume", path, "-o", tmp_path / "o")
+    assert "not a checkpoint" in said("run", "tiny", "first-steps", "--resume", path, "-o", tmp_path / "o")
 
 
 def test_messages_clip_what_they_quote(said, tmp_path):

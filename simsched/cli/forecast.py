@@ -163,7 +163,7 @@ def _rules_of_run(args: argparse.Namespace) -> dict[str, Any]:
     from pathlib import Path
 
     from simsched.errors import ConfigError, RunError
-    from simsched.simulation.options.config_file import from_document
+    from simsched.simulation.options.run_config import from_document
     from simsched.simulation.record.run_origin import read_origin
 
     folder = Path(args.cluster)

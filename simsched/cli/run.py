@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -11,7 +12,6 @@ from simsched.cli.options.workloads import add_reading, read_inputs
 from simsched.cli.support.messages import note
 
 if TYPE_CHECKING:
-    import argparse
     import threading
     from collections.abc import Callable, Iterator
     from pathlib import Path
@@ -65,17 +65,21 @@ def _add_times(run: argparse.ArgumentParser) -> None:
         help="simulate all jobs, but measure only those submitted from this time on",
     )
     times.add_argument(
-        "--snapshot-at",
+        "--checkpoint-at",
         nargs=2,
         metavar=("T", "FILE"),
         action="append",
         default=[],
-        help="write the state at the start of this instant, and go on; may be repeated",
+        help="write the state at the start of this instant, and continue; may be repeated",
+    )
+    # The former name of --checkpoint-at.
+    times.add_argument(
+        "--snapshot-at", dest="checkpoint_at", nargs=2, action="append", help=argparse.SUPPRESS
     )
     times.add_argument(
         "--resume",
         metavar="FILE",
-        help="go on from a snapshot of a run of the same cluster, workload and rules",
+        help="continue from a checkpoint of a run of the same cluster, workload and rules",
     )
 
 
@@ -133,7 +137,7 @@ def _times(args: argparse.Namespace) -> dict[str, Any]:
     return {
         "until": None if args.until is None else time_of(args.until, "--until"),
         "measure_from": None if args.from_ is None else time_of(args.from_, "--from"),
-        "snapshots": {time_of(at, "--snapshot-at"): path for at, path in args.snapshot_at},
+        "checkpoints": {time_of(at, "--checkpoint-at"): path for at, path in args.checkpoint_at},
         "resume": args.resume,
     }
 

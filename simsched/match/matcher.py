@@ -269,7 +269,7 @@ class Matcher:
         down = np.flatnonzero(~self.available.up)
         claims = []
         for id_, selection in self._claims.items():
-            claim = {"id": id_, **state.selection_to_dict(selection)}
+            claim = {"id": id_, **state.claim_to_dict(selection)}
             claims.append({**claim, "end": self._ends[id_]} if id_ in self._ends else claim)
         return {
             "format": state.FORMAT,
@@ -443,7 +443,7 @@ def _claim_saved(
     for number, claim in enumerate(saved["allocations"]):
         where = f"allocations[{number}]"
         try:
-            selection = state.selection_from_dict(claim, avail.index, dialect, where)
+            selection = state.claim_from_dict(claim, avail.index, dialect, where)
             avail.claim(selection)
             avail.check()
         except AssertionError:

@@ -1,7 +1,8 @@
-"""The simulation: the clock, the life of each job, and the record of a run.
+"""The simulation of a workload on a cluster: time, the life of each job, and the record of a run.
 
-`simulate` is the entrance: cluster and workload in, `record.run_directory.RunResult` out. `engine` is the
-event loop. What changes during a run belongs to it and to the parts it owns: `queues`, `preemption`, `jobs`,
-`outages`. `audit` checks what was written without using any of that. Imports `schedule` and `workload`;
-simpy is imported nowhere else.
+Begin with `simulate`, which takes a cluster and a workload and returns a `RunResult`. `engine` handles the
+events of a run, which `environment` schedules in simpy. `engine_state` is everything that changes during a
+run; the engine, `queue_groups`, `jobs`, `outages` and `preemption` each own a part of it, and `checkpoint`
+writes it. `audit` checks the files of a run without any of these. The package imports `schedule` and
+`workload`; simpy is imported nowhere else.
 """

@@ -1,52 +1,184 @@
-"""`Clock`: simulated time, and the one total order of events.
+"""`FutureEvents`: the events of a run that are still to come, in a simpy environment.
 
-Events are ordered by (time, class, sequence).  The classes are the order of what happens
-at one instant: ends, then disruptions, then submissions and met dependencies; the
-scheduling pass comes after the last of them.  (`EARLY_END` is where one of EASY's variations
-has the ends that come before their time; `WAKE` is a reservation that begins.)
+The environment may be the run's own or be shared with other processes.  Only simpy's public
+interface is used, and other events in the environment never change the order of those of the run.
+Events of a run are ordered by (time, class, order of entry).  Class and order of entry are the
+priority in simpy, so events of other processes at the same instant usually come first.
+
+The classes order the events of one instant: ends, then disruptions, then submissions and met
+dependencies, then the scheduling pass.  (`EARLY_END` is for a variation of EASY in which ends before
+the requested end come after submissions; `WAKE` is the start of a reservation.)
 """
 
 from __future__ import annotations
 
-from heapq import heappop, heappush
-from typing import TYPE_CHECKING, Any
+from math import inf
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from simpy import Environment
-from simpy.core import EmptySchedule
-from simpy.events import Event
+from simpy import Environment, Event
+
+from simsched.errors import ConfigError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Iterator
 
-FIRST, END, DISRUPTION, SUBMISSION, EARLY_END, WAKE, LAST = 0, 1, 2, 3, 4, 5, 9
+    Handler = Callable[[Any], None]
+
+CLASS = 2**40
+"""Priorities of simpy in one class: this many events have different ones by their order of entry."""
+FIRST, END, DISRUPTION, SUBMISSION, EARLY_END, WAKE, PASS, LAST = (n * CLASS for n in range(8))
+
+
+class FutureEvent(NamedTuple):
+    """An event to come, as data: `kind` names the handler, which is called with `payload`.
+
+    `order` is its class at its instant, one of the constants above.
+    """
+
+    time: float
+    order: int
+    kind: str
+    payload: Any
 
 
 class Call(Event):
-    """An event that is only a call at a time: `callback(event)` with `event.value`."""
+    """A simpy event at which something happens in a run.
 
+    It cannot fail, so it counts as successful from the start, as a simpy timeout does.  Its `entry`
+    is (time of the run, priority, kind, payload).  The time is carried because that of a shared
+    environment may have another origin; slots, because a run makes several for each job.
+    """
+
+    __slots__ = ("callbacks", "entry")
     _ok = True
 
-    def __init__(self, callback: Callable[[Event], None], value: Any) -> None:
-        self.callbacks = [callback]
-        self._value = value
+    def __init__(self, callbacks: list[Callable[[Event], None]], entry: tuple[float, int, str, Any]) -> None:
+        self.callbacks = callbacks
+        self.entry = entry
 
 
-class Clock(Environment):
-    """A simpy environment that takes absolute times, so that no sum is rounded twice."""
+class FutureEvents:
+    """The event list of one run.
 
-    def at(self, time: float, order: int, callback: Callable[[Event], None], value: Any = None) -> None:
-        """Call `callback(event)` at `time` (seconds), with `event.value` = `value`."""
-        heappush(self._queue, (time, order, next(self._eid), Call(callback, value)))  # type: ignore[misc]
+    Second 0 of the run is the time that the environment has when the list is made.
 
-    def step(self) -> None:
-        """Process the next event; each is one call, and none fails."""
+    Attributes
+    ----------
+    env : the simpy environment in which the events take place.
+    now : the time of the run (seconds); exact, whatever the origin of the environment's time.
+    over : a simpy event that succeeds when the run has no more events, or was closed.
+    """
+
+    def __init__(self, env: Environment | None = None) -> None:
+        self.env = Environment() if env is None else env
+        if not 0 <= self.env.now < inf:
+            raise ConfigError(f"the environment's time is {self.env.now}", expected="a time from 0 on")
+        self.now: float = 0
+        self.over = self.env.event()
+        self._origin = self.env.now
+        self._handlers: dict[str, Handler] = {}
+        self._pending: dict[Call, None] = {}
+        self._callbacks: list[Callable[[Event], None]] = [self._fire]
+        self._entered = 0
+        self._schedule: Any = self.env.schedule
+        self._closing = False
+
+    def handle(self, kind: str, handler: Handler) -> None:
+        """Let events of a kind call `handler(payload)`."""
+        self._handlers[kind] = handler
+
+    def at(self, time: float, order: int, kind: str, payload: Any = None) -> None:
+        """Enter an event at `time` (seconds of the run) in a class of its instant."""
+        self._entered = entered = self._entered + 1
+        priority = order + entered
+        call = Call(self._callbacks, (time, priority, kind, payload))
+        self._pending[call] = None
+        now, there = self.env.now, self._origin + time
+        delay = there - now
+        if now + delay == there:
+            self._schedule(call, priority, delay)
+        else:
+            self._hop(call, priority, there)
+
+    def _hop(self, call: Call, priority: int, there: float) -> None:
+        """Enter a call whose time is not reached exactly from now.
+
+        simpy takes delays and rounds the sum of now and delay, and a rounded sum would put events of
+        one instant on two.  From half of the time on, the difference of two floats is exact and so
+        is the sum.  Therefore another event on the way there schedules the call.
+        """
+
+        def enter(_: Event) -> None:
+            self._schedule(call, priority, there - self.env.now)
+
+        self._schedule(Call([enter], call.entry), priority, 0.75 * there - self.env.now)
+
+    def run(self) -> None:
+        """Run the environment until the run is over."""
         try:
-            self._now, _, _, event = heappop(self._queue)
-        except IndexError:
-            raise EmptySchedule from None
-        event.callbacks[0](event)
+            if self.start():
+                self.env.run(until=self.over)
+        finally:
+            self._pending.clear()
 
-    def last_of_instant(self) -> bool:
-        """Whether no further event waits at the present time."""
-        queue = self._queue
-        return not queue or queue[0][0] > self._now
+    def start(self) -> bool:
+        """Return whether there are events; without any the run is over at once."""
+        if not self._pending and not self.over.triggered:
+            self.over.succeed()
+        return bool(self._pending)
+
+    def close(self) -> None:
+        """End the run once the present event is handled; later events of the run do not happen."""
+        self._closing = True
+
+    def has(self, kind: str) -> bool:
+        """Whether an event of a kind is to come."""
+        return any(event.kind == kind for event in self.pending())
+
+    def only(self, kind: str) -> bool:
+        """Whether all events to come are of one kind; checkpoints and the end of the run do not count."""
+        return all(call.entry[2] == kind for call in self._pending if _counts(call))
+
+    def pending(self) -> Iterator[FutureEvent]:
+        """Yield the events to come in their order, without checkpoints and the end of the run.
+
+        These two belong to the run that wrote them and not to one that continues from its state.
+        """
+        for call in sorted(self._pending, key=lambda call: call.entry[:2]):
+            if _counts(call):
+                time, priority, kind, payload = call.entry
+                yield FutureEvent(time, priority // CLASS * CLASS, kind, payload)
+
+    def restore(self, now: float, events: Iterable[FutureEvent]) -> None:
+        """Replace the time of the run and all events to come.
+
+        Raises
+        ------
+        LookupError
+            If no handler is known for an event.
+        """
+        self._pending.clear()  # those already in the environment do nothing when they are due
+        self.now = now
+        for event in events:
+            if event.kind not in self._handlers:
+                raise LookupError(event.kind)
+            self.at(*event)
+
+    def _fire(self, call: Any) -> None:
+        """Handle an event that is due."""
+        pending = self._pending
+        try:
+            del pending[call]
+        except KeyError:  # the run was closed or restored since; in a shared environment it is still due
+            return
+        self.now, _, kind, payload = call.entry
+        self._handlers[kind](payload)
+        if not pending or self._closing:
+            pending.clear()
+            if not self.over.triggered:
+                self.over.succeed()
+
+
+def _counts(call: Call) -> bool:
+    """Whether an event is neither a checkpoint nor the end of the run."""
+    return END <= call.entry[1] < LAST

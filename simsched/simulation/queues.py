@@ -1,7 +1,7 @@
-"""Named queues after RFC 33: who may submit what, on which hosts, and before whom.
+"""Named queues after RFC 33: their targets, limits, defaults and priorities.
 
 A queue names the targets that it may use (``requires``: properties, or ``hosts``), limits and
-defaults.  A virtual queue has a ``parent`` whose targets and limits it takes unless it has its
+defaults.  A virtual queue has a ``parent``, whose targets and limits it has unless it has its
 own.  A queue's constraint is and-ed to the job's.  Queues whose targets overlap are scheduled
 as one, those of higher priority first; queues on disjoint targets are scheduled each by itself.
 """
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 KEYS = ("requires", "hosts", "parent", "priority", "policy", "closed", "preempts")
 WHERE = ("requires", "hosts")
 DEFAULTS = ("duration", "queue")
-"""What a queue, or all of them, may set for jobs that say nothing."""
+"""Attributes that a queue, or all queues, may set for jobs that do not set them."""
 
 INF = float("inf")
 MOST = 2**31
-"""A whole number of a configuration is less than this."""
+"""Whole numbers in a configuration are less than this."""
 
 _SIZES = {"nnodes": "nodes", "ncores": "cores", "ngpus": "gpus"}
 
@@ -48,7 +48,7 @@ class Queue:
     most, least : resource type → most and least units that a job may ask for.
     default_duration : seconds for jobs that ask for none.
     closed : times (stop, start) between which nothing of the queue starts.
-    preempts : whether its jobs may take the place of running jobs that are preemptible.
+    preempts : whether its jobs may preempt running jobs that are preemptible.
     """
 
     name: str
@@ -78,12 +78,12 @@ class Queues:
         policy: Mapping[str, Any] | None = None,
         where: str = "queues",
     ) -> Queues:
-        """Read ``queues.NAME`` of a configuration (RFC 33); `policy` holds where a queue says nothing.
+        """Read ``queues.NAME`` of a configuration (RFC 33); `policy` is that of queues without their own.
 
         Raises
         ------
         ConfigError, FormatError
-            For what is no queue: unknown keys, a parent that is not there, a default that is none.
+            For unknown keys, a parent or a default queue that does not exist, and values of a wrong type.
         """
         if not isinstance(document, dict) or not document:
             raise ConfigError("no queues", where=where, expected="queues.NAME = {requires, hosts, policy …}")
@@ -118,7 +118,7 @@ def _make(
     if parent is not None:
         if not isinstance(parent, str) or parent not in document or parent in (*above, name):
             raise ConfigError(
-                f"the parent {parent!r} is no other queue", where=place, expected="another queue's name"
+                f"the parent {parent!r} is not another queue", where=place, expected="another queue's name"
             )
         base = replace(_make(parent, document, made, (*above, name), where, common), name=name)
     made[name] = _with_policy(
@@ -159,7 +159,7 @@ def _constraint(entry: Mapping[str, Any], place: str) -> Constraint | None:
 
 def _integer(value: Any, place: str) -> int:
     if not isinstance(value, int) or isinstance(value, bool):
-        raise ConfigError(f"{value!r} is no whole number", where=place)
+        raise ConfigError(f"{value!r} is not a whole number", where=place)
     if abs(value) >= MOST:
         raise ConfigError("the number is too large", where=place, expected=f"less than {MOST}")
     return value
@@ -167,14 +167,14 @@ def _integer(value: Any, place: str) -> int:
 
 def _flag(value: Any, place: str) -> bool:
     if not isinstance(value, bool):
-        raise ConfigError(f"{value!r} is neither true nor false", where=place)
+        raise ConfigError(f"{value!r} is not true or false", where=place)
     return value
 
 
 def _windows(value: Any, place: str) -> tuple[tuple[float, float], ...]:
     found = []
     if not isinstance(value, list | tuple):
-        raise ConfigError("no list of windows", where=place, expected='[["8h", "18h"], …]')
+        raise ConfigError("not a list of windows", where=place, expected='[["8h", "18h"], …]')
     for item in value:
         if not isinstance(item, list | tuple) or len(item) != 2:
             raise ConfigError("not a window", where=place, expected='[["8h", "18h"], …]')
@@ -186,7 +186,7 @@ def _windows(value: Any, place: str) -> tuple[tuple[float, float], ...]:
 
 
 def _merged(windows: list[tuple[float, float]]) -> list[tuple[float, float]]:
-    """Return windows in order as those that neither overlap nor touch."""
+    """Return windows, given in order, joined where they overlap or touch."""
     apart: list[tuple[float, float]] = []
     for stop, start in windows:
         if apart and stop <= apart[-1][1]:
@@ -226,31 +226,32 @@ def _sizes(value: Mapping[str, Any], place: str) -> dict[str, int]:
 
 @dataclass(frozen=True, slots=True)
 class Admission:
-    """What the queues made of the jobs.
+    """The jobs as their queues admit them.
 
     Attributes
     ----------
-    jobs : with the queue's constraint and default duration.
-    rejected : job → why it was rejected at submission.
+    jobs : the jobs with the constraint and default duration of their queue.
+    rejected : job → the reason why it is rejected at submission.
     tiers : the priority of each job's queue.
-    lanes : the lane of each job: queues of one lane share targets.
+    groups : the group of queues of each job: queues of one group share targets.
+    group_count : how many groups there are.
     of : the queue of each job, or None.
     """
 
     jobs: tuple[Job, ...]
     rejected: Mapping[int, str]
     tiers: list[int]
-    lanes: list[int]
-    lane_count: int
+    groups: list[int]
+    group_count: int
     of: list[Queue | None]
 
 
 def admit(jobs: Sequence[Job], queues: Queues, index: Index, *, no_limit: str = "queue") -> Admission:
-    """Put every job into its queue: constraint, default duration, limits, and lane.
+    """Put every job into its queue: constraint, default duration, limits, and group.
 
-    A job that names no queue goes into the default one; without a default it is in none and
-    may use every target.  `no_limit` says what becomes of a job that asks for no duration in a queue
-    with a limit and without a default: it gets the limit of the ``queue``, or a ``reject``.
+    A job that names no queue goes into the default one; without a default it is in no queue and
+    may use every target.  `no_limit` is for a job without a duration in a queue that has a limit and no
+    default: it gets the limit of the ``queue``, or a ``reject``.
     """
     made: list[Job] = []
     rejected: dict[int, str] = {}
@@ -264,19 +265,19 @@ def admit(jobs: Sequence[Job], queues: Queues, index: Index, *, no_limit: str = 
         of.append(queue)
         made.append(job if queue is None else _placed(job, queue, known, no_limit))
     anywhere = any(queue is None and number not in rejected for number, queue in enumerate(of))
-    lane_of, count = _lanes(queues, index, anywhere=anywhere)
-    lanes = [0 if queue is None else lane_of[queue.name] for queue in of]
+    group_of, count = _groups(queues, index, anywhere=anywhere)
+    groups = [0 if queue is None else group_of[queue.name] for queue in of]
     for number, (job, queue) in enumerate(zip(made, of, strict=True)):
         if queue is not None and queue.longest < (INF if job.duration is None else job.duration):
             asked = "no limit" if job.duration is None else format_duration(job.duration)
             limit = format_duration(queue.longest)
             rejected[number] = f"rejected: queue {queue.name} allows {limit}, the job asks for {asked}"
     tiers = [0 if queue is None else queue.priority for queue in of]
-    return Admission(tuple(made), rejected, tiers, lanes, count, of)
+    return Admission(tuple(made), rejected, tiers, groups, count, of)
 
 
 def _given_duration(queue: Queue, no_limit: str) -> float | None:
-    """Return the duration of jobs that ask for none, None for unlimited.
+    """Return the duration of jobs that request none, None for unlimited.
 
     It is the queue's default, at most its limit, as Slurm's DefaultTime is; without a default it is
     the limit, as Slurm's MaxTime is, unless such jobs are rejected.
@@ -306,18 +307,18 @@ def _constrained(spec: Jobspec, queue: Queue) -> Jobspec:
 
 
 def size_fault(queue: Queue, sizes: Mapping[str, int]) -> str | None:
-    """Say which limit on the size of a job is broken; `sizes` are nnodes, ncores, ngpus."""
+    """Return the limit on the size of a job that is not met; `sizes` are nnodes, ncores, ngpus."""
     for key, most in queue.most.items():
         if sizes.get(key, 0) > most:
             return f"rejected: queue {queue.name} allows {most} {_SIZES[key]}, the job asks for {sizes[key]}"
     for key, least in queue.least.items():
         if sizes.get(key, 0) < least:
             asked = sizes.get(key, 0)
-            return f"rejected: queue {queue.name} wants {least} {_SIZES[key]}, the job asks for {asked}"
+            return f"rejected: queue {queue.name} requires {least} {_SIZES[key]}, the job asks for {asked}"
     return None
 
 
-def _lanes(queues: Queues, index: Index, *, anywhere: bool) -> tuple[dict[str, int], int]:
+def _groups(queues: Queues, index: Index, *, anywhere: bool) -> tuple[dict[str, int], int]:
     """Group the queues whose targets overlap, directly or through a third.
 
     They are one group if there are jobs in no queue, which may run `anywhere`.
@@ -335,5 +336,5 @@ def _lanes(queues: Queues, index: Index, *, anywhere: bool) -> tuple[dict[str, i
                 apart.append((targets, others))
         groups = [*apart, (mine, names)]
     groups.sort(key=lambda group: min(list(queues.queues).index(name) for name in group[1]))
-    lane_of = {name: lane for lane, (_, names) in enumerate(groups) for name in names}
-    return lane_of, len(groups)
+    group_of = {name: number for number, (_, names) in enumerate(groups) for name in names}
+    return group_of, len(groups)

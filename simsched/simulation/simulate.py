@@ -14,13 +14,12 @@ from simsched.formats.rfc.duration import MAX_SECONDS
 from simsched.garbage import collector_paused
 from simsched.match.policies.plugins import name_of
 from simsched.match.policies.policy import MatchPolicy, find_policy
-from simsched.schedule.policies.registry import known_options, naming_policy
-from simsched.schedule.policies.registry import queue_policy as make_policy
+from simsched.schedule.policies.registry import naming_policy
 from simsched.simulation.engine import Engine
 from simsched.simulation.jobs.conditions import Conditions
 from simsched.simulation.jobs.prepare import prepare
 from simsched.simulation.jobs.unplayable import refuse_odd_jobs
-from simsched.simulation.options.run_config import RunConfig
+from simsched.simulation.options.run_config import make_config
 from simsched.simulation.outages.disruption import (
     Disruption,
     QueueHours,
@@ -41,10 +40,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from typing import BinaryIO
 
+    from simpy import Environment
+
     from simsched.graph.cluster import Cluster
     from simsched.graph.index.index import Index
     from simsched.schedule.pass_context import QueuePolicy
     from simsched.simulation.jobs.prepare import Prepared
+    from simsched.simulation.options.run_config import RunConfig
+    from simsched.simulation.queues import Admission
     from simsched.workload.job import Workload
 
 RUN_FORMAT = 1
@@ -63,70 +66,71 @@ def simulate(
     inputs: Mapping[str, str | Path] | None = None,
     until: float | None = None,
     measure_from: float | None = None,
-    snapshots: Mapping[float, str | Path] | None = None,
+    checkpoints: Mapping[float, str | Path] | None = None,
     resume: str | Path | None = None,
+    env: Environment | None = None,
     progress: Callable[[Engine], None] | None = None,
     stop: threading.Event | None = None,
     **options: Any,
 ) -> RunResult:
-    """Run a workload on a cluster and return what happened.
+    """Run a workload on a cluster and return its records.
 
     Parameters
     ----------
     queue_policy, match_policy : names, or policies as objects; `options` are further fields of `RunConfig`.
     seed : of every random choice; the same seed gives the same result, to the byte.
-    allocations : whether to note who got what (R documents); without them a run is faster.
-    eventlog : whether to note every job's events (RFC 18 and 21).
-    sink : a binary file that takes the allocations while the run goes on; None keeps them in memory.
-    inputs : the files of the ``cluster`` and the ``workload``, to be named with their digests.
-    until : end the run at this time (seconds); what runs then is RUNNING, what waits is PENDING.
-    measure_from : the figures are those of the jobs submitted from this time on; all are played.
-    snapshots : time (seconds) → file to write the state into when the run comes to that time.
-    resume : a snapshot of this very run, to go on from as if it had never been interrupted.
-    progress : called every few thousand passes with the engine.
+    allocations, eventlog : whether to record R documents (slower) and events (RFC 18 and 21).
+    sink : a binary file that takes the allocations during the run; None keeps them in memory.
+    inputs : the files of the ``cluster`` and the ``workload``, to be recorded with their digests.
+    until : end the run at this time (s); running jobs are then RUNNING, waiting jobs PENDING.
+    measure_from : the figures are those of the jobs submitted from this time (s) on; all are played.
+    checkpoints : time (seconds) → file for the state at the start of that instant.
+    resume : a checkpoint of this very run; the run continues from it as if never interrupted.
+    env : a simpy environment to share; it runs until this run is over.  Its present time is second 0 of
+        the workload.
+    progress : called every few hundred passes with the engine.
     stop : once set, the run ends after the pass at hand; ``meta["complete"]`` is then false.
 
     Raises
     ------
-    ConfigError
-        For a policy, an order or an option that does not exist, a time that does not come.
-    FormatError, RunError
-        For what is no snapshot, or one of another run; for a snapshot that cannot be written.
+    ConfigError, FormatError, RunError
+        For an option that does not exist, a time outside of the run, a file that is not a checkpoint
+        of this run, or a checkpoint that cannot be written.
     """
     config = make_config(queue_policy=queue_policy, match_policy=match_policy, seed=seed, **options)
     began = time.perf_counter()
-    with collector_paused():  # what a run makes, it keeps
+    with collector_paused():  # nearly all objects that a run makes live to its end
         engine, prepared, workload = engine_of(
-            cluster, workload, config, allocations=allocations, eventlog=eventlog, sink=sink
+            cluster, workload, config, allocations=allocations, eventlog=eventlog, sink=sink, env=env
         )
-        engine.progress, engine.stop = progress, stop
         _refuse_times(workload, until, measure_from)
+        engine.on_report, engine.stop = progress, stop
         files = [_input("cluster", cluster, inputs), _input("workload", workload, inputs)]
-        if snapshots or resume is not None:
-            _enter(engine, workload, identity_of(cluster, workload, config, files), snapshots, resume, until)
+        if checkpoints or resume is not None:
+            identity = identity_of(cluster, workload, config, files)
+            _enter(engine, workload, identity, checkpoints or {}, resume, until)
         with naming_policy(config.queue_policy):
-            complete = engine.run(until)
-        times = {"complete": complete, "until": until, "from": measure_from}
-        said = {**_identity(), **times, **_said(config, files, cluster, workload)}
-        return _result(engine, prepared, workload, said, began)
+            times = {"complete": engine.run(until), "until": until, "from": measure_from}
+        meta = {**_identity(), **times, **_description(config, files, cluster, workload)}
+        return _result(engine, prepared, workload, meta, began)
 
 
 def _result(
-    engine: Engine, prepared: Prepared, workload: Workload, said: Mapping[str, Any], began: float
+    engine: Engine, prepared: Prepared, workload: Workload, meta: Mapping[str, Any], began: float
 ) -> RunResult:
-    """Turn what was recorded into columns."""
+    """Return the records of a run as columns."""
     recorder = engine.recorder
     jobs = job_columns(workload, prepared, recorder)
-    meta = {**said, "counts": counts_of(jobs), **_speed(began, engine.done)}
+    meta = {**meta, "counts": counts_of(jobs), **_speed(began, engine.done)}
     timeline = recorder.timeline(meta["cluster"]["totals"])
     index = engine.plan.available.index
     return RunResult(jobs, timeline, meta, recorder.log, recorder.events, workload, index)
 
 
-def _said(
+def _description(
     config: RunConfig, files: Sequence[Mapping[str, Any]], cluster: Cluster, workload: Workload
 ) -> dict[str, Any]:
-    """Return what ``run.json`` says of what was run."""
+    """Return the description of a run for ``run.json``."""
     queues = {} if config.queues is None else config.queues.queues
     return {
         "seed": config.seed,
@@ -148,10 +152,11 @@ def engine_of(
     eventlog: bool = False,
     sink: BinaryIO | None = None,
     counted: bool = True,
+    env: Environment | None = None,
 ) -> tuple[Engine, Prepared, Workload]:
-    """Prepare the jobs, and put the engine together with what it needs for this configuration.
+    """Prepare the jobs, and return an engine with all the parts that this configuration needs.
 
-    Unless `counted`, every match is asked of the matcher, even where counts alone could decide.
+    Unless `counted`, the matcher decides each match, even where counts alone could.
     """
     index = cluster.index
     refuse_odd_jobs(workload.jobs)
@@ -176,27 +181,34 @@ def engine_of(
     recorder = Recorder([job.id for job in jobs], _pools(cluster), log, events)
     needed = conditions if conditions.conditional else None
     engine = Engine(
-        prepared, index, config, recorder, conditions=needed, admission=admission, closures=closures
+        prepared, index, config, recorder, conditions=needed, admission=admission, closures=closures, env=env
     )
-    if config.failures is not None and jobs:
-        refuse_endless_failures(config.failures, len(index), jobs[0].submit, _horizon(prepared, config))
+    _add_parts(engine, config, index, admission)
+    return engine, prepared, workload
+
+
+def _add_parts(engine: Engine, config: RunConfig, index: Index, admission: Admission | None) -> None:
+    """Give an engine outages, random failures, hours of queues and preemption, where there are any."""
+    submits = engine.prepared.submits
+    begin = submits[0] if submits else 0
+    if config.failures is not None and submits:
+        refuse_endless_failures(config.failures, len(index), begin, _horizon(engine.prepared, config))
     if config.outages or config.failures is not None:
         disruption = Disruption(
             engine, index, config.outages, config.failures, config.on_failure, config.seed
         )
-        disruption.schedule(jobs[0].submit if jobs else 0)
-        engine.disruption = disruption
+        disruption.schedule(begin)
+        engine.parts["disruption"] = disruption
     if config.queues is not None:
-        engine.hours = QueueHours(engine, config.queues)
-        engine.hours.schedule()
+        QueueHours(engine, config.queues).schedule()
     if admission is not None:
-        preemption = Preemption(engine, jobs, admission.of)
-        engine.preemption = preemption or None
-    return engine, prepared, workload
+        preemption = Preemption(engine, admission.jobs, admission.of)
+        if preemption:
+            engine.parts["preemption"] = engine.preemption = preemption
 
 
 def _horizon(prepared: Prepared, config: RunConfig) -> float:
-    """Return the last time (s) that is fixed beforehand, and the longest job and epilog after it."""
+    """Return the last time (seconds) that is known beforehand, plus the longest job and epilog."""
     never = float("inf")
     windows = [
         window
@@ -216,21 +228,21 @@ def _enter(
     engine: Engine,
     workload: Workload,
     identity: Mapping[str, Any],
-    snapshots: Mapping[float, str | Path] | None,
+    checkpoints: Mapping[float, str | Path],
     resume: str | Path | None,
     until: float | None,
 ) -> None:
-    """Let the engine go on from a snapshot, and write snapshots when their times come."""
-    from simsched.simulation.checkpoint.checkpoint import read_snapshot, restore_run, schedule_snapshot
+    """Let the engine continue from a checkpoint, and write checkpoints when their times come."""
+    from simsched.simulation.checkpoint.checkpoint import read_checkpoint, restore_run, schedule_checkpoints
 
     begin = 0.0
     if resume is not None:
-        head = read_snapshot(resume)
+        head = read_checkpoint(resume)
         restore_run(engine, head, identity, where=str(resume))
         begin = head.time
-    for at, path in (snapshots or {}).items():
-        refuse_time(at, begin, until, "a snapshot")
-        schedule_snapshot(engine, workload, at, path, identity)
+    for at in checkpoints:
+        refuse_time(at, begin, until, "a checkpoint")
+    schedule_checkpoints(engine, workload, checkpoints, identity)
     if until is not None:
         refuse_time(until, begin, None, "the end of the run")
 
@@ -245,7 +257,7 @@ def _refuse_times(workload: Workload, until: float | None, measure_from: float |
 
 
 def refuse_time(time: float, begin: float, end: float | None, what: str) -> None:
-    """Raise a `ConfigError` if a time is none, or lies outside what is played."""
+    """Raise a `ConfigError` for a value that is not a time, or a time outside of the run."""
     if not isinstance(time, int | float) or not 0 <= time < float("inf"):
         raise ConfigError(f"{what} at {time!r}", expected="seconds from 0 on")
     if time < begin:
@@ -257,7 +269,7 @@ def refuse_time(time: float, begin: float, end: float | None, what: str) -> None
 def identity_of(
     cluster: Cluster, workload: Workload, config: RunConfig, files: Sequence[Mapping[str, Any]]
 ) -> dict[str, Any]:
-    """Return what a snapshot says of the run that it belongs to."""
+    """Return what identifies a run in its checkpoints."""
     from simsched.simulation.record.input_digests import config_digest, jobs_digest, machine_digest
     from simsched.simulation.record.run_directory import finite
 
@@ -283,49 +295,8 @@ def _log(
     return AllocationLog(ids, prepared.table.durations, index, [scheduler[name] for name in names], sink)
 
 
-def make_config(**options: Any) -> RunConfig:
-    """Return the configuration of these options.
-
-    The variations of EASY that change the simulation (``pass``, ``candidates``) may stand among
-    the `queue_options`, and ``pass`` may be called ``passes``.
-
-    Raises
-    ------
-    ConfigError
-        For an option, a policy or an order that does not exist, or a value it does not take.
-    """
-    from dataclasses import fields
-
-    from simsched.schedule.orders.order import job_order
-    from simsched.simulation.options.config_file import read_option
-
-    known = [field.name for field in fields(RunConfig)]
-    options = _lifted(options)
-    for name in options:
-        if name not in known:
-            raise ConfigError(f"unknown option {name!r}", expected=", ".join(known))
-    config = RunConfig(**{name: read_option(name, value) for name, value in options.items()})
-    find_policy(config.match_policy)
-    config = replace(config, queue_options=known_options(config.queue_policy, config.queue_options))
-    make_policy(config.queue_policy, config.queue_options)
-    job_order(config.order)
-    return config
-
-
-def _lifted(options: dict[str, Any]) -> dict[str, Any]:
-    """Return the options with those of the simulation taken out of the policy's own."""
-    policy = options.get("queue_options") or {}
-    if not isinstance(policy, dict):
-        return options
-    names = {"pass": "passes", "passes": "passes", "candidates": "candidates"}
-    lifted = {names[key]: value for key, value in policy.items() if key in names}
-    plain = {names.get(key, key): value for key, value in options.items()}
-    own = {key: value for key, value in policy.items() if key not in names}
-    return {**lifted, **plain, **({"queue_options": own} if "queue_options" in options else {})}
-
-
 def _pools(cluster: Cluster) -> tuple[str, ...]:
-    """Return the pool types that the timeline tells of, besides the execution targets as ``node``."""
+    """Return the pool types in the timeline, besides the execution targets as ``node``."""
     return tuple(name for name in cluster.index.pool_types if name != "node")
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from simsched.cycles import find_cycle
 from simsched.errors import SimschedError, WorkloadError
 
 if TYPE_CHECKING:
@@ -89,16 +90,12 @@ def _targets(
 
 
 def refuse_cycles(jobs: Iterable[Job]) -> None:
-    """Raise WorkloadError, with the cycle, when jobs depend on each other."""
-    from graphlib import CycleError, TopologicalSorter
-
-    sorter: TopologicalSorter[str] = TopologicalSorter()
-    for job in jobs:
-        needed = [str(item.value) for item in job.dependencies if item.scheme in JOB_SCHEMES]
-        if needed:
-            sorter.add(str(job.id), *needed)
-    try:
-        sorter.prepare()
-    except CycleError as error:
-        cycle = " -> ".join(reversed(error.args[1]))
-        raise WorkloadError(f"jobs depend on each other: {cycle}") from None
+    """Raise a WorkloadError that names the jobs of a cycle when jobs depend on each other."""
+    links = {
+        str(job.id): [str(item.value) for item in job.dependencies if item.scheme in JOB_SCHEMES]
+        for job in jobs
+        if job.dependencies
+    }
+    cycle = find_cycle(links)
+    if cycle:
+        raise WorkloadError(f"jobs depend on each other: {' -> '.join(cycle)}")

@@ -1,4 +1,4 @@
-"""``run --snapshot-at``, ``--resume``, ``--from`` and ``forecast --resume``, as they are typed."""
+"""``run --checkpoint-at``, ``--resume``, ``--from`` and ``forecast --resume``, as they are typed."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def run_json(path):
 
 @pytest.mark.parametrize("name", ["state.json", "state.json.gz"])
 def test_a_resumed_run_writes_the_same_directory(place, name):
-    assert main([*RUN, "-o", "plain", "--snapshot-at", "1m", name]) == 0
+    assert main([*RUN, "-o", "plain", "--checkpoint-at", "1m", name]) == 0
     assert main([*RUN, "-o", "resumed", "--resume", name, "--audit"]) == 0
     for file in FILES:
         assert (place / "plain" / file).read_bytes() == (place / "resumed" / file).read_bytes(), file
@@ -41,14 +41,14 @@ def test_a_resumed_run_writes_the_same_directory(place, name):
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        (["--limit", "39"], "a snapshot of another workload"),
+        (["--limit", "39"], "a checkpoint of another workload"),
         (["--order", "sjf"], "order was 'fifo' and is 'sjf'"),
         (["--option", "extra=no"], "another configuration"),
         (["--until", "30"], "the end of the run at 30 s (expected a time from 60 s on)"),
     ],
 )
-def test_a_snapshot_of_something_else_is_one_message(place, capsys, more, said):
-    assert main([*RUN, "-o", "plain", "--snapshot-at", "60", "state.json"]) == 0
+def test_a_checkpoint_of_something_else_is_one_message(place, capsys, more, said):
+    assert main([*RUN, "-o", "plain", "--checkpoint-at", "60", "state.json"]) == 0
     capsys.readouterr()
     assert main([*RUN, "-o", "other", "--resume", "state.json", *more]) == 2
     found = capsys.readouterr().err
@@ -57,16 +57,16 @@ def test_a_snapshot_of_something_else_is_one_message(place, capsys, more, said):
     assert not (place / "other").exists()
 
 
-def test_a_file_that_is_no_snapshot_is_one_message(place, capsys):
+def test_a_file_that_is_not_a_checkpoint_is_one_message(place, capsys):
     assert main([*RUN, "-o", "other", "--resume", "jobs.yaml"]) == 2
-    assert "this is no snapshot" in capsys.readouterr().err
+    assert "not a checkpoint" in capsys.readouterr().err
     assert main([*RUN, "-o", "other", "--resume", "nothing.json"]) == 2
     assert "nothing.json" in capsys.readouterr().err
     assert not (place / "other").exists()
 
 
-def test_a_forecast_from_a_snapshot_is_that_of_the_run(place, capsys):
-    assert main([*RUN, "-o", "plain", "--snapshot-at", "60", "state.json"]) == 0
+def test_a_forecast_from_a_checkpoint_is_that_of_the_run(place, capsys):
+    assert main([*RUN, "-o", "plain", "--checkpoint-at", "60", "state.json"]) == 0
     said = []
     for more in (["--at", "60"], ["--resume", "state.json", "--at", "60"], ["--resume", "state.json"]):
         capsys.readouterr()

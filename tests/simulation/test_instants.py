@@ -9,14 +9,15 @@ import msgspec
 import numpy as np
 import pytest
 
+from simsched.cycles import cyclic_groups
 from simsched.errors import ConfigError, WorkloadError
 from simsched.formats.cluster.rset import ResourceSet
 from simsched.formats.rfc.dependency import Dependency
 from simsched.simulation.audit.auditor import audit_run
-from simsched.simulation.jobs.cycles import circles
-from simsched.simulation.jobs.lifecycle import State, replay
+from simsched.simulation.jobs.lifecycle import JobState, replay
+from simsched.simulation.options.run_config import make_config
 from simsched.simulation.outages.outages import Failures
-from simsched.simulation.simulate import engine_of, make_config, simulate
+from simsched.simulation.simulate import engine_of, simulate
 from simsched.workload.job import Workload
 from tests.simulation.simworld import job, machine, results, run, spans, starts, workload
 
@@ -67,8 +68,8 @@ def test_jobs_that_wait_for_each_other_in_a_circle_fail_and_say_so():
         job("F", 0, "slot=1/core", 5, **after("afterok:E", "afterok:A")),
     )
     assert starts(found) == {"E": 2}
-    assert reasons(found)["C"] == "dependencies in a circle can never be met: A, B, C"
-    assert reasons(found)["D"] == "dependencies in a circle can never be met: D"
+    assert reasons(found)["C"] == "dependencies in a cycle can never be met: A, B, C"
+    assert reasons(found)["D"] == "dependencies in a cycle can never be met: D"
     assert reasons(found)["F"] == "dependency afterok:A can never be met"
     assert set(results(found).values()) == {"FAILED", "COMPLETED"}
 
@@ -87,8 +88,8 @@ def test_circles_are_those_of_every_pair_of_walks():
         for k in range(n):
             reach |= np.outer(reach[:, k], reach[k])
         groups = {tuple(np.flatnonzero(reach[i] & reach[:, i]).tolist()) for i in range(n) if reach[i, i]}
-        assert circles(links) == [list(group) for group in sorted(groups)]
-    assert circles({n: [n + 1] for n in range(50_000)}) == []
+        assert cyclic_groups(links) == [list(group) for group in sorted(groups)]
+    assert cyclic_groups({n: [n + 1] for n in range(50_000)}) == []
 
 
 @pytest.mark.parametrize(("text", "expected"), [("afterok:A", 3), ("after:A", 4)])
@@ -97,7 +98,7 @@ def test_only_a_start_that_somebody_waits_for_makes_a_second_pass(text, expected
     jobs = workload(job("A", 0, "slot=1/core", 3), job("B", 0, "slot=1/core", 1, **after(text)))
     engine, _, _ = engine_of(machine(4), jobs, make_config())
     engine.run()
-    assert engine._passes == expected
+    assert engine.progress.passes == expected
 
 
 # --- the end of a run ------------------------------------------------------------------------------------
@@ -164,11 +165,11 @@ def test_a_failure_at_the_instant_of_an_end_loses_no_pass():
     assert last.timeline["used_core"][-1] == 0
 
 
-def test_a_snapshot_after_the_end_changes_nothing_of_a_run_that_only_failures_go_on_in(tmp_path):
+def test_a_checkpoint_after_the_end_changes_nothing_of_a_run_that_only_failures_go_on_in(tmp_path):
     jobs = [job("A", 2, "slot=2/node", 5)]
     options = {"failures": "mtbf=100,mttr=1", "outages": [{"ranks": "0", "start": 1, "kind": "drain"}]}
     plain = run(machine(2), *jobs, **options)
-    saved = run(machine(2), *jobs, **options, snapshots={5000: tmp_path / "late.json"})
+    saved = run(machine(2), *jobs, **options, checkpoints={5000: tmp_path / "late.json"})
     assert saved.timeline["time"].tolist() == plain.timeline["time"].tolist()
 
 
@@ -282,7 +283,7 @@ def test_who_waited_for_a_job_whose_node_failed_is_ended_in_the_eventlog_too():
     names = {name: [event["name"] for event in events if event["id"] == name] for name in "AB"}
     assert names["A"][-4:] == ["exception", "release", "free", "clean"]
     assert names["B"] == ["submit", "validate", "exception", "clean"]
-    assert all(replay(said) is State.INACTIVE for said in names.values())
+    assert all(replay(said) is JobState.INACTIVE for said in names.values())
 
 
 def test_the_last_instant_of_a_run_is_written_as_in_the_whole_run():
@@ -295,10 +296,10 @@ def test_the_last_instant_of_a_run_is_written_as_in_the_whole_run():
 
 
 def test_r_of_a_job_of_zero_seconds_is_an_r(tmp_path):
-    """RFC 20: the expiration must be greater than the starttime; in a snapshot, too."""
+    """RFC 20: the expiration must be greater than the starttime; in a checkpoint, too."""
     jobs = [job("A", 0, "slot=1/core", 0), job("B", 2, "slot=1/node", 0)]
     file = tmp_path / "state.json"
-    found = run(machine(2), *jobs, epilog="3s", snapshots={4: file})
+    found = run(machine(2), *jobs, epilog="3s", checkpoints={4: file})
     lines = [json.loads(line) for line in found.log.text().splitlines()]
     held = [entry["R"] for entry in json.loads(file.read_text())["running"]]
     assert len(lines) == 4
@@ -384,7 +385,7 @@ def test_what_a_reservation_that_stays_has_set_aside_is_no_whole_node(tmp_path):
         ({"cancel_at": float("nan")}, "job B: cancel_at is nan"),
         ({"preceding": "A", "think_time": float("inf")}, "job B: think_time is inf"),
         ({"id": "A"}, "job A: its id occurs twice"),
-        ({"submit": 0}, "job B: it is submitted before the job in front of it"),
+        ({"submit": 0}, "job B: it is submitted before the previous job"),
     ],
 )
 def test_jobs_that_cannot_be_played_are_one_clear_error(odd, message):

@@ -15,7 +15,7 @@ from simsched.errors import ConfigError, SimschedError
 from simsched.formats.rfc.dependency import Dependency
 from simsched.formats.rfc.idset import Idset
 from simsched.simulation.audit.auditor import audit_run
-from simsched.simulation.jobs.lifecycle import State, replay
+from simsched.simulation.jobs.lifecycle import JobState, replay
 from simsched.simulation.outages.outages import Failures, Outage, read_outages
 from tests.simulation.simworld import gantt, job, machine, results, run, starts, workload
 
@@ -86,7 +86,7 @@ def test_dependencies_on_jobs_that_ended_are_met_or_in_vain_at_once():
     )
     assert starts(found) == {"A": 0, "B": 5}
     assert results(found)["C"] == "FAILED"
-    assert reasons(found)["D"] == "dependency afterok:nobody names no job of the workload"
+    assert reasons(found)["D"] == "dependency afterok:nobody does not name a job of the workload"
 
 
 def test_what_can_never_run_ends_badly_for_those_that_wait_for_it():
@@ -336,9 +336,9 @@ def test_whatever_happens_the_audit_is_clean_and_the_eventlog_replays(tmp_path, 
         event = json.loads(line)
         logs.setdefault(str(event["id"]), []).append(event["name"])
     ended = {n: replay(names) for n, names in logs.items()}
-    waits = {"PENDING": {State.SCHED, State.DEPEND}, "RUNNING": {State.RUN}}
+    waits = {"PENDING": {JobState.SCHED, JobState.DEPEND}, "RUNNING": {JobState.RUN}}
     for name, result in results(found).items():
-        assert ended[name] in waits.get(result, {State.INACTIVE}), (name, result, logs[name])
+        assert ended[name] in waits.get(result, {JobState.INACTIVE}), (name, result, logs[name])
 
 
 # --- bad input -------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import simsched as ss
-from simsched.simulation.simulate import make_config
+from simsched.simulation.options.run_config import make_config
 from tests.reference.naive import Job
 from tests.reference.one_pass_per_event import CQSIM, PYSS, schedule
 

@@ -41,8 +41,7 @@ def test_rules_as_a_file_has_them():
 )
 def test_options_of_a_policy_as_the_command_line_and_files_have_them(given, meant):
     """One run, however its options are spelt; a file that says "no" is understood, too."""
-    from simsched.simulation.options.config_file import from_document
-    from simsched.simulation.simulate import make_config
+    from simsched.simulation.options.run_config import from_document, make_config
 
     assert make_config(queue_options=given) == make_config(queue_options=meant)
     assert make_config(**from_document({"policy-options": given})) == make_config(queue_options=meant)

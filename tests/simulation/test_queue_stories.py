@@ -9,7 +9,8 @@ import pytest
 from simsched.errors import SimschedError
 from simsched.report.data.tables import load_run
 from simsched.simulation.audit.auditor import audit_run
-from simsched.simulation.options.config_file import from_document, read_config
+from simsched.simulation.options.config_file import read_config
+from simsched.simulation.options.run_config import from_document
 from simsched.simulation.queues import Queues
 from simsched.simulation.simulate import simulate
 from tests.simulation.simworld import job, machine, results, run, spans, starts, workload
@@ -246,16 +247,16 @@ def test_a_virtual_queue_may_be_everywhere_and_always_open():
     ("document", "message"),
     [
         ({"ordr": "fifo"}, "unknown key 'ordr'"),
-        ({"seed": "x"}, "no value of seed"),
-        ({"order": 3}, "no value of order"),
-        ({"failures": 3}, "failures is a text"),
+        ({"seed": "x"}, "not a value of seed"),
+        ({"order": 3}, "not a value of order"),
+        ({"failures": 3}, "failures is not a text"),
         ({"queues": []}, "no queues"),
         ({"queues": {"a": 3}}, "a queue is a table"),
         ({"queues": {"a": {"require": []}}}, "unknown key 'require'"),
         ({"queues": {"a": {"requires": "x"}}}, "list of properties"),
-        ({"queues": {"a": {"parent": "b"}}}, "the parent 'b' is no other queue"),
-        ({"queues": {"a": {"parent": "b"}, "b": {"parent": "a"}}}, "is no other queue"),
-        ({"queues": {"a": {"priority": "high"}}}, "no whole number"),
+        ({"queues": {"a": {"parent": "b"}}}, "the parent 'b' is not another queue"),
+        ({"queues": {"a": {"parent": "b"}, "b": {"parent": "a"}}}, "is not another queue"),
+        ({"queues": {"a": {"priority": "high"}}}, "not a whole number"),
         ({"queues": {"a": {"closed": [["2h", "1h"]]}}}, "ends before it begins"),
         ({"queues": {"a": {"policy": {"limits": {"size": 3}}}}}, "unknown key 'size'"),
         (
@@ -264,12 +265,12 @@ def test_a_virtual_queue_may_be_everywhere_and_always_open():
         ),
         ({"policy": {}}, "no queues"),
         ({"queues": {"a": {}}, "policy": {"limit": {}}}, "unknown key 'limit'"),
-        ({"queues": {"a": {"parent": []}}}, "is no other queue"),
+        ({"queues": {"a": {"parent": []}}}, "is not another queue"),
         ({"queues": {"a": {"priority": 10**30}}}, "too large"),
         ({"queues": {"a": {"policy": {"jobspec": None}}}}, "not a table"),
         ({"queues": {"a": {"policy": {"jobspec": {"defaults": {"sistem": {}}}}}}}, "unknown key 'sistem'"),
         ({"queues": {"a": {"policy": {"jobspec": {"defaults": {"system": 3}}}}}}, "not a table"),
-        ({"queues": {"a": {"closed": 5}}}, "no list of windows"),
+        ({"queues": {"a": {"closed": 5}}}, "not a list of windows"),
     ],
 )
 def test_configurations_that_are_none(document, message):
@@ -333,7 +334,7 @@ def test_no_more_are_preempted_than_help():
 
 @pytest.mark.parametrize("after", [6, 5.5])
 def test_who_may_not_be_preempted_yet_is_once_it_has_run_that_long(tmp_path, after):
-    """Nothing else happens at that instant; a run that goes on from a snapshot does not miss it either."""
+    """Nothing else happens at that instant, and a resumed run does not miss it either."""
     cluster, state = machine(2), tmp_path / "state.json"
     jobs = [
         preemptible("A", 1, "slot=2/core", 50, after, queue="batch"),
@@ -342,7 +343,7 @@ def test_who_may_not_be_preempted_yet_is_once_it_has_run_that_long(tmp_path, aft
     ]
     queues = Queues.from_dict(URGENT)
     expected = {"U": 1 + after, "V": 6 + after, "A": 11 + after}
-    assert starts(run(cluster, *jobs, queues=queues, snapshots={5: state})) == expected
+    assert starts(run(cluster, *jobs, queues=queues, checkpoints={5: state})) == expected
     assert starts(run(cluster, *jobs, queues=queues, resume=state)) == expected
 
 

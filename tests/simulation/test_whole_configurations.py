@@ -17,7 +17,7 @@ from simsched.formats.cluster.rset import ResourceSet
 from simsched.formats.jobspec.jobspec import Jobspec
 from simsched.formats.rfc.dependency import Dependency
 from simsched.simulation.audit.auditor import audit_run
-from simsched.simulation.jobs.lifecycle import State, replay
+from simsched.simulation.jobs.lifecycle import JobState, replay
 from simsched.simulation.simulate import simulate
 from simsched.workload.job import Job
 from tests.simulation.simworld import machine, workload
@@ -215,9 +215,9 @@ def assert_replays(events, found):
         names[event["id"]].append(event["name"])
     for name, row in found.items():
         state = replay(names[name])
-        assert state in ((State.DEPEND, State.SCHED) if row["result"] == "PENDING" else (State.INACTIVE,)), (
-            name
-        )
+        assert state in (
+            (JobState.DEPEND, JobState.SCHED) if row["result"] == "PENDING" else (JobState.INACTIVE,)
+        ), name
 
 
 def assert_clean(directory, cluster, result):
@@ -248,7 +248,7 @@ def test_whatever_is_drawn(tmp_path, seed):
     assert_clean(tmp_path / "part", cluster, part)
 
     state = tmp_path / "state.json"
-    saved = simulate(cluster, jobs, eventlog=True, snapshots={at: state}, **rules)
+    saved = simulate(cluster, jobs, eventlog=True, checkpoints={at: state}, **rules)
     assert files(saved, tmp_path / "saved") == written
     resumed = simulate(cluster, jobs, eventlog=True, resume=state, **rules)
     assert files(resumed, tmp_path / "resumed") == written

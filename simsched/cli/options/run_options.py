@@ -78,7 +78,7 @@ def checked_rules(args: argparse.Namespace) -> dict[str, Any]:
 
 def rules_of(args: argparse.Namespace, document: dict[str, Any]) -> dict[str, Any]:
     """Return the fields of a checked document; the transforms of the workload draw from its seed too."""
-    from simsched.simulation.options.config_file import from_document
+    from simsched.simulation.options.run_config import from_document
 
     options = from_document(document, COMMAND_LINE)
     args.seed = options.get("seed", 0)
@@ -93,13 +93,12 @@ def rules_document(args: argparse.Namespace) -> dict[str, Any]:
     ConfigError, FormatError
         for an option that is not valid, with its place.
     """
-    from simsched.simulation.options.config_file import from_document, parse_epilog
-    from simsched.simulation.simulate import make_config
+    from simsched.simulation.options.run_config import from_document, make_config, read_epilog
 
     simulation, policy = _options(args)
     found = _config(args.config) if args.config else {}
     if args.epilog:
-        parse_epilog(args.epilog, "--epilog")
+        read_epilog(args.epilog, "--epilog")
     given = {name: getattr(args, name) for name in (*NAMES, "epilog", "failures")}
     given = {name: value for name, value in given.items() if value is not None} | simulation
     found.update((name.replace("_", "-"), value) for name, value in given.items())
@@ -132,7 +131,8 @@ def _options(args: argparse.Namespace) -> tuple[dict[str, Any], dict[str, Any]]:
 
 def _config(path: str) -> dict[str, Any]:
     """Return a configuration file, checked, as a document whose keys are spelt with ``-``."""
-    from simsched.simulation.options.config_file import from_document, read_document
+    from simsched.simulation.options.config_file import read_document
+    from simsched.simulation.options.run_config import from_document
 
     document = read_document(path)
     from_document(document, path)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+from simsched.cycles import find_cycle
 from simsched.errors import FormatError
 from simsched.formats.jobspec.jobspec import CANONICAL, DEFAULT_COMMAND, Jobspec, v1_misfit
 from simsched.formats.jobspec.tasks import Task
@@ -303,15 +304,10 @@ def _ordered(records: list[JobRecord], where: str | None) -> list[JobRecord]:
 
 
 def _cycle(records: list[JobRecord], waiting: list[set[int]], where: str | None) -> FormatError:
-    """Return the jobs of one cycle, as text."""
-    number = next(n for n, needed in enumerate(waiting) if needed)
-    walked: dict[int, None] = {}
-    while number not in walked:
-        walked[number] = None
-        number = min(waiting[number])
-    steps = list(walked)
-    circle = [*steps[steps.index(number) :], number]
-    names = " -> ".join(clip(records[n].id, 30) for n in reversed(circle[:12]))
+    """Return an error that names the jobs of one cycle."""
+    cycle = find_cycle(dict(enumerate(waiting)))
+    number = cycle[0]
+    names = " -> ".join(clip(records[n].id, 30) for n in reversed(cycle[:12]))
     spot = place(where, records[number].line, 1)
     return FormatError(f"jobs wait for each other: {names}", where=spot, expected="no cycle of dependencies")
 

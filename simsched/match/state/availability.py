@@ -8,7 +8,7 @@ that it touches, not to the size of the cluster.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from simsched.graph.index.types import ABOVE, TARGET
 from simsched.match.state.masks import everything, give, listed, mask_at, take
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from simsched.graph.index.index import Index
     from simsched.graph.index.types import Bools, Ints, PoolType
@@ -136,6 +136,36 @@ class Availability:
         twin.base = 0
         twin.counts = {}
         return twin
+
+    def state(self) -> dict[str, Any]:
+        """Return all that claims and status changes have made of it; derived counts are left out."""
+        return {
+            "ignores_status": self.ignores_status,
+            "free": self.free,
+            "total": self.total,
+            "partial": self.partial,
+            "use": self.use,
+            "up": self.up,
+            "held": self.held,
+            "shared": self.shared,
+            "sharers": self.sharers,
+            "hidden": self.hidden,
+        }
+
+    @classmethod
+    def from_state(cls, index: Index, state: Mapping[str, Any]) -> Availability:
+        """Return the availability with a state, over the index that it was taken from."""
+        made = cls(index, ignore_status=state["ignores_status"])
+        made.free = state["free"]
+        made.total = state["total"]
+        made.partial = state["partial"]
+        made.use = state["use"]
+        made.up = state["up"]
+        made.held = state["held"]
+        made.shared = state["shared"]
+        made.sharers = state["sharers"]
+        made.hidden = state["hidden"]
+        return made
 
     # --- questions -----------------------------------------------------------------------
 

@@ -13,17 +13,16 @@ import numpy as np
 from simsched.errors import FormatError, SimschedError
 from simsched.formats.jobspec.jobspec import Jobspec
 from simsched.formats.rfc.constraint import to_json
-from simsched.formats.rfc.idset import Idset, encode_ids
 from simsched.match.requests.compile import compile_request
-from simsched.match.state.masks import listed
-from simsched.match.state.selection import Draw, Hold, Selection
+from simsched.match.state.selection import changed
+from simsched.match.state.selection_codec import selection_from_dict, selection_to_dict
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from simsched.graph.index.index import Index
-    from simsched.graph.index.types import Ints
     from simsched.match.requests.dialect import Dialect
+    from simsched.match.state.selection import Selection
 
 FORMAT = 1
 
@@ -47,27 +46,19 @@ def generator_from_dict(document: Mapping[str, Any]) -> np.random.Generator:
     return rng
 
 
-def selection_to_dict(selection: Selection) -> dict[str, Any]:
-    """Return a selection as JSON data."""
+def claim_to_dict(selection: Selection) -> dict[str, Any]:
+    """Return a claimed selection as JSON data, its request as text."""
     jobspec = selection.request.jobspec
-    found: dict[str, Any] = {
+    return {
         "shape": jobspec.to_shape(),
         "constraint": to_json(jobspec.constraint) if jobspec.constraint is not None else None,
         "alone": selection.request.alone,
-        "slots": selection.slots,
-        "targets": encode_ids(np.sort(selection.targets).tolist()),
-        "held": [_draw_to_dict(draw) for draw in selection.held],
-        "holds": [_hold_to_dict(hold) for hold in selection.holds],
+        **selection_to_dict(changed(selection, targets=np.sort(selection.targets))),
     }
-    if selection.named is not selection.held:
-        found["named"] = [_draw_to_dict(draw) for draw in selection.named]
-    if selection.shared:
-        found["shared"] = [_draw_to_dict(draw) for draw in selection.shared]
-    return found
 
 
-def selection_from_dict(document: Mapping[str, Any], index: Index, dialect: Dialect, where: str) -> Selection:
-    """Read a selection that `selection_to_dict` wrote.
+def claim_from_dict(document: Mapping[str, Any], index: Index, rules: Dialect, where: str) -> Selection:
+    """Read a selection that `claim_to_dict` wrote.
 
     Raises
     ------
@@ -75,64 +66,8 @@ def selection_from_dict(document: Mapping[str, Any], index: Index, dialect: Dial
         if it is not one, or names resources that this cluster does not have.
     """
     try:
-        held = _draws(document["held"], index)
         jobspec = Jobspec.from_shape(document["shape"], constraint=document["constraint"])
-        return Selection(
-            request=compile_request(jobspec, index, dialect, alone=bool(document["alone"])),
-            targets=_ordinals(document["targets"], len(index)),
-            held=held,
-            named=_draws(document["named"], index) if "named" in document else held,
-            holds=tuple(_hold(hold, index) for hold in document["holds"]),
-            shared=_draws(document.get("shared", ()), index),
-            slots=int(document["slots"]),
-        )
+        request = compile_request(jobspec, index, rules, alone=bool(document["alone"]))
+        return selection_from_dict(document, index, request)
     except (KeyError, TypeError, ValueError, AttributeError, IndexError, SimschedError) as error:
         raise FormatError(f"this is not a saved allocation: {error!r}", where=where) from None
-
-
-def _draw_to_dict(draw: Draw) -> dict[str, Any]:
-    found: dict[str, Any] = {
-        "type": draw.type,
-        "banks": draw.pools.tolist() if (np.diff(draw.pools) <= 0).any() else encode_ids(draw.pools.tolist()),
-        "units": draw.units if isinstance(draw.units, int) else draw.units.tolist(),
-    }
-    if draw.masks is not None:
-        found["masks"] = [f"{mask:x}" for mask in listed(draw.masks)]
-    return found
-
-
-def _draws(documents: Any, index: Index) -> tuple[Draw, ...]:
-    return tuple(_draw(document, index) for document in documents)
-
-
-def _draw(document: Mapping[str, Any], index: Index) -> Draw:
-    type_ = document["type"]
-    pool = index.pool_types[type_]
-    pools = _ordinals(document["banks"], len(pool))
-    given = document["units"]
-    units = given if isinstance(given, int) else np.array(given, dtype=np.int64)
-    each = np.broadcast_to(units, len(pools))
-    if (each < 1).any() or (each > pool.size[pools]).any():
-        raise ValueError(f"units of {type_} beyond its pools")
-    masks = [int(text, 16) for text in document["masks"]] if "masks" in document else None
-    if masks is not None and [mask.bit_count() for mask in masks] != each.tolist():
-        raise ValueError(f"units of {type_} that do not add up")
-    return Draw(type_, pools, units, int(each.sum()), masks)
-
-
-def _hold_to_dict(hold: Hold) -> dict[str, Any]:
-    return {"type": hold.type, "ordinals": hold.ordinals.tolist(), "exclusive": hold.exclusive}
-
-
-def _hold(document: Mapping[str, Any], index: Index) -> Hold:
-    type_ = document["type"]
-    ordinals = _ordinals(document["ordinals"], len(index.vertex_types[type_]))
-    return Hold(type_, ordinals, bool(document["exclusive"]))
-
-
-def _ordinals(value: Any, size: int) -> Ints:
-    """Read ordinals, an idset or a list, all below `size`."""
-    found = np.array(Idset.parse(value).expand() if isinstance(value, str) else list(value), dtype=np.int64)
-    if len(found) and not (found.min() >= 0 and found.max() < size):
-        raise ValueError(f"ordinals beyond {size}")
-    return found

@@ -6,17 +6,17 @@ from typing import TYPE_CHECKING, Any
 
 from simsched.errors import RunError
 from simsched.simulation.audit.tolerance import known
-from simsched.simulation.jobs.lifecycle import State, step
+from simsched.simulation.jobs.lifecycle import JobState, step
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
 #: Result → the states in which the events of such a job end; finished jobs are INACTIVE or in CLEANUP.
 LAST = {
-    "PENDING": (State.NEW, State.DEPEND, State.PRIORITY, State.SCHED),
-    "RUNNING": (State.RUN,),
+    "PENDING": (JobState.NEW, JobState.DEPEND, JobState.PRIORITY, JobState.SCHED),
+    "RUNNING": (JobState.RUN,),
 }
-ENDED = (State.CLEANUP, State.INACTIVE)
+ENDED = (JobState.CLEANUP, JobState.INACTIVE)
 #: Event → the column of the table of jobs with its time (the last time, if there are several).
 COLUMNS = {"submit": "submit", "start": "start"}
 
@@ -27,14 +27,14 @@ def wrong_events(
     """Yield (job, fault) of an eventlog; in a run that was `cut`, jobs may still be in cleanup."""
     import msgspec
 
-    states: dict[str, State] = {}
+    states: dict[str, JobState] = {}
     times: dict[str, dict[str, float]] = {}
     last = float("-inf")
     for number, line in enumerate(lines, start=1):
         try:
             event = msgspec.json.decode(line)
             name, time, kind = str(event["id"]), event["timestamp"] + 0.0, event["name"]
-            states[name] = step(states.get(name, State.NEW), kind)
+            states[name] = step(states.get(name, JobState.NEW), kind)
         except (msgspec.DecodeError, KeyError, TypeError, RunError) as error:
             yield f"(line {number})", f"the eventlog cannot be followed: {error}"
             return  # after a wrong transition every later one would seem wrong
@@ -47,7 +47,7 @@ def wrong_events(
         yield from ((name, fault) for fault in _wrong_times(row, times.get(name, {})))
 
 
-def _wrong_end(row: Mapping[str, Any], state: State | None, *, cut: bool) -> Iterator[str]:
+def _wrong_end(row: Mapping[str, Any], state: JobState | None, *, cut: bool) -> Iterator[str]:
     result = row["result"]
     if state is None:
         if result not in ("PENDING", "DROPPED"):

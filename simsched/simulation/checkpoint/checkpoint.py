@@ -1,20 +1,20 @@
-"""A snapshot: a run at the start of an instant, as one JSON file (gzip if its name ends so).
+"""A checkpoint: a run at the start of an instant, as one JSON file (gzip if its name ends so).
 
-Everything that happens at that time is still to come.  A run that is resumed from it goes on
-as if it had never been interrupted, to the byte.  The file says what it was made from: the
-digests of the machine, the jobs and the configuration (see `digest`), the version, and a
-digest of itself.  It belongs to exactly these, and anything else is refused.
+Everything that happens at that time is still to come.  A run that continues from it gives the
+same bytes as one that was never interrupted.  The file names its origin: the digests of the
+cluster, the jobs and the configuration (see `input_digests`), the version, and a digest of
+itself.  It can be used for a run of exactly these inputs; any other is refused.
 
 ::
 
-    {"kind": "simsched snapshot", "format": 1, "simsched": "0.1", "time": 86400,
+    {"kind": "simsched checkpoint", "format": 2, "simsched": "0.1", "time": 86400,
      "inputs": [{"role", "name", "sha256"}], "digests": {"cluster", "workload", "config"}, "config": {…},
      "running": [{"id", "start", "expected_end", "R": {…}}],
      "waiting": [{"id", "submit", "duration", "queue", "place"}],
-     "state": {…},                 what `snapshot_state` writes
-     "allocations": [{…}, …],      the lines of allocations.jsonl so far; null: not noted
+     "state": {…},                 an `EngineState`, as `codec` writes it
+     "allocations": [{…}, …],      the lines of allocations.jsonl so far; null if they are not written
      "eventlog": [{…}, …],         the same of eventlog.jsonl
-     "sha256": …}                  of state, allocations and eventlog as they stand here
+     "sha256": …}                  of state, allocations and eventlog as they are in the file
 """
 
 from __future__ import annotations
@@ -31,25 +31,24 @@ from simsched.errors import FormatError, RunError
 from simsched.files import replacing
 from simsched.formats.text.documents import read_bytes
 from simsched.match.emit import to_rset
-from simsched.simulation.checkpoint.saved_engine import restore, state_of
+from simsched.simulation.checkpoint.codec import Codec
+from simsched.simulation.engine_state import capture, restore
 from simsched.simulation.environment import FIRST
 from simsched.simulation.record.allocation_log import MOMENT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from simpy.events import Event
-
     from simsched.simulation.engine import Engine
     from simsched.workload.job import Workload
 
-KIND = "simsched snapshot"
-FORMAT = 1
+KIND = "simsched checkpoint"
+FORMAT = 2
 ROLES = {"cluster": "cluster", "workload": "workload", "config": "configuration"}
 
 
 class Head(msgspec.Struct, forbid_unknown_fields=True):
-    """A snapshot as it is read: the parts that are long stay text until they are wanted."""
+    """A checkpoint as it is read: long parts stay text until they are needed."""
 
     kind: str
     format: int
@@ -69,45 +68,47 @@ class Head(msgspec.Struct, forbid_unknown_fields=True):
 # -- writing ----------------------------------------------------------------------------------
 
 
-def schedule_snapshot(
-    engine: Engine, workload: Workload, time: float, path: str | Path, identity: Mapping[str, Any]
+def schedule_checkpoints(
+    engine: Engine, workload: Workload, files: Mapping[float, str | Path], identity: Mapping[str, Any]
 ) -> None:
-    """Let the run write a snapshot when it comes to `time` (seconds), before anything happens then.
+    """Let the run write each file when it comes to its time (seconds), before anything happens then.
 
-    `identity` is what the file says of its origin: ``simsched``, ``inputs``, ``digests``, ``config``.
+    `identity` names the origin of the run: ``simsched``, ``inputs``, ``digests``, ``config``.
     """
 
-    def take(_: Event) -> None:
-        write_snapshot(engine, workload, time, path, identity)
+    def write(path: str | Path) -> None:
+        write_checkpoint(engine, workload, path, identity)
 
-    engine.clock.at(time, FIRST, take)
+    engine.future.handle("checkpoint", write)
+    for time, path in files.items():
+        engine.future.at(time, FIRST, "checkpoint", path)
 
 
-def write_snapshot(
-    engine: Engine, workload: Workload, time: float, path: str | Path, identity: Mapping[str, Any]
+def write_checkpoint(
+    engine: Engine, workload: Workload, path: str | Path, identity: Mapping[str, Any]
 ) -> None:
-    """Write the present state; the file has its name only when it is whole.
+    """Write the present state; the file gets its name only once it is complete.
 
     Raises
     ------
     RunError
-        If it cannot be written, or if something that is to be saved cannot be.
+        If the file cannot be written, or a policy or an order remembers a value that cannot be.
     """
     with replacing(path) as raw:
         packed = gzip.GzipFile("", "wb", 1, raw, mtime=0) if Path(path).suffix == ".gz" else raw
-        for piece in _pieces(engine, workload, time, identity):
+        for piece in _pieces(engine, workload, identity):
             packed.write(piece)
         if packed is not raw:
             packed.close()
 
 
-def _pieces(engine: Engine, workload: Workload, time: float, identity: Mapping[str, Any]) -> Iterator[bytes]:
-    """Yield the text of a snapshot piece by piece."""
+def _pieces(engine: Engine, workload: Workload, identity: Mapping[str, Any]) -> Iterator[bytes]:
+    """Yield the text of a checkpoint piece by piece."""
     head = {
         "kind": KIND,
         "format": FORMAT,
         **identity,
-        "time": time,
+        "time": engine.now,
         "running": list(_running(engine, workload)),
         "waiting": list(_waiting(engine, workload)),
     }
@@ -115,7 +116,7 @@ def _pieces(engine: Engine, workload: Workload, time: float, identity: Mapping[s
     digest = sha256()
     log, events = engine.recorder.log, engine.recorder.events
     parts = {
-        "state": iter([_json(state_of(engine))]),
+        "state": iter([_json(_codec_of(engine).plain(capture(engine)))]),
         "allocations": iter([b"null"]) if log is None else _array(log.so_far()),
         "eventlog": iter([b"null"]) if events is None else _array(events.text().encode().splitlines()),
     }
@@ -127,8 +128,17 @@ def _pieces(engine: Engine, workload: Workload, time: float, identity: Mapping[s
     yield f',\n"sha256":"{digest.hexdigest()}"}}\n'.encode()
 
 
+def _codec_of(engine: Engine) -> Codec:
+    """Return the codec for the values of this run."""
+    table = engine.prepared.table
+    requests: list[Any] = [None] * (max(table.kinds, default=-1) + 1)
+    for kind, request in zip(table.kinds, table.requests, strict=True):
+        requests[kind] = request
+    return Codec(engine.plan.available.index, requests)
+
+
 def _array(lines: Any) -> Iterator[bytes]:
-    """Yield a JSON array of lines that are JSON each."""
+    """Yield a JSON array of lines, each of which is JSON."""
     mark = b"[\n"
     for line in lines:
         yield mark + line.rstrip(b"\n")
@@ -141,7 +151,7 @@ def _json(value: Any) -> bytes:
 
 
 def _running(engine: Engine, workload: Workload) -> Iterator[dict[str, Any]]:
-    """Yield the jobs that hold something: since when, until when at most, and what."""
+    """Yield the jobs that hold resources: their start, expected end and R."""
     index, never = engine.plan.available.index, float("inf")
     for job, selection in engine.plan.held.items():
         start, end = engine.recorder.start[job], engine.plan.expected_end(job)
@@ -158,8 +168,8 @@ def _running(engine: Engine, workload: Workload) -> Iterator[dict[str, Any]]:
 def _waiting(engine: Engine, workload: Workload) -> Iterator[dict[str, Any]]:
     """Yield the jobs that wait for resources, in the order of their queue."""
     durations, never = engine.prepared.table.durations, float("inf")
-    for lane in engine.lanes:
-        for place, number in enumerate(lane.waiting, start=1):
+    for group in engine.queues:
+        for place, number in enumerate(group.queue, start=1):
             job = workload.jobs[number]
             duration = None if durations[number] == never else durations[number]
             yield {
@@ -174,13 +184,13 @@ def _waiting(engine: Engine, workload: Workload) -> Iterator[dict[str, Any]]:
 # -- reading ----------------------------------------------------------------------------------
 
 
-def read_snapshot(path: str | Path) -> Head:
-    """Read a snapshot file; whether it fits a run is `restore_run`'s question.
+def read_checkpoint(path: str | Path) -> Head:
+    """Read a checkpoint file; `restore_run` checks whether it fits a run.
 
     Raises
     ------
     FormatError
-        If it is no snapshot, one of another format, or not the one that was written.
+        If it is not a checkpoint, has another format, or was changed since it was written.
     """
     where = str(path)
     text = read_bytes(path)
@@ -190,15 +200,15 @@ def read_snapshot(path: str | Path) -> Head:
     except (msgspec.DecodeError, UnicodeDecodeError, KeyError, RecursionError):
         kind = form = None
     if kind != KIND:
-        raise FormatError("this is no snapshot", where=where, expected="what run --snapshot-at wrote")
+        raise FormatError("not a checkpoint", where=where, expected="a file that run --checkpoint-at wrote")
     if form != FORMAT:
-        raise FormatError(f"a snapshot of format {form!r}", where=where, expected=f"format {FORMAT}")
+        raise FormatError(f"a checkpoint of format {form!r}", where=where, expected=f"format {FORMAT}")
     try:
         head = msgspec.json.decode(text, type=Head)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise FormatError(f"this snapshot is damaged: {error}", where=where) from None
+        raise FormatError(f"this checkpoint is damaged: {error}", where=where) from None
     if head.sha256 != _digest_of(head):
-        raise FormatError("this snapshot is damaged: its digest is another", where=where)
+        raise FormatError("this checkpoint is damaged: its digest does not match", where=where)
     return head
 
 
@@ -211,29 +221,28 @@ def _digest_of(head: Head) -> str:
 
 
 def restore_run(engine: Engine, head: Head, identity: Mapping[str, Any], *, where: str) -> None:
-    """Put a fresh engine into the state of a snapshot.
+    """Put a fresh engine into the state of a checkpoint.
 
-    `identity` is what this run would write into a snapshot of its own.
+    `identity` is what this run would write into a checkpoint of its own.
 
     Raises
     ------
     RunError
-        If the snapshot is of another version, cluster, workload or configuration, or lacks what
-        this run is to note.
+        If the checkpoint is of another version, cluster, workload or configuration, or lacks the
+        allocations or events that this run is to write.
     FormatError
-        If its state is none of this run.
+        If its state does not fit this run.
     """
     _refuse_other(head, identity, where)
     log, events = engine.recorder.log, engine.recorder.events
     if log is not None and head.allocations is None:
-        raise RunError("the snapshot has no allocations", where=where, expected="a run without them")
+        raise RunError("the checkpoint has no allocations", where=where, expected="a run without them")
     if events is not None and head.eventlog is None:
-        raise RunError("the snapshot has no event log", where=where, expected="a run without one")
+        raise RunError("the checkpoint has no event log", where=where, expected="a run without one")
     try:
-        state = json.loads(bytes(head.state))
-        restore(engine, state, head.time)
+        restore(engine, _codec_of(engine).value(json.loads(bytes(head.state))))
     except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError, AssertionError) as error:
-        raise FormatError(f"this snapshot is damaged: {error!r}", where=where) from None
+        raise FormatError(f"this checkpoint is damaged: {error!r}", where=where) from None
     if log is not None:
         log.put_back(map(bytes, head.allocations or ()))
     if events is not None:
@@ -242,9 +251,8 @@ def restore_run(engine: Engine, head: Head, identity: Mapping[str, Any], *, wher
 
 def _refuse_other(head: Head, identity: Mapping[str, Any], where: str) -> None:
     if head.simsched != identity["simsched"]:
-        raise RunError(
-            f"a snapshot of simsched {head.simsched}", where=where, expected=f"one of {identity['simsched']}"
-        )
+        mine = f"one of {identity['simsched']}"
+        raise RunError(f"a checkpoint of simsched {head.simsched}", where=where, expected=mine)
     for role, name in ROLES.items():
         if head.digests.get(role) == identity["digests"][role]:
             continue
@@ -253,4 +261,4 @@ def _refuse_other(head: Head, identity: Mapping[str, Any], where: str) -> None:
             mine, theirs = identity["config"], head.config
             odd = [key for key in mine if _json(mine[key]) != _json(theirs.get(key))]
             detail = "".join(f"; {key} was {theirs.get(key)!r} and is {mine[key]!r}" for key in odd[:3])
-        raise RunError(f"a snapshot of another {name}{detail}", where=where, expected=f"the same {name}")
+        raise RunError(f"a checkpoint of another {name}{detail}", where=where, expected=f"the same {name}")

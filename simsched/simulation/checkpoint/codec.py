@@ -1,15 +1,15 @@
-"""Values of a run's state as JSON, exactly: what comes back is equal, bit for bit and type for type.
+"""Values of a run's state as exact JSON: what is read is equal to what was written, with its type.
 
 Numbers, texts, truth values, None and lists are themselves.  Everything else is an object
-with one key that says what it is: ``{"float": "inf"}``, ``{"tuple": […]}``, ``{"set": […]}``,
-``{"map": [[key, value], …]}``, ``{"ints": […]}`` (a NumPy array), ``{"generator": {…}}`` …, or the
-name of one of the classes below with its fields.  Nothing else is taken, and nothing that is
-read can name another class.
+with one key for its kind: ``{"float": "inf"}``, ``{"tuple": […]}``, ``{"set": […]}``,
+``{"map": [[key, value], …]}``, ``{"ints": […]}`` (a NumPy array) …, or the name of one of the
+classes below with its state.  Other classes are refused, on writing and on reading.
 """
 
 from __future__ import annotations
 
 from array import array
+from dataclasses import is_dataclass
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
@@ -18,28 +18,24 @@ import numpy as np
 from simsched.errors import RunError
 from simsched.match.requests.compile import compile_request, with_amount
 from simsched.match.state.availability import Availability
-from simsched.match.state.selection import Draw, Hold, Selection
+from simsched.match.state.selection import Selection
+from simsched.match.state.selection_codec import selection_from_dict, selection_to_dict
 from simsched.schedule.count_supply import CountShadow
 from simsched.schedule.graph_supply import GraphShadow
 from simsched.schedule.supply import NoShadow
+from simsched.simulation.engine_state import EngineState
+from simsched.simulation.memory import attributes_of
+from simsched.simulation.run_progress import RunProgress
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
     from simsched.graph.index.index import Index
     from simsched.match.requests.request import Request
 
-#: Classes whose fields make up their state → fields that belong to the run and not to its state.
-OBJECTS: dict[type, frozenset[str]] = {
-    Selection: frozenset({"request"}),
-    Draw: frozenset(),
-    Hold: frozenset(),
-    Availability: frozenset({"index", "log", "base", "counts"}),
-    CountShadow: frozenset(),
-    GraphShadow: frozenset(),
-    NoShadow: frozenset(),
-}
-_NAMED = {kind.__name__: kind for kind in OBJECTS}
+#: Classes whose attributes are their state.
+OBJECTS: tuple[type, ...] = (EngineState, RunProgress, CountShadow, GraphShadow, NoShadow)
+_NAMED = {kind.__name__: kind for kind in (*OBJECTS, Selection, Availability)}
 _SIMPLE = frozenset({int, str, bool, type(None)})
 _KINDS = {"i": "ints", "u": "words", "f": "floats", "b": "bools"}
 
@@ -56,7 +52,7 @@ class Codec:
         self._kinds = {_question(r): kind for kind, r in enumerate(requests) if r is not None}
 
     def _place_of(self, request: Request) -> list[Any]:
-        """Return where a request is found: its kind, whether it takes whole nodes, what its ranges are."""
+        """Return what identifies a request: its kind, whether it takes whole nodes, and chosen amounts."""
         chosen = [[number, amount] for number, amount in request.chosen.items()]
         return [self._kinds[_question(request)], request.alone, chosen]
 
@@ -106,19 +102,31 @@ class Codec:
 
     def _tagged(self, value: Any) -> Any:
         kind = type(value)
+        if kind is Selection:
+            return {"Selection": {"request": self._place_of(value.request), **selection_to_dict(value)}}
+        if kind is Availability:
+            return {"Availability": self._named(value.state())}
         if kind in OBJECTS:
-            fields = {name: self.plain(item) for name, item in fields_of(value, OBJECTS[kind])}
-            if kind is Selection:
-                fields["request"] = self._place_of(value.request)
-                if value.named is value.held:
-                    del fields["named"]
-            return {kind.__name__: fields}
+            return {kind.__name__: self._named(attributes_of(value))}
+        if kind is dict:
+            return {"map": [[self.plain(key), item] for key, item in self._named(value).items()]}
         if isinstance(value, np.ndarray) and value.dtype.kind in _KINDS:
             return {_KINDS[value.dtype.kind]: [self.plain(item) for item in value.tolist()]}
         for known, tag, out in _OUT:
             if isinstance(value, known):
                 return {tag: self.plain(out(value))}
-        raise RunError(f"a value of class {kind.__qualname__} cannot be written into a snapshot")
+        raise RunError(f"a value of class {kind.__qualname__} cannot be written into a checkpoint")
+
+    def _named(self, values: dict[Any, Any]) -> dict[Any, Any]:
+        """Return named values as JSON; an error has the names down to the value in its place."""
+        found = {}
+        for name, item in values.items():
+            try:
+                found[name] = self.plain(item)
+            except RunError as error:
+                place = f"{name}.{error.where}" if error.where else str(name)
+                raise RunError(error.message, where=place) from None
+        return found
 
     # -- in ---------------------------------------------------------------------------------
 
@@ -142,15 +150,14 @@ class Codec:
         return _IN[tag](self.value(content))
 
     def _object(self, kind: type, fields: dict[str, Any]) -> Any:
-        found = {name: self.value(item) for name, item in fields.items()}
         if kind is Selection:
-            found["request"] = self._request_at(fields["request"])
-            found.setdefault("named", found["held"])
-        if kind in (Selection, Draw, Hold):
+            return selection_from_dict(fields, self._index, self._request_at(fields["request"]))
+        found = {name: self.value(item) for name, item in fields.items()}
+        if kind is Availability:
+            return Availability.from_state(self._index, found)
+        if is_dataclass(kind):
             return kind(**found)
         made: Any = object.__new__(kind)
-        if kind is Availability:
-            found |= {"index": self._index, "log": [], "base": 0, "counts": {}}
         for name, value in found.items():
             setattr(made, name, value)
         return made
@@ -159,24 +166,6 @@ class Codec:
 def _question(request: Request) -> tuple[Any, Any]:
     """Return what equal requests have in common."""
     return request.jobspec.resources, request.jobspec.constraint
-
-
-def fields_of(value: Any, but: frozenset[str] = frozenset()) -> Iterator[tuple[str, Any]]:
-    """Yield the names and values of an object's own attributes, slots and all."""
-    names = dict.fromkeys(getattr(value, "__struct_fields__", ()))
-    for kind in type(value).__mro__:
-        slots = kind.__dict__.get("__slots__", ())
-        names.update(dict.fromkeys((slots,) if isinstance(slots, str) else slots))
-    names.update(dict.fromkeys(getattr(value, "__dict__", ())))
-    for name in names:
-        if name not in but and hasattr(value, name):
-            yield name, getattr(value, name)
-
-
-def _generator(state: dict[str, Any]) -> np.random.Generator:
-    made = np.random.default_rng(0)
-    made.bit_generator.state = state
-    return made
 
 
 def _bools(values: list[bool]) -> Any:
@@ -190,13 +179,11 @@ def _table(values: list[int]) -> list[tuple[int, ...]]:
 
 _OUT: tuple[tuple[type, str, Callable[[Any], Any]], ...] = (
     (tuple, "tuple", list),
-    (dict, "map", lambda value: [[key, item] for key, item in value.items()]),
     (set, "set", sorted),
     (frozenset, "set", sorted),
     (bytearray, "bytes", list),
     (bytes, "text", bytes.decode),
     (array, "numbers", lambda value: [value.typecode, value.tolist()]),
-    (np.random.Generator, "generator", lambda value: value.bit_generator.state),
 )
 _IN: dict[str, Callable[[Any], Any]] = {
     "float": float,
@@ -211,5 +198,4 @@ _IN: dict[str, Callable[[Any], Any]] = {
     "words": lambda values: np.array(values, dtype=np.uint64),
     "floats": lambda values: np.array(values, dtype=np.float64),
     "bools": _bools,
-    "generator": _generator,
 }

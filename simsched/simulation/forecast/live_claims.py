@@ -1,4 +1,4 @@
-"""What the running jobs of a queue picture hold, and how it is counted where counts alone decide."""
+"""Claims of the running jobs of a queue snapshot, and their counts where counts alone decide."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from simsched.formats.rfc.count import Count
 from simsched.match.claims_from_r import ClaimsFromR
 from simsched.match.requests.compile import compile_request
 from simsched.match.state.selection import changed
-from simsched.simulation.jobs.prepare import plain_units
+from simsched.simulation.jobs.sizes import plain_units
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
 
 
 def held_by(running: Sequence[RunningJob], index: Index, *, whole: bool = False) -> list[Selection]:
-    """Return what each running job holds.
+    """Return the resources that each running job holds.
 
     Those whose R is known come first; of the others first those that have their nodes for
     themselves, then those on one node, whose number of cores says it all, then the rest.  Jobs that
-    clean up come last and get what is left.  `whole` says that jobs get whole targets.  Errors as
+    clean up come last and get the rest.  `whole` says that jobs get whole targets.  Errors as
     `forecast_live`, with the job's place.
     """
     grants = ClaimsFromR(index)
@@ -46,7 +46,7 @@ def held_by(running: Sequence[RunningJob], index: Index, *, whole: bool = False)
 
 @contextmanager
 def _at_place_of(job: RunningJob) -> Iterator[None]:
-    """Give errors the place of a job in the picture."""
+    """Give errors the place of a job in the snapshot."""
     try:
         yield
     except SimschedError as error:
@@ -54,7 +54,7 @@ def _at_place_of(job: RunningJob) -> Iterator[None]:
 
 
 def _rank(job: RunningJob, grants: ClaimsFromR) -> tuple[bool, bool, int]:
-    """Return what `held_by` goes by: whether it cleans up, whether R is unknown, the doubtful nodes."""
+    """Return the sort key of `held_by`: whether it cleans up, whether R is unknown, the nodes in doubt."""
     if isinstance(job.holds, ResourceSet):
         return job.cleaning, False, 0
     with _at_place_of(job):
@@ -64,7 +64,7 @@ def _rank(job: RunningJob, grants: ClaimsFromR) -> tuple[bool, bool, int]:
 
 
 def _held(job: RunningJob, grants: ClaimsFromR, index: Index, *, whole: bool) -> Selection:
-    """Claim what one job holds: as R says, whole nodes, or so many cores of some."""
+    """Return the claim of one job: after its R, whole nodes, or a number of cores on some nodes."""
     name = str(job.job.id)
     if isinstance(job.holds, ResourceSet):
         request = compile_request(job.job.jobspec, index, alone=whole) if job.has_request else None
@@ -78,7 +78,7 @@ def _held(job: RunningJob, grants: ClaimsFromR, index: Index, *, whole: bool) ->
     return grants.some(name, targets, cores, rest=job.cleaning)
 
 
-# --- requests that nobody told ------------------------------------------------------------------
+# --- requests that are not known ----------------------------------------------------------------
 
 
 def common_request(jobspecs: Sequence[Jobspec], index: Index, *, whole: bool) -> Jobspec | None:
@@ -90,7 +90,7 @@ def common_request(jobspecs: Sequence[Jobspec], index: Index, *, whole: bool) ->
     for jobspec in {id(jobspec): jobspec for jobspec in jobspecs}.values():
         try:
             request = compile_request(jobspec, index)
-        except SimschedError:  # it can never run, and is told so later
+        except SimschedError:  # it can never run, which is reported later
             continue
         units = plain_units(request, whole=whole)
         kinds[units[0] if units else request.plain] = jobspec
@@ -98,7 +98,7 @@ def common_request(jobspecs: Sequence[Jobspec], index: Index, *, whole: bool) ->
 
 
 def guessed_request(selection: Selection, index: Index, common: Jobspec | None) -> Jobspec:
-    """Return a request for what a job holds, whose own request nobody told.
+    """Return a request for the resources that a job holds, for a job whose own request is not known.
 
     It is so much of the `common` request as comes back when the job ends, so that counts can
     decide; and what the job would ask for again if it were interrupted.
@@ -127,9 +127,9 @@ def guessed_request(selection: Selection, index: Index, common: Jobspec | None) 
 
 
 def as_counted(held: Mapping[int, Selection], table: JobTable, index: Index, *, alone: bool) -> bool:
-    """Whether counts alone can decide: each job gives back what counts take it to hold.
+    """Whether counts alone can decide: each job releases exactly the counted units that it holds.
 
-    `held` is job number → what it holds; `alone` promises that jobs have their targets for themselves.
+    `held` is job number → its resources; `alone` promises that jobs have their targets for themselves.
     """
     users = np.zeros(len(index), dtype=np.int64)
     for number, selection in held.items():
@@ -166,11 +166,11 @@ def copies_of(selection: Selection, content: Content) -> int:
     return int(copies.sum()) if same else 0
 
 
-# --- what is down -----------------------------------------------------------------------------------
+# --- units that are down ----------------------------------------------------------------------------
 
 
 def usable(selection: Selection, index: Index) -> Selection:
-    """Return a selection without units that are down on nodes that are up: they come back to nobody."""
+    """Return a selection without units that are down on nodes that are up: no job can reuse them."""
 
     def sound(draws: tuple[Draw, ...]) -> bool:
         return all(index.pool_types[draw.type].sound[draw.pools].all() for draw in draws)

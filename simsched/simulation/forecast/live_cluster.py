@@ -1,7 +1,7 @@
-"""The forecast of a live cluster: when each waiting job of a queue picture would start.
+"""The forecast of a live cluster: the predicted start of each waiting job of a queue snapshot.
 
-The picture's running jobs are claimed as they are, and its waiting jobs put into the queue;
-from there the schedule is played as any other, nobody ending before the requested end.
+The running jobs of the snapshot are claimed as they are, and its waiting jobs put into the queue.
+From there the schedule is played as any other, and each job runs to its requested end.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from simsched.errors import ConfigError, WorkloadError
 from simsched.match.policies.policy import find_policy
 from simsched.match.state.selection import changed
 from simsched.schedule.policies.registry import naming_policy
-from simsched.simulation.environment import EARLY_END, END
+from simsched.simulation.environment import FIRST
 from simsched.simulation.forecast.live_claims import (
     as_counted,
     common_request,
@@ -24,8 +24,9 @@ from simsched.simulation.forecast.live_claims import (
     usable,
 )
 from simsched.simulation.forecast.start_times import forecast_of, forecast_queue
-from simsched.simulation.jobs.lifecycle import STARTED, State
-from simsched.simulation.simulate import engine_of, make_config, refuse_time
+from simsched.simulation.jobs.lifecycle import JobState
+from simsched.simulation.options.run_config import make_config
+from simsched.simulation.simulate import engine_of, refuse_time
 from simsched.workload.job import Workload, in_submit_order
 from simsched.workload.queue_snapshot.load_snapshot import load_queue_snapshot
 from simsched.workload.queue_snapshot.snapshot import QueueSnapshot, with_fields
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
 
 NEVER = float("inf")
 MOST_PRIORITY = 2**32 - 1
-"""The greatest priority that Flux has."""
+"""The greatest priority in Flux."""
 FOR_EVER = 2.0**53
 """How long (seconds) a job without a limit runs when a schedule is played."""
 
@@ -51,32 +52,31 @@ FOR_EVER = 2.0**53
 def forecast_live(
     cluster: Cluster, picture: QueueSnapshot | str | Path, at: float | None = None, **options: Any
 ) -> list[Forecast]:
-    """Return the predicted start of every job that waits at time `at`, by default that of the picture.
+    """Return the predicted start of every job that waits at time `at`, by default that of the snapshot.
 
-    From the picture to a later time the schedule is played by the rules that `options` give
-    (fields of `RunConfig`), each job up to its requested end; what starts by then is left out, but for
-    what starts at that very instant.  Jobs that are held, can never run, or wait for what
-    nobody can foresee come last, with the reason.  What Flux printed is ordered by Flux's
-    priorities unless `options` name another order.
+    From the snapshot to a later time the schedule is played under `options` (fields of `RunConfig`),
+    each job up to its requested end.  Jobs that start before that time are left out.  Jobs that are
+    held, can never run, or wait for an event without a known time come last, with the reason.  A
+    queue printed by Flux is ordered by the priorities of Flux unless `options` name another order.
 
     Raises
     ------
     ConfigError
-        For an option that does not exist, random failures, or a time before the picture's.
+        For an option that does not exist, random failures, or a time before the snapshot's.
     FormatError, WorkloadError, ClusterError
-        For what is no picture, or none of this cluster: a rank, host or unit that it lacks, a
+        For a file that is not a queue snapshot, or not of this cluster: a rank, host or unit that it lacks, a
         unit that two jobs hold.
     """
     return live_at(cluster, picture_of(picture), at, **options)[1]
 
 
 def picture_of(picture: QueueSnapshot | str | Path) -> QueueSnapshot:
-    """Return a picture as it is, or the one in a file; errors as `forecast_live`."""
+    """Return a queue snapshot as it is, or the one in a file; errors as `forecast_live`."""
     if isinstance(picture, QueueSnapshot):
         return picture
     found = load_queue_snapshot(picture)
     if found is None:
-        raise WorkloadError("this is no queue picture", where=str(picture))
+        raise WorkloadError("not a queue snapshot", where=str(picture))
     return found
 
 
@@ -88,7 +88,7 @@ def live_at(
         options = {"order": "priority", **options}
     config = make_config(**options)
     if config.failures is not None:
-        raise ConfigError("nobody can foresee random failures", where="failures", expected="outages")
+        raise ConfigError("random failures cannot be forecast", where="failures", expected="outages")
     at = picture.time if at is None else at
     refuse_time(at, picture.time, None, "a forecast")
     stage = _Stage(cluster, picture, config)
@@ -99,7 +99,7 @@ def live_at(
 
 
 class _Stage:
-    """An engine that is put into the state of a picture."""
+    """An engine in the state of a queue snapshot."""
 
     def __init__(self, cluster: Cluster, picture: QueueSnapshot, config: RunConfig) -> None:
         self._picture = picture
@@ -129,34 +129,35 @@ class _Stage:
                 engine, _, played = engine_of(cluster, workload, config, allocations=False, counted=False)
         self.engine, self._workload = engine, played
 
-    # --- into the picture ------------------------------------------------------------------------
+    # --- into the snapshot -----------------------------------------------------------------------
 
     def enter(self, at: float) -> None:
-        """Put everything into the engine, which is to be played up to `at`."""
+        """Let the engine, which is to be played up to `at`, take over the queue at its time.
+
+        It does so as the first event of that instant: nodes and queues that went down or stopped
+        before are then down and stopped.
+        """
+        engine = self.engine
+        engine.progress.submitted = len(engine.progress.states)  # the jobs below are all there are
+        self._use_all_of_their_time()
+        engine.future.handle("take over", self._take_over)
+        engine.future.at(self._picture.time, FIRST, "take over", at)
+
+    def _take_over(self, at: float) -> None:
         engine, time = self.engine, self._picture.time
-        clock = engine.clock
-        while clock._queue and clock._queue[0][0] < time:  # what was down or closed before is so still
-            clock.step()
-        clock._now = time
-        engine._next, engine.resumed = len(engine.state), True
-        self._take_all_their_time()
         self._claim()
         for number, run in self._runs.items():
-            if run.end >= time or at > time:  # one that is over its end is still there at this instant
-                self._expect_end(number, max(run.end, time))
-            if engine.conditions is not None:
-                engine.conditions._started.add(number)
+            # A job beyond its end still runs at this instant, and ends if time goes on.
+            end = max(run.end, time) if run.end >= time or at > time else NEVER
+            engine.occupy(number, None if end == NEVER else end)
         for number in sorted(self._number[str(waits.job.id)] for waits in self._picture.waiting):
             if number in engine.prepared.rejected:
-                continue  # it stays where it is, and whoever waits for it with it
-            if number in engine.prepared.special:
-                engine._arrive_specially(number, time)
-            else:
-                engine._arrive(number, time)
+                continue  # it stays in the queue, and so do the jobs that depend on it
+            engine.submit(number, time)
         engine.settle()
 
-    def _take_all_their_time(self) -> None:
-        """Let jobs end well at their requested ends, be these their own or their queue's."""
+    def _use_all_of_their_time(self) -> None:
+        """Let jobs complete at their requested ends, be these their own or their queue's."""
         prepared = self.engine.prepared
         prepared.timeouts[:] = bytes(len(prepared.timeouts))
         for number, duration in enumerate(prepared.table.durations):
@@ -164,7 +165,7 @@ class _Stage:
                 prepared.runtimes[number] = duration
 
     def _claim(self) -> None:
-        """Claim what is held, on nodes that are down as well: they go down with what runs there."""
+        """Claim the held resources, also on nodes that are down: their jobs still hold them."""
         engine, plan = self.engine, self.engine.plan
         touched = [selection.targets for selection in self._held.values()]
         down = np.unique(np.concatenate([np.empty(0, dtype=np.int64), *touched]))
@@ -174,33 +175,26 @@ class _Stage:
         for number, selection in self._held.items():
             run = self._runs[number]
             plan.claim(number, selection, run.end)
-            engine.state[number] = STARTED
             engine.recorder.begin(number, run.start, selection, backfilled=False)
         if len(down):
             plan.set_status(down, up=False)
 
-    def _expect_end(self, number: int, end: float) -> None:
-        engine = self.engine
-        if end == NEVER:
-            return
-        engine._ends[number] = end
-        engine.clock.at(end, END, engine._on_end, number)
-        if engine._early_last:
-            engine.clock.at(end, EARLY_END, engine._on_end, number)
-
     # --- out of it -------------------------------------------------------------------------------
 
     def forecasts(self, at: float) -> Iterator[Forecast]:
-        """Yield the forecasts: what starts now, what waits in its order, what nobody can foresee."""
+        """Yield the forecasts: jobs that start now, waiting jobs in order, jobs of unknown start."""
         engine, workload = self.engine, self._workload
         jobs = [(self._number[str(waits.job.id)], waits) for waits in self._picture.waiting]
         for number, _ in jobs:
             if engine.recorder.start[number] == at:
                 yield forecast_of(engine, workload, number, at)
         yield from forecast_queue(engine, workload, at)
-        queued = {number for lane in engine.lanes for number in lane.waiting}
+        queued = {number for group in engine.queues for number in group.queue}
         for number, waits in jobs:
-            if number not in queued and engine.state[number] not in (State.RUN, State.CLEANUP):
+            if number not in queued and engine.progress.states[number] not in (
+                JobState.RUN,
+                JobState.CLEANUP,
+            ):
                 if engine.recorder.start[number] == engine.recorder.start[number]:  # it ran and is done
                     continue
                 reason = waits.reason or self._why(number)
@@ -215,7 +209,7 @@ class _Stage:
         if known is not None:
             return known
         job = self._workload.jobs[number]
-        if engine.state[number] is State.DEPEND:
+        if engine.progress.states[number] is JobState.DEPEND:
             return "waits for " + ", ".join(map(str, job.dependencies))
         return f"queue {job.queue} is closed"
 
@@ -230,7 +224,7 @@ def _as_running(run: RunningJob, jobspec: Jobspec) -> Job:
 def _as_waiting(waits: WaitingJob) -> Job:
     """Return a waiting job as the engine takes it: by the priority that it was given, and held if so.
 
-    The priority of Flux (RFC 21) is what its queue is ordered by; it is the urgency unless a plugin
+    The queue of Flux is ordered by priority (RFC 21), which is the urgency unless a plugin
     made another of it, and like it holds a job where it is 0.
     """
     job = waits.job

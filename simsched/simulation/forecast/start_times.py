@@ -1,9 +1,9 @@
-"""When would each waiting job start, as of a time?  What ``squeue --start`` is asked for.
+"""The predicted start of each waiting job as of a time, as ``squeue --start`` gives it.
 
-The run is played up to that time (`live` goes on from a picture of a real cluster instead).
+The run is played up to that time (`live_cluster` continues from the queue of a real cluster instead).
 Then every waiting job, in queue order, gets the earliest start that the requested durations of
-what runs and what waits before it allow: nobody ends early, nobody new comes.  A job that holds a
-reservation under a policy that keeps its promises gets the start of that reservation.
+running jobs and of waiting jobs before it allow, if no job ends early and no job is submitted.  A
+job with a reservation under a policy that keeps reservations gets the start of that reservation.
 """
 
 from __future__ import annotations
@@ -16,15 +16,17 @@ from simsched.schedule.policies.conservative import Conservative
 from simsched.schedule.policies.limited import Limited
 from simsched.schedule.policies.registry import naming_policy
 from simsched.schedule.profiles.gap import NEVER
-from simsched.simulation.checkpoint.checkpoint import read_snapshot, restore_run
-from simsched.simulation.simulate import engine_of, identity_of, make_config, refuse_time
+from simsched.simulation.checkpoint.checkpoint import read_checkpoint, restore_run
+from simsched.simulation.options.run_config import make_config
+from simsched.simulation.simulate import engine_of, identity_of, refuse_time
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from simsched.graph.cluster import Cluster
-    from simsched.simulation.engine import Engine, Lane
+    from simsched.simulation.engine import Engine
+    from simsched.simulation.queue_groups import QueueGroup
     from simsched.workload.job import Workload
 
 
@@ -33,10 +35,10 @@ NO_END = "waits for what has no known end: a job without a limit, or nodes that 
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """One waiting job: its place in the queue, and its predicted start (inf: nobody knows).
+    """One waiting job: its place in the queue, and its predicted start (inf if it is unknown).
 
-    The first place is 1; a job that starts at this very instant, or is not in the queue, has none.
-    `reason` says why nobody knows when it starts.
+    The first place is 1; a job that starts at this very instant, or is not in the queue, has None.
+    `reason` is why the start is unknown.
     """
 
     id: str
@@ -53,14 +55,14 @@ class Forecast:
 def forecast(cluster: Cluster, workload: Workload, at: float, **options: Any) -> list[Forecast]:
     """Return the predicted start of every job that waits for resources at time `at` (seconds).
 
-    `options` are fields of `RunConfig`, and `resume`, a snapshot to play from.
+    `options` are fields of `RunConfig`, and `resume`, a checkpoint to play from.
 
     Raises
     ------
     ConfigError
-        For an option that does not exist, or a time before the snapshot's.
+        For an option that does not exist, or a time before the checkpoint's.
     FormatError, RunError
-        For what is no snapshot, or one of another run.
+        For a file that is not a checkpoint, or one of another run.
     """
     return forecast_at(cluster, workload, at, **options)[1]
 
@@ -74,28 +76,28 @@ def forecast_at(
     progress: Callable[[Engine], None] | None = None,
     **options: Any,
 ) -> tuple[float, list[Forecast]]:
-    """Return the time, by default that of the snapshot, and the forecasts then; errors as `forecast`.
+    """Return the time, by default that of the checkpoint, and the forecasts then; errors as `forecast`.
 
-    `progress` is called every few thousand passes, as by `simulate`.
+    `progress` is called every few hundred passes, as by `simulate`.
     """
     config = make_config(**options)
     engine, _, played = engine_of(cluster, workload, config, allocations=False)
-    engine.progress = progress
+    engine.on_report = progress
     if resume is not None:
-        head = read_snapshot(resume)
+        head = read_checkpoint(resume)
         restore_run(engine, head, identity_of(cluster, played, config, ()), where=str(resume))
         at = head.time if at is None else at
         refuse_time(at, head.time, None, "a forecast")
     if at is None:
-        raise ConfigError("no time was given", expected="a time, or a snapshot")
+        raise ConfigError("no time was given", expected="a time, or a checkpoint")
     with naming_policy(config.queue_policy):
         engine.run(until=at)
     return at, forecast_queue(engine, played, at)
 
 
 def forecast_queue(engine: Engine, workload: Workload, at: float) -> list[Forecast]:
-    """Return the forecasts of all that wait for resources in an engine that came to the time `at`."""
-    return [found for lane in engine.lanes for found in _lane(engine, lane, workload, at)]
+    """Return the forecasts of all jobs that wait for resources in an engine that came to the time `at`."""
+    return [found for group in engine.queues for found in _of_group(engine, group, workload, at)]
 
 
 def forecast_of(
@@ -122,13 +124,13 @@ def forecast_of(
     )
 
 
-def _lane(engine: Engine, lane: Lane, workload: Workload, at: float) -> Iterator[Forecast]:
-    context = lane.context
+def _of_group(engine: Engine, group: QueueGroup, workload: Workload, at: float) -> Iterator[Forecast]:
+    context = group.context
     context.open(at)
-    keeps = lane.policy.inner if isinstance(lane.policy, Limited) else lane.policy
+    keeps = group.policy.inner if isinstance(group.policy, Limited) else group.policy
     starts = keeps.starts if isinstance(keeps, Conservative) else {}
     profile = keeps.profile(context) if isinstance(keeps, Conservative) else context.supply.profile()
-    for place, number in enumerate(lane.waiting, start=1):
+    for place, number in enumerate(group.queue, start=1):
         start = starts.get(number)
         if start is None:
             gap = profile.earliest(number)

@@ -1,4 +1,4 @@
-"""What a job waits for before it may be scheduled: dependencies, times, holds (RFC 26, RFC 21).
+"""Conditions of a job before it may be scheduled: dependencies, times, holds (RFC 26, RFC 21).
 
 ==============  ==========================================================================
 after           the antecedent has started; one that ended without a start never will
@@ -6,24 +6,25 @@ afterany        it has ended, however
 afterok         it has ended well (COMPLETED)
 afternotok      it has ended badly
 begin-time      that time has come
-string, fluid   ``in`` and ``inout`` wait until the last job before them that said ``out`` or
+string, fluid   ``in`` and ``inout`` wait until the last job before them with ``out`` or
                 ``inout`` of the same value has ended well (``in`` without one: the first after
-                it); scope ``user`` keeps users apart
-think time      with ``think_times: honour``: so many seconds after the preceding job's end
+                it); with scope ``user`` only jobs of
+                the same user count
+think time      with ``think_times: honour``: the think time has passed since the preceding job's end
 ==============  ==========================================================================
 
 A dependency that can never be met ends the job that has it, with result FAILED and the
-reason; what depends on that job sees it end badly.  So do jobs that wait for each other in a
-circle, when they are submitted.
+reason; jobs that depend on that one see it end badly.  Jobs in a cycle of dependencies end in the same
+way when they are submitted.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from enum import Enum
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from simsched.simulation.jobs.cycles import circles
+from simsched.cycles import cyclic_groups
 from simsched.simulation.record.recorder import COMPLETED
 
 if TYPE_CHECKING:
@@ -35,29 +36,29 @@ if TYPE_CHECKING:
 SYMBOLIC = ("string", "fluid")
 THINK = "think-time"
 NAMED = 5
-"""Jobs of a circle that a reason names."""
+"""Jobs of a cycle that a reason names at most."""
 
 _SCHEMES = ("after", "afterany", "afterok", "afternotok", "afterexcept")
 
 
 class Verdict(Enum):
-    """What is known of one link."""
+    """The state of one link."""
 
     MET = "met"
     VAIN = "it can never be met"
-    OPEN = "nobody knows yet"
+    OPEN = "it is not known yet"
     TIMED = "it is met at a time that is known"
 
 
 class Met(NamedTuple):
-    """A job that waits for nothing more (`reason` None), or that waits in vain."""
+    """A job whose conditions are met (`reason` None), or can never be met."""
 
     job: int
     reason: str | None
 
 
 class Link(NamedTuple):
-    """A job waits for what becomes of another; `delay` seconds after it for think times."""
+    """A job waits for the start or end of another; for think times, for `delay` seconds after it."""
 
     job: int
     scheme: str
@@ -66,9 +67,9 @@ class Link(NamedTuple):
 
 
 class Conditions:
-    """Keeps count of what each job still waits for.
+    """Counts the conditions that are still open for each job.
 
-    `timers` collects (time, job) that the engine must come back for with `elapsed`.
+    `take_timers` gives the times at which the engine must call `elapsed`.
     """
 
     def __init__(self, jobs: Sequence[Job], *, honour_think_times: bool) -> None:
@@ -80,10 +81,10 @@ class Conditions:
         self._links: dict[int, list[Link]] = {}
         self._open: dict[int, int] = {}
         self._producers = self._find_producers()
-        self.timers: list[tuple[float, int]] = []
+        self._timers: list[tuple[float, int]] = []
         watched = [job for job in jobs if self._is_conditional(job)]
         self.conditional = {self._number[str(job.id)] for job in watched}
-        self._circle = self._find_circles()
+        self._cycles = self._find_cycles()
 
     def _is_conditional(self, job: Job) -> bool:
         return bool(job.dependencies) or (self._think and job.preceding is not None)
@@ -97,26 +98,26 @@ class Conditions:
                     found.setdefault(_symbol(dependency, job), []).append(number)
         return found
 
-    def _find_circles(self) -> dict[int, str]:
-        """Return job → who waits for each other in a circle with it, as a reason."""
+    def _find_cycles(self) -> dict[int, str]:
+        """Return each job in a cycle of dependencies → the reason, which names the jobs of the cycle."""
         links = {
             job: [link[0] for link in self._links_of(job) if not isinstance(link, str)]
             for job in sorted(self.conditional)
         }
         found: dict[int, str] = {}
-        for group in circles(links):
+        for group in cyclic_groups(links):
             names = [str(self._jobs[job].id) for job in group]
             more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-            reason = f"dependencies in a circle can never be met: {', '.join(names[:NAMED])}{more}"
+            reason = f"dependencies in a cycle can never be met: {', '.join(names[:NAMED])}{more}"
             found.update(dict.fromkeys(group, reason))
         return found
 
-    # -- what the engine asks ---------------------------------------------------------------
+    # -- questions of the engine ------------------------------------------------------------
 
     def arrive(self, job: int, now: float) -> Met | None:
-        """Say whether a submitted job may be scheduled at once, waits in vain, or waits (None)."""
-        if job in self._circle:
-            return Met(job, self._circle[job])
+        """Return whether a submitted job may be scheduled at once or never; None if it waits."""
+        if job in self._cycles:
+            return Met(job, self._cycles[job])
         waits = 0
         for link in self._links_of(job):
             if isinstance(link, str):
@@ -135,28 +136,51 @@ class Conditions:
         return None
 
     def start(self, job: int) -> bool:
-        """Note that a job started, and say whether others wait for just that."""
+        """Note that a job started, and return whether others wait for its start."""
         self._started.add(job)
         return any(link.scheme == "after" for link in self._links.get(job, ()))
 
     def started(self, job: int) -> list[Met]:
-        """Return what waits no more once the pass that started a job is over."""
+        """Return the jobs that no longer wait once the pass that started a job is over."""
         return self._settle(job, 0)
 
     def ended(self, job: int, now: float, result: int) -> list[Met]:
-        """Note how a job ended; return what waits no more, or in vain."""
+        """Note how a job ended; return the jobs that no longer wait."""
         self._ended[job] = (now, result)
         return self._settle(job, now)
 
     def elapsed(self, job: int) -> list[Met]:
-        """Note that a time which a job waited for has come."""
+        """Note that a time has come for which a job waited."""
         return self._one_less(job)
 
     def forget(self, job: int) -> None:
-        """Stop waiting for anything: the job was cancelled."""
+        """Drop the conditions of a job that was cancelled."""
         self._open.pop(job, None)
 
-    # -- how it is worked out ---------------------------------------------------------------
+    def take_timers(self) -> list[tuple[float, int]]:
+        """Return the (time, job) for which `elapsed` is to be called, each once."""
+        timers, self._timers = self._timers, []
+        return timers
+
+    def state(self) -> dict[str, Any]:
+        """Return what is known of the jobs so far, and which links are open."""
+        return {
+            "started": self._started,
+            "ended": self._ended,
+            "open": self._open,
+            "timers": self._timers,
+            "links": {job: [tuple(link) for link in links] for job, links in self._links.items()},
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Take over the state of equal conditions."""
+        self._started = state["started"]
+        self._ended = state["ended"]
+        self._open = state["open"]
+        self._timers = state["timers"]
+        self._links = {job: [Link(*link) for link in links] for job, links in state["links"].items()}
+
+    # -- how they are answered --------------------------------------------------------------
 
     def _links_of(self, job: int) -> Iterator[tuple[int, Link] | str]:
         """Yield (antecedent, link) for each dependency on a job, or why it can never be met."""
@@ -168,7 +192,7 @@ class Conditions:
             elif dependency.scheme in _SCHEMES:
                 antecedent = self._number.get(dependency.value)
                 if antecedent is None:
-                    yield f"dependency {text} names no job of the workload"
+                    yield f"dependency {text} does not name a job of the workload"
                 else:
                     yield antecedent, Link(job, dependency.scheme, text)
             elif dependency.scheme != "begin-time":
@@ -186,7 +210,7 @@ class Conditions:
         if before:
             yield producers[before - 1], Link(job, "afterok", text)
         elif dependency.params.get("type", "in") != "in":
-            return  # the first that says ``inout``
+            return  # the first job with ``inout``
         elif after < len(producers):
             yield producers[after], Link(job, "afterok", text)
         else:
@@ -195,7 +219,7 @@ class Conditions:
     def _begin_times(self, job: int, now: float) -> int:
         times = [float(d.value) for d in self._jobs[job].dependencies if d.scheme == "begin-time"]
         later = [time for time in times if time > now]
-        self.timers.extend((time, job) for time in later)
+        self._timers.extend((time, job) for time in later)
         return len(later)
 
     def _judge(self, antecedent: int, link: Link, now: float) -> Verdict:
@@ -205,7 +229,7 @@ class Conditions:
             return Verdict.MET if started else Verdict.OPEN
         time, result = ended
         if link.scheme == THINK and time + link.delay > now:
-            self.timers.append((time + link.delay, link.job))
+            self._timers.append((time + link.delay, link.job))
             return Verdict.TIMED
         if link.scheme in ("afterany", THINK):
             return Verdict.MET
@@ -214,7 +238,7 @@ class Conditions:
         return Verdict.MET if (link.scheme == "afterok") == (result == COMPLETED) else Verdict.VAIN
 
     def _settle(self, antecedent: int, now: float) -> list[Met]:
-        """Look again at everything that waits for a job."""
+        """Judge again each link to a job."""
         links = self._links.pop(antecedent, None)
         if not links:
             return []
@@ -240,6 +264,6 @@ class Conditions:
 
 
 def _symbol(dependency: Dependency, job: Job) -> tuple[str, str, str]:
-    """Return what two symbolic dependencies must share to be about the same thing."""
+    """Return the key that symbolic dependencies on the same value share."""
     scope = dependency.params.get("scope", "user")
     return dependency.scheme, "" if scope == "global" else str(job.user), dependency.value

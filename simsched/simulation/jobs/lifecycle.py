@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 
-class State(IntEnum):
+class JobState(IntEnum):
     """The states of RFC 21."""
 
     NEW = 0
@@ -31,32 +31,32 @@ class State(IntEnum):
 
 
 #: An exception of severity 0 ends a job in any of these.
-_LIVE = (State.NEW, State.DEPEND, State.PRIORITY, State.SCHED, State.RUN)
+_LIVE = (JobState.NEW, JobState.DEPEND, JobState.PRIORITY, JobState.SCHED, JobState.RUN)
 
-#: (state, event) → state.  Events that leave a state as it is are in the table too: what is
-#: not in it must not happen.  ``requeue`` is ours: RFC 21 has no way back from RUN.
-TRANSITIONS: dict[tuple[State, str], State] = {
-    (State.NEW, "submit"): State.NEW,
-    (State.NEW, "validate"): State.DEPEND,
-    (State.DEPEND, "dependency-add"): State.DEPEND,
-    (State.DEPEND, "dependency-remove"): State.DEPEND,
-    (State.DEPEND, "depend"): State.PRIORITY,
-    (State.PRIORITY, "priority"): State.SCHED,
-    (State.SCHED, "priority"): State.SCHED,
-    (State.SCHED, "urgency"): State.SCHED,
-    (State.SCHED, "alloc"): State.RUN,
-    (State.RUN, "start"): State.RUN,
-    (State.RUN, "finish"): State.CLEANUP,
-    (State.RUN, "requeue"): State.SCHED,
-    (State.CLEANUP, "exception"): State.CLEANUP,
-    (State.CLEANUP, "release"): State.CLEANUP,
-    (State.CLEANUP, "free"): State.CLEANUP,
-    (State.CLEANUP, "clean"): State.INACTIVE,
-    **{(state, "exception"): State.CLEANUP for state in _LIVE},
+#: (state, event) → state.  Events that do not change the state are in the table too: an event that is
+#: not in it cannot happen.  ``requeue`` is an addition: RFC 21 has no transition back from RUN.
+TRANSITIONS: dict[tuple[JobState, str], JobState] = {
+    (JobState.NEW, "submit"): JobState.NEW,
+    (JobState.NEW, "validate"): JobState.DEPEND,
+    (JobState.DEPEND, "dependency-add"): JobState.DEPEND,
+    (JobState.DEPEND, "dependency-remove"): JobState.DEPEND,
+    (JobState.DEPEND, "depend"): JobState.PRIORITY,
+    (JobState.PRIORITY, "priority"): JobState.SCHED,
+    (JobState.SCHED, "priority"): JobState.SCHED,
+    (JobState.SCHED, "urgency"): JobState.SCHED,
+    (JobState.SCHED, "alloc"): JobState.RUN,
+    (JobState.RUN, "start"): JobState.RUN,
+    (JobState.RUN, "finish"): JobState.CLEANUP,
+    (JobState.RUN, "requeue"): JobState.SCHED,
+    (JobState.CLEANUP, "exception"): JobState.CLEANUP,
+    (JobState.CLEANUP, "release"): JobState.CLEANUP,
+    (JobState.CLEANUP, "free"): JobState.CLEANUP,
+    (JobState.CLEANUP, "clean"): JobState.INACTIVE,
+    **{(state, "exception"): JobState.CLEANUP for state in _LIVE},
 }
 
 
-def step(state: State, event: str) -> State:
+def step(state: JobState, event: str) -> JobState:
     """Return the state after `event`.
 
     Raises
@@ -64,7 +64,7 @@ def step(state: State, event: str) -> State:
     RunError
         If that event cannot happen in that state.
 
-    >>> step(State.INACTIVE, "finish")
+    >>> step(JobState.INACTIVE, "finish")
     Traceback (most recent call last):
     simsched.errors.RunError: event 'finish' cannot happen in state INACTIVE (expected no more events)
     """
@@ -77,7 +77,7 @@ def step(state: State, event: str) -> State:
     return after
 
 
-def replay(events: Iterable[str], state: State = State.NEW) -> State:
+def replay(events: Iterable[str], state: JobState = JobState.NEW) -> JobState:
     """Return the state after all `events`, in order.
 
     Raises
@@ -90,11 +90,11 @@ def replay(events: Iterable[str], state: State = State.NEW) -> State:
     return state
 
 
-#: The whole way of a job that nothing holds up, from submission into the queue …
+#: The state of a job without conditions once it is in the queue …
 ARRIVED = replay(("submit", "validate", "depend", "priority"))
-#: … into execution …
+#: … once it has started …
 STARTED = replay(("alloc", "start"), ARRIVED)
-#: … and out of it.
+#: … and once it has ended.
 ENDED = replay(("finish", "release", "free", "clean"), STARTED)
 
 

@@ -1,4 +1,4 @@
-"""From a workload to the columns that a run works on: compiled requests, durations, feasibility."""
+"""The jobs of a workload as the columns of a run: compiled requests, durations, feasibility."""
 
 from __future__ import annotations
 
@@ -8,16 +8,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from simsched.errors import SimschedError
-from simsched.graph.index.types import BELOW, TARGET
 from simsched.match.explain.explanation import explain
 from simsched.match.policies.policy import find_policy
 from simsched.match.requests.compile import compile_request
-from simsched.match.requests.request import POOL, SLOT, VERTEX
+from simsched.match.requests.request import SLOT
 from simsched.match.search.exact import SearchLimitError
 from simsched.match.search.select import select
 from simsched.match.state.availability import Availability
 from simsched.schedule.job_table import JobTable
-from simsched.simulation.jobs.sizes import Sizes
+from simsched.simulation.jobs.sizes import Sizes, plain_units
 from simsched.simulation.queues import size_fault
 from simsched.simulation.record.recorder import DROPPED, FAILED, INFEASIBLE
 
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
     from simsched.formats.jobspec.jobspec import Jobspec
     from simsched.graph.index.index import Index
     from simsched.match.policies.policy import MatchPolicy
-    from simsched.match.requests.request import Content, Need, Request
+    from simsched.match.requests.request import Content, Request
     from simsched.simulation.options.run_config import RunConfig
     from simsched.simulation.queues import Admission
     from simsched.workload.job import Job
@@ -46,7 +45,7 @@ class Prepared:
     ----------
     book : what queue policies see.
     submits : submit times, as the workload has them (whole numbers stay whole).
-    runtimes : seconds that the job will run, the end at its duration included.
+    runtimes : seconds that the job will run, at most its duration where that ends it.
     timeouts : 1 where the job is ended at its duration.
     rejected : job → (result, reason) for those that can never run.
     sizes : cores that the job takes (or units, or nodes, where it takes none).
@@ -77,11 +76,11 @@ def prepare(
     dependent: Collection[int] = (),
     counts_decide: bool = True,
 ) -> Prepared:
-    """Compile every job's request, and find out which jobs can never run on this cluster.
+    """Compile every job's request, and find the jobs that can never run on this cluster.
 
-    `admission` is what the queues made of these jobs; `dependent` are the jobs that wait for
-    something besides resources.  Unless `counts_decide`, every match is asked of the matcher:
-    closed or drained targets cannot be counted away.
+    `admission` is the jobs as their queues admit them; `dependent` are the jobs that wait for
+    more than resources.  Unless `counts_decide`, the matcher decides every match, because counts
+    do not know which targets are closed or drained.
     """
     kinds = _Kinds(index, find_policy(config.match_policy))
     numbers = [kinds.number(job.jobspec) for job in jobs]
@@ -114,32 +113,18 @@ def prepare(
 def _rejections(
     admission: Admission, requests: Sequence[Request | None], sizes: Sizes
 ) -> Iterator[tuple[int, tuple[int, str]]]:
-    """Yield the jobs that their queue refuses: by name, by duration, by size."""
+    """Yield the jobs that their queue rejects: for its name, their duration or their size."""
     for at, reason in admission.rejected.items():
         yield at, (FAILED, reason)
     for at, (queue, request) in enumerate(zip(admission.of, requests, strict=True)):
         if queue is not None and request is not None and at not in admission.rejected:
-            nodes = sum(_whole_targets(need, 1) for need in request.needs)
-            asked = {
-                "nnodes": max(nodes, request.nodes),
-                "ncores": sizes.units(request, "core"),
-                "ngpus": sizes.units(request, "gpu"),
-            }
-            fault = size_fault(queue, asked)
+            fault = size_fault(queue, sizes.counts(request))
             if fault is not None:
                 yield at, (FAILED, fault)
 
 
-def _whole_targets(need: Need, times: int) -> int:
-    """Return how many targets a need takes for itself alone."""
-    times *= need.amount
-    if need.kind == VERTEX and need.level == TARGET:
-        return times if need.exclusive else 0
-    return sum(_whole_targets(child, times) for child in need.children)
-
-
 def _takes_whole_targets(single: str | None, index: Index) -> bool:
-    """Whether every unit of the single type is an execution target, or all that is on one."""
+    """Whether every unit of the single type is an execution target, or the only unit on one."""
     if single in (None, SLOT) or single == index.target_type:
         return single == index.target_type
     pool = index.pool_types[single]
@@ -157,7 +142,7 @@ class _Kinds:
         self._by_spec: dict[int, int] = {}
         self._by_request: dict[int, int] = {}
         self._compiled: list[Request] = []
-        """Every request that was compiled: they are told apart by their ids, so all have to live."""
+        """Every compiled request: they are distinguished by their ids, so none may be freed."""
         self.requests: list[Request | None] = []
         self.reasons: list[str] = []
 
@@ -182,7 +167,7 @@ class _Kinds:
         return number
 
     def _why_never(self, request: Request) -> str:
-        """Return why a request is not matched even on the idle cluster; empty if it is."""
+        """Return why a request is not matched even on the idle cluster; an empty text if it is matched."""
         try:
             if select(request, self._idle, self.policy, np.random.default_rng(0)) is not None:
                 return ""
@@ -264,14 +249,14 @@ def _table(
 
 
 def _deadlines(jobs: Sequence[Job]) -> npt.NDArray[np.float64] | None:
-    """Return by when each job should have ended, inf where nothing is said; None if no job has a deadline."""
+    """Return the deadline of each job, inf where it has none; None if no job has one."""
     if all(job.deadline is None for job in jobs):
         return None
     return np.array([np.inf if job.deadline is None else job.deadline for job in jobs], dtype=np.float64)
 
 
 def _types(requests: Sequence[Request | None]) -> tuple[str, ...]:
-    """Return the pool types that are asked for, in order of first appearance."""
+    """Return the requested pool types, in order of first appearance."""
     types: dict[str, None] = {}
     for request in requests:
         if request is not None:
@@ -280,7 +265,7 @@ def _types(requests: Sequence[Request | None]) -> tuple[str, ...]:
 
 
 def _numbered(names: Sequence[str | None]) -> npt.NDArray[np.int64]:
-    """Return a number for each name, in order of first appearance; no name is a name, too."""
+    """Return a number for each name, in order of first appearance; None counts as a name."""
     numbers: dict[str | None, int] = {}
     return np.array([numbers.setdefault(name, len(numbers)) for name in names], dtype=np.int64)
 
@@ -296,34 +281,6 @@ def _single(requests: Sequence[Request | None], plain: Sequence[tuple[str, int] 
 
 
 def _one_slot(requests: Sequence[Request | None]) -> Content | None:
-    """Return what one copy asks for, where every request is some copies of one slot of plain units."""
+    """Return the content of one slot if every request is copies of the same slot of plain units."""
     contents = {request.plain for request in requests if request is not None}
     return contents.pop() if len(contents) == 1 else None
-
-
-def plain_units(request: Request, *, whole: bool = False) -> tuple[str, int] | None:
-    """Return type and number if the request is a plain number of units, wherever they are.
-
-    Such a request fits if and only if that many units are free: ``slot=N/core`` (N units of
-    a pool, each from anywhere) and ``slot=N/node`` (N whole targets), without a constraint.
-    Under a policy that gives `whole` targets only the second is plain.
-    """
-    if len(request.needs) != 1 or request.ranged or not request.every:
-        return None
-    slot = request.needs[0]
-    if slot.kind != SLOT or len(slot.children) != 1:
-        return None
-    asked = slot.children[0]
-    if not asked.exclusive or asked.ids is not None or asked.names is not None or asked.children:
-        return None
-    if (
-        not whole
-        and asked.kind == POOL
-        and asked.level == BELOW
-        and asked.amount == 1
-        and slot.content is not None
-    ):
-        return asked.type, slot.amount
-    if asked.kind == VERTEX and asked.level == TARGET:
-        return asked.type, slot.amount * asked.amount
-    return None

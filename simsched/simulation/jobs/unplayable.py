@@ -1,4 +1,4 @@
-"""Jobs that cannot be played, as Python callers may make them; readers refuse them with their place."""
+"""Checks of jobs that Python callers made; readers refuse such jobs with their place."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ INF = float("inf")
 
 
 def refuse_odd_jobs(jobs: Sequence[Job]) -> None:
-    """Raise a `WorkloadError` for times that are none, jobs out of order, and ids that occur twice."""
+    """Raise a `WorkloadError` for invalid times, jobs out of order, and ids that occur twice."""
     submits = _refuse("submit", [job.submit for job in jobs], jobs, finite=True)
     _refuse("duration", [job.duration for job in jobs], jobs)
     _refuse("runtime", [job.runtime for job in jobs], jobs)
     _refuse("cancel_at", [job.cancel_at for job in jobs], jobs)
     _refuse("deadline", [job.deadline for job in jobs], jobs)
     following = [job for job in jobs if job.preceding is not None]
-    # -1 is how SWF says that there is none
+    # SWF writes an unknown time as -1
     times = [None if job.think_time == -1 else job.think_time for job in following]
     _refuse("think_time", times, following, finite=True)
     later = np.flatnonzero(np.diff(submits) < 0)
     if len(later):
         expected = "jobs in submit order, as simsched.workload.job.in_submit_order gives them"
         place = _name(jobs[later[0] + 1])
-        raise WorkloadError("it is submitted before the job in front of it", where=place, expected=expected)
+        raise WorkloadError("it is submitted before the previous job", where=place, expected=expected)
     if len({job.id for job in jobs}) < len(jobs):
         ((name, _),) = Counter(job.id for job in jobs).most_common(1)
         raise WorkloadError("its id occurs twice", where=f"job {name}")
@@ -44,7 +44,7 @@ def refuse_odd_jobs(jobs: Sequence[Job]) -> None:
 def _refuse(
     name: str, times: Sequence[float | None], jobs: Sequence[Job], *, finite: bool = False
 ) -> npt.NDArray[np.float64]:
-    """Return the times that there are; raise if one is no number of seconds from 0 to `MAX_SECONDS`."""
+    """Return the known times; raise if one is not a number of seconds from 0 to `MAX_SECONDS`."""
     values = np.array([time for time in times if time is not None], dtype=np.float64)
     sound = (values >= 0) & (values <= MAX_SECONDS)
     if not finite:

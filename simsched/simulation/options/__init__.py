@@ -1,1 +1,1 @@
-"""The options of a run: `run_config` is the value, `config_file` its form as TOML, YAML or JSON."""
+"""The options of a run: `run_config` is the value and its reader, `config_file` reads files of options."""

@@ -1,23 +1,29 @@
-"""`RunConfig`: every choice that makes one run differ from another."""
+"""`RunConfig`: every choice that makes one run differ from another, and the one reader of them.
+
+`OPTIONS` is the table of all options.  The command line, configuration files, studies, checkpoints
+and Python callers all go through it: `from_document` reads plain data, `make_config` reads the
+arguments of Python callers, and both use the same reader for each option.
+"""
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field, fields
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields, replace
 from math import ceil, floor
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from simsched.errors import ConfigError
-from simsched.formats.rfc.duration import MAX_SECONDS
+from simsched.formats.rfc.duration import MAX_SECONDS, parse_time
 from simsched.match.policies.plugins import name_of
+from simsched.simulation.outages.outages import Failures, Outage, read_outages
+from simsched.simulation.queues import Queues
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable
 
     from simsched.match.policies.policy import MatchPolicy
     from simsched.schedule.orders.ranking import JobOrder
     from simsched.schedule.pass_context import QueuePolicy
-    from simsched.simulation.outages.outages import Failures, Outage
-    from simsched.simulation.queues import Queues
 
 BY_NAME = ("queue_policy", "match_policy", "order")
 """Fields that may hold an object of a program's own; ``run.json`` has its name."""
@@ -111,3 +117,169 @@ class RunConfig:
 
 def _plain(outage: Outage) -> dict[str, Any]:
     return {f.name: getattr(outage, f.name) for f in fields(outage)}
+
+
+# -- the readers of single options: plain data, or a value that is one already ----------------------
+
+
+def _policy_options(value: Any, where: str) -> dict[str, Any]:
+    """Return the options of a queue policy: names are spelt with ``-`` or ``_``; the policy reads texts."""
+    if not isinstance(value, Mapping) or not all(isinstance(name, str) for name in value):
+        raise ConfigError(
+            f"{value!r} are not options of a queue policy", where=where, expected="name → value"
+        )
+    return {name.replace("-", "_"): item for name, item in value.items()}
+
+
+def read_epilog(value: Any, where: str) -> tuple[float, float]:
+    """Read ``30s``, or ``10s..2m`` for whole seconds drawn from that range.
+
+    Raises
+    ------
+    ConfigError, FormatError
+        For a text of neither form.
+    """
+    if isinstance(value, tuple) and len(value) == 2:
+        return value
+    least, dots, most = str(value).partition("..")
+    first = parse_time(least, where=where)
+    last = parse_time(most, where=where) if dots else first
+    if not first <= last < float("inf"):
+        raise ConfigError(f"{value!r} is not a valid epilog", where=where, expected="30s, or 10s..2m")
+    return first, last
+
+
+def _failures(value: Any, where: str) -> Failures | None:
+    if isinstance(value, Failures | None):
+        return value
+    if not isinstance(value, str):
+        raise ConfigError("failures is not a text", where=where, expected="mtbf=30d,mttr=4h")
+    return Failures.parse(value)
+
+
+def _outages(value: Any, where: str) -> tuple[Outage, ...]:
+    given = list(value) if isinstance(value, list | tuple) else value
+    if isinstance(given, list) and all(isinstance(outage, Outage) for outage in given):
+        return tuple(given)
+    return read_outages(given, where)
+
+
+def _queues(value: Any, where: str) -> Queues | None:
+    return value if isinstance(value, Queues | None) else Queues.from_dict(value, where=where)
+
+
+class RunOption(NamedTuple):
+    """One option: its field of `RunConfig`, its type in a document, and its reader if it needs one."""
+
+    field: str
+    kind: type = str
+    read: Callable[[Any, str], Any] | None = None
+
+
+#: Key in a document → option; keys may also be spelt with ``_``.
+OPTIONS: dict[str, RunOption] = {
+    "queue-policy": RunOption("queue_policy"),
+    "match-policy": RunOption("match_policy"),
+    "order": RunOption("order"),
+    "seed": RunOption("seed", int),
+    "overrun": RunOption("overrun"),
+    "pass": RunOption("passes"),
+    "passes": RunOption("passes"),
+    "candidates": RunOption("candidates"),
+    "think-times": RunOption("think_times"),
+    "on-failure": RunOption("on_failure"),
+    "no-limit": RunOption("no_limit"),
+    "policy-options": RunOption("queue_options", dict, _policy_options),
+    "epilog": RunOption("epilog", object, read_epilog),
+    "failures": RunOption("failures", object, _failures),
+    "outages": RunOption("outages", object, _outages),
+    "queues": RunOption("queues", object, _queues),
+}
+KEYS = (*OPTIONS, "policy")
+"""The keys of a document; ``policy`` holds what is common to all `queues`."""
+_READERS = {option.field: option.read for option in OPTIONS.values() if option.read is not None}
+#: Key among the options of a queue policy → field of `RunConfig`: variations of EASY that change the run.
+_LIFTED = {"pass": "passes", "passes": "passes", "candidates": "candidates"}
+
+
+def from_document(document: Mapping[str, Any], where: str = "config") -> dict[str, Any]:
+    """Return the fields of `RunConfig` in a document of plain data.
+
+    Raises
+    ------
+    ConfigError, FormatError
+        For a key that does not exist, or a value that its option does not take.
+    """
+    found: dict[str, Any] = {}
+    names = {key.replace("_", "-"): key for key in document}
+    for name, key in names.items():
+        if name in ("policy", "queues"):  # read together, below
+            continue
+        option = OPTIONS.get(name)
+        if option is None:
+            raise ConfigError(f"unknown key {key!r}", where=where, expected=", ".join(KEYS))
+        value = document[key]
+        if not isinstance(value, option.kind) or (option.kind is int and isinstance(value, bool)):
+            raise ConfigError(
+                f"{value!r} is not a value of {name}", where=where, expected=option.kind.__name__
+            )
+        found[option.field] = value if option.read is None else option.read(value, f"{where}: {name}")
+    if "queues" in names:
+        found["queues"] = _document_queues(document, where)
+    elif "policy" in names:
+        raise ConfigError("a policy for queues, but no queues", where=f"{where}: policy")
+    return found
+
+
+def _document_queues(document: Mapping[str, Any], where: str) -> Queues:
+    """Read the queues of a document, with the default queue and the policy for all of them."""
+    policy = document.get("policy", {})
+    default: Any = policy
+    for key in ("jobspec", "defaults", "system", "queue"):
+        default = default.get(key) if isinstance(default, dict) else None
+    if default is not None and not isinstance(default, str):
+        place = f"{where}: policy.jobspec.defaults.system.queue"
+        raise ConfigError("the default queue is not a name", where=place)
+    return Queues.from_dict(document["queues"], default=default, policy=policy, where=f"{where}: queues")
+
+
+def make_config(**options: Any) -> RunConfig:
+    """Return the configuration with these fields of `RunConfig`, as Python callers give them.
+
+    Queues, outages and failures may be plain data as in a document, an epilog a number or text.
+    The variations of EASY that change the simulation (``pass``, ``candidates``) may be among the
+    `queue_options`, and ``passes`` may be called ``pass``.
+
+    Raises
+    ------
+    ConfigError, FormatError
+        For an option, a policy or an order that does not exist, or a value it does not take.
+    """
+    from simsched.match.policies.policy import find_policy
+    from simsched.schedule.orders.order import job_order
+    from simsched.schedule.policies.registry import known_options, queue_policy
+
+    known = [field.name for field in fields(RunConfig)]
+    options = _lifted(options)
+    for name in options:
+        if name not in known:
+            raise ConfigError(f"unknown option {name!r}", expected=", ".join(known))
+        if name in _READERS:
+            options[name] = _READERS[name](options[name], name)
+    config = RunConfig(**options)
+    find_policy(config.match_policy)
+    config = replace(config, queue_options=known_options(config.queue_policy, config.queue_options))
+    queue_policy(config.queue_policy, config.queue_options)
+    job_order(config.order)
+    return config
+
+
+def _lifted(options: dict[str, Any]) -> dict[str, Any]:
+    """Return the options with those of the simulation taken out of the policy's own."""
+    policy = options.get("queue_options") or {}
+    if not isinstance(policy, dict):
+        return options
+    lifted = {_LIFTED[key]: value for key, value in policy.items() if key in _LIFTED}
+    plain = {_LIFTED.get(key, key): value for key, value in options.items()}
+    own = {key: value for key, value in policy.items() if key not in _LIFTED}
+    return {**lifted, **plain, **({"queue_options": own} if "queue_options" in options else {})}

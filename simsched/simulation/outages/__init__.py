@@ -1,1 +1,1 @@
-"""Outages: targets that fail, are drained or are kept free for maintenance, and what a run does then."""
+"""Outages: targets that fail, are drained or are in maintenance, and their effect on a run."""

@@ -1,4 +1,4 @@
-"""`Disruption`: makes outages happen to a running engine.
+"""`Disruption`: outages in a running engine, and queues that stop and start.
 
 A target may be out for several reasons at once; it is up again when the last of them ends.
 """
@@ -11,15 +11,12 @@ import numpy as np
 
 from simsched.errors import ConfigError
 from simsched.schedule.maintenance import Closure
-from simsched.simulation.environment import DISRUPTION, FIRST, LAST
-from simsched.simulation.jobs.lifecycle import State
+from simsched.simulation.environment import DISRUPTION
 from simsched.simulation.outages.outages import FAILURE, MAINTENANCE, targets_of
 from simsched.simulation.record.recorder import FAILED
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from simpy.events import Event
 
     from simsched.graph.index.index import Index
     from simsched.graph.index.types import Ints
@@ -27,12 +24,12 @@ if TYPE_CHECKING:
     from simsched.simulation.outages.outages import Failures, Outage
     from simsched.simulation.queues import Queues
 
-#: A job that was interrupted so often is given up.
+#: A job that was requeued this often is not requeued again.
 MOST_REQUEUES = 100
 
 
 def closures_of(outages: Sequence[Outage], index: Index) -> list[Closure]:
-    """Return the outages that are announced beforehand.
+    """Return the closures of the targets in announced maintenance.
 
     Raises
     ------
@@ -43,14 +40,14 @@ def closures_of(outages: Sequence[Outage], index: Index) -> list[Closure]:
     return [Closure(outage.start, outage.end, targets_of(outage.ranks, index)) for outage in found]
 
 
-#: Random failures that a run is let in for, at the most.
+#: Most random failures that a run may be expected to draw.
 MOST_FAILURES = 10_000_000
 
 
 def refuse_endless_failures(failures: Failures, targets: int, begin: float, end: float) -> None:
-    """Refuse failures that would be drawn for hours: they go on as long as anything is to come.
+    """Refuse failures that would take hours to draw: they go on as long as any job is to come.
 
-    `end` (s) is the last time that is known beforehand: of outages, closed queues, and the last job.
+    `end` (seconds) is the last time that is known beforehand: of outages, closed queues, and the last job.
 
     Raises
     ------
@@ -68,7 +65,7 @@ def refuse_endless_failures(failures: Failures, targets: int, begin: float, end:
 
 
 class Disruption:
-    """Takes targets down and up again, and interrupts what runs on those that fail.
+    """Takes targets down and up again, and interrupts the jobs on targets that fail.
 
     `on_failure` is ``requeue`` or ``fail``.  The times between failures are drawn with a
     generator of their own, one target after the other.
@@ -91,60 +88,67 @@ class Disruption:
         self._rng = np.random.default_rng([seed, 1])
         self._out = np.zeros(len(index), dtype=np.int64)
         self._reserved = ~engine.plan.available.up  # down from the beginning, for good
+        engine.generators["failures"] = self._rng
+        handle = engine.future.handle
+        handle("failure", self._on_failure)
+        handle("repair", self._on_repair)
+        handle("down", self._on_down)
+        handle("up", self._on_up)
 
     def schedule(self, begin: float) -> None:
-        """Enter everything into the engine's clock; random failures begin at `begin`."""
-        clock = self._engine.clock
+        """Enter all outages into the engine's events; random failures begin at `begin` (seconds)."""
+        future = self._engine.future
         for outage, targets in self._outages:
-            clock.at(max(outage.start, 0), DISRUPTION, self._on_down, (outage.kind, targets, outage.note))
+            future.at(max(outage.start, 0), DISRUPTION, "down", (outage.kind, targets, outage.note))
             if outage.end != float("inf"):
-                clock.at(max(outage.end, 0), DISRUPTION, self._on_up, targets)
+                future.at(max(outage.end, 0), DISRUPTION, "up", targets)
         if self._failures is not None:
             for target in range(len(self._index)):
                 self._draw_failure(target, begin)
 
+    def state(self) -> dict[str, Any]:
+        """Return how many outages each target is in."""
+        return {"out": self._out}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Take over the state of an equal part."""
+        self._out = state["out"]
+
     def _draw_failure(self, target: int, now: float) -> None:
         assert self._failures is not None
         when = now + self._failures.lifetime(self._rng)
-        self._engine.clock.at(when, DISRUPTION, self._on_failure, np.array([target], dtype=np.int64))
+        self._engine.future.at(when, DISRUPTION, "failure", np.array([target], dtype=np.int64))
 
-    def _on_failure(self, event: Event) -> None:
+    def _on_failure(self, targets: Ints) -> None:
         """Let one target fail, and draw when it will be repaired."""
         assert self._failures is not None
-        if self._engine.is_over or self._is_hopeless():
-            if self._engine.due is not None:
-                self._engine.settle()
+        engine = self._engine
+        # Failures end with the run: otherwise they would be drawn for ever.
+        if engine.is_over or self._is_hopeless():
             return
-        targets: Ints = event._value
-        now = self._engine.now
-        self._engine.clock.at(now + self._failures.repair(self._rng), DISRUPTION, self._on_repair, targets)
+        engine.future.at(engine.now + self._failures.repair(self._rng), DISRUPTION, "repair", targets)
         self._take_down(FAILURE, targets, "node failure")
         self._engine.settle()
 
     def _is_hopeless(self) -> bool:
-        """Whether jobs wait that nothing to come can start: all that is left are further failures.
-
-        Snapshots and the end of the run are nothing that could start a job.
-        """
+        """Whether jobs wait that no event to come can start: only further failures are left."""
         engine = self._engine
-        if engine.due is not None or engine.plan.held:
+        if engine.progress.due is not None or engine.plan.held:
             return False
-        coming = (call for _, order, _, call in engine.clock._queue if order not in (FIRST, LAST))
-        return all(call.callbacks == [self._on_failure] for call in coming)
+        return engine.future.only("failure")
 
-    def _on_repair(self, event: Event) -> None:
-        targets: Ints = event._value
+    def _on_repair(self, targets: Ints) -> None:
         self._bring_up(targets)
         self._draw_failure(int(targets[0]), self._engine.now)
         self._engine.settle()
 
-    def _on_down(self, event: Event) -> None:
-        kind, targets, note = event._value
+    def _on_down(self, outage: tuple[str, Ints, str]) -> None:
+        kind, targets, note = outage
         self._take_down(kind, targets, note or kind)
         self._engine.settle()
 
-    def _on_up(self, event: Event) -> None:
-        self._bring_up(event._value)
+    def _on_up(self, targets: Ints) -> None:
+        self._bring_up(targets)
         self._engine.settle()
 
     def _take_down(self, kind: str, targets: Ints, note: str) -> None:
@@ -155,25 +159,25 @@ class Disruption:
         gone = targets[(self._out[targets] == 1) & ~self._reserved[targets]]
         if len(gone):
             engine.plan.set_status(gone, up=False)
-        engine.touch(released=False)
+        engine.queues.touch(released=False)
 
     def _bring_up(self, targets: Ints) -> None:
         self._out[targets] -= 1
         back = targets[(self._out[targets] == 0) & ~self._reserved[targets]]
         if len(back):
             self._engine.plan.set_status(back, up=True)
-        self._engine.touch(released=True)
+        self._engine.queues.touch(released=True)
 
     def _interrupt(self, targets: Ints, note: str) -> None:
-        """End or queue again whatever runs on the targets."""
+        """End or requeue the jobs that run on the targets."""
         engine = self._engine
         failed = np.zeros(len(self._index), dtype=np.bool_)
         failed[targets] = True
         hit = [job for job, selection in engine.plan.held.items() if failed[selection.targets].any()]
-        for job in sorted(job for job in hit if engine.state[job] is State.RUN):
+        for job in sorted(job for job in hit if engine.is_running(job)):
             hosts = self._hosts(engine.plan.held[job].targets, failed)
             reason = f"{note} of {hosts}"
-            if self._requeue and engine.requeues.get(job, 0) < MOST_REQUEUES:
+            if self._requeue and engine.progress.requeues.get(job, 0) < MOST_REQUEUES:
                 engine.requeue(job, engine.now, reason)
             else:
                 engine.interrupt(job, engine.now, FAILED, reason)
@@ -184,25 +188,27 @@ class Disruption:
 
 
 class QueueHours:
-    """Closes and opens queues at the times that their configuration says."""
+    """Stops and starts queues at the times in their configuration."""
 
     def __init__(self, engine: Engine, queues: Queues) -> None:
         self._engine = engine
         self._queues = queues
+        engine.future.handle("queue-stop", self._on_stop)
+        engine.future.handle("queue-start", self._on_start)
 
     def schedule(self) -> None:
-        """Enter every window into the engine's clock."""
-        clock = self._engine.clock
+        """Enter every window into the engine's events."""
+        future = self._engine.future
         for name, queue in self._queues.queues.items():
             for stop, start in queue.closed:
-                clock.at(stop, DISRUPTION, self._on_stop, name)
+                future.at(stop, DISRUPTION, "queue-stop", name)
                 if start != float("inf"):
-                    clock.at(start, DISRUPTION, self._on_start, name)
+                    future.at(start, DISRUPTION, "queue-start", name)
 
-    def _on_stop(self, event: Event) -> None:
-        self._engine.close_queue(event._value)
+    def _on_stop(self, name: str) -> None:
+        self._engine.queues.stop(name)
         self._engine.settle()
 
-    def _on_start(self, event: Event) -> None:
-        self._engine.open_queue(event._value)
+    def _on_start(self, name: str) -> None:
+        self._engine.queues.resume(name)
         self._engine.settle()

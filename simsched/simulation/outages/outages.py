@@ -1,8 +1,8 @@
-"""Disruption: nodes that fail, are drained, or are kept free for maintenance.
+"""Outages of nodes: failures, drains, and announced maintenance.
 
-failure      the targets go down at once; what ran on them fails or is queued again
-drain        nothing new starts on the targets; what runs there runs on
-maintenance  announced before: nothing starts on the targets that would not be done by then
+failure      the targets go down at once; jobs on them fail or are queued again
+drain        no job starts on the targets; running jobs continue
+maintenance  announced beforehand: no job starts on the targets that would not end before
 
 Outages come from a file, or are drawn: each target fails after Weibull-distributed times
 (exponential for shape 1) and is repaired after exponential ones.
@@ -85,16 +85,16 @@ class Failures:
         Raises
         ------
         ConfigError
-            If that is not what it is, or a number is not positive.
+            For a text of another form, or a number that is not positive.
         """
         expected = "mtbf=30d,mttr=4h[,shape=0.7]"
         words = dict(part.partition("=")[::2] for part in text.split(","))
         if not {"mtbf", "mttr"} <= set(words) <= {"mtbf", "mttr", "shape"}:
-            raise ConfigError(f"{text!r} does not say how targets fail", expected=expected)
+            raise ConfigError(f"{text!r} does not describe failures", expected=expected)
         try:
             shape = float(words.get("shape", "1"))
         except ValueError:
-            raise ConfigError(f"{words['shape']!r} is no shape", expected=expected) from None
+            raise ConfigError(f"{words['shape']!r} is not a shape", expected=expected) from None
         found = cls(float(parse_time(words["mtbf"])), float(parse_time(words["mttr"])), shape)
         if not all(0 < number < float("inf") for number in (found.mtbf, found.mttr, found.shape)):
             raise ConfigError(f"{text!r}: every number must be positive and finite", expected=expected)
@@ -133,12 +133,12 @@ def read_outages(documents: Any, where: str | None = None) -> tuple[Outage, ...]
     Raises
     ------
     ConfigError, FormatError
-        If it is no such list.
+        For another value than such a list.
     """
     if isinstance(documents, dict) and set(documents) == {"outages"}:
         documents = documents["outages"]
     if not isinstance(documents, list):
-        raise ConfigError("no list of outages", where=where, expected="[{ranks, start, end, kind}, …]")
+        raise ConfigError("not a list of outages", where=where, expected="[{ranks, start, end, kind}, …]")
     return tuple(_read_all(documents, where))
 
 

@@ -95,6 +95,14 @@ class AllocationLog:
             self.sink.write(b"".join(self._lines))
             self._lines.clear()
 
+    def state(self) -> dict[int, bytes]:
+        """Return job → the text of R of each job that holds resources."""
+        return self._texts
+
+    def restore(self, state: dict[int, bytes]) -> None:
+        """Take over the texts of an equal log."""
+        self._texts = state
+
     def so_far(self) -> Iterator[bytes]:
         """Yield all lines written so far, from the sink too.
 

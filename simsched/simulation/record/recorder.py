@@ -142,6 +142,35 @@ class Recorder:
         if not self.down or self.down[-1][1] != down:
             self.down.append((now, down))
 
+    def state(self, submitted: int) -> dict[str, Any]:
+        """Return what was noted; columns of jobs as far as the first `submitted` ones."""
+        return {
+            "columns": [column[:submitted] for column in self._columns()],
+            "reasons": self.reasons,
+            "rows": self._rows,
+            "noted": self._noted,
+            "down": self.down,
+            "log": None if self.log is None else self.log.state(),
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Take over what an equal recorder noted."""
+        for column, noted in zip(self._columns(), state["columns"], strict=True):
+            column[: len(noted)] = noted
+        self.reasons = state["reasons"]
+        self._rows = state["rows"]
+        self._noted = state["noted"]
+        self.down = state["down"]
+        if self.log is not None:
+            self.log.restore(state["log"])
+
+    def _columns(self) -> tuple[Any, ...]:
+        """Return the columns that have one entry per job."""
+        return (
+            *(self.eligible, self.start, self.end, self.result, self.counts),
+            *(self.backfilled, self.promised),
+        )
+
     def timeline(self, totals: Mapping[str, int]) -> dict[str, Any]:
         """Return the timeline as columns: free, used and down units of each type at each time."""
         table = np.array(self._rows, dtype=np.float64).reshape(-1, self._width)

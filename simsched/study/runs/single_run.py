@@ -7,9 +7,9 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from simsched.simulation.options.config_file import from_document
+from simsched.simulation.options.run_config import from_document, make_config
 from simsched.simulation.record.run_directory import RunDirectory
-from simsched.simulation.simulate import make_config, simulate
+from simsched.simulation.simulate import simulate
 from simsched.study.runs.input_cache import INPUTS
 from simsched.study.runs.run_row import RunRow
 from simsched.study.spec.run_task import canonical_json

@@ -255,8 +255,9 @@ def feasibility_of(task: RunTask) -> tuple[int, str, float]:
     SimschedError
         for inputs that cannot be simulated.
     """
+    from simsched.simulation.options.run_config import make_config
     from simsched.simulation.record.recorder import INFEASIBLE
-    from simsched.simulation.simulate import engine_of, make_config, totals_of
+    from simsched.simulation.simulate import engine_of, totals_of
     from simsched.workload.transforms.transforms import offered_work
 
     config = make_config(**options_of(task))

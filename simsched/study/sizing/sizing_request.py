@@ -112,13 +112,13 @@ def read_request(
         for a keyword that does not exist, or a value of the wrong type.
     """
     from simsched.formats.rfc.duration import parse_duration
-    from simsched.simulation.options.config_file import OTHERS, PLAIN
+    from simsched.simulation.options.run_config import KEYS as OPTION_KEYS
 
     known = {item.name for item in fields(SizingRequest)}
     given = {name: value for name, value in keywords.items() if name in known}
     rest = {name: value for name, value in keywords.items() if name not in known}
     for name in rest:
-        if name.replace("_", "-") not in (*PLAIN, *OTHERS):
+        if name.replace("_", "-") not in OPTION_KEYS:
             raise ConfigError(
                 f"unknown keyword {name!r}{did_you_mean(name, known)}", expected=", ".join(sorted(known))
             )

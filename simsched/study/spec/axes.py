@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from simsched.errors import ConfigError, SimschedError
 from simsched.report.metrics.summary import METRICS
-from simsched.simulation.options.config_file import OTHERS, PLAIN
+from simsched.simulation.options.run_config import KEYS as OPTION_KEYS
 from simsched.spelling import nearest
 from simsched.study.spec.run_task import canonical_json
 from simsched.study.spec.study import SEED, Setting, StudyAxis, TaskChange, column, merged
@@ -165,7 +165,7 @@ class _SettingReader:
     @property
     def _known(self) -> bool:
         name = self.name
-        options = name.replace("_", "-") in (*PLAIN, *OTHERS) or name.startswith(OPTION)
+        options = name.replace("_", "-") in OPTION_KEYS or name.startswith(OPTION)
         return options or name in STEPS or name in {"cluster", "workload", "edits", "transforms"}
 
     def change(self, value: Any, path: Steps) -> TaskChange:
@@ -263,7 +263,7 @@ class _SettingReader:
 
     def _unknown(self) -> ConfigError:
         """Return the error of an unknown axis, with the nearest known name."""
-        known = [*sorted({*PLAIN, *OTHERS} - {SEED, "policy"}), f"{OPTION}KEY"]
+        known = [*sorted(set(OPTION_KEYS) - {SEED, "policy"}), f"{OPTION}KEY"]
         known += ["cluster", "workload", "edits", "transforms", *STEPS]
         where = self.finder.document.place(("axes", self.name), key=True)
         near = meant(self.name, known)

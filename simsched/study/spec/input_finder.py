@@ -145,8 +145,7 @@ class InputFinder:
 
     def check_options(self, options: Mapping[str, Any], place: str) -> None:
         """Raise SimschedError for an unknown option or a value that is not valid."""
-        from simsched.simulation.options.config_file import from_document
-        from simsched.simulation.simulate import make_config
+        from simsched.simulation.options.run_config import from_document, make_config
 
         try:
             make_config(**from_document(dict(options), place))

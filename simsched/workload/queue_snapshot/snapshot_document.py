@@ -74,11 +74,11 @@ def read_queue(
     document = load_document(text, where)
     if not isinstance(document, dict) or document.get("kind") != KIND:
         kind = document.get("kind") if isinstance(document, dict) else None
-        if kind == "simsched snapshot":
+        if kind == "simsched checkpoint":
             raise WorkloadError(
                 "a checkpoint is not a queue snapshot",
                 where=where,
-                expected="CLUSTER WORKLOAD --resume SNAPSHOT",
+                expected="CLUSTER WORKLOAD --resume FILE",
             )
         raise WorkloadError(f"a document of kind {kind!r}", where=where, expected=f"kind: {KIND}")
     refuse_unknown(document, _TOP, where)

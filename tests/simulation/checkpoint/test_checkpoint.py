@@ -1,4 +1,4 @@
-"""A run that is resumed from a snapshot is the run that was never interrupted, byte for byte."""
+"""A run that is resumed from a checkpoint is the run that was never interrupted, byte for byte."""
 
 from __future__ import annotations
 
@@ -119,10 +119,10 @@ def saved(result, path):
 
 def same_after_resuming(folder, cluster, jobs, options, time):
     plain = saved(simulate(cluster, jobs, eventlog=True, **options), folder / "plain")
-    snapshot = folder / "snapshot.json.gz"
-    interrupted = simulate(cluster, jobs, eventlog=True, snapshots={time: snapshot}, **options)
+    checkpoint = folder / "checkpoint.json.gz"
+    interrupted = simulate(cluster, jobs, eventlog=True, checkpoints={time: checkpoint}, **options)
     assert saved(interrupted, folder / "interrupted") == plain
-    resumed = saved(simulate(cluster, jobs, eventlog=True, resume=snapshot, **options), folder / "resumed")
+    resumed = saved(simulate(cluster, jobs, eventlog=True, resume=checkpoint, **options), folder / "resumed")
     for name in plain[0]:
         assert resumed[0][name] == plain[0][name], (name, options, time)
     assert resumed[1] == plain[1]
@@ -146,7 +146,7 @@ def test_resumed_is_uninterrupted(tmp_path, seed):
 @pytest.mark.slow
 def test_resumed_is_uninterrupted_many_times(tmp_path_factory):
     for seed in range(1000, 1250):
-        check(tmp_path_factory.mktemp("snapshot"), seed)
+        check(tmp_path_factory.mktemp("checkpoint"), seed)
 
 
 @pytest.mark.parametrize("name", ["racked", "jgf4", "fattree"])
@@ -156,7 +156,7 @@ def test_on_racks_sockets_and_switches(tmp_path, name):
     same_after_resuming(tmp_path, load_cluster(name), workload(*jobs), {"queue_policy": "easy"}, 17)
 
 
-# --- what a snapshot is --------------------------------------------------------------------------------
+# --- what a checkpoint is --------------------------------------------------------------------------------
 
 QUEUE = (
     job("A", 0, "slot=3/core", 6, 8),
@@ -167,16 +167,16 @@ QUEUE = (
 
 
 @pytest.fixture
-def snapshot(tmp_path):
+def checkpoint(tmp_path):
     """The state of four jobs at 5, before D comes."""
     path = tmp_path / "at5.json"
-    simulate(machine(4), workload(*QUEUE), snapshots={5: path})
+    simulate(machine(4), workload(*QUEUE), checkpoints={5: path})
     return path
 
 
-def test_it_says_who_runs_and_who_waits(snapshot):
-    found = json.loads(snapshot.read_text())
-    assert found["kind"] == "simsched snapshot"
+def test_it_names_the_running_and_the_waiting_jobs(checkpoint):
+    found = json.loads(checkpoint.read_text())
+    assert found["kind"] == "simsched checkpoint"
     assert found["time"] == 5
     running = {row["id"]: (row["start"], row["expected_end"]) for row in found["running"]}
     assert running == {"A": (0, 8), "C": (2, 6)}
@@ -185,19 +185,19 @@ def test_it_says_who_runs_and_who_waits(snapshot):
     assert [(line["id"], line["event"]) for line in found["allocations"]] == [("A", "alloc"), ("C", "alloc")]
 
 
-def test_the_same_state_gives_the_same_bytes(tmp_path, snapshot):
+def test_the_same_state_gives_the_same_bytes(tmp_path, checkpoint):
     again = tmp_path / "again.json"
-    simulate(machine(4), workload(*QUEUE), snapshots={5: again})
-    assert again.read_bytes() == snapshot.read_bytes()
+    simulate(machine(4), workload(*QUEUE), checkpoints={5: again})
+    assert again.read_bytes() == checkpoint.read_bytes()
     resumed = tmp_path / "resumed.json"
-    simulate(machine(4), workload(*QUEUE), resume=snapshot, snapshots={5: resumed})
-    assert resumed.read_bytes() == snapshot.read_bytes()
+    simulate(machine(4), workload(*QUEUE), resume=checkpoint, checkpoints={5: resumed})
+    assert resumed.read_bytes() == checkpoint.read_bytes()
 
 
-def test_several_snapshots_of_one_run_and_one_of_a_resumed_run(tmp_path):
+def test_several_checkpoints_of_one_run_and_one_of_a_resumed_run(tmp_path):
     first, second, third = (tmp_path / f"{n}.json.gz" for n in range(3))
-    plain = simulate(machine(4), workload(*QUEUE), snapshots={3: first, 7: second})
-    simulate(machine(4), workload(*QUEUE), resume=first, snapshots={7: third})
+    plain = simulate(machine(4), workload(*QUEUE), checkpoints={3: first, 7: second})
+    simulate(machine(4), workload(*QUEUE), resume=first, checkpoints={7: third})
     assert gzip.decompress(second.read_bytes()) == gzip.decompress(third.read_bytes())
     resumed = simulate(machine(4), workload(*QUEUE), resume=third)
     assert resumed.log.text() == plain.log.text()
@@ -207,13 +207,13 @@ def test_before_the_first_job_and_after_the_last(tmp_path):
     plain = simulate(machine(4), workload(*QUEUE))
     for time in (0, 1000):
         path = tmp_path / f"{time}.json"
-        simulate(machine(4), workload(*QUEUE), snapshots={time: path})
+        simulate(machine(4), workload(*QUEUE), checkpoints={time: path})
         assert simulate(machine(4), workload(*QUEUE), resume=path).log.text() == plain.log.text()
 
 
 def test_it_is_gzip_if_its_name_says_so(tmp_path):
     path = tmp_path / "state.json.gz"
-    simulate(machine(4), workload(*QUEUE), snapshots={5: path})
+    simulate(machine(4), workload(*QUEUE), checkpoints={5: path})
     assert json.loads(gzip.decompress(path.read_bytes()))["time"] == 5
     assert [file.name for file in tmp_path.iterdir()] == ["state.json.gz"]
 
@@ -221,7 +221,7 @@ def test_it_is_gzip_if_its_name_says_so(tmp_path):
 def test_allocations_that_went_to_a_file_are_read_back(tmp_path):
     path = tmp_path / "state.json"
     made = {}
-    for name, options in {"plain": {"snapshots": {5: path}}, "resumed": {"resume": path}}.items():
+    for name, options in {"plain": {"checkpoints": {5: path}}, "resumed": {"resume": path}}.items():
         with RunDirectory(tmp_path / name) as directory:
             sink = directory.allocations()
             result = simulate(machine(4), workload(*QUEUE), sink=sink, **options)
@@ -230,9 +230,9 @@ def test_allocations_that_went_to_a_file_are_read_back(tmp_path):
     assert made["plain"].count(b"\n") == 8
 
 
-def test_until_ends_a_resumed_run_too(snapshot):
+def test_until_ends_a_resumed_run_too(checkpoint):
     plain = simulate(machine(4), workload(*QUEUE), until=7)
-    resumed = simulate(machine(4), workload(*QUEUE), until=7, resume=snapshot)
+    resumed = simulate(machine(4), workload(*QUEUE), until=7, resume=checkpoint)
     assert resumed.log.text() == plain.log.text()
     assert list(resumed.jobs["result"]) == list(plain.jobs["result"])
 
@@ -240,55 +240,55 @@ def test_until_ends_a_resumed_run_too(snapshot):
 # --- what is refused -----------------------------------------------------------------------------------
 
 
-def test_another_workload_cluster_or_configuration_is_refused(snapshot):
+def test_another_workload_cluster_or_configuration_is_refused(checkpoint):
     jobs = workload(*QUEUE)
-    with pytest.raises(RunError, match="a snapshot of another workload"):
-        simulate(machine(4), workload(*QUEUE[:3]), resume=snapshot)
-    with pytest.raises(RunError, match="a snapshot of another workload"):
-        simulate(machine(4), workload(*QUEUE[:3], job("D", 5, "slot=1/core", 5)), resume=snapshot)
-    with pytest.raises(RunError, match="a snapshot of another cluster"):
-        simulate(machine(5), jobs, resume=snapshot)
+    with pytest.raises(RunError, match="a checkpoint of another workload"):
+        simulate(machine(4), workload(*QUEUE[:3]), resume=checkpoint)
+    with pytest.raises(RunError, match="a checkpoint of another workload"):
+        simulate(machine(4), workload(*QUEUE[:3], job("D", 5, "slot=1/core", 5)), resume=checkpoint)
+    with pytest.raises(RunError, match="a checkpoint of another cluster"):
+        simulate(machine(5), jobs, resume=checkpoint)
     with pytest.raises(RunError, match="another configuration; order was 'fifo' and is 'sjf'"):
-        simulate(machine(4), jobs, resume=snapshot, order="sjf")
+        simulate(machine(4), jobs, resume=checkpoint, order="sjf")
     with pytest.raises(RunError, match="another configuration"):
-        simulate(machine(4), jobs, resume=snapshot, seed=1)
+        simulate(machine(4), jobs, resume=checkpoint, seed=1)
 
 
-def test_another_version_is_refused(snapshot):
-    text = snapshot.read_text()
-    snapshot.write_text(text.replace('"format":1', '"format":99', 1))
-    with pytest.raises(FormatError, match="a snapshot of format 99"):
-        simulate(machine(4), workload(*QUEUE), resume=snapshot)
+def test_another_version_is_refused(checkpoint):
+    text = checkpoint.read_text()
+    checkpoint.write_text(text.replace('"format":2', '"format":99', 1))
+    with pytest.raises(FormatError, match="a checkpoint of format 99"):
+        simulate(machine(4), workload(*QUEUE), resume=checkpoint)
     document = json.loads(text)
-    snapshot.write_text(text.replace(f'"simsched":"{document["simsched"]}"', '"simsched":"0.0.1"', 1))
-    with pytest.raises(RunError, match=r"a snapshot of simsched 0\.0\.1"):
-        simulate(machine(4), workload(*QUEUE), resume=snapshot)
+    checkpoint.write_text(text.replace(f'"simsched":"{document["simsched"]}"', '"simsched":"0.0.1"', 1))
+    with pytest.raises(RunError, match=r"a checkpoint of simsched 0\.0\.1"):
+        simulate(machine(4), workload(*QUEUE), resume=checkpoint)
 
 
-@pytest.mark.parametrize("text", ["", "{}", "[1]", '{"kind": "simsched snapshot"}', "jobs: []", "[" * 5000])
-def test_what_is_no_snapshot_is_refused(tmp_path, text):
+@pytest.mark.parametrize("text", ["", "{}", "[1]", '{"kind": "simsched checkpoint"}', "jobs: []", "[" * 5000])
+def test_what_is_no_checkpoint_is_refused(tmp_path, text):
     path = tmp_path / "not.json"
     path.write_text(text)
     with pytest.raises(FormatError, match=r"not\.json"):
         simulate(machine(4), workload(*QUEUE), resume=path)
 
 
-def test_a_damaged_snapshot_is_refused(snapshot):
-    text = snapshot.read_text()
-    for old, new in (('"until":8', '"until":9'), ('"state":', '"stage":'), ('"time":5', '"time":"5"')):
+def test_a_damaged_checkpoint_is_refused(checkpoint):
+    text = checkpoint.read_text()
+    for old, new in (('"done":0', '"done":1'), ('"state":', '"stage":'), ('"time":5', '"time":"5"')):
         assert old in text
-        snapshot.write_text(text.replace(old, new, 1))
+        checkpoint.write_text(text.replace(old, new, 1))
         with pytest.raises(FormatError, match="damaged"):
-            simulate(machine(4), workload(*QUEUE), resume=snapshot)
-    snapshot.write_text(text[: len(text) // 2])
-    with pytest.raises(FormatError, match="no snapshot"):
-        simulate(machine(4), workload(*QUEUE), resume=snapshot)
+            simulate(machine(4), workload(*QUEUE), resume=checkpoint)
+    checkpoint.write_text(text[: len(text) // 2])
+    with pytest.raises(FormatError, match="not a checkpoint"):
+        simulate(machine(4), workload(*QUEUE), resume=checkpoint)
 
 
 def test_what_was_not_noted_cannot_be_continued(tmp_path):
     path = tmp_path / "bare.json"
     jobs = workload(*QUEUE)
-    simulate(machine(4), jobs, allocations=False, snapshots={5: path})
+    simulate(machine(4), jobs, allocations=False, checkpoints={5: path})
     assert simulate(machine(4), jobs, allocations=False, resume=path).meta["counts"]["completed"] == 4
     with pytest.raises(RunError, match="no allocations"):
         simulate(machine(4), jobs, resume=path)
@@ -296,19 +296,19 @@ def test_what_was_not_noted_cannot_be_continued(tmp_path):
         simulate(machine(4), jobs, allocations=False, eventlog=True, resume=path)
 
 
-def test_times_that_do_not_come_are_refused(tmp_path, snapshot):
+def test_times_that_do_not_come_are_refused(tmp_path, checkpoint):
     jobs = workload(*QUEUE)
-    with pytest.raises(ConfigError, match="a snapshot at 9 s"):
-        simulate(machine(4), jobs, snapshots={9: tmp_path / "x"}, until=8)
-    with pytest.raises(ConfigError, match="a snapshot at 3 s"):
-        simulate(machine(4), jobs, snapshots={3: tmp_path / "x"}, resume=snapshot)
+    with pytest.raises(ConfigError, match="a checkpoint at 9 s"):
+        simulate(machine(4), jobs, checkpoints={9: tmp_path / "x"}, until=8)
+    with pytest.raises(ConfigError, match="a checkpoint at 3 s"):
+        simulate(machine(4), jobs, checkpoints={3: tmp_path / "x"}, resume=checkpoint)
     with pytest.raises(ConfigError, match="the end of the run at 3 s"):
-        simulate(machine(4), jobs, until=3, resume=snapshot)
+        simulate(machine(4), jobs, until=3, resume=checkpoint)
 
 
-def test_a_snapshot_that_cannot_be_written_is_said(tmp_path):
+def test_a_checkpoint_that_cannot_be_written_is_said(tmp_path):
     with pytest.raises(RunError, match="cannot be written"):
-        simulate(machine(4), workload(*QUEUE), snapshots={5: tmp_path / "no" / "such" / "folder"})
+        simulate(machine(4), workload(*QUEUE), checkpoints={5: tmp_path / "no" / "such" / "folder"})
 
 
 def test_a_policy_of_others_that_remembers_what_cannot_be_written_is_said(tmp_path, monkeypatch):
@@ -321,7 +321,7 @@ def test_a_policy_of_others_that_remembers_what_cannot_be_written_is_said(tmp_pa
 
     monkeypatch.setitem(POLICIES_TABLE, "odd", Odd)
     with pytest.raises(RunError, match=r"Odd\.memory: a value of class PassContext cannot be written"):
-        simulate(machine(4), workload(*QUEUE), "odd", snapshots={5: tmp_path / "x"})
+        simulate(machine(4), workload(*QUEUE), "odd", checkpoints={5: tmp_path / "x"})
 
 
 def test_a_policy_of_others_that_remembers_plain_values_is_saved(tmp_path, monkeypatch):

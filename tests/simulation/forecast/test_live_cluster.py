@@ -41,11 +41,11 @@ def forecasts(cluster, *parts, at=None, **options):
     return {found.id: found.start for found in forecast_live(cluster, picture(*parts), at, **options)}
 
 
-# --- the law: a picture says as much as the snapshot that it was taken from ------------------------
+# --- the law: a picture says as much as the checkpoint that it was taken from ------------------------
 
 
-def picture_of_snapshot(path, jobs, *, asked):
-    """Return the public part of a snapshot as a picture; `asked`: running jobs tell their requests."""
+def picture_of_checkpoint(path, jobs, *, asked):
+    """Return the public part of a checkpoint as a picture; `asked`: running jobs tell their requests."""
     saved = json.loads(Path(path).read_text())
     more = {
         str(job.id): {
@@ -92,19 +92,19 @@ def stories(draw, *, exact=False):
 
 
 def cut(folder, story, at, *, asked):
-    """Return the machine, the workload, the snapshot at a time, and the picture that is its public part."""
+    """Return the machine, the workload, the checkpoint at a time, and the picture that is its public part."""
     nodes, jobs, rules = story
     cluster, path = machine(nodes, 3, 1, properties={"a": "1"}), folder.mktemp("live") / "state.json"
     more = {name: rule for name, rule in rules.items() if name != "queue_policy"}
-    run(cluster, *jobs, policy=rules["queue_policy"], snapshots={at: path}, **more)
+    run(cluster, *jobs, policy=rules["queue_policy"], checkpoints={at: path}, **more)
     if any("node/core" in job.jobspec.to_shape() for job in jobs):
         asked = True  # these hold more than R names
-    return cluster, workload(*jobs), path, picture_of_snapshot(path, jobs, asked=asked)
+    return cluster, workload(*jobs), path, picture_of_checkpoint(path, jobs, asked=asked)
 
 
 @settings(max_examples=100, deadline=None)
 @given(story=stories(), at=st.integers(0, 14), asked=st.booleans())
-def test_a_picture_says_as_much_as_the_snapshot_that_it_was_taken_from(tmp_path_factory, story, at, asked):
+def test_a_picture_says_as_much_as_the_checkpoint_that_it_was_taken_from(tmp_path_factory, story, at, asked):
     cluster, jobs, path, drawn = cut(tmp_path_factory, story, at + 0.5, asked=asked)
     _, expected = forecast_at(cluster, jobs, None, resume=path, **story[2])
     assert live_at(cluster, drawn, None, **story[2]) == (at + 0.5, expected)
@@ -306,7 +306,7 @@ def test_what_is_wrong_is_said_with_its_place(held, queue, said):
             "kind: simsched queu\ntime: 3\n",
             "a document of kind 'simsched queu' (expected kind: simsched queue)",
         ),
-        ('{"kind": "simsched snapshot", "time": 3}', "a checkpoint is not a queue snapshot"),
+        ('{"kind": "simsched checkpoint", "time": 3}', "a checkpoint is not a queue snapshot"),
         ("kind: simsched queue\nrunning: []\n", "the time of the snapshot is missing"),
         ("kind: simsched queue\ntime: 3\nruning: []\n", "unknown key 'runing'"),
         ("kind: simsched queue\ntime: 3\nwaiting: 7\n", "waiting is not a list"),
@@ -326,7 +326,7 @@ def test_times_and_rules_that_do_not_fit():
     drawn = picture(7, [], [waiting("C", "slot=1/core", 5)])
     with pytest.raises(SimschedError, match="a forecast at 6 s"):
         forecast_live(machine(1), drawn, 6)
-    with pytest.raises(SimschedError, match="nobody can foresee random failures"):
+    with pytest.raises(SimschedError, match="random failures cannot be forecast"):
         forecast_live(machine(1), drawn, failures="mtbf=1d,mttr=1h")
     with pytest.raises(SimschedError, match="unknown queue policy"):
         forecast_live(machine(1), drawn, queue_policy="esay")

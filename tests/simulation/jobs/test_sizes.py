@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from simsched.simulation.simulate import engine_of, make_config
+from simsched.simulation.options.run_config import make_config
+from simsched.simulation.simulate import engine_of
 from tests.simulation.simworld import job, machine, results, run, starts, workload
 
 

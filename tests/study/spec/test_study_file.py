@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simsched.errors import SimschedError
-from simsched.simulation.options.config_file import OTHERS, PLAIN
+from simsched.simulation.options.run_config import KEYS as OPTION_KEYS
 from simsched.study.runs.sweep_plan import is_random, plan
 from simsched.study.spec.study_file import load_study, study_from_dict
 from tests.study.studyworld import RECIPE, SMALL, small
@@ -89,9 +89,9 @@ FAULTS = [
     ("seeds: [x]", "4:3: axes.seeds: seeds are not an axis (expected `seeds: 5` beside axes)"),
     ("mean-wait: [{label: x}]", "4:3: axes.mean-wait: 'mean-wait' is reserved or empty"),
     ("epilog: [3x]", "4:12: axes.epilog[0]: epilog: unknown unit 'x'"),
-    ("order: [1]", "4:11: axes.order[0]: 1 is no value of order"),
+    ("order: [1]", "4:11: axes.order[0]: 1 is not a value of order"),
     ("overrun: [maybe]", "4:13: axes.overrun[0]: unknown value 'maybe' of overrun"),
-    ("failures: [mtbf=3]", "4:14: axes.failures[0]: 'mtbf=3' does not say how targets fail"),
+    ("failures: [mtbf=3]", "4:14: axes.failures[0]: 'mtbf=3' does not describe failures"),
     ("rules: [{label: a, config: {odrer: x}}]", "4:11: axes.rules[0]: unknown key 'odrer'"),
     ("rules: [{labl: a}]", "4:11: axes.rules[0]: the setting has no label"),
     ("rules: [{label: a, edit: x}]", "axes.rules[0].edit: unknown key 'edit'"),
@@ -114,7 +114,7 @@ def test_words_for_axes_stand_for_axes():
     """Law: no word for an axis is the name of one, but `nodes`-like templates and tables; its meaning is."""
     from simsched.study.spec.axes import NEAR, STEPS
 
-    options = {*PLAIN, *OTHERS, "policy-options.KEY", "cluster", "workload", "edits", "transforms", *STEPS}
+    options = {*OPTION_KEYS, "policy-options.KEY", "cluster", "workload", "edits", "transforms", *STEPS}
     assert {meaning.partition(":")[0] for meaning in NEAR.values()} <= {*options, "nodes"}
     assert not {*NEAR} & (options - {"policy"})
 
