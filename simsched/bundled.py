@@ -9,8 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from simsched.arguments import wrong
-from simsched.errors import ConfigError
-from simsched.spelling import did_you_mean
+from simsched.errors import ConfigError, did_you_mean
 
 _PACKAGE = Path(__file__).resolve().parent
 _NOT_DATA = ("README", ".")

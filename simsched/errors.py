@@ -1,12 +1,16 @@
 """The errors that a user can cause.
 
 Each states what is wrong, where (a file, a line and column, or a JSON path) and what was expected.  The
-command line prints the message and exits with status 2.
+command line prints the message and exits with status 2.  `nearest` finds the known name for a mistyped one.
 """
 
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 MAX_QUOTE = 60
 """The most characters of an input that a message quotes."""
@@ -106,3 +110,29 @@ class RunError(SimschedError):
 
 class PluginError(SimschedError):
     """A policy or order of another package raised an exception or returned an invalid value."""
+
+
+MAX_COMPARED = 64
+"""Number of characters that are compared for the nearest name; the cost is the square of the length."""
+
+
+def nearest(word: str, known: Iterable[str], *, cutoff: float = 0.6) -> str | None:
+    """Return the known name that is most similar to a word, or None if none is similar.
+
+    >>> nearest("lonod", ["first", "lonode"]), nearest("xyz", ["first"])
+    ('lonode', None)
+    """
+    from difflib import get_close_matches  # imported only for an error: it costs 5 ms
+
+    found = get_close_matches(word[:MAX_COMPARED], list(known), n=1, cutoff=cutoff)
+    return found[0] if found else None
+
+
+def did_you_mean(word: str, known: Iterable[str], *, cutoff: float = 0.6) -> str:
+    """Return ``"; did you mean NAME?"`` for the nearest known name, or nothing.
+
+    >>> did_you_mean("lonod", ["first", "lonode"])
+    '; did you mean lonode?'
+    """
+    meant = nearest(word, known, cutoff=cutoff)
+    return f"; did you mean {meant}?" if meant else ""

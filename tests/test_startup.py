@@ -51,13 +51,13 @@ SHARED = {"simsched.cli", "simsched.cli.support"} | {
 def test_help_imports_no_verb():
     modules = imported_by("from simsched.cli import main\nassert main(['--help']) == 0")
     ours = {m for m in modules if m.startswith("simsched")}
-    assert ours == {"simsched", "simsched.errors", "simsched.spelling", "simsched.visible"} | SHARED
+    assert ours == {"simsched", "simsched.errors", "simsched.visible"} | SHARED
 
 
 def test_shape_imports_its_own_verb_only():
     modules = imported_by("from simsched.cli import main\nassert main(['shape', 'core']) == 0")
     rooms = {m.split(".")[1] for m in modules if m.startswith("simsched.")}
-    assert rooms == {"cli", "errors", "formats", "spelling", "visible"}
+    assert rooms == {"cli", "errors", "formats", "visible"}
     assert {m for m in modules if m.startswith("simsched.cli.")} - SHARED == {"simsched.cli.convert"}
 
 

@@ -10,13 +10,12 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
-from simsched.errors import FormatError, SimschedError
+from simsched.errors import FormatError, SimschedError, did_you_mean
 from simsched.formats.jobspec.validation_rules import SYSTEM_KEYS, faults_of
 from simsched.formats.text.diagnostics import CaretError, Fault, located, located_in_all
 from simsched.formats.text.schemas import schema_text as schema_text  # noqa: PLC0414 (part of this interface)
 from simsched.formats.text.schemas import validator
 from simsched.formats.text.sniffing import looks_like_shapes
-from simsched.spelling import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from simsched.arguments import check_whole, wrong
-from simsched.errors import ConfigError
+from simsched.errors import ConfigError, did_you_mean
 from simsched.formats.rfc.hostlist import Hostlist, encode_hosts
 from simsched.formats.rfc.idset import Idset
-from simsched.spelling import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -41,7 +41,7 @@ class FutureEvent(NamedTuple):
     payload: Any
 
 
-class Call(Event):
+class ScheduledCall(Event):
     """A simpy event at which something happens in a run.
 
     It cannot fail, so it counts as successful from the start, as a simpy timeout does.  Its `entry`
@@ -77,7 +77,7 @@ class FutureEvents:
         self.over = self.env.event()
         self._origin = self.env.now
         self._handlers: dict[str, Handler] = {}
-        self._pending: dict[Call, None] = {}
+        self._pending: dict[ScheduledCall, None] = {}
         self._callbacks: list[Callable[[Event], None]] = [self._fire]
         self._entered = 0
         self._schedule: Any = self.env.schedule
@@ -91,7 +91,7 @@ class FutureEvents:
         """Enter an event at `time` (seconds of the run) in a class of its instant."""
         self._entered = entered = self._entered + 1
         priority = order + entered
-        call = Call(self._callbacks, (time, priority, kind, payload))
+        call = ScheduledCall(self._callbacks, (time, priority, kind, payload))
         self._pending[call] = None
         now, there = self.env.now, self._origin + time
         delay = there - now
@@ -100,7 +100,7 @@ class FutureEvents:
         else:
             self._hop(call, priority, there)
 
-    def _hop(self, call: Call, priority: int, there: float) -> None:
+    def _hop(self, call: ScheduledCall, priority: int, there: float) -> None:
         """Enter a call whose time is not reached exactly from now.
 
         simpy takes delays and rounds the sum of now and delay, and a rounded sum would put events of
@@ -111,7 +111,7 @@ class FutureEvents:
         def enter(_: Event) -> None:
             self._schedule(call, priority, there - self.env.now)
 
-        self._schedule(Call([enter], call.entry), priority, 0.75 * there - self.env.now)
+        self._schedule(ScheduledCall([enter], call.entry), priority, 0.75 * there - self.env.now)
 
     def run(self) -> None:
         """Run the environment until the run is over."""
@@ -179,6 +179,6 @@ class FutureEvents:
                 self.over.succeed()
 
 
-def _counts(call: Call) -> bool:
+def _counts(call: ScheduledCall) -> bool:
     """Whether an event is neither a checkpoint nor the end of the run."""
     return END <= call.entry[1] < LAST

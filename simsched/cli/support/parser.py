@@ -6,7 +6,7 @@ import argparse
 import re
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
-from simsched.spelling import did_you_mean
+from simsched.errors import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

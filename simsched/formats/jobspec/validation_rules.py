@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from simsched.errors import FormatError
+from simsched.errors import FormatError, nearest
 from simsched.formats.jobspec.tasks import COUNT_KEYS
 from simsched.formats.jobspec.tasks import KEYS as TASK_KEYS
 from simsched.formats.jobspec.vertex import KEYS as VERTEX_KEYS
@@ -21,7 +21,6 @@ from simsched.formats.rfc.count import MAX_COUNT, Count, dict_faults
 from simsched.formats.text.diagnostics import Fault, shown
 from simsched.formats.text.immutable import MAX_DEPTH
 from simsched.formats.text.yaml_text import yaml_hint
-from simsched.spelling import nearest
 
 if TYPE_CHECKING:
     from simsched.formats.text.excerpts import Path

@@ -11,10 +11,9 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING, Any, cast
 
-from simsched.errors import ConfigError
+from simsched.errors import ConfigError, did_you_mean
 from simsched.formats.text.diagnostics import Fault, shown
 from simsched.formats.text.excerpts import clip
-from simsched.spelling import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from simsched.errors import did_you_mean
 from simsched.formats.jobspec.shape import format_shape
 from simsched.formats.jobspec.vertex import walk
 from simsched.graph.index.types import ABOVE, BELOW
@@ -31,7 +32,6 @@ from simsched.match.search.counts import (
     usable_units,
 )
 from simsched.match.state.availability import idle_cluster
-from simsched.spelling import did_you_mean
 
 if TYPE_CHECKING:
     from simsched.formats.jobspec.jobspec import Jobspec

@@ -9,8 +9,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from simsched.errors import ConfigError, PluginError, SimschedError
-from simsched.spelling import nearest
+from simsched.errors import ConfigError, PluginError, SimschedError, nearest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

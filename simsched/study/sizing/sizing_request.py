@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from simsched.arguments import check, check_callable, check_path, check_whole, texts
-from simsched.errors import ConfigError
-from simsched.spelling import did_you_mean
+from simsched.errors import ConfigError, did_you_mean
 from simsched.study.runs.input_cache import INPUTS
 from simsched.study.runs.sweep_plan import is_random_run
 from simsched.study.runs.worker_pools import open_workers

@@ -17,10 +17,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from simsched.errors import ConfigError, SimschedError
+from simsched.errors import ConfigError, SimschedError, nearest
 from simsched.report.metrics.summary import METRICS
 from simsched.simulation.options.run_config import KEYS as OPTION_KEYS
-from simsched.spelling import nearest
 from simsched.study.spec.run_task import canonical_json
 from simsched.study.spec.study import SEED, Setting, StudyAxis, TaskChange, column, merged
 from simsched.workload.transforms.steps import STEPS

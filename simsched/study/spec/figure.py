@@ -16,9 +16,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from simsched.errors import SimschedError
+from simsched.errors import SimschedError, did_you_mean
 from simsched.formats.text.diagnostics import CaretError, refuse_broken_text
-from simsched.spelling import did_you_mean
 
 _NAME = re.compile(r"\s*([A-Za-z][A-Za-z0-9_.-]*)?\s*")
 _SINGLE = re.compile(r"(?<![=!<>])=(?!=)")

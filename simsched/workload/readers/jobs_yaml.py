@@ -21,8 +21,7 @@ import re
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from simsched.errors import LimitError, SimschedError, WorkloadError
-from simsched.spelling import nearest
+from simsched.errors import LimitError, SimschedError, WorkloadError, nearest
 from simsched.workload.dependencies import resolve
 from simsched.workload.job import MAX_JOBS, Job, Skips, Workload, assemble
 from simsched.workload.mapping import ReadOptions
