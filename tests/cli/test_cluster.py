@@ -301,7 +301,7 @@ def test_diff_as_json(capfd):
 @pytest.mark.parametrize(
     ("options", "fault"),
     [
-        ("--nodes 0", "--nodes: 0 is less than the minimum of 1"),
+        ("--nodes 0", "--nodes: found 0 (expected at least 1)"),
         ("--nodes 2 --cores -1", "--cores: "),
         ("--nodes 2 --cores 4 --memory x", "--memory: found 'x' (expected a whole number and a unit"),
     ],
