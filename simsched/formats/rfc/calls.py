@@ -15,7 +15,7 @@ _CALL = re.compile(r"\s*([a-z]+)\s*(?:\((.*)\))?\s*", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class CallText:
     """A call: `text` as it was written, its name, and `inside`, the text between the parentheses.
 
     `inside` is None for a name without parentheses.
@@ -57,11 +57,11 @@ class Call:
         return [part.strip() for part in (*parts, self.inside[start:])], depth
 
 
-def parse_call(text: str) -> Call | None:
+def parse_call(text: str) -> CallText | None:
     """Return the call that a text is; None for any other text.
 
     >>> parse_call("load(1.2)"), parse_call("release").inside, parse_call("7d")
-    (Call(text='load(1.2)', name='load', inside='1.2'), None, None)
+    (CallText(text='load(1.2)', name='load', inside='1.2'), None, None)
     """
     found = _CALL.fullmatch(text)
-    return Call(text, found[1], found[2]) if found else None
+    return CallText(text, found[1], found[2]) if found else None
