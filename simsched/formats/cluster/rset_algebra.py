@@ -72,6 +72,8 @@ def sweep(
         low = min(starts)
         in_a = a is not None and a.low <= low
         in_b = b is not None and b.low <= low
+        # The range ends with a piece that covers `low`, or just before a piece that begins after it, so each
+        # side has one piece or none in it.
         ends = [p.high if p.low <= low else p.low - 1 for p in (a, b) if p is not None]
         high = min(ends)
         yield low, high, a.children if a and in_a else None, b.children if b and in_b else None
@@ -85,7 +87,7 @@ def combine(left: list[Piece], right: list[Piece], rule: Rule) -> list[Piece]:
     result = []
     known: dict[tuple[int, int], Children | None] = {}
     for low, high, a, b in sweep(left, right):
-        key = (id(a), id(b))  # both sides stay alive while the sweep runs
+        key = (id(a), id(b))  # ids are unique: both sides stay alive while the sweep runs
         if key not in known:
             known[key] = rule(a, b)
         if (children := known[key]) is not None:

@@ -112,6 +112,7 @@ def group_signs(elements: Sequence[Element], where: str | None) -> list[int]:
 
     Raises FormatError where the groups do not balance.
     """
+    # The example of the specification opens its group with -1, so both directions are tried (reading R11).
     signs = [int(e.attribute("group") or 0) for e in elements]
     for direction in (1, -1):
         depth, lowest = 0, 0

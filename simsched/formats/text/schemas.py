@@ -141,6 +141,7 @@ _LIMITS = {
     "maxItems": ("at most", " item"),
     "minLength": ("at least", " character"),
     "minProperties": ("at least", " key"),
+    "maxProperties": ("at most", " key"),
 }
 
 

@@ -117,3 +117,8 @@ def test_faults_name_their_path_and_what_was_expected(document, fault):
 def test_counts_that_do_not_fit(words, fault):
     with pytest.raises(ClusterError, match=fault):
         parse_recipe(group(**words))
+
+
+def test_power_has_one_level():
+    with pytest.raises(FormatError, match=r"power\.per: found an object \(expected at most 1 key\)"):
+        parse_recipe({**group(), "power": {"per": {"rack": "1 kW", "pod": "2 kW"}}})
