@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from simsched.report.html.study_charts import Line, lines_chart
+from simsched.report.html.study_charts import ChartLine, lines_chart
 
 
 def glyphs(at):
-    lines = [Line(name, at, (1.0, 2.0), (0.5, 1.5), (1.5, 2.5)) for name in ("one", "two")]
+    lines = [ChartLine(name, at, (1.0, 2.0), (0.5, 1.5), (1.5, 2.5)) for name in ("one", "two")]
     chart = lines_chart(lines, "x", "mean wait (s)", ["red", "blue"])
     return [type(renderer.glyph).__name__ for renderer in chart.renderers], chart
 
