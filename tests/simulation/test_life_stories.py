@@ -347,7 +347,7 @@ def test_whatever_happens_the_audit_is_clean_and_the_eventlog_replays(tmp_path, 
 @pytest.mark.parametrize(
     ("document", "message"),
     [
-        ({}, "no list"),
+        ({}, "not a list"),
         ([3], "an outage is an object"),
         ([{"ranks": "0"}], "needs ranks and a start"),
         ([{"ranks": "0", "start": 5, "end": 5}], "end after the start"),

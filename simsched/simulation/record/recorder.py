@@ -136,6 +136,8 @@ class Recorder:
         for selection in plan.held.values():
             for type_, units in selection.counts.items():
                 used[type_] += units
+        for type_, _, _ in available.sharers:  # a unit that several jobs share is in use once
+            used[type_] += 1
         pools = available.index.pool_types
         down = {name: pools[name].total - available.total[name] - used[name] for name in self._pools}
         down["node"] = len(available.use) - plan.idle - int((available.use > 0).sum())

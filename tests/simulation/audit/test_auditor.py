@@ -474,3 +474,17 @@ def test_targets_that_are_down_in_the_cluster_need_no_outage(tmp_path, status):
         "without an outage" in str(f)
         for f in audit_run(tmp_path / "out", machine(4, 4), workload(*jobs)).faults
     )
+
+
+def test_shared_units_are_in_use_and_not_down_beside_a_drained_node(tmp_path):
+    (tmp_path / "c.yaml").write_text(
+        "name: c\ngroups:\n  - {name: n, count: 4, cores: 4, drained: n3}\n"
+        "pools:\n  - {type: License, size: 6, name: L}\n"
+    )
+    cluster = load_cluster(tmp_path / "c.yaml")
+    jobs = [job("A", 0, "[License=1;slot=2/core]", 10), job("B", 5, "[License=1;slot=1/core]", 10)]
+    result = run(cluster, *jobs)
+    assert not result.timeline["down_License"].any()
+    assert result.timeline["used_License"].max() >= 1
+    result.save(tmp_path / "run")
+    assert audit_run(tmp_path / "run", cluster, workload(*jobs)).faults == []
