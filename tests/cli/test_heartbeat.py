@@ -39,8 +39,8 @@ def slow(monkeypatch):
 
     def late(engine, *arguments, **options):
         found = run(engine, *arguments, **options)
-        if engine.progress is not None:
-            engine.progress(engine)
+        if engine.on_report is not None:
+            engine.on_report(engine)
         time.sleep(0.05)
         return found
 
@@ -56,7 +56,7 @@ def test_a_line_now_and_then_and_a_clean_output(verb, capsys, monkeypatch):
     shutil.rmtree("out", ignore_errors=True)  # a study that is there is not run again
     status = main(VERBS[verb])
     out, err = capsys.readouterr()
-    assert status == quiet[0]
+    assert status == quiet[0], err
     assert verb == "sweep" or out == quiet[1]
     lines = [line for line in err.splitlines() if not line.startswith("written")]
     assert lines
