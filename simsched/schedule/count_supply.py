@@ -85,7 +85,7 @@ class CountSupply(Supply):
         assert selection is not None, "the counts promised more than the matcher found"
         return selection
 
-    def shadow(self, job: int, *, extra: bool, fixed: bool) -> CountShadow:
+    def shadow(self, job: int, *, extra: bool = True, fixed: bool = False) -> CountShadow:
         """Return the earliest start of a job if no other job starts before it."""
         shadow = CountShadow(job, extra=extra)
         if fixed:

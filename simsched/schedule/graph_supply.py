@@ -66,7 +66,7 @@ class GraphSupply(Supply):
             self.failed.add(kind)
         return selection
 
-    def shadow(self, job: int, *, extra: bool, fixed: bool) -> Shadow:
+    def shadow(self, job: int, *, extra: bool = True, fixed: bool = False) -> Shadow:
         """Return the earliest start of a job if no other job starts before it."""
         found = self._earliest(job)
         return NoShadow(job) if found is None else GraphShadow(job, found, extra=extra, fixed=fixed)

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 class JobTable:
     """Columns over all jobs of a workload; times are in seconds.
 
+    Most columns are arrays, which take an array of jobs as an index.  `requests`, `kinds`, `durations`,
+    `judged` and `units` are lists: ``np.asarray(table.durations)[jobs]``.
+
     Attributes
     ----------
     requests : the compiled request of each job; None if the job can never run, and so never waits.

@@ -93,7 +93,13 @@ class PassContext:
         return self.supply.fit(job)
 
     def start(self, job: int, selection: Selection, *, backfilled: bool = False) -> None:
-        """Start a waiting job now; its expected end is now + its requested duration."""
+        """Start a waiting job now; its expected end is now + its requested duration.
+
+        `selection` is the result of `fit` or `Shadow.fit_beside`; `backfilled` says that the job passes a
+        waiting one.  TypeError if the selection is None.
+        """
+        if selection is None:
+            raise TypeError(f"start(job {job}) got no selection (expected the result of fit, not None)")
         selection = self.supply.claim(job, selection)
         self.queue.remove(job)
         self.started.append((job, selection, backfilled))

@@ -106,7 +106,7 @@ class Supply(ABC):
     # -- the first job of the queue -----------------------------------------------------------------
 
     @abstractmethod
-    def shadow(self, job: int, *, extra: bool, fixed: bool) -> Shadow:
+    def shadow(self, job: int, *, extra: bool = True, fixed: bool = False) -> Shadow:
         """Return the earliest start of a job if no other job starts before it.
 
         Parameters
@@ -151,7 +151,7 @@ class Supply(ABC):
     def is_steady(self) -> bool:
         """Whether equal requests get equal answers while nothing changes: no random choice, no closures."""
         policy = self._policy
-        return not self.calendar and policy is POLICIES.get(policy.name) and policy.name != "random"
+        return not self.calendar and policy is POLICIES.get(policy.name) and not policy.random
 
     def request(self, job: int) -> Request:
         """Return the compiled request of a job that waits (so it has one)."""
@@ -199,7 +199,7 @@ class Shadow(Protocol):
         """Return resources for a job that runs beyond the shadow time and leaves the first job its start."""
 
     def note_start(self) -> None:
-        """Note that a job was started beside the shadow."""
+        """Note that a job was started beside the shadow: less is left over.  Call it after each start."""
 
     def forget(self) -> None:
         """Forget which jobs were refused, before all jobs are looked at again."""

@@ -9,6 +9,7 @@ import numpy as np
 
 from simsched.errors import ConfigError
 from simsched.match.policies.unit_ids import free_unit_ids, performance_classes
+from simsched.match.search.counts import free_beneath
 
 if TYPE_CHECKING:
     from simsched.graph.index.types import Ints
@@ -51,6 +52,13 @@ class Candidates:
             ids = index.vertex_types[self.kind].ids
             known = index.memo[f"ids of {self.kind}"] = np.where(ids >= 0, ids, np.arange(len(ids)))
         return known[self.ordinals]
+
+    def free(self, type_: str) -> Ints:
+        """Return the free units of a pool type on or below each candidate: ``free("core")``.
+
+        They are zeros if the cluster has no pools of that type.  A policy that uses them is not static.
+        """
+        return free_beneath(type_, self.kind, self.ordinals, self.avail)
 
     def unit_ids(self, *, highest: bool = False) -> Ints:
         """Return the id of the first unit that each copy would get; a whole vertex's own id."""

@@ -121,13 +121,37 @@ def _package(value: Any) -> str:
 
 def _failure(kind: str, value: Any, name: str, error: Exception) -> PluginError | None:
     package = _package(value)
-    frames = [(frame, line) for frame, line in _frames(error) if _root(frame) == package]
-    if package == OURS or not frames:
+    if package == OURS:
         return None
+    frames = [(frame, line) for frame, line in _frames(error) if _root(frame) == package]
+    if not frames:
+        return _wrong_signature(kind, value, name, error)
     frame, line = frames[-1]
     code = frame.f_code
     text = f"the {kind} {name!r} failed in {code.co_name}: {type(error).__name__}: {error}"
     return PluginError(text, where=f"{code.co_filename}:{line}")
+
+
+def _wrong_signature(kind: str, value: Any, name: str, error: Exception) -> PluginError | None:
+    """Return the error for a function of the other package that does not take the arguments of its call."""
+    function = _called(value)
+    code = getattr(function, "__code__", None)
+    if code is None or not isinstance(error, TypeError):
+        return None
+    if not str(error).startswith(f"{function.__qualname__}()"):
+        return None
+    where = f"{code.co_filename}:{code.co_firstlineno}"
+    return PluginError(f"the {kind} {name!r} cannot be called: {error}", where=where)
+
+
+def _called(value: Any) -> Any:
+    """Return the function that a policy or order is called by; None if there is none."""
+    ours = (getattr(value, "__module__", None) or type(value).__module__).partition(".")[0] == OURS
+    for name in WRAPPED if ours else ("run_pass", "ranked"):
+        found = getattr(value, name, None)
+        if found is not None:
+            return _called(found) if name == "inner" else found
+    return None
 
 
 def _root(frame: FrameType) -> str:

@@ -64,6 +64,7 @@ class MatchPolicy:
     order : candidates → the permutation (positions) in which they are taken; None: graph order.
     whole_nodes : take idle execution targets only, and each of them whole.
     static : the order depends on the graph alone, not on the state or on chance.
+    random : the order depends on chance (on `Candidates.rng`), so that a run depends on its seed.
     each_copy : it orders the single copies instead of the candidates that host them.
     lowest, highest : the lowest, or the highest, free units of a pool are taken.
     """
@@ -73,6 +74,7 @@ class MatchPolicy:
     order: Order | None = None
     whole_nodes: bool = False
     static: bool = False
+    random: bool = False
     each_copy: bool = False
     lowest: bool = False
     highest: bool = False
@@ -138,8 +140,8 @@ _TABLE = (
         whole_nodes=True,
         static=True,
     ),
-    MatchPolicy(name="bestfit", says="the fullest target that fits first", order=lambda c: ascending(c.fits)),
-    MatchPolicy(name="worstfit", says="the emptiest target first", order=lambda c: ascending(-c.fits)),
+    MatchPolicy(name="bestfit", says="room for the fewest copies first", order=lambda c: ascending(c.fits)),
+    MatchPolicy(name="worstfit", says="room for the most copies first", order=lambda c: ascending(-c.fits)),
     MatchPolicy(
         name="locality", says="fewest and narrowest common ancestors, neighbours", order=nearest_together
     ),
@@ -149,7 +151,7 @@ _TABLE = (
         order=lambda c: ascending(c.classes()),
         static=True,
     ),
-    MatchPolicy(name="random", says="at random, from the seed", order=lambda c: c.lots()),
+    MatchPolicy(name="random", says="at random, from the seed", order=lambda c: c.lots(), random=True),
 )
 
 POLICIES: dict[str, MatchPolicy] = {policy.name: policy for policy in _TABLE}
@@ -165,7 +167,7 @@ def find_policy(name: str | MatchPolicy) -> MatchPolicy:
     """
     if isinstance(name, MatchPolicy):
         return name
-    check("policy", name, str, "the name of a match policy")
+    check("policy", name, str, "the name of a match policy, or a MatchPolicy")
     policy = POLICIES.get(name)
     if policy is not None:
         return policy
@@ -226,7 +228,7 @@ def arranged(policy: MatchPolicy, candidates: Candidates) -> Ints:
     if found.shape != (count,) or found.dtype.kind not in "iu" or not _is_permutation(found):
         raise ConfigError(
             f"match policy {policy.name!r} did not return a permutation of its {count} candidates",
-            expected=f"the positions 0 to {count - 1}, each once",
+            expected=f"the positions 0 to {count - 1}, each once, as np.argsort returns them",
         )
     return found
 

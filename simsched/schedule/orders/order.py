@@ -63,7 +63,8 @@ def job_order(given: str | JobOrder) -> JobOrder:
 
 def _own(value: Any, name: str | None = None) -> JobOrder:
     """Return an order for one queue, a copy if it may remember; ConfigError if it is not an order."""
-    if not callable(getattr(value, "ranked", None)) or not hasattr(value, "static"):
+    fit = callable(getattr(value, "ranked", None)) and hasattr(value, "static")
+    if not fit or isinstance(value, type):
         expected = "the name of a job order, or an object such as simsched.schedule.orders.ranking.Order"
         raise wrong("order" if name is None else f"the job order {name!r}", value, expected)
     order: JobOrder = value if isinstance(value, Order) else deepcopy(value)

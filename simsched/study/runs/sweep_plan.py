@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from simsched.errors import SimschedError
 from simsched.formats.text.documents import load_json
+from simsched.match.policies.policy import POLICIES
 from simsched.study.runs.input_cache import INPUTS, draws
 from simsched.study.runs.single_run import options_of, perform
 from simsched.study.spec.input_finder import MODELS
@@ -216,11 +217,11 @@ def is_random_run(options: Mapping[str, Any]) -> bool:
     return (
         bool(spelt.get("failures"))
         or ".." in str(spelt.get("epilog", ""))
-        or spelt.get("match-policy", "first") not in _DETERMINISTIC_POLICIES
+        or _is_random_policy(spelt.get("match-policy", "first"))
     )
 
 
-_DETERMINISTIC_POLICIES = frozenset(
-    ("first", "low", "high", "lonode", "hinode", "lonodex", "hinodex", "firstnodex", "bestfit",
-     "worstfit", "locality", "variation")
-)  # fmt: skip
+def _is_random_policy(name: str) -> bool:
+    """Whether a match policy draws lots; a policy of another package may."""
+    policy = POLICIES.get(name)
+    return policy is None or policy.random

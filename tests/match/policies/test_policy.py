@@ -98,6 +98,37 @@ def test_bestfit_fills_the_fullest_and_worstfit_the_emptiest(four):
         assert str(matcher.match(JOBSPEC("slot/core")).R.ranks) == expected
 
 
+def test_worstfit_counts_copies_and_free_counts_units(four):
+    """With 3 and 4 free cores, a node holds one copy of three cores: `worstfit` regards them as equal."""
+    emptiest = MatchPolicy(
+        name="emptiest", says="", order=lambda c: np.argsort(-c.free("core"), kind="stable")
+    )
+    for policy, rank in (("worstfit", "0"), (emptiest, "1")):
+        matcher = ss.Matcher(four, policy=policy)
+        assert matcher.match(JOBSPEC("slot/core", constraint="rank:0"))
+        assert str(matcher.match(JOBSPEC("slot/core=3")).R.ranks) == rank
+
+
+def test_free_units_are_summed_over_sockets_and_racks(jgf):
+    """Two nodes with two sockets, and the rack above them; a type without pools has no free units."""
+    found = {}
+
+    def order(c):
+        found[c.kind] = (c.free("core").tolist(), c.free("gpu").tolist())
+        return np.arange(len(c.ordinals))
+
+    outline = "cluster0\n  rack0"
+    for node in range(2):
+        outline += f"\n    node{node} rank={node}"
+        for socket in range(2):
+            outline += f"\n      socket{socket}\n        core0\n        core1"
+    matcher = ss.Matcher(jgf(outline), policy=MatchPolicy(name="mine", says="", order=order))
+    assert matcher.match(JOBSPEC("slot/core", constraint="rank:1"))
+    assert matcher.match(JOBSPEC("rack/slot/core"))
+    assert found["node"] == ([4, 3], [0, 0])
+    assert found["rack"] == ([7], [0])
+
+
 def test_random_follows_its_seed(tiny):
     def lands(seed):
         matcher = ss.Matcher(tiny, policy="random", seed=seed)
@@ -448,6 +479,13 @@ def test_rules_of_one_name_read_requests_in_their_own_way(four, monkeypatch):
         matcher = ss.Matcher(four, rules="mine")
         found.append([bool(matcher.match(JOBSPEC("slot=4/node"))) for _ in range(2)])
     assert found == [[True, False], [True, True]]
+
+
+def test_a_function_alone_is_not_a_policy_in_python(four):
+    with pytest.raises(
+        ss.errors.ConfigError, match=r"\(expected the name of a match policy, or a MatchPolicy\)"
+    ):
+        ss.Matcher(four, policy=odd_nodes_first)
 
 
 def test_our_own_names_cannot_be_taken(plugged, four):

@@ -14,7 +14,7 @@ from simsched.errors import ConfigError, PluginError
 from simsched.schedule.orders.order import job_order
 from simsched.schedule.orders.ranking import Order
 from simsched.schedule.policies.options import typed_options
-from simsched.schedule.policies.registry import queue_policy
+from simsched.schedule.policies.registry import POLICIES, queue_policy
 from tests import REPOSITORY
 
 SOURCE = """
@@ -155,7 +155,7 @@ def test_an_option_of_the_command_line_reaches_the_policy_as_a_number(theirs, li
         (("--order", "lastfirst"), "did you mean 'last-first'?"),
         (("--match-policy", "wholelats"), "did you mean 'wholelast'?"),
         (("--order", "nothing-like-it"), "fairshare[:HALF-LIFE], last-first, broken, short"),
-        (("--queue-policy", "nothing-like-it"), "fcfs, hybrid, aging, failing, nopass"),
+        (("--queue-policy", "nothing-like-it"), f"{', '.join(sorted(POLICIES))}, aging, failing, nopass"),
     ],
 )
 def test_an_error_names_the_plug_in_and_its_place(theirs, line, capsys, arguments, text):

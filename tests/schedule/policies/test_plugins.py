@@ -7,8 +7,10 @@ import importlib.metadata
 import numpy as np
 import pytest
 
+import simsched as ss
 import simsched.schedule.policies.registry as policies
-from simsched.errors import ConfigError
+from simsched.errors import ConfigError, PluginError
+from simsched.match.policies.policy import MatchPolicy
 from simsched.schedule.orders.order import job_order
 from simsched.schedule.orders.ranking import Order
 from simsched.schedule.policies.registry import queue_policy
@@ -76,3 +78,44 @@ def test_an_installed_policy_and_order_run(installed):
     jobs = tuple(Job(id=n, submit=n, jobspec=spec, runtime=5, duration=5) for n in range(4))
     found = simulate(cluster, Workload(jobs=jobs), "lazy", order="last-first")
     assert np.array_equal(found.jobs["start"], [0, 1, 6, 5])
+
+
+def simulated(**policies):
+    core = ss.Jobspec.from_shape("slot=16/core")
+    jobs = [ss.Job(id=n, submit=n, jobspec=core, duration=5, runtime=5) for n in range(3)]
+    return ss.simulate(ss.load_cluster("tiny"), ss.Workload(jobs), **policies)
+
+
+class NoContext:
+    order = "an attribute of its own"
+
+    def run_pass(self):
+        """Lack the argument."""
+
+
+class StartsAll:
+    """Forgets that `fit` may return None."""
+
+    def run_pass(self, context):
+        for job in context.queue.listed():
+            context.start(job, context.fit(job))
+
+
+@pytest.mark.parametrize(
+    ("policies", "text"),
+    [
+        ({"queue_policy": NoContext()}, r"'NoContext' cannot be called: NoContext.run_pass\(\) takes 1 pos"),
+        (
+            {"order": Order("mine", lambda table, jobs: jobs)},
+            r"'mine' cannot be called: <lambda>\(\) takes 2",
+        ),
+        (
+            {"match_policy": MatchPolicy(name="mine", says="", order=lambda: None)},
+            r"'mine' cannot be called: .*<lambda>\(\) takes 0",
+        ),
+        ({"queue_policy": StartsAll()}, r"failed in run_pass: .*start\(job 1\) got no selection \(expected"),
+    ],
+)
+def test_a_wrong_call_is_an_error_of_the_plug_in_with_its_place(policies, text):
+    with pytest.raises(PluginError, match=rf"test_plugins.py:\d+: .*{text}"):
+        simulated(**policies)

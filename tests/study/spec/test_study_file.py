@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simsched.errors import SimschedError
+from simsched.match.policies.policy import POLICIES
 from simsched.simulation.options.run_config import KEYS as OPTION_KEYS
 from simsched.study.runs.sweep_plan import is_random, plan
 from simsched.study.spec.study_file import load_study, study_from_dict
@@ -261,6 +262,12 @@ def test_seeds_that_change_nothing_are_told():
 )
 def test_what_a_seed_decides(changes, random):
     assert is_random(small(axes=None, **changes).tasks[0]) is random
+
+
+def test_a_seed_decides_under_no_built_in_match_policy_but_random():
+    for name in POLICIES:
+        config = {"workload": "first-steps", "config": {"match-policy": name}}
+        assert is_random(small(axes=None, **config).tasks[0]) is (name == "random"), name
 
 
 def test_a_cluster_that_cannot_be_read_names_the_run(tmp_path):
