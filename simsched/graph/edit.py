@@ -218,7 +218,7 @@ def set_units(cluster: ClusterLike, where: Where, kind: str, count: int) -> Clus
 
 
 def _next_names(graph: ResourceGraph, last: str, count: int) -> list[str]:
-    """Return names on from the highest number of the last target's basename."""
+    """Return names that continue from the highest number of the last target's basename."""
     stem, _ = split_name(pool_of(graph, last).name)
     numbers = (split_name(pool_of(graph, key).name) for key in execution_targets(graph))
     first = max((number + 1 for base, number in numbers if base == stem and number is not None), default=0)

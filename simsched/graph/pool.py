@@ -35,7 +35,7 @@ class Pool(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     type : ``"node"``, ``"core"``, ``"rack"`` …
     name : basename + id, or basename alone; the host of an execution target.
     basename : the name without its id.
-    id : the logical number among its like, or None.
+    id : the logical number among vertices of its kind, or None.
     uuid : a universally unique identifier, or ``""``.
     size : units in the pool.
     unit : what `size` counts (``"GB"``, ``"W"``), or ``""``.

@@ -31,7 +31,7 @@ class EngineState:
     Attributes
     ----------
     now : the time of the run (seconds).
-    progress : what the engine itself keeps; states only of jobs that were submitted.
+    progress : the engine's own state; states only of jobs that were submitted.
     claims : (job, expected end, selection) of each job that holds resources, in order of their starts.
     down : ordinals of the targets that are down.
     events : the events to come, in their order.

@@ -25,8 +25,8 @@ class Tree:
 
     One entry per vertex: `keys` and `pools`; `parent` (-1: none); `end`, the place after its
     subtree; `target`, the ordinal of the execution target that it is or lies in (-1: none);
-    `up`, whether it and all that contains it is up; `sound`, the same as far as its target
-    goes (the target, and what contains it, apart).  `inner` are the places of vertices that
+    `up`, whether it and all that contains it is up; `sound`, the same without regard to
+    its target and the containers of that.  `inner` are the places of vertices that
     contain others, `targets` those of execution targets.
     """
 

@@ -28,8 +28,8 @@ class VertexType:
     Arrays have one entry per vertex: `pos` twice its place in preorder (the odd places are for
     empty leaf pools), `end` that of the first vertex after its subtree, `target` the ordinal of the
     target that it is or lies in (-1: above), `ids` its logical id (-1: none), `up` whether it
-    and all that contains it is up, `sound` the same as far as its target goes (the target, and
-    what contains it, apart).
+    and all that contains it is up, `sound` the same without regard to its
+    target and the containers of that.
     """
 
     name: str

@@ -175,7 +175,7 @@ def find_policy(name: str | MatchPolicy) -> MatchPolicy:
 
 
 def is_found_by_name(policy: MatchPolicy) -> bool:
-    """Say whether `find_policy` finds this very policy by its name."""
+    """Whether `find_policy` finds this very policy by its name."""
     if policy.name in POLICIES:
         return POLICIES[policy.name] is policy
     return policy.name in _entry_points() and _plugged_in(policy.name) is policy
@@ -255,7 +255,7 @@ def _make_room(known: dict[tuple[MatchPolicy, str], Any]) -> None:
 
 
 def keeps_siblings(policy: MatchPolicy, kind: str, avail: Availability) -> bool:
-    """Say whether a static policy takes the vertices of a type within each target in graph order."""
+    """Whether a static policy takes the vertices of a type within each target in graph order."""
     known: dict[tuple[MatchPolicy, str], bool] = avail.index.memo.setdefault("siblings in order", {})
     key = (policy, kind)
     if key not in known:

@@ -300,7 +300,7 @@ def usable_units(need: Need, avail: Availability) -> Ints:
 
 
 def _is_named(need: Need, pool: PoolType, leaf: int, avail: Availability) -> bool:
-    """Say whether a leaf pool's vertex has one of the names (an empty pool has no vertex)."""
+    """Whether a leaf pool's vertex has one of the names (an empty pool has no vertex)."""
     graph = avail.index.graph
     return any(pool_of(graph, key).name in (need.names or ()) for key in pool.keys[leaf][:1])
 

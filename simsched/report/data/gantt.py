@@ -250,7 +250,7 @@ def packed(
     """Return one row per rectangle: job (its position), start, end (s), low, high (rows, half open).
 
     Each job takes the lowest free rows, in the order of starts; rows that a job leaves at an instant are
-    free at that instant.  The number of rows of a job is true, their position is not that of its units.
+    free at that instant.  The number of rows of a job is exact, but their position is not that of its units.
     Jobs without units have no rectangle.  Ordered by start.
     """
     free, rows = FreeRows(), []

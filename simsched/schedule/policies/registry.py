@@ -81,7 +81,7 @@ def queue_policy(given: str | QueuePolicy, options: Mapping[str, Any] | None = N
     ------
     ConfigError
         If neither simsched nor an installed package (``simsched.queue_policies``) has a policy of this
-        name, or if the policy does not have an option or takes another value.
+        name, or if the policy does not have an option or does not take its value.
     PluginError
         If the policy of another package cannot be made.
 

@@ -32,7 +32,7 @@ def end_of(start: float, duration: float) -> float:
 class Bounds:
     """Lower bounds of starts: a job starts no earlier than an equal request of at most its duration.
 
-    That holds while reservations are only added. Taking one away makes the bounds void.
+    That holds while reservations are only added. Withdrawing one invalidates the bounds.
 
     >>> bounds = Bounds()
     >>> bounds.note("two nodes", 60, 500)

@@ -1,4 +1,4 @@
-"""Values of a run's state as exact JSON: what is read is equal to what was written, with its type.
+"""Values of a run's state as exact JSON: a value that is read back has the same type and is equal.
 
 Numbers, texts, truth values, None and lists are themselves.  Everything else is an object
 with one key for its kind: ``{"float": "inf"}``, ``{"tuple": […]}``, ``{"set": […]}``,

@@ -100,8 +100,8 @@ def common_request(jobspecs: Sequence[Jobspec], index: Index, *, whole: bool) ->
 def guessed_request(selection: Selection, index: Index, common: Jobspec | None) -> Jobspec:
     """Return a request for the resources that a job holds, for a job whose own request is not known.
 
-    It is so much of the `common` request as comes back when the job ends, so that counts can
-    decide; and what the job would ask for again if it were interrupted.
+    It is as large as the share of the `common` request that the job's end frees, so that counts can
+    decide.  The job would request it again if it were interrupted.
     """
     counts, targets = selection.counts, max(len(selection.targets), 1)
     if common is not None:

@@ -50,8 +50,8 @@ class RunConfig:
     overrun : ``timeout`` ends a job at its requested duration; ``allow`` lets it run on.
     passes : ``instant``: one scheduling pass after all events of an instant; ``event``: one
         after each event; None: ``event`` if candidates are judged by their ``actual`` durations,
-        since CQSim, which does so, makes one after each, and ``instant`` otherwise.
-    candidates : what backfill candidates are judged by: their ``requested`` durations, or the
+        as in CQSim, and ``instant`` otherwise.
+    candidates : the durations by which backfill candidates are judged: the ``requested`` ones, or the
         ``actual`` ones that no scheduler can know.
     think_times : ``honour`` lets a job become eligible only its think time after the end of the
         job that precedes it (SWF columns 17 and 18).
@@ -61,8 +61,8 @@ class RunConfig:
     outages : times at which targets fail, are drained or are kept free for maintenance.
     failures : how targets fail by chance, or None.
     on_failure : whether a job on a target that fails is queued again or ends there.
-    no_limit : whether a job that asks for no duration gets the limit of its ``queue``, if that has
-        one and no default, or a ``reject``.
+    no_limit : whether a job without a requested duration gets the limit of its ``queue``, if that
+        has one and no default, or a ``reject``.
     """
 
     queue_policy: str | QueuePolicy = "easy"
@@ -196,7 +196,7 @@ OPTIONS: dict[str, RunOption] = {
     "queues": RunOption("queues", object, _queues),
 }
 KEYS = (*OPTIONS, "policy")
-"""The keys of a document; ``policy`` holds what is common to all `queues`."""
+"""The keys of a document; ``policy`` holds the settings common to all `queues`."""
 _READERS = {option.field: option.read for option in OPTIONS.values() if option.read is not None}
 #: Key among the options of a queue policy → field of `RunConfig`: variations of EASY that change the run.
 _LIFTED = {"pass": "passes", "passes": "passes", "candidates": "candidates"}

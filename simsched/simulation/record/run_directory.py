@@ -41,7 +41,7 @@ class RunResult:
     Attributes
     ----------
     jobs : the columns of ``jobs.parquet``, NumPy arrays of one length.  Times are seconds,
-        NaN where there is none.
+        NaN where a job has no such time.
     timeline : the columns of ``timeline.parquet``.
     meta : the content of ``run.json``.
     log : the allocations, or None if the run did not record them.

@@ -99,7 +99,7 @@ class Distribution:
         return cls(kind, given)
 
     def draw(self, number: int, rng: np.random.Generator) -> Floats:
-        """Draw that many values in seconds; what is beyond every time counts as the last one."""
+        """Draw `number` values in seconds, at most `MAX_SECONDS`."""
         import numpy as np
 
         with np.errstate(over="ignore", invalid="ignore"):

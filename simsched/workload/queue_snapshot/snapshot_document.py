@@ -9,9 +9,9 @@ It has the names of `jobs.yaml` and of the public parts of a checkpoint::
     waiting:
       - {id: 8, submit: 900, duration: 1h, queue: batch, shape: slot=4/node}
 
-Of a running job ``expected_end`` goes before ``start`` + ``duration``, that before what its R or its
-jobspec says; null is never.  Its request may be given as a waiting job's: it says what the job
-holds beyond what R names.
+The expected end of a running job is ``expected_end``, else ``start`` + ``duration``, else that of its R
+or its jobspec; null is never.  It may have a request like a waiting job; the request specifies the
+resources that R does not list.
 """
 
 from __future__ import annotations

@@ -100,7 +100,7 @@ def _work(workload: Workload, groups: Sequence[list[int]]) -> np.ndarray[Any, An
 
 @dataclass(frozen=True, slots=True)
 class _Draw:
-    """A group that was drawn, the number of its copy, from 2 on, and how many cycles later it comes."""
+    """A drawn group, the number of its copy (2 or more), and the number of cycles by which it is shifted."""
 
     group: int
     copy: int

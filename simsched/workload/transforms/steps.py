@@ -77,12 +77,12 @@ def _number(text: str) -> float:
     try:
         return float(text)
     except ValueError:
-        raise ConfigError(f"{text!r} is no number") from None
+        raise ConfigError(f"{text!r} is not a number") from None
 
 
 def _whole(text: str) -> int:
     if not text.isdigit() or len(text) > 9:
-        raise ConfigError(f"{text!r} is no number of times")
+        raise ConfigError(f"{text!r} is not a valid count", expected="a whole number of at most 9 digits")
     return int(text)
 
 
