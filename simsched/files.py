@@ -205,8 +205,7 @@ def _parsed(name: str) -> _Hidden | None:
 def leftovers(folder: Path, name: str | None = None) -> list[Path]:
     """Return the hidden files and folders in `folder` (for one name only) whose writer is dead.
 
-    That can be told only of processes of this machine; whatever another host is writing, or has left,
-    is not among them.
+    This is known only for processes of this machine; files of other hosts are never returned.
     """
     stem = None if name is None else _stem(name)
     found = []

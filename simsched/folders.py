@@ -56,7 +56,7 @@ class Layout:
 
 
 def refuse_foreign(folder: str | Path, layout: Layout, where: str | Path | None = None) -> bool:
-    """Return whether there are earlier results of ours; false if the name is free or the folder empty.
+    """Return whether there are earlier results of ours; false if the name is free or the folder is empty.
 
     Raises
     ------
@@ -115,8 +115,8 @@ class StagedFolder:
     ----------
     path : the final name, as the user gave it.
     work : the hidden folder to write into, within the context.
-    replaced : whether `finish` took the place of earlier results.
-    recovered : whether results were put back that a killed process had not given their name.
+    replaced : whether `finish` replaced earlier results.
+    recovered : whether results that a killed process had left under a hidden name were restored.
 
     Raises
     ------
@@ -184,7 +184,7 @@ class StagedFolder:
         Raises
         ------
         RunError
-            If something that is not ours has come to have the name: the message says where the
+            If a file or folder that is not ours has taken the name: the message states where the
             folder is kept.
         """
         target = self._target.with_name(self._target.name + ending)

@@ -37,7 +37,7 @@ def targets_where(cluster: ClusterLike, where: Where) -> list[str]:
     Raises
     ------
     ClusterError
-        if it names a host or rank that does not exist, or no target at all.
+        if it names a host or rank that does not exist, or no target.
     """
     cluster = as_cluster(cluster)
     targets = execution_targets(cluster.graph)

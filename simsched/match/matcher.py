@@ -434,7 +434,7 @@ def _claim_saved(
 ) -> tuple[dict[int | str, Selection], dict[int | str, float]]:
     """Claim the allocations of a saved state; return them, and their expected ends, by id.
 
-    An allocation may lie on a target that is down by now.  It was up when it was claimed, so everything
+    An allocation may be on a target that has gone down.  It was up when it was claimed, so everything
     is up until all are claimed.
     """
     claims: dict[int | str, Selection] = {}

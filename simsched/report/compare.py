@@ -1,4 +1,4 @@
-"""Comparison of two runs job by job, with intervals that tell a difference from chance (`intervals`)."""
+"""Comparison of two runs job by job, with intervals that separate a difference from chance (`intervals`)."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ class EngineState:
 
 
 def capture(engine: Engine) -> EngineState:
-    """Return the state of an engine; it shares its values with the engine, which must not go on meanwhile."""
+    """Return the state of an engine; it shares its values with the engine, which must not run meanwhile."""
     progress, plan = engine.progress, engine.plan
     return EngineState(
         now=engine.now,

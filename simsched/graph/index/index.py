@@ -215,7 +215,7 @@ class Index:
         return rows
 
     def types_beneath(self, above: str) -> frozenset[str]:
-        """Return the types of which some vertex or leaf pool lies under a vertex of type `above`."""
+        """Return the types that have a vertex or leaf pool under a vertex of type `above`."""
         found = self._beneath.get(above)
         if found is None:
             names = [*self.vertex_types, *self.pool_types]

@@ -1,7 +1,7 @@
 """Leaves of one type → leaf pools: arrays of units that are claimed by number.
 
 Leaves of one unit, one parent and one status fold into one leaf pool, their ids in ascending
-order; a leaf that stands for several units is a leaf pool of its own.  All leaf pools of a type are
+order; a leaf that represents several units is a leaf pool of its own.  All leaf pools of a type are
 counted in one unit.
 """
 
@@ -318,7 +318,7 @@ def _disjoint(sets: list[Idset]) -> bool:
 
 
 def _is_aligned(leaf_pools: LeafPools, targets: int) -> bool:
-    """Whether every leaf pool lies on a target, and no two on one."""
+    """Whether every leaf pool is on a target, and no two are on the same one."""
     return targets > 0 and bool((leaf_pools.target >= 0).all() and (np.diff(leaf_pools.target) > 0).all())
 
 

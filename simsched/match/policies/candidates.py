@@ -60,7 +60,7 @@ class Candidates:
         return free_unit_ids(content, self.ordinals, self.copy, self.avail, highest=highest)
 
     def classes(self) -> Ints:
-        """Return the performance classes (the property ``perf_class``); the last one if there is none."""
+        """Return the performance classes (the property ``perf_class``); the last one without the property."""
         return performance_classes(self.kind, self.avail.index)[self.ordinals]
 
     def lots(self) -> Ints:

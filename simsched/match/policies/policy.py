@@ -1,7 +1,7 @@
 """Match policies: the order in which candidates are taken (M8).  One line each over one mechanism.
 
 A policy sees the candidates of one choice, in graph order, with how many copies each can
-host, and returns a permutation of them; what fits is settled before it is asked, so no
+host, and returns a permutation of them; whether a request fits is decided before it is called, so no
 policy can make a request infeasible.  Others plug in through the entry-point group
 ``simsched.match_policies`` (a `MatchPolicy`, or just its order, under the policy's name).
 """

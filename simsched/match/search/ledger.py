@@ -35,7 +35,7 @@ class Cover:
     outer: Cover | None
 
     def covers(self, place: int) -> bool:
-        """Whether a place in preorder lies in the vertex's subtree."""
+        """Whether a place in preorder is in the vertex's subtree."""
         return _lies_in(self.spans, place)
 
 
@@ -84,7 +84,7 @@ class Ledger:
     # --- questions -----------------------------------------------------------------------
 
     def blocked(self, place: int, cover: Cover | None) -> bool:
-        """Whether a place lies in a vertex that is claimed for another need than `cover`'s."""
+        """Whether a place is in a vertex that is claimed for another need than `cover`'s."""
         return any(c.covers(place) and not _is_within(cover, c) for c in self._covers)
 
     def free(self, type_: str, leaf: int, cover: Cover | None) -> int:
@@ -182,7 +182,7 @@ class Ledger:
         return bool(eligible.all() if need.whole else eligible.any() or not len(eligible))
 
     def may_serve(self, need: Need, target: int, cover: Cover | None) -> bool:
-        """Whether copies of a slot may lie on this target, their content aside."""
+        """Whether copies of a slot may be on this target, regardless of their content."""
         content = need.content
         if content is None or not content.eligible[target] or not self.avail.up[target]:
             return False
@@ -299,7 +299,7 @@ class Ledger:
         )
 
     def _taken_whole(self, draw: Draw) -> bool:
-        """Whether a draw lies on a target that the job takes whole anyway."""
+        """Whether a draw is on a target that the job takes whole anyway."""
         return self.alone and bool((self.index.pool_types[draw.type].target[draw.pools] >= 0).all())
 
     def _drawn(self) -> list[tuple[Draw, Cover | None, bool]]:

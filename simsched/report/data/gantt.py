@@ -138,7 +138,7 @@ def _highest(text: str) -> int:
 
 
 def bands(ranks: str, ids: str, units: int) -> Bands:
-    """Return the bands of rows that ids on ranks cover, `units` ids making up a whole row.
+    """Return the bands of rows that ids on ranks cover, where `units` ids make a whole row.
 
     >>> bands("0-3,7", "0-3", 4)
     ((0.0, 4.0), (7.0, 8.0))

@@ -65,7 +65,7 @@ class Interval:
     high: float
 
     def holds(self, value: float) -> bool:
-        """Whether the value lies in the interval."""
+        """Whether the value is in the interval."""
         return self.low <= value <= self.high
 
     def excludes(self, value: float) -> bool:

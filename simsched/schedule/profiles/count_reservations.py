@@ -69,7 +69,7 @@ class CountReservations(CountProfile):
     # -- one job --------------------------------------------------------------------------------
 
     def earlier(self, job: int, gap: Gap) -> Gap | None:
-        """Withdraw a job's reservation and return an earlier gap; if there is none, change nothing.
+        """Withdraw a job's reservation and return an earlier gap; without one, change nothing.
 
         O(steps before the present start): from that start on the job's own units are free for it.
         """

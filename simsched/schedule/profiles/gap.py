@@ -15,7 +15,7 @@ NEVER = float("inf")
 
 
 class Gap(NamedTuple):
-    """A start in seconds (`NEVER` if there is none) and the resources, None where counts decide."""
+    """A start in seconds (`NEVER` without one) and the resources, None where counts decide."""
 
     start: float
     selection: Selection | None
@@ -53,7 +53,7 @@ class Bounds:
         return starts[place - 1] if place else 0
 
     def note(self, request: Hashable, duration: float, start: float) -> None:
-        """Note a start, and forget starts of longer durations that are no later: this one implies them."""
+        """Note a start, and drop starts of longer durations that are not later: this one implies them."""
         durations, starts = self._found.setdefault(request, ([], []))
         place = bisect_left(durations, duration)
         stop = bisect_right(starts, start, place)

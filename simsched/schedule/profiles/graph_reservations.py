@@ -43,7 +43,7 @@ class GraphReservations(GraphProfile):
     # -- one job --------------------------------------------------------------------------------
 
     def earlier(self, job: int, gap: Gap) -> Gap | None:
-        """Withdraw a job's reservation and return an earlier gap; if there is none, change nothing."""
+        """Withdraw a job's reservation and return an earlier gap; without one, change nothing."""
         if not self._may_be_earlier(job, gap.start):
             return None
         self.withdraw(job, gap)

@@ -97,7 +97,7 @@ class Reservations(Profile, Protocol):
         """Note that each waiting job was tried at an earlier start."""
 
     def earlier(self, job: int, gap: Gap) -> Gap | None:
-        """Withdraw a job's reservation and return an earlier gap; if there is none, change nothing."""
+        """Withdraw a job's reservation and return an earlier gap; without one, change nothing."""
 
     def due(self, job: int, gap: Gap, *, fresh: bool) -> Selection | None:
         """Return resources for a job whose reservation begins now; None if they are not actually free.

@@ -147,7 +147,7 @@ class ClaimRules:
         self.closed = exclusive & inventory.regions.keys()
         """Types of regions (racks, sockets …) that are held exclusively, with all their units."""
         self.vague = bool(self.closed) and not _is_chain(spec.resources)
-        """Whether R does not tell units in those regions from units beside them."""
+        """Whether R does not distinguish units in those regions from units outside them."""
         self.shared = inventory.unit_types - exclusive if not (self.alone or self.closed) else frozenset()
 
 

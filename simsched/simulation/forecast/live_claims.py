@@ -31,10 +31,9 @@ if TYPE_CHECKING:
 def held_by(running: Sequence[RunningJob], index: Index, *, whole: bool = False) -> list[Selection]:
     """Return the resources that each running job holds.
 
-    Those whose R is known come first; of the others first those that have their nodes for
-    themselves, then those on one node, whose number of cores says it all, then the rest.  Jobs that
-    clean up come last and get the rest.  `whole` says that jobs get whole targets.  Errors as
-    `forecast_live`, with the job's place.
+    Jobs whose R is known come first, then jobs on whole nodes, then jobs on parts of nodes, those on
+    the fewest nodes first.  Jobs that clean up come last and get the rest.  `whole` is whether jobs get
+    whole targets.  Errors as `forecast_live`, with the job's place.
     """
     grants = ClaimsFromR(index)
     found: dict[int, Selection] = {}
@@ -82,9 +81,9 @@ def _held(job: RunningJob, grants: ClaimsFromR, index: Index, *, whole: bool) ->
 
 
 def common_request(jobspecs: Sequence[Jobspec], index: Index, *, whole: bool) -> Jobspec | None:
-    """Return one of the jobspecs if all ask for numbers of the same: units, targets, copies of a slot.
+    """Return one of the jobspecs if all request numbers of the same: units, targets, copies of a slot.
 
-    `whole` says that jobs get whole targets.
+    `whole` is whether jobs get whole targets.
     """
     kinds: dict[object, Jobspec] = {}
     for jobspec in {id(jobspec): jobspec for jobspec in jobspecs}.values():

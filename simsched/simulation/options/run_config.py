@@ -102,7 +102,7 @@ class RunConfig:
         if least < most and ceil(least) > floor(most):
             raise ConfigError(f"no whole second from {least} to {most} s", where="epilog")
         if not isinstance(self.seed, int) or self.seed < 0:
-            raise ConfigError(f"seed is {self.seed!r}", expected="a whole number from 0 on")
+            raise ConfigError(f"seed is {self.seed!r}", expected="a whole number of 0 or more")
 
     def to_dict(self) -> dict[str, Any]:
         """Return the configuration as plain data, for ``run.json``."""
@@ -126,7 +126,7 @@ def _policy_options(value: Any, where: str) -> dict[str, Any]:
     """Return the options of a queue policy: names are spelt with ``-`` or ``_``; the policy reads texts."""
     if not isinstance(value, Mapping) or not all(isinstance(name, str) for name in value):
         raise ConfigError(
-            f"{value!r} are not options of a queue policy", where=where, expected="name → value"
+            f"{value!r} is not a mapping of options of a queue policy", where=where, expected="name → value"
         )
     return {name.replace("-", "_"): item for name, item in value.items()}
 

@@ -65,7 +65,9 @@ class Mix:
         submit = self._submits(rng)
         weights = np.array([part.weight for part in self.parts], dtype=float)
         if not len(weights) or (weights < 0).any() or not 0 < weights.sum() < np.inf:
-            raise ConfigError("the weights of the mix", expected="at least one part with a weight above 0")
+            raise ConfigError(
+                "the mix has no positive weight", expected="at least one part with a weight above 0"
+            )
         which = rng.choice(len(self.parts), len(submit), p=weights / weights.sum())
         run = np.zeros(len(submit))
         limit = np.full(len(submit), np.inf)

@@ -176,7 +176,7 @@ _KEPT = frozenset((*_JOB, "hold"))
 
 
 def _end(entry: dict[str, Any], place: str, start: float, otherwise: float | None) -> float:
-    """Return when a running job is expected to end: as its entry says, or `otherwise` (None: never)."""
+    """Return the expected end of a running job: that of its entry, or `otherwise` (None: never)."""
     if "expected_end" in entry:
         end = seconds_of(entry, "expected_end", place)
         return NEVER if end is None else end

@@ -6,8 +6,8 @@
     term    = "not" term | "(" query ")" | FIELD op VALUE
     op      = "==" | "!=" | "<=" | ">=" | "<" | ">" | "~"      ("~" compares with a glob pattern)
 
-Fields are those of a `Job`, and ``cores``, ``gpus``, ``slots`` (what its request takes at
-least).  Times may be written as RFC 23 durations.  A field that a job does not have makes
+Fields are those of a `Job`, and ``cores``, ``gpus``, ``slots`` (the least that its
+request takes).  Times may be written as RFC 23 durations.  A field that a job does not have makes
 its comparison false (``!=`` true).
 """
 

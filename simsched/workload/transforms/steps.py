@@ -14,8 +14,8 @@
 ``release``                      held jobs are held no more
 ``anonymise``                    users, groups, banks and names
 ``shift(T)``, ``rebase``         later by T; the first submission at 0
-``repeat(TIMES, PERIOD)``        the whole again and again (PERIOD may be left out)
-``resample(BLOCK)``              blocks of it drawn anew (BLOCK may be left out), see `resample`
+``repeat(TIMES, PERIOD)``        the whole workload TIMES times (PERIOD may be left out)
+``resample(BLOCK)``              blocks of it drawn at random (BLOCK may be left out), see `resample`
 ``shake(T)``                     every submission moved at random by up to T
 ===============================  ==================================================
 """

@@ -78,7 +78,7 @@ def shift(workload: Workload, seconds: float) -> Workload:
     """Move every submission by `seconds`; none may fall before 0."""
     seconds = _plain(seconds)
     if workload.jobs and workload.jobs[0].submit + seconds < 0:
-        raise ConfigError(f"shifted by {seconds:g} s the first job is submitted before 0")
+        raise ConfigError(f"after a shift by {seconds:g} s the first job is submitted before 0")
     return workload.with_jobs((_moved(job, seconds) for job in workload.jobs), f"shifted by {seconds:g} s")
 
 
