@@ -253,7 +253,7 @@ def _refuse_times(workload: Workload, until: float | None, measure_from: float |
     if measure_from is not None:
         refuse_time(measure_from, 0, None, "measured")
         if not any(job.submit >= measure_from for job in workload.jobs[-1:]):
-            raise ConfigError(f"no job is submitted from {measure_from:g} s on", where="from")
+            raise ConfigError(f"no job is submitted at {measure_from:g} s or later", where="from")
 
 
 def refuse_time(time: float, begin: float, end: float | None, what: str) -> None:

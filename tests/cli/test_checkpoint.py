@@ -87,4 +87,4 @@ def test_from_measures_the_jobs_submitted_since(place, capsys):
         assert (place / "all" / file).read_bytes() == (place / "some" / file).read_bytes(), file
     assert run_json(place / "some")["from"] == 60
     assert main([*RUN, "-o", "none", "--from", "1d"]) == 2
-    assert "no job is submitted from 86400 s on" in capsys.readouterr().err
+    assert "no job is submitted at 86400 s or later" in capsys.readouterr().err

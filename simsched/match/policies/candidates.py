@@ -22,7 +22,7 @@ class Candidates:
 
     Attributes
     ----------
-    kind : the vertex type, the target type mostly.
+    kind : the vertex type, usually the target type.
     ordinals : the vertices that can host at least one copy, ascending (graph order).
     fits : how many copies each can host.
     avail : the state that is matched against.

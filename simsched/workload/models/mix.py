@@ -66,7 +66,7 @@ class Mix:
         weights = np.array([part.weight for part in self.parts], dtype=float)
         if not len(weights) or (weights < 0).any() or not 0 < weights.sum() < np.inf:
             raise ConfigError(
-                "the mix has no positive weight", expected="at least one part with a weight above 0"
+                "invalid weights in the mix", expected="weights of 0 or more, at least one above 0"
             )
         which = rng.choice(len(self.parts), len(submit), p=weights / weights.sum())
         run = np.zeros(len(submit))
