@@ -1,4 +1,4 @@
-"""Mixes: workloads of a few shapes, each with how often it comes and how long it takes."""
+"""Mixes: workloads of a few shapes, each with its share of the jobs and its run times."""
 
 from __future__ import annotations
 
