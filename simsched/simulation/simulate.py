@@ -261,7 +261,7 @@ def refuse_time(time: float, begin: float, end: float | None, what: str) -> None
     if not isinstance(time, int | float) or not 0 <= time < float("inf"):
         raise ConfigError(f"{what} at {time!r}", expected="0 seconds or more")
     if time < begin:
-        raise ConfigError(f"{what} at {time:g} s", expected=f"a time from {begin:g} s on")
+        raise ConfigError(f"{what} at {time:g} s", expected=f"a time of {begin:g} s or later")
     if end is not None and time > end:
         raise ConfigError(f"{what} at {time:g} s", expected=f"a time until the end of the run, {end:g} s")
 

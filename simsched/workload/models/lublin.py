@@ -131,7 +131,7 @@ class Lublin:
         return points
 
     def points_of(self, until: float, start_hour: float = START_HOUR) -> float:
-        """Return the points that are spent from the start to `until` (s)."""
+        """Return the number of points from the start to `until` (s)."""
         import numpy as np
 
         clock, spent, begin, before = self._cycle(start_hour)
