@@ -59,18 +59,19 @@ def check_whole(name: str, value: Any, least: int = 0, most: int = MOST) -> None
 
     >>> check_whole("procs_per_node", 1.5, 1)
     Traceback (most recent call last):
-    simsched.errors.ConfigError: procs_per_node is 1.5 (expected a whole number from 1 on)
+    simsched.errors.ConfigError: procs_per_node is 1.5 (expected a whole number of 1 or more)
     """
     whole = isinstance(value, Integral) and not isinstance(value, bool)
     if not whole or not least <= int(value) <= most:
-        raise wrong(name, value, f"a whole number from {least:,} {'on' if most == MOST else f'to {most:,}'}")
+        span = f"of {least:,} or more" if most == MOST else f"from {least:,} to {most:,}"
+        raise wrong(name, value, f"a whole number {span}")
 
 
 def check_real(name: str, value: Any, least: float = -math.inf, most: float = math.inf) -> None:
     """Raise ConfigError unless the value is a finite number in the range."""
     known = isinstance(value, Real) and not isinstance(value, bool)
     if not known or not math.isfinite(value) or not least <= value <= most:
-        span = f" from {least:g} on" if math.isfinite(least) else ""
+        span = f" of {least:g} or more" if math.isfinite(least) else ""
         raise wrong(name, value, f"a number{f' from {least:g} to {most:g}' if math.isfinite(most) else span}")
 
 

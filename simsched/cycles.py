@@ -1,4 +1,4 @@
-"""Cycles of a directed graph: one of them as a path, or all groups of nodes that lie on cycles."""
+"""Cycles of a directed graph: one of them as a path, or all groups of nodes on cycles."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Node = TypeVar("Node", bound="Hashable")
 
 
 def find_cycle(links: Mapping[Node, Collection[Node]]) -> list[Node]:
-    """Return a cycle, each node linked to the next and the first again at the end; [] if there is none.
+    """Return a cycle, each node linked to the next and the first again at the end; [] without a cycle.
 
     Nodes without a link to them are taken away until none is left (Kahn 1962).  Every node that
     remains has a link from another, so a walk against the links ends in a cycle.

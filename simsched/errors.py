@@ -1,6 +1,6 @@
 """The errors that a user can cause.
 
-Each states what is wrong, where (a file, a line and column, or a JSON path) and what was expected.  The
+Each states the fault, its place (a file, a line and column, or a JSON path) and the expected input.  The
 command line prints the message and exits with status 2.  `nearest` finds the known name for a mistyped one.
 """
 

@@ -1,12 +1,12 @@
-"""Files that are written as a whole or not at all, and the hidden names of what is being written.
+"""Files that are written as a whole or not at all, and the hidden names of unfinished ones.
 
 A file (or folder, see `folders`) is written beside its final name, under
 ``.NAME.HOST.PID-N.writing``, synced to disk, and then renamed.  An existing file keeps its
 content until the new one is whole.  A symbolic link is kept: the file that it leads to is
 replaced.  Devices and pipes, which have no content to protect, are written directly.
 
-Host and process are part of a hidden name so that what a killed process has left behind can
-be told from what another process is writing now.
+Host and process are part of a hidden name, so that the remains of a killed process can
+be distinguished from files that another process is writing now.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from typing import BinaryIO
 
 WRITING, OLD = "writing", "old"
-"""The endings of hidden names: what is being written, and what it takes the place of."""
+"""The endings of hidden names: of new files, and of the old ones that they replace."""
 
 _HIDDEN = re.compile(
     r"\.(?P<stem>.+)\.(?P<host>[A-Za-z0-9-]+)\.(?P<pid>\d{1,9})-\d+\.(?:writing|old)", re.DOTALL
@@ -93,7 +93,7 @@ def through_links(path: str | Path) -> Path:
 
 
 def keep_rights(new: Path, before: os.stat_result) -> None:
-    """Give what was just written the mode and, where we may, the owner of what it replaces."""
+    """Give a new file the mode and, where we may, the owner of the file that it replaces."""
     with suppress(OSError, AttributeError):
         mine = new.stat()
         if (mine.st_uid, mine.st_gid) != (before.st_uid, before.st_gid):
@@ -147,7 +147,7 @@ def _is_direct(path: str | Path) -> bool:
 
 
 def _replaceable(target: Path) -> os.stat_result | None:
-    """Return what is known of an existing file, None if there is none; OSError if it must not be replaced."""
+    """Return the status of a file, None if it does not exist; OSError if it must not be replaced."""
     try:
         found = target.stat()
     except FileNotFoundError:
@@ -205,8 +205,7 @@ def _parsed(name: str) -> _Hidden | None:
 def leftovers(folder: Path, name: str | None = None) -> list[Path]:
     """Return the hidden files and folders in `folder` (for one name only) whose writer is dead.
 
-    That can be told only of processes of this machine; whatever another host is writing, or has left,
-    is not among them.
+    This is known only for processes of this machine; files of other hosts are never returned.
     """
     stem = None if name is None else _stem(name)
     found = []
@@ -242,10 +241,10 @@ def _is_gone(pid: int) -> bool:
 
 
 def lock(descriptor: int) -> bool:
-    """Take the lock of an open file or folder, which goes when its process goes; False if another has it.
+    """Take the lock of an open file or folder, which ends with its process; False if another process has it.
 
-    A container may share a host's name and not its processes: the lock says what a process number
-    cannot.  Where there are no locks, the process number decides.
+    Containers may share a host's name but not its processes, so a process number alone does not
+    identify a process.  On systems without locks the process number decides.
     """
     try:
         import fcntl

@@ -1,12 +1,12 @@
-"""Folders of results that are there as a whole or not at all, and what they may take the place of.
+"""Folders of results that exist as a whole or not at all, and the folders that they may replace.
 
 A folder is written under a hidden name (see `files`), synced to disk, and then exchanged with
-what has its name.  Linux does that in one step.  Elsewhere two renames do it, and a process that
-is killed between them leaves both folders whole under hidden names: whoever writes there next
-puts the newer one back first.
+the folder of its name.  Linux does that in one step.  Elsewhere two renames do it, and a process that
+is killed between them leaves both folders whole under hidden names: the next process that writes
+there first restores the newer one.
 
-What is replaced is ours by content: a `Layout` says what belongs to a folder of its kind.  Anything
-else in it is refused by name, before the work begins and once more at the exchange.
+Only folders with our own content are replaced: a `Layout` defines the content of a folder of its kind.
+Any other content is refused by name, before the work begins and once more at the exchange.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from typing import Self
 
 PARTIAL = ".partial"
-"""What the name of results ends in that were interrupted."""
+"""The ending of the name of interrupted results."""
 
 _ATTEMPTS = 100
 _NUMBERS = count()
@@ -44,8 +44,8 @@ class Layout:
 
     Attributes
     ----------
-    noun : how messages call it.
-    strangers : yields the relative names of what is in a folder and not part of such results; None
+    noun : its name in messages.
+    strangers : yields the relative names in a folder that are not part of such results; None
         if the folder is not of this kind at all.
     is_whole : whether such a folder was finished.
     """
@@ -56,7 +56,7 @@ class Layout:
 
 
 def refuse_foreign(folder: str | Path, layout: Layout, where: str | Path | None = None) -> bool:
-    """Return whether there are earlier results of ours; false if the name is free or the folder empty.
+    """Return whether there are earlier results of ours; false if the name is free or the folder is empty.
 
     Raises
     ------
@@ -109,14 +109,14 @@ def _a(noun: str) -> str:
 
 
 class StagedFolder:
-    """A folder in the making; as a context it removes what was not finished.
+    """An unfinished folder; as a context it removes the folder unless it was finished.
 
     Attributes
     ----------
     path : the final name, as the user gave it.
     work : the hidden folder to write into, within the context.
-    replaced : whether `finish` took the place of earlier results.
-    recovered : whether results were put back that a killed process had not given their name.
+    replaced : whether `finish` replaced earlier results.
+    recovered : whether results that a killed process had left under a hidden name were restored.
 
     Raises
     ------
@@ -184,7 +184,7 @@ class StagedFolder:
         Raises
         ------
         RunError
-            If something that is not ours has come to have the name: the message says where the
+            If a file or folder that is not ours has taken the name: the message states where the
             folder is kept.
         """
         target = self._target.with_name(self._target.name + ending)
@@ -255,7 +255,7 @@ def sync_folder(folder: Path) -> None:
     from concurrent.futures import ThreadPoolExecutor
 
     files = [path for path in folder.iterdir() if path.is_file()]
-    with ThreadPoolExecutor(8) as pool:  # the disk puts what is synced at the same time into one write
+    with ThreadPoolExecutor(8) as pool:  # the disk combines files that are synced at the same time
         list(pool.map(sync, files))
     sync(folder)
 
@@ -388,7 +388,7 @@ def _changed(path: Path) -> float:
 
 
 def remove_leftover(path: Path, layout: Layout) -> None:
-    """Remove what a killed process left, unless it is a folder that has come to hold what is not ours."""
+    """Remove the remains of a killed process, unless it is a folder with files that are not ours."""
     if not path.is_dir():
         with suppress(OSError):
             path.unlink()

@@ -1,4 +1,4 @@
-"""The garbage collector, kept from walking over what is made to stay."""
+"""Pauses of the garbage collector, so that it does not walk long-lived objects."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 def collector_paused() -> Iterator[None]:
     """Pause the garbage collector while millions of long-lived objects are made.
 
-    What was made counts as old afterwards, so that the next collection does not walk it.
+    The new objects count as old afterwards, so that the next collection does not walk them.
     """
     was_on = gc.isenabled()
     gc.disable()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Sequence
 
-#: characters of a line where no terminal says otherwise
+#: characters of a line without a terminal
 PAGE_WIDTH = 96
 #: the first column of a table that must become narrower keeps this many characters
 LEAST_FIRST = 12

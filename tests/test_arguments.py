@@ -119,17 +119,17 @@ def test_what_is_strange_is_an_error_of_ours(call, name, tmp_path, monkeypatch):
         (lambda: ss.load_workload("first-steps", map=5), "map is 5 (expected several texts)"),
         (
             lambda: ss.load_workload("first-steps", procs_per_node="x"),
-            "procs_per_node is 'x' (expected a whole number from 1 on)",
+            "procs_per_node is 'x' (expected a whole number of 1 or more)",
         ),
         (
             lambda: ss.load_workload("first-steps", limit=-1),
-            "limit is -1 (expected a whole number from 0 on)",
+            "limit is -1 (expected a whole number of 0 or more)",
         ),
         (
             lambda: edit.scale_group(tiny(), "node[0-1]", 1.5),
             "count is 1.5 (expected a whole number)",
         ),
-        (lambda: ss.Matcher(tiny(), seed=None), "seed is None (expected a whole number from 0 on)"),
+        (lambda: ss.Matcher(tiny(), seed=None), "seed is None (expected a whole number of 0 or more)"),
         (
             lambda: matcher().match_or_reserve(jobspec(), now=math.nan),
             "now is nan (expected a number)",

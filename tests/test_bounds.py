@@ -139,9 +139,7 @@ def test_no_job_is_submitted_after_the_last_second():
 
     (job,) = read_jobs_yaml(JOBS).jobs
     late = Workload(jobs=(change(job, submit=1e18),))
-    with pytest.raises(
-        WorkloadError, match=r"job 1: submit is 1e\+18 .expected seconds from 0 on, at most 9"
-    ):
+    with pytest.raises(WorkloadError, match=r"job 1: submit is 1e\+18 .expected seconds from 0 to 9"):
         simulate(load_cluster("tiny"), late)
 
 

@@ -143,7 +143,7 @@ def _edited(cluster: Cluster, statuses: list[str], properties: list[str]) -> Clu
 
 
 def _write(graph: ResourceGraph, args: argparse.Namespace, form: str, required: list[str]) -> int:
-    """Write a graph, and list on standard error what the format cannot represent.
+    """Write a graph, and list the facts that the format cannot represent on standard error.
 
     Raises
     ------

@@ -110,7 +110,7 @@ def _add_rest(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--runs", action="store_true", help="keep every run directory in DIR/runs")
     parser.add_argument("--format", choices=FORMATS, default="text", help="text (default), json or csv")
     parser.add_argument(
-        "--quiet", action="store_true", help="print no progress, which is a line on standard error every 30 s"
+        "--quiet", action="store_true", help="do not print progress on standard error every 30 s"
     )
     _add_chance(parser.add_argument_group("chance"))
     _add_measured(parser.add_argument_group("measured jobs"))

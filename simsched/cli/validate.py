@@ -50,7 +50,7 @@ def register(subparsers: Subparsers) -> None:
 
 
 def validate(args: argparse.Namespace) -> int:
-    """Print every fault of every file; return 0 if there is none, else 2."""
+    """Print every fault of every file; return 0 if no file has a fault, else 2."""
     if args.print_schema:
         from simsched.formats.validate import schema_text
 
@@ -178,7 +178,7 @@ def guess_kind(text: str) -> str:
     keys = set(re.findall(r"""(?m)(?:^|[{,\s])["']?(\w+)["']?\s*:(?=\s|["'\[{\d]|$)""", head[:20_000]))
     top = set(
         re.findall(r"(?m)^(\w+):", head)
-    )  # top-level keys of YAML; in JSON the position of a key says nothing
+    )  # top-level keys of YAML; in JSON the position of a key has no meaning
     for needed, kind in _KEYS:
         if needed <= top or (needed <= keys and "resources" not in keys):
             return kind

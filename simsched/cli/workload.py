@@ -235,7 +235,7 @@ def _read(args: argparse.Namespace, names: Sequence[str]) -> Workload:
 
 
 def _write(workload: Workload, args: argparse.Namespace, *, strict: bool = False) -> None:
-    """Write to a file or to standard output, and note what the format cannot represent."""
+    """Write to a file or to standard output, and note the facts that the format cannot represent."""
     from dataclasses import replace
 
     from simsched.workload.job import Skips

@@ -25,9 +25,9 @@ class Cluster:
     """Hardware as a value: it never changes, and what-if edits return a new one.
 
     It is made of a `networkx.MultiDiGraph`: each vertex has a `Pool` as its attribute ``pool`` (or the
-    plain attributes of `to_networkx`), and the key of an edge is its subsystem.  A `networkx.DiGraph` is
-    containment but for edges whose attribute ``subsystem`` names another.  The graph is checked,
-    copied and frozen, so that later edits of it do not change the cluster.
+    plain attributes of `to_networkx`), and the key of an edge is its subsystem.  An edge of a
+    `networkx.DiGraph` is containment unless its attribute ``subsystem`` names another subsystem.  The
+    graph is checked, copied and frozen, so that later edits of it do not change the cluster.
 
     Attributes
     ----------

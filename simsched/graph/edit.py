@@ -37,7 +37,7 @@ def targets_where(cluster: ClusterLike, where: Where) -> list[str]:
     Raises
     ------
     ClusterError
-        if it names a host or rank that does not exist, or no target at all.
+        if it names a host or rank that does not exist, or no target.
     """
     cluster = as_cluster(cluster)
     targets = execution_targets(cluster.graph)
@@ -218,7 +218,7 @@ def set_units(cluster: ClusterLike, where: Where, kind: str, count: int) -> Clus
 
 
 def _next_names(graph: ResourceGraph, last: str, count: int) -> list[str]:
-    """Return names on from the highest number of the last target's basename."""
+    """Return names that continue from the highest number of the last target's basename."""
     stem, _ = split_name(pool_of(graph, last).name)
     numbers = (split_name(pool_of(graph, key).name) for key in execution_targets(graph))
     first = max((number + 1 for base, number in numbers if base == stem and number is not None), default=0)

@@ -87,7 +87,7 @@ def _ids(kind: str, rows: Sequence[tuple[str, Pool]], found: Holdings) -> dict[s
 
 
 def own_ids(pools: Sequence[Pool]) -> Idset | None:
-    """Return the ids of all units of these pools; None unless each unit has one and no two the same."""
+    """Return the ids of all units of these pools; None unless each unit has one and all are distinct."""
     sets = [ids for pool in pools if (ids := _own_ids(pool)) is not None]
     whole = Idset.from_ranges(span for ids in sets for span in ids.ranges)
     complete = len(sets) == len(pools) and len(whole) == sum(pool.size for pool in pools)

@@ -35,7 +35,7 @@ class Pool(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     type : ``"node"``, ``"core"``, ``"rack"`` …
     name : basename + id, or basename alone; the host of an execution target.
     basename : the name without its id.
-    id : the logical number among its like, or None.
+    id : the logical number among vertices of its kind, or None.
     uuid : a universally unique identifier, or ``""``.
     size : units in the pool.
     unit : what `size` counts (``"GB"``, ``"W"``), or ``""``.
@@ -122,9 +122,9 @@ def check_pool(pool: Pool, key: str) -> None:
     if not 0 <= pool.size <= MAX_SIZE:
         raise _fault(f"size {pool.size}", key, f"0 to {MAX_SIZE:,} units")
     if pool.id is not None and not 0 <= pool.id <= MAX_SIZE:
-        raise _fault(f"id {pool.id}", key, "a number from 0 on, or None")
+        raise _fault(f"id {pool.id}", key, "a number of 0 or more, or None")
     if pool.rank is not None and not 0 <= pool.rank <= MAX_RANK:
-        raise _fault(f"rank {pool.rank}", key, "a number from 0 on, or None")
+        raise _fault(f"rank {pool.rank}", key, "a number of 0 or more, or None")
     if pool.ids is not None and len(pool.ids) != pool.size:
         raise _fault(f"size {pool.size} with {len(pool.ids)} ids", key, "one id per unit")
 

@@ -31,7 +31,7 @@ def tables(graph: ResourceGraph) -> tuple[dict[str, Any], dict[str, Any], dict[s
     """Return networkx's own tables: attributes by vertex, successors, predecessors.
 
     Filling them directly makes a million vertices in 2 s instead of 7 (docs/decisions.md);
-    a test holds the result against the same graph made by `add_node` and `add_edge`.
+    a test compares the result with the same graph made by `add_node` and `add_edge`.
     """
     inner: Any = graph
     return inner._node, inner._succ, inner._pred
@@ -59,7 +59,7 @@ def mark_finished(graph: ResourceGraph) -> ResourceGraph:
 
 
 def is_finished(graph: ResourceGraph) -> bool:
-    """Say whether this very graph was checked and frozen, and is not a copy of one that was."""
+    """Whether this very graph was checked and frozen, and is not a copy of one that was."""
     return vars(graph).get(_FINISHED) == id(graph)
 
 
@@ -223,7 +223,7 @@ def execution_targets(graph: ResourceGraph, below: Mapping[str, list[str]] | Non
 
     They are the vertices of type node; in a graph without nodes, the topmost vertices that
     have a rank.  Vertices below a target are never targets themselves.  `below` is the graph's
-    `children_map`, if it is at hand.
+    `children_map`, if it is known already.
     """
     has_nodes = any(pool.type == "node" for _, pool in pools(graph))
     below = children_map(graph) if below is None else below

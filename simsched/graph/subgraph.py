@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def part_of(graph: ResourceGraph, wanted: Mapping[str, Pool]) -> ResourceGraph:
     """Return the containment graph of some vertices, and of the vertices that contain them.
 
-    `wanted` maps keys, in containment order, to the pools that stand for them: a pool may be
+    `wanted` maps keys, in containment order, to the pools that represent them: a pool may be
     smaller than the graph's own.  Vertices of other subsystems only are left out; the root is always in.
     O(vertices wanted × depth).
     """

@@ -103,7 +103,7 @@ class Matcher:
         return f"<Matcher on {self.cluster.name!r}: policy {self.policy.name}, {held} allocations>"
 
     def satisfiable(self, jobspec: Jobspec, *, status: bool = False) -> Outcome:
-        """Say whether the jobspec can ever match here: with nothing claimed and everything up (M11).
+        """Whether the jobspec can ever match here: with nothing claimed and everything up (M11).
 
         With `status`, targets that are down now stay down.
 
@@ -124,7 +124,7 @@ class Matcher:
         return Matched(select=lambda: self._selected(request, idle), emit=self._emitter(jobspec, None))
 
     def feasible_now(self, jobspec: Jobspec) -> Outcome:
-        """Say whether the jobspec would match in this state, without claiming anything."""
+        """Whether the jobspec would match in this state, without claiming anything."""
         jobspec = as_jobspec(jobspec)
         request = self._compile(jobspec)
         found = self._answer(request, self.available, jobspec)
@@ -434,7 +434,7 @@ def _claim_saved(
 ) -> tuple[dict[int | str, Selection], dict[int | str, float]]:
     """Claim the allocations of a saved state; return them, and their expected ends, by id.
 
-    An allocation may lie on a target that is down by now.  It was up when it was claimed, so everything
+    An allocation may be on a target that has gone down.  It was up when it was claimed, so everything
     is up until all are claimed.
     """
     claims: dict[int | str, Selection] = {}
@@ -475,6 +475,6 @@ def _ends_of(ends: Mapping[int | str, float] | None) -> Mapping[int | str, float
 
 
 def feasible(cluster: ClusterLike, jobspec: Jobspec, *, now: bool = False, policy: str = "first") -> Outcome:
-    """Say whether a jobspec can match on a cluster: ever, or with `now` in its present up/down state."""
+    """Whether a jobspec can match on a cluster: ever, or with `now` in its present up/down state."""
     matcher = Matcher(cluster, policy=policy)
     return matcher.feasible_now(jobspec) if now else matcher.satisfiable(jobspec)

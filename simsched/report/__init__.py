@@ -16,7 +16,7 @@ __all__ = ["Run", "load_run"]
 
 
 def __getattr__(name: str) -> Any:
-    """Import `Run` and `load_run` when they are first asked for (pandas takes 0.3 s)."""
+    """Import `Run` and `load_run` when they are first used (pandas takes 0.3 s)."""
     if name in __all__:
         from simsched.report.data import tables
 

@@ -1,4 +1,4 @@
-"""Comparison of two runs job by job, with intervals that tell a difference from chance (`intervals`)."""
+"""Comparison of two runs job by job, with intervals that separate a difference from chance (`intervals`)."""
 
 from __future__ import annotations
 
@@ -62,8 +62,8 @@ class Comparison:
     """Two runs of one workload, job by job: b against a.
 
     `wait`, `turnaround` and `slowdown` are the mean differences b - a with their intervals;
-    `sooner`, `same` and `later` the shares of jobs that started so in b; `blocks` the number of
-    blocks of time behind the interval of the wait, and `block` their length (s).
+    `sooner`, `same` and `later` the shares of jobs that started earlier, at the same time or later in
+    b; `blocks` the number of blocks of time behind the interval of the wait, and `block` their length (s).
     """
 
     jobs: int

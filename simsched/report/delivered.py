@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def delivered_document(document: Document, run: Run, *, second_zero: int = 0) -> Document:
     """Return the document with State, StartTime, EndTime and Delivered of its jobs as the run had them.
 
-    `second_zero` is the epoch second that second 0 of the run stands for.  Jobs of the run
+    `second_zero` is second 0 of the run in seconds since 1970.  Jobs of the run
     that the document does not have are ignored.  Processors are the allocated cores, Node the
     hosts; Memory is known if the request states a fixed amount.
 

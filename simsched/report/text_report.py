@@ -73,7 +73,7 @@ def comparison(runs: Sequence[Run], width: int = PAGE_WIDTH) -> str:
 
 
 def _in_blocks(names: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> list[str]:
-    """Return tables of the same rows, each with as many of the named columns as fit in a line."""
+    """Return tables of the same rows; a table has all the next columns that fit in a line."""
     table = [["", *names], *rows]
     # widths with the gap of two blanks; the last column of a line needs none
     label, *widths = (max(map(len, column)) + 2 for column in zip(*table, strict=True))

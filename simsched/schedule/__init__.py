@@ -2,8 +2,8 @@
 
 Begin with `policies/fcfs` and `policies/easy`: a queue policy is a page of its own. It sees one scheduling
 pass through a `pass_context`: the waiting jobs in order (`queue`, `orders`), their requests and limits
-(`job_table`), and the free resources, now and later (`supply`). A supply is by counts where these decide
-(`count_supply`), and asks the matcher elsewhere (`graph_supply`). Availability over time is in `profiles`.
+(`job_table`), and the free resources, now and later (`supply`). A supply uses counts where they decide
+(`count_supply`), and the matcher elsewhere (`graph_supply`). Availability over time is in `profiles`.
 
 Imports `match` and the rooms before it. Nothing here advances a clock: an engine calls the policies.
 """

@@ -98,7 +98,7 @@ class CountSupply(Supply):
         return [job for job in jobs if units[job] <= free]
 
     def candidates_behind_first(self, queue: WaitingQueue, shadow: Shadow) -> Sequence[int]:
-        """Return the jobs behind the first whose units are free; of a long queue, fewer."""
+        """Return the jobs behind the first whose units are free; of a long queue fewer (see `Supply`)."""
         free, units = self._free(), self._units
         if not free:
             return ()

@@ -1,8 +1,8 @@
-"""The supply where the matcher decides: sums of free units rule jobs out, and the graph is asked last.
+"""The supply where the matcher decides: sums of free units rule jobs out, and the graph is searched last.
 
 A reservation is a time, not a set of vertices: at the shadow time the first job may get any resources that
-fit. So whether a later job is in its way is a question to the matcher. It claims the later job's resources
-on the state of the shadow time and looks whether the first job still fits.
+fit. So the matcher decides whether a later job delays it: the later job's resources are claimed on the state
+of the shadow time, and the first job must still fit.
 """
 
 from __future__ import annotations
@@ -55,8 +55,8 @@ class GraphSupply(Supply):
     def fit(self, job: int) -> Selection | None:
         """Return free resources on which the job may start now, or None.
 
-        A request that failed is not matched again until something is released. With closures it may be:
-        the answer depends on the job's requested time, too.
+        A request that failed is not matched again until something is released. With closures it is
+        matched again each time, because the answer also depends on the job's requested time.
         """
         kind = self.table.kinds[job]
         if kind in self.failed:
@@ -133,13 +133,13 @@ class GraphShadow:
         return self.start < now
 
     def note_start(self) -> None:
-        """Note that a job was started: refused jobs may get other vertices now, and fit beside."""
+        """Note that a job was started: refused jobs may now get other vertices that fit."""
         self.unsettled = True
         self._left = None
         self._refused.clear()
 
     def forget(self) -> None:
-        """Forget which jobs were refused, before all jobs are looked at again."""
+        """Forget which jobs were refused, before all jobs are considered again."""
         self.unsettled = False
         self._left = None
         self._refused.clear()
@@ -155,8 +155,8 @@ class GraphShadow:
     def fit_beside(self, supply: Supply, job: int) -> Selection | None:
         """Return resources for a job that runs beyond the shadow time and leaves the first job its start.
 
-        If the match policy's first choice is in the way, the job is matched once more, on the resources
-        that the reservation leaves. Equal requests share a refusal.
+        If the match policy's first choice delays the first job, the job is matched once more, on the
+        resources that the reservation leaves. Equal requests share a refusal.
         """
         kind = supply.table.kinds[job]
         if not self.extra or kind in self._refused:

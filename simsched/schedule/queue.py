@@ -60,7 +60,7 @@ class WaitingQueue:
     ----------
     order : the job order.
     static : whether jobs keep their places while they wait.
-    ranks : the ranks that wait, sorted; empty if no job waits. To be read, not written.
+    ranks : the ranks that wait, sorted; empty if no job waits. Callers must not change it.
     fresh : the ranks that were added since the last pass.
     gone : the jobs that were taken out since the last pass began, those that started included.
     """

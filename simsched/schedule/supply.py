@@ -79,7 +79,7 @@ class Supply(ABC):
 
     @abstractmethod
     def free_units(self) -> int:
-        """Return the free units of the counted type; the idle execution targets if there is none."""
+        """Return the free units of the counted type; without one, the idle execution targets."""
 
     @abstractmethod
     def could_start(self, job: int) -> bool:
@@ -202,7 +202,7 @@ class Shadow(Protocol):
         """Note that a job was started beside the shadow: less is left over.  Call it after each start."""
 
     def forget(self) -> None:
-        """Forget which jobs were refused, before all jobs are looked at again."""
+        """Forget which jobs were refused, before all jobs are considered again."""
 
 
 class NoShadow:

@@ -72,7 +72,7 @@ class Engine:
     generators : name → generator of random numbers, so that each kind of choice has its own.
     preemption : what preempts jobs before a pass, or None.
     on_report : called with the engine every few hundred passes.
-    stop : once set, the run ends after the pass at hand; `stopped` is then true.
+    stop : once set, the run ends after the current pass; `stopped` is then true.
     """
 
     def __init__(
@@ -105,8 +105,8 @@ class Engine:
         self.stopped = False
         self._most_epilog = config.epilog[1]
         self._each_event = config.passes == "event"
-        # One pass per event is what pyss and CQSim do, which disagree on the order within an instant:
-        # pyss releases what is due, then takes submissions, then early ends; CQSim takes all ends first.
+        # pyss and CQSim make one pass per event, in different orders within an instant:
+        # pyss releases the due jobs, then takes submissions, then early ends; CQSim takes all ends first.
         self._early_last = self._each_event and config.candidates == "requested"
         handle = self.future.handle
         handle("submission", self._on_submission)
@@ -442,7 +442,7 @@ class Engine:
             self._report()
 
     def _start(self, started: list[Start], now: float) -> None:
-        """Note what the pass started, and enter when it will end."""
+        """Record the jobs that the pass started, and enter their ends."""
         prepared, recorder, at = self.prepared, self.recorder, self.future.at
         states, ends = self.progress.states, self.progress.ends
         for job, selection, backfilled in started:

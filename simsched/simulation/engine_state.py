@@ -31,7 +31,7 @@ class EngineState:
     Attributes
     ----------
     now : the time of the run (seconds).
-    progress : what the engine itself keeps; states only of jobs that were submitted.
+    progress : the engine's own state; states only of jobs that were submitted.
     claims : (job, expected end, selection) of each job that holds resources, in order of their starts.
     down : ordinals of the targets that are down.
     events : the events to come, in their order.
@@ -54,7 +54,7 @@ class EngineState:
 
 
 def capture(engine: Engine) -> EngineState:
-    """Return the state of an engine; it shares its values with the engine, which must not go on meanwhile."""
+    """Return the state of an engine; it shares its values with the engine, which must not run meanwhile."""
     progress, plan = engine.progress, engine.plan
     return EngineState(
         now=engine.now,

@@ -72,7 +72,7 @@ class FutureEvents:
     def __init__(self, env: Environment | None = None) -> None:
         self.env = Environment() if env is None else env
         if not 0 <= self.env.now < inf:
-            raise ConfigError(f"the environment's time is {self.env.now}", expected="a time from 0 on")
+            raise ConfigError(f"the environment's time is {self.env.now}", expected="a time of 0 or more")
         self.now: float = 0
         self.over = self.env.event()
         self._origin = self.env.now

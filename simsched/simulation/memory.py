@@ -70,5 +70,5 @@ def _is_policy(value: Any) -> bool:
 
 
 def _equal(item: Any, same: Any) -> bool:
-    """Whether two values are surely equal; arrays are compared by nobody and are always written."""
+    """Whether two values are surely equal; arrays are not compared and are always written."""
     return not isinstance(item, np.ndarray) and type(same) is type(item) and bool(same == item)

@@ -1,10 +1,10 @@
-"""Preemption: jobs of a queue that preempts take the place of preemptible running jobs.
+"""Preemption: jobs of a queue that preempts take the resources of preemptible running jobs.
 
 A running job may be preempted once it has run for the seconds in its jobspec
 (``attributes.system.preemptible-after``, RFC 14), by a waiting job whose queue `preempts` and
-has a higher priority than its own.  Jobs that started last are preempted first, and only as many as
-are needed; they are queued again and start over.  If a job waits until others have run that
-long, a pass is entered for that instant.
+has a higher priority than its own.  Jobs that started last are preempted first, and only until the
+waiting job fits; they are queued again and start over.  If a job waits until others have run for
+these seconds, a pass is entered for that instant.
 """
 
 from __future__ import annotations

@@ -44,9 +44,9 @@ class Queue:
     ----------
     constraint : the targets it may use; None: all.
     priority : between queues; greater goes first, whatever the job order.
-    longest : most seconds that a job may ask for; jobs that ask for none may get it (see `admit`).
-    most, least : resource type → most and least units that a job may ask for.
-    default_duration : seconds for jobs that ask for none.
+    longest : most seconds that a job may request; jobs without a duration may get it (see `admit`).
+    most, least : resource type → most and least units that a job may request.
+    default_duration : seconds for jobs without a duration.
     closed : times (stop, start) between which nothing of the queue starts.
     preempts : whether its jobs may preempt running jobs that are preemptible.
     """

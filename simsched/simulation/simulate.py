@@ -89,7 +89,7 @@ def simulate(
     env : a simpy environment to share; it runs until this run is over.  Its present time is second 0 of
         the workload.
     progress : called every few hundred passes with the engine.
-    stop : once set, the run ends after the pass at hand; ``meta["complete"]`` is then false.
+    stop : once set, the run ends after the current pass; ``meta["complete"]`` is then false.
 
     Raises
     ------
@@ -253,15 +253,15 @@ def _refuse_times(workload: Workload, until: float | None, measure_from: float |
     if measure_from is not None:
         refuse_time(measure_from, 0, None, "measured")
         if not any(job.submit >= measure_from for job in workload.jobs[-1:]):
-            raise ConfigError(f"no job is submitted from {measure_from:g} s on", where="from")
+            raise ConfigError(f"no job is submitted at {measure_from:g} s or later", where="from")
 
 
 def refuse_time(time: float, begin: float, end: float | None, what: str) -> None:
     """Raise a `ConfigError` for a value that is not a time, or a time outside of the run."""
     if not isinstance(time, int | float) or not 0 <= time < float("inf"):
-        raise ConfigError(f"{what} at {time!r}", expected="seconds from 0 on")
+        raise ConfigError(f"{what} at {time!r}", expected="0 seconds or more")
     if time < begin:
-        raise ConfigError(f"{what} at {time:g} s", expected=f"a time from {begin:g} s on")
+        raise ConfigError(f"{what} at {time:g} s", expected=f"a time of {begin:g} s or later")
     if end is not None and time > end:
         raise ConfigError(f"{what} at {time:g} s", expected=f"a time until the end of the run, {end:g} s")
 

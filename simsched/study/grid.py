@@ -50,7 +50,7 @@ class Grid:
     ----------
     axes : the axes with more than one label.
     x : the axis of abscissas: the first axis of numbers, else the last axis; None without axes.
-    series : the axis of the lines of a chart, the first of the others; None if there is none.
+    series : the axis of the lines of a chart, the first of the others; None without others.
     noise : the verdict on a difference that may be 0: within noise or, if seeds only shake submissions,
         within the effect of shaking.
     """

@@ -1,4 +1,4 @@
-"""Intervals of means over seeds and paired differences, which tell a difference from noise.
+"""Intervals of means over seeds and paired differences, which distinguish a difference from noise.
 
 A configuration is simulated once with each seed; seed *s* means the same demand and the same
 chance for every configuration (common random numbers).  What they share cancels in the difference of a

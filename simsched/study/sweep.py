@@ -161,7 +161,7 @@ def _is_finished(folder: StudyFolder, study: Study, *, report: bool) -> bool:
 
 
 def _finish(folder: StudyFolder, study: Study, state: _Results, *, report: bool) -> None:
-    """Write the tables and the page; the record says complete only at the very end."""
+    """Write the tables and the page; the record is marked complete only at the end."""
     tasks = study.tasks
     rows = {key: done.row for key, done in state.done.items()}
     write_dataset(folder, tasks, rows)

@@ -167,7 +167,7 @@ def _text_option(name: str, value: object) -> str | None:
 def _check_arguments(procs_per_node: object, limit: object, names: object) -> None:
     check_callable("names", names)
     if procs_per_node is not None:
-        check("procs_per_node", procs_per_node, int, "a whole number from 1 on")
+        check("procs_per_node", procs_per_node, int, "a whole number of 1 or more")
     if limit is not None:
         check_whole("limit", limit)
 

@@ -44,7 +44,7 @@ def test_a_resumed_run_writes_the_same_directory(place, name):
         (["--limit", "39"], "a checkpoint of another workload"),
         (["--order", "sjf"], "order was 'fifo' and is 'sjf'"),
         (["--option", "extra=no"], "another configuration"),
-        (["--until", "30"], "the end of the run at 30 s (expected a time from 60 s on)"),
+        (["--until", "30"], "the end of the run at 30 s (expected a time of 60 s or later)"),
     ],
 )
 def test_a_checkpoint_of_something_else_is_one_message(place, capsys, more, said):
@@ -87,4 +87,4 @@ def test_from_measures_the_jobs_submitted_since(place, capsys):
         assert (place / "all" / file).read_bytes() == (place / "some" / file).read_bytes(), file
     assert run_json(place / "some")["from"] == 60
     assert main([*RUN, "-o", "none", "--from", "1d"]) == 2
-    assert "no job is submitted from 86400 s on" in capsys.readouterr().err
+    assert "no job is submitted at 86400 s or later" in capsys.readouterr().err

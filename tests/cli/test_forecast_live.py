@@ -142,7 +142,7 @@ def test_a_run_of_a_log_with_active_jobs_is_still_a_run(place, capsys):
     [
         (["p.yaml", "--limit", "3"], "--limit: the option does not apply to a queue snapshot"),
         (["p.yaml", "-t", "first(1)"], "--transform: the option does not apply to a queue snapshot"),
-        (["p.yaml", "--at", "59m"], "a forecast at 3540 s (expected a time from 3600 s on)"),
+        (["p.yaml", "--at", "59m"], "a forecast at 3540 s (expected a time of 3600 s or later)"),
         (["p.yaml", "--at", "+soon"], "--at"),
         (["p.yaml", "--failures", "mtbf=1d,mttr=1h"], "random failures cannot be forecast"),
         (["p.yaml", "--details", "none.jsonl"], "none.jsonl: no such file"),

@@ -40,7 +40,7 @@ def _names(cluster: str | None) -> Callable[[], Names] | None:
 def judge(text: str, where: str, cluster: str | None) -> Report:
     """Return every fault of a document of Job Objects, with warnings as notes.
 
-    Patterns are matched against the cluster, if there is one; otherwise a note says that they are not.
+    Patterns are matched against the cluster, if there is one; otherwise a note reports that they are not.
     """
     from simsched.formats.sss import check_document, has_patterns, job_records, read_document
     from simsched.formats.validate import Report, as_fault

@@ -156,7 +156,7 @@ def _listed(outages: Any) -> list[Any]:
 
 
 def time_of(text: str, where: str) -> float:
-    """Read a time from 0 on; whole seconds stay integers."""
+    """Read a time of 0 or more; whole seconds stay integers."""
     from simsched.errors import ConfigError
     from simsched.formats.rfc.duration import parse_time
 

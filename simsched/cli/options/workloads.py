@@ -142,9 +142,9 @@ def generator(args: argparse.Namespace) -> np.random.Generator:
 
 
 def whole(text: str) -> int:
-    """Read a whole number from 0 on."""
+    """Read a whole number of 0 or more."""
     from argparse import ArgumentTypeError
 
     if not (text.isascii() and text.isdigit() and len(text) < 19):
-        raise ArgumentTypeError(f"{text!r} is not a whole number from 0 on")
+        raise ArgumentTypeError(f"{text!r} is not a whole number of 0 or more")
     return int(text)

@@ -71,9 +71,9 @@ class ResourceSet:
         Raises
         ------
         FormatError
-            for a document that is not R, or a part that breaks RFC 20; with `where` and the path.
+            if the document is not R, or a part breaks RFC 20; with `where` and the path.
         LimitError
-            More than ten million ranks.
+            if it has more than ten million ranks.
         """
         return cls(**read_rset(doc, where))
 

@@ -229,7 +229,7 @@ class _Resources:
         self.check(records, (), set())
 
     def check(self, records: list[VertexRecord], inside: tuple[str, ...], labels: set[str]) -> None:
-        """Raise `_Doubt` or `FormatError` where a rule is broken that a structure cannot state."""
+        """Raise `_Doubt` or `FormatError` if a rule is broken that a structure cannot express."""
         for record in records:
             kind, label, below = record.type, record.label, record.below
             for slot in inside:

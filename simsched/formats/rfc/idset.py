@@ -134,7 +134,7 @@ class Idset:
         '0-1,3'
         """
         if mask < 0:
-            raise ValueError("a mask is not negative")
+            raise ValueError("a mask must not be negative")
         low_first = bin(mask)[:1:-1]
         return cls(tuple((run.start(), run.end() - 1) for run in _ONES.finditer(low_first)))
 

@@ -85,7 +85,7 @@ class PredicateParser(Generic[Node]):
         return self.tokens[self.next]
 
     def whole(self, expected: str) -> Node:
-        """Read the text to its end; `expected` is what may follow a complete predicate."""
+        """Read the text to its end; `expected` names the words that may follow a complete predicate."""
         node = self.either(1)
         if self.token.kind != "end":
             raise self.unexpected(expected)

@@ -182,7 +182,7 @@ def read_shapes(text: str, where: str) -> Iterator[tuple[str, str]]:
 
 
 def is_xml(text: str) -> bool:
-    """Whether a text is XML, and so, as a request, a document of Job Objects.
+    """Whether a text is XML; a request in XML is a document of Job Objects.
 
     >>> is_xml("  <Job/>"), is_xml("core=4")
     (True, False)

@@ -32,7 +32,7 @@ MAX_DEPTH = 200
 """The deepest nesting of a document."""
 
 MAX_ALIASED = 100_000
-"""The most nodes that the aliases of one document may stand for, so that no bomb of aliases expands."""
+"""The largest number of nodes that the aliases of one document may expand to."""
 
 _INT = re.compile(r"[-+]?(?:0|[1-9][0-9]*)\Z")
 _FLOAT = re.compile(r"[-+]?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?\Z")
@@ -249,7 +249,7 @@ class _Builder:
         value, weight = self.anchors[event.anchor]
         self.aliased += weight
         if self.aliased > MAX_ALIASED:
-            raise self._fault(f"aliases stand for more than {MAX_ALIASED} nodes", event, kind=LimitError)
+            raise self._fault(f"aliases expand to more than {MAX_ALIASED} nodes", event, kind=LimitError)
         self._note(event)
         self._put(value, weight, event)
 

@@ -59,7 +59,7 @@ def add_vertices(graph: ResourceGraph, pools: Iterable[tuple[str, Pool]]) -> Non
 
 
 def add_tree(graph: ResourceGraph, rows: Iterable[tuple[str, Pool, str]]) -> None:
-    """Add vertices (key, pool, key of what contains it), each behind its container.
+    """Add vertices (key, pool, key of what contains it), each after its container.
 
     Raises
     ------
@@ -144,7 +144,7 @@ def finish_tree(graph: ResourceGraph, root: str) -> ResourceGraph:
 
 
 def settle(graph: ResourceGraph) -> list[str]:
-    """Do the work of `finish` but for freezing; return the execution targets."""
+    """Do the work of `finish` except for freezing; return the execution targets."""
     return _settle(graph, survey_of(graph))
 
 
@@ -196,7 +196,7 @@ def _check_totals(graph: ResourceGraph) -> None:
 
 
 def _belongs(graph: ResourceGraph, vertex: str, below: Mapping[str, list[str]]) -> bool:
-    """Say whether a vertex without parent is part of containment: yes, unless another subsystem has it."""
+    """Whether a vertex without parent is part of containment: yes, unless another subsystem has it."""
     return vertex in below or not (graph.adj[vertex] or graph.pred[vertex])
 
 

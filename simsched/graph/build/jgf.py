@@ -43,7 +43,7 @@ def from_jgf(jgf: Jgf, *, name: str = "cluster", where: str | None = None) -> Re
     Raises
     ------
     FormatError, ClusterError
-        with the vertex or edge: a duplicate id, an edge to nowhere, a negative size,
+        with the vertex or edge: a duplicate id, an edge to an unknown vertex, a negative size,
         containment that is not a tree, ids that are not an idset …
     """
     with collector_paused():
@@ -54,7 +54,7 @@ def from_jgf(jgf: Jgf, *, name: str = "cluster", where: str | None = None) -> Re
 def fill(graph: ResourceGraph, jgf: Jgf, where: str | None) -> ResourceGraph:
     """Add a document's vertices and edges to an unfinished graph.
 
-    The lists of `jgf` are emptied in the course, so that a million vertices are not in memory twice.
+    The lists of `jgf` are emptied as they are read, so that a million vertices are not in memory twice.
     """
     reader = _PoolReader(where)
     add_vertices(graph, reader.pools(jgf.vertices))
@@ -136,7 +136,7 @@ def _id_and_name(vertex: Vertex, basename: str) -> tuple[int | None, str]:
     """Return a vertex's id and name; an id that Fluxion's writer left out is inferred as its reader does.
 
     That is the number that the name (or the last name of its path) ends in, or ``uniq_id``.
-    A vertex without paths was not written by Fluxion: without an id it has none.
+    A vertex without paths was not written by Fluxion, so its id is not inferred.
     """
     m = vertex.metadata
     if m.id is not UNSET or m.paths is UNSET:

@@ -108,7 +108,7 @@ def _facts(graph: ResourceGraph) -> dict[str, Any]:
 def _check_hosts(graph: ResourceGraph) -> None:
     """Check that every execution target has a distinct name that a hostlist can hold.
 
-    R may name a host for several ranks; in a graph, two such vertices are one added twice.
+    R may name a host for several ranks.  In a graph, two vertices of one host are one that was added twice.
     """
     known: dict[str, str] = {}
     for vertex in execution_targets(graph):

@@ -183,7 +183,7 @@ class _Builder:
             self._budget(node, power.node)
 
     def _distribution(self, panel: str, power: Power) -> None:
-        """Add one pdu for each vertex of a level; nodes in none hang on the panel."""
+        """Add one pdu for each vertex of a level; nodes in none of them are below the panel."""
         found = self.level_nodes.get(power.per_level or "")
         if found is None:
             known = " or ".join(self.level_nodes) or "a recipe with levels"

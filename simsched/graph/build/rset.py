@@ -29,7 +29,7 @@ def from_rset(rset: ResourceSet, *, name: str = "cluster") -> ResourceGraph:
 
     A node's key is its host (``host@rank`` where brokers share a host); a pool's key is
     ``host/type``.  Pools of one group share one `Pool` value.  A property ``p@gpu`` is on
-    the node as it stands and on the node's gpu pools as ``p``.
+    the node unchanged and on the node's gpu pools as ``p``.
 
     Raises
     ------
@@ -106,7 +106,7 @@ def _document_facts(rset: ResourceSet) -> dict[str, object]:
 
 
 def _vertices(frame: RsetFrame) -> Iterator[tuple[str, Pool, str]]:
-    """Yield (key, pool, container) of nodes by rank, each with its pools behind it."""
+    """Yield (key, pool, container) of nodes by rank, each followed by its pools."""
     shared: dict[tuple[int, frozenset[str]], list[tuple[str, Pool]]] = {}
     for rank, key, node in frame.nodes():
         yield key, node, frame.root

@@ -21,7 +21,7 @@ def check_tree(below: Mapping[str, list[str]], contained: Set[str], roots: Seque
         for a vertex with two parents, for no root or several, and for a cycle.
     """
     # More edges than contained vertices: one of them has two parents.  After that, every contained
-    # vertex has one parent, so those that the root does not reach lie on a cycle or below one.
+    # vertex has one parent, so those that the root does not reach are on a cycle or below one.
     if len(contained) < sum(map(len, below.values())):
         _parents_by_child(below)
     if not roots:

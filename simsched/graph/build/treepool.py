@@ -85,7 +85,7 @@ def _inside(group: RankGroup, topo: Domain | None, names: frozenset[str], where:
 
 
 def _amounts(domain: Domain) -> Iterator[str]:
-    """Yield the types that a domain itself has an amount of."""
+    """Yield the types for which a domain has an amount of its own."""
     if domain.memory is not None:
         yield "memory"
     if domain.storage:
@@ -125,7 +125,7 @@ class _Numbering:
         return ids & self.held.get(kind, Idset())
 
     def is_absent(self, domain: Domain) -> bool:
-        """Say whether R_lite has none of the units that the topology places in a domain."""
+        """Whether R_lite has none of the units that the topology places in a domain."""
         units = [
             (kind, ids)
             for inner in domain.walk()

@@ -97,9 +97,9 @@ def _not_a_target(places: Ints, tree: Tree) -> ClusterError:
     kind = tree.pools[place].type
     if owner < 0:
         return ClusterError(
-            f"the {kind} is not an execution target, and others of its type are",
+            f"the {kind} is not an execution target, but others of its type are",
             where=where,
-            expected=f"a rank at each {kind}, all in containment",
+            expected=f"a rank for each {kind}, all in containment",
         )
     outer = tree.keys[tree.targets.item(owner)]
     return ClusterError(

@@ -78,7 +78,7 @@ class Index:
         self._fans: dict[tuple[str, str], int] = {}
         self._rows: dict[tuple[str, str], list[Ints]] = {}
         self.memo: dict[str, Any] = {}
-        """What others derived from this index and keep with it (compiled requests)."""
+        """Values that other modules derive from this index and keep with it (compiled requests)."""
 
     # --- shape -----------------------------------------------------------------------
 
@@ -87,7 +87,7 @@ class Index:
 
     @cached_property
     def flat(self) -> bool:
-        """Whether every leaf pool lies directly aligned on targets and no vertex lies within one."""
+        """Whether every pool type is aligned and no vertex type is within a target."""
         return all(p.aligned for p in self.pool_types.values()) and not any(
             v.level == BELOW for v in self.vertex_types.values()
         )
@@ -170,7 +170,7 @@ class Index:
         return fan_view(low[scope], fan) if fan else interval_view(low[scope], high[scope])
 
     def _fan(self, above: str, below: str) -> int:
-        """Return how many of type `below` each of type `above` contains, if the number is one; else 0."""
+        """Return how many of type `below` each of type `above` contains; 0 if they differ."""
         fan = self._fans.get((above, below))
         if fan is None:
             low, high = self.interval(above, below)
@@ -215,7 +215,7 @@ class Index:
         return rows
 
     def types_beneath(self, above: str) -> frozenset[str]:
-        """Return the types of which some vertex or leaf pool lies under a vertex of type `above`."""
+        """Return the types that have a vertex or leaf pool under a vertex of type `above`."""
         found = self._beneath.get(above)
         if found is None:
             names = [*self.vertex_types, *self.pool_types]

@@ -1,7 +1,7 @@
 """Leaves of one type → leaf pools: arrays of units that are claimed by number.
 
 Leaves of one unit, one parent and one status fold into one leaf pool, their ids in ascending
-order; a leaf that stands for several units is a leaf pool of its own.  All leaf pools of a type are
+order; a leaf that represents several units is a leaf pool of its own.  All leaf pools of a type are
 counted in one unit.
 """
 
@@ -188,7 +188,7 @@ def _of_singles(places: Ints, pools: Sequence[Pool], tree: Tree) -> LeafPools:
     starts = np.cumsum(counts) - counts
     # Where all leaves of a group have distinct ids, unit i is the i-th id; else ids are made up, and
     # the leaves stay in graph order.
-    known = _bear_distinct_ids(given[by_id], group[by_id], starts)
+    known = _have_distinct_ids(given[by_id], group[by_id], starts)
     order = np.where(np.repeat(known, counts), by_id, by_place)
     in_order, leaves = given[order].tolist(), places[order].tolist()
     keys = [tree.keys[place] for place in leaves]
@@ -215,7 +215,7 @@ def _groups(places: Ints, pools: Sequence[Pool], tree: Tree) -> tuple[Ints, Ints
     return group.reshape(-1), counts
 
 
-def _bear_distinct_ids(given: Ints, group: Ints, starts: Ints) -> Bools:
+def _have_distinct_ids(given: Ints, group: Ints, starts: Ints) -> Bools:
     """Return the groups whose leaves all have distinct ids; ids ascend within a group."""
     twice = np.zeros(len(given), dtype=np.bool_)
     twice[1:] = (given[1:] == given[:-1]) & (group[1:] == group[:-1])
@@ -318,7 +318,7 @@ def _disjoint(sets: list[Idset]) -> bool:
 
 
 def _is_aligned(leaf_pools: LeafPools, targets: int) -> bool:
-    """Say whether every leaf pool lies on a target, and no two on one."""
+    """Whether every leaf pool is on a target, and no two are on the same one."""
     return targets > 0 and bool((leaf_pools.target >= 0).all() and (np.diff(leaf_pools.target) > 0).all())
 
 

@@ -24,9 +24,9 @@ class Tree:
     """Containment in preorder, followed by the vertices that only other subsystems have.
 
     One entry per vertex: `keys` and `pools`; `parent` (-1: none); `end`, the place after its
-    subtree; `target`, the ordinal of the execution target that it is or lies in (-1: none);
-    `up`, whether it and all that contains it is up; `sound`, the same as far as its target
-    goes (the target, and what contains it, apart).  `inner` are the places of vertices that
+    subtree; `target`, the ordinal of the execution target that it is or is in (-1: none);
+    `up`, whether it and all that contains it is up; `sound`, the same without regard to
+    its target and the containers of that.  `inner` are the places of vertices that
     contain others, `targets` those of execution targets.
     """
 
@@ -121,7 +121,7 @@ def _status(pools: Sequence[Pool], end: Ints, target: Ints, targets: Ints) -> tu
 
 
 def _covered(places: Ints, end: Ints) -> Bools:
-    """Return which places lie in the subtree of any of `places`."""
+    """Return which places are in the subtree of any of `places`."""
     # +1 where a subtree begins, -1 where it ends; several may end at one place, hence subtract.at
     steps = np.zeros(len(end) + 1, dtype=np.int64)
     steps[places] = 1

@@ -90,7 +90,7 @@ def listed_view(rows: Sequence[Ints]) -> View:
 
 
 def ordinals_within(spans: Spans, places: Ints) -> Ints:
-    """Return the ordinals of the ascending `places` that lie in the spans."""
+    """Return the ordinals of the ascending `places` that are in the spans."""
     edges = np.searchsorted(places, np.array(spans, dtype=np.int64).reshape(-1, 2))
     parts = [np.arange(low, high) for low, high in edges.tolist()]
     return np.concatenate([np.empty(0, np.int64), *parts])

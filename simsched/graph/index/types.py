@@ -27,9 +27,9 @@ class VertexType:
 
     Arrays have one entry per vertex: `pos` twice its place in preorder (the odd places are for
     empty leaf pools), `end` that of the first vertex after its subtree, `target` the ordinal of the
-    target that it is or lies in (-1: above), `ids` its logical id (-1: none), `up` whether it
-    and all that contains it is up, `sound` the same as far as its target goes (the target, and
-    what contains it, apart).
+    target that it is or is in (-1: above), `ids` its logical id (-1: none), `up` whether it
+    and all that contains it is up, `sound` the same without regard to its
+    target and the containers of that.
     """
 
     name: str
@@ -74,7 +74,7 @@ class PoolType:
     uniform_ids: Idset | None
     """The one set of unit ids of all leaf pools, if they agree."""
     full: list[int] = field(default_factory=list)
-    """All units of each leaf pool, as a bit mask over unit ordinals; empty where units bear no ids."""
+    """All units of each leaf pool, as a bit mask over unit ordinals; empty where units have no ids."""
     texts: dict[int, str] = field(default_factory=dict)
     """Where all leaf pools have the same ids: masks that were written before → the ids as text."""
 
@@ -83,5 +83,5 @@ class PoolType:
 
     @property
     def on_targets(self) -> bool:
-        """Whether any leaf pool lies on an execution target."""
+        """Whether any leaf pool is on an execution target."""
         return bool((self.target >= 0).any())

@@ -31,7 +31,7 @@ class GraphDifference:
 
 
 def diff(left: ClusterLike, right: ClusterLike) -> list[GraphDifference]:
-    """Return the differences of two clusters; none if a scheduler could not tell them apart.
+    """Return the differences of two clusters; none if they are equal for a scheduler.
 
     Targets are compared by host: rank, status, properties, ids of units, amounts, localities.
     A difference that several targets share is listed once.

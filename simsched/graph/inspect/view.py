@@ -140,7 +140,7 @@ def tree_lines(
         raise LimitError(
             f"{len(graph):,} vertices with a line each",
             where="--apart",
-            expected=f"at most {MAX_APART:,}; without it like ones are folded, --find names some of them",
+            expected=f"at most {MAX_APART:,}; without it equal ones are folded; --find lists some of them",
         )
     classes = fold(graph, subsystem, how=APART if apart else ALIKE)
     inner = {child for one in classes for _, child in one.below}

@@ -204,7 +204,7 @@ def _edge_metadata(subsystem: str, relationship: str, form: str) -> Any:
 
 
 def _inherited_ranks(graph: ResourceGraph) -> dict[str, int]:
-    """Return vertex → the rank of the target it is or lies in; vertices above have none."""
+    """Return vertex → the rank of the target that it is or is in; vertices above have none."""
     below = children_map(graph)
     ranks: dict[str, int] = {}
     for target in execution_targets(graph, below):

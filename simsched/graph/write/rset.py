@@ -23,7 +23,7 @@ def to_rset(graph: ResourceGraph, *, found: Holdings | None = None) -> ResourceS
     """Return R of a graph: ranks, hosts, unit ids, properties; levels and amounts are left out.
 
     `write.losses` lists the facts that are left out.  `found` are the graph's holdings,
-    if they are at hand.
+    if they are known already.
 
     Raises
     ------

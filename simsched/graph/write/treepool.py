@@ -41,7 +41,7 @@ def to_treepool(graph: ResourceGraph) -> dict[str, Any]:
 
 
 def topology(graph: ResourceGraph, *, found: Holdings | None = None) -> TreePool:
-    """Return the places of the units on each target; `found` are the holdings, if they are at hand."""
+    """Return the places of the units on each target; `found` are the holdings, if they are known already."""
     found = found or holdings(graph)
     below = children_map(graph)
     ranks_with: dict[Domain, list[int]] = {}
@@ -78,7 +78,7 @@ def _ids(inside: Sequence[tuple[str, Pool]], target: TargetHoldings, kind: str) 
 
 
 def memory_in_gib(pool: Pool) -> int | None:
-    """Return a memory pool's size in whole GiB, or None if it is not measured memory."""
+    """Return a memory pool's size in whole GiB, or None if it is not memory with a unit."""
     if pool.type != "memory" or not pool.unit:
         return None
     try:
@@ -88,7 +88,7 @@ def memory_in_gib(pool: Pool) -> int | None:
 
 
 def is_storage(pool: Pool) -> bool:
-    """Say whether TreePool can hold the pool as storage: it has a unit, and a path or that type."""
+    """Whether TreePool can hold the pool as storage: it has a unit, and a path or that type."""
     return bool(pool.unit) and (pool.type == "storage" or "path" in pool.extra)
 
 

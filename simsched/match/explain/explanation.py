@@ -39,7 +39,7 @@ def explain(
 
     `holders` are the allocations that the state consists of, by id, and `ends` their expected ends
     (seconds).  With both, the reasons name the allocations that have the missing resources, and the
-    time from which on the request would match.
+    time from which the request would match.
     """
     return explain_later(request, lambda: Occupancy(avail, holders or {}, ends or {}))
 

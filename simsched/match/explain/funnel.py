@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 
 def can_have(need: Need, avail: Availability, times: int = 1) -> bool:
-    """Say whether `times` copies of a need are available, counted by itself."""
+    """Whether `times` copies of a need are available, counted by itself."""
     return int(copies_of(need, EVERYWHERE, None, avail)[0]) >= times
 
 
@@ -67,7 +67,7 @@ class Times(NamedTuple):
         return need.amount * (self.all if need.exclusive else self.apart)
 
     def can_have(self, need: Need, avail: Availability) -> bool:
-        """Say whether all copies are available, each part counted by itself."""
+        """Whether all copies are available, each part counted by itself."""
         wide = replace(need, amount=need.amount * self.apart) if self.apart > 1 else need
         return can_have(wide, avail, self.all // self.apart)
 

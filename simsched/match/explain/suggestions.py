@@ -53,7 +53,7 @@ class _Trial:
     def works(
         self, jobspec: Jobspec, avail: Availability | None = None, *, alone: bool | None = None
     ) -> bool:
-        """Say whether a variation matches; a variation that `STEPS` do not settle counts as a refusal."""
+        """Whether a variation matches; a variation that `STEPS` do not settle counts as a refusal."""
         state = self.avail if avail is None else avail
         try:
             whole = self.request.alone if alone is None else alone

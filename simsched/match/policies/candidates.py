@@ -23,7 +23,7 @@ class Candidates:
 
     Attributes
     ----------
-    kind : the vertex type, the target type mostly.
+    kind : the vertex type, usually the target type.
     ordinals : the vertices that can host at least one copy, ascending (graph order).
     fits : how many copies each can host.
     avail : the state that is matched against.
@@ -68,7 +68,7 @@ class Candidates:
         return free_unit_ids(content, self.ordinals, self.copy, self.avail, highest=highest)
 
     def classes(self) -> Ints:
-        """Return the performance classes (the property ``perf_class``); the last one if there is none."""
+        """Return the performance classes (the property ``perf_class``); the last one without the property."""
         return performance_classes(self.kind, self.avail.index)[self.ordinals]
 
     def lots(self) -> Ints:

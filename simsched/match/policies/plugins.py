@@ -107,7 +107,7 @@ def failed(kind: str, value: Any, problem: str, name: str | None = None) -> Plug
 
 
 def is_ours(value: Any) -> bool:
-    """Say whether a policy or order is part of simsched."""
+    """Whether a policy or order is part of simsched."""
     return _package(value) == OURS
 
 

@@ -1,7 +1,7 @@
 """Match policies: the order in which candidates are taken (M8).  One line each over one mechanism.
 
 A policy sees the candidates of one choice, in graph order, with how many copies each can
-host, and returns a permutation of them; what fits is settled before it is asked, so no
+host, and returns a permutation of them; whether a request fits is decided before it is called, so no
 policy can make a request infeasible.  Others plug in through the entry-point group
 ``simsched.match_policies`` (a `MatchPolicy`, or just its order, under the policy's name).
 """
@@ -177,7 +177,7 @@ def find_policy(name: str | MatchPolicy) -> MatchPolicy:
 
 
 def is_found_by_name(policy: MatchPolicy) -> bool:
-    """Say whether `find_policy` finds this very policy by its name."""
+    """Whether `find_policy` finds this very policy by its name."""
     if policy.name in POLICIES:
         return POLICIES[policy.name] is policy
     return policy.name in _entry_points() and _plugged_in(policy.name) is policy
@@ -257,7 +257,7 @@ def _make_room(known: dict[tuple[MatchPolicy, str], Any]) -> None:
 
 
 def keeps_siblings(policy: MatchPolicy, kind: str, avail: Availability) -> bool:
-    """Say whether a static policy takes the vertices of a type within each target in graph order."""
+    """Whether a static policy takes the vertices of a type within each target in graph order."""
     known: dict[tuple[MatchPolicy, str], bool] = avail.index.memo.setdefault("siblings in order", {})
     key = (policy, kind)
     if key not in known:

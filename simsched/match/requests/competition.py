@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 
 def is_separable(needs: tuple[Need, ...], index: Index, *, alone: bool) -> bool:
-    """Say whether no two siblings of a request compete; with `alone`, targets are taken whole."""
+    """Whether no two siblings of a request compete; with `alone`, targets are taken whole."""
     return _separable(needs, index, within=False) and not (alone and _meet(needs))
 
 
 def _meet(needs: tuple[Need, ...]) -> bool:
-    """Say whether two parts of a request may want the same whole target, or one part several pieces of it."""
+    """Whether two parts of a request may want the same whole target, or one part several pieces of it."""
     on_targets = [need for need in needs if _touches_targets(need)]
     if len(on_targets) > 1 or any(need.kind == POOL for need in on_targets):
         return True
@@ -34,7 +34,7 @@ def _touches_targets(need: Need) -> bool:
 
 
 def _separable(needs: tuple[Need, ...], index: Index, *, within: bool) -> bool:
-    """Say whether counting each sibling by itself is exact, here and below; `within` a target or not."""
+    """Whether counting each sibling by itself is exact, here and below; `within` a target or not."""
     if len(needs) == 1:
         return _alone(needs[0], index, within=within)
     blocked = [_blocked(need, index) for need in needs]
@@ -47,7 +47,7 @@ def _separable(needs: tuple[Need, ...], index: Index, *, within: bool) -> bool:
 
 
 def _alone(need: Need, index: Index, *, within: bool) -> bool:
-    """Say whether a need counts exactly by itself: its vertices do not overlap, its content is separable."""
+    """Whether a need counts exactly by itself: its vertices do not overlap, its content is separable."""
     if need.kind == VERTEX and _nested(need.type, index):
         return False
     inside = within or need.level == TARGET
@@ -57,7 +57,7 @@ def _alone(need: Need, index: Index, *, within: bool) -> bool:
 
 
 def _nested(type_: str, index: Index) -> bool:
-    """Say whether vertices of a type overlap: one contains another, or two reach the same vertices."""
+    """Whether vertices of a type overlap: one contains another, or two reach the same vertices."""
     known: dict[str, bool] = index.memo.setdefault("nested", {})
     if type_ not in known:
         spans = sorted(span for spans in index.spans(type_) for span in spans)

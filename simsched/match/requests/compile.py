@@ -162,7 +162,7 @@ class _Compiler:
         flat = flat_demand(children)
         parts = [part for child in children for part in child.walk()]
         on_target = tuple(child for child in children if child.level != ABOVE)
-        # A copy lies within one target (M3) if it has units or vertices there and claims no vertex
+        # A copy is within one target (M3) if it has units or vertices there and claims no vertex
         # at or above the targets.  Pools above the targets (licences) are drawn beside the target.
         confined = any(part.level != ABOVE for part in parts) and not any(
             part.kind == VERTEX and part.level != BELOW for part in parts

@@ -28,7 +28,7 @@ class Dialect:
     exclusive_outside: bool = False
 
     def is_exclusive(self, given: bool | None, *, in_slot: bool) -> bool:
-        """Say whether a vertex is claimed exclusively (M4); `given` is the jobspec's own key, or None.
+        """Whether a vertex is claimed exclusively (M4); `given` is the jobspec's own key, or None.
 
         >>> RFC14.is_exclusive(None, in_slot=True), RFC14.is_exclusive(None, in_slot=False)
         (True, False)

@@ -186,7 +186,7 @@ def _slot_copies(need: Need, above: str, scope: Ordinals, avail: Availability) -
     if need.content is None or above == index.target_type or _is_within(above, index):
         flat = need.flat if need.content is not None else None
         return _share(copies(need.children, flat, above, scope, avail), need.amount)
-    # Each copy lies within one target (M3), so the copies of several targets simply add up; pools
+    # Each copy is within one target (M3), so the copies of several targets simply add up; pools
     # above the targets limit the sum.
     view = beneath(above, index.target_type, scope, index)
     found = view.sum(_at(capacity(need.content, avail).fits, view.ordinals))
@@ -300,7 +300,7 @@ def usable_units(need: Need, avail: Availability) -> Ints:
 
 
 def _is_named(need: Need, pool: PoolType, leaf: int, avail: Availability) -> bool:
-    """Say whether a leaf pool's vertex has one of the names (an empty pool has no vertex)."""
+    """Whether a leaf pool's vertex has one of the names (an empty pool has no vertex)."""
     graph = avail.index.graph
     return any(pool_of(graph, key).name in (need.names or ()) for key in pool.keys[leaf][:1])
 

@@ -233,7 +233,7 @@ class Descent:
         return ordinals[np.argsort(places[ordinals])]
 
     def _in_graph_order(self, kind: str) -> bool:
-        """Say whether the policy takes vertices of a type within one target in graph order."""
+        """Whether the policy takes vertices of a type within one target in graph order."""
         return self.policy.static and keeps_siblings(self.policy, kind, self.avail)
 
     def _take(
@@ -286,7 +286,7 @@ class Descent:
         self._note(_draw(type_, view.ordinals[some], taken[some]), covered=covered)
 
     def _goes_by_ids(self, type_: str) -> bool:
-        """Say whether single units must be compared: the policy orders by id, the leaf pools do not."""
+        """Whether single units must be compared: the policy orders by id, the leaf pools do not."""
         ordered = self.policy.lowest or self.policy.highest
         return ordered and self.avail.partial is not None and not ids_ascend(type_, self.index)
 

@@ -255,7 +255,7 @@ class _Search:
     def _signature(self, kind: str, ordinal: int) -> object:
         """Return the facts in which two candidates must agree to be exchangeable.
 
-        They lie in the same vertices of the request's types, and their subtrees are in equal state.  If
+        They are in the same vertices of the request's types, and their subtrees are in equal state.  If
         the request names ids, every candidate differs.
         """
         if self.particular:

@@ -35,7 +35,7 @@ class Cover:
     outer: Cover | None
 
     def covers(self, place: int) -> bool:
-        """Say whether a place in preorder lies in the vertex's subtree."""
+        """Whether a place in preorder is in the vertex's subtree."""
         return _lies_in(self.spans, place)
 
 
@@ -84,7 +84,7 @@ class Ledger:
     # --- questions -----------------------------------------------------------------------
 
     def blocked(self, place: int, cover: Cover | None) -> bool:
-        """Say whether a place lies in a vertex that is claimed for another need than `cover`'s."""
+        """Whether a place is in a vertex that is claimed for another need than `cover`'s."""
         return any(c.covers(place) and not _is_within(cover, c) for c in self._covers)
 
     def free(self, type_: str, leaf: int, cover: Cover | None) -> int:
@@ -150,7 +150,7 @@ class Ledger:
         return free
 
     def may_claim(self, need: Need, ordinal: int, cover: Cover | None) -> bool:
-        """Say whether a vertex need may claim this vertex now, its children aside."""
+        """Whether a vertex need may claim this vertex now, its children aside."""
         vertices = self.index.vertex_types[need.type]
         target = int(vertices.target[ordinal])
         place = int(vertices.pos[ordinal])
@@ -170,19 +170,19 @@ class Ledger:
         return bool(self._base_idle(need.type)[ordinal]) and not self._is_touched(need.type, ordinal)
 
     def _is_touched(self, kind: str, ordinal: int) -> bool:
-        """Say whether the search has claimed anything in a vertex's subtree."""
+        """Whether the search has claimed anything in a vertex's subtree."""
         spans = self.index.subtree(kind, ordinal)
         return any(_lies_in(spans, place) for place in self._places)
 
     def _reaches(self, need: Need, ordinal: int) -> bool:
-        """Say whether the constraint lets a vertex above the targets pass (M7)."""
+        """Whether the constraint lets a vertex above the targets pass (M7)."""
         if need.every:
             return True
         eligible = need.eligible[self.index.members(need.type, ordinal, self.index.target_type)]
         return bool(eligible.all() if need.whole else eligible.any() or not len(eligible))
 
     def may_serve(self, need: Need, target: int, cover: Cover | None) -> bool:
-        """Say whether copies of a slot may lie on this target, their content aside."""
+        """Whether copies of a slot may be on this target, regardless of their content."""
         content = need.content
         if content is None or not content.eligible[target] or not self.avail.up[target]:
             return False
@@ -299,7 +299,7 @@ class Ledger:
         )
 
     def _taken_whole(self, draw: Draw) -> bool:
-        """Say whether a draw lies on a target that the job takes whole anyway."""
+        """Whether a draw is on a target that the job takes whole anyway."""
         return self.alone and bool((self.index.pool_types[draw.type].target[draw.pools] >= 0).all())
 
     def _drawn(self) -> list[tuple[Draw, Cover | None, bool]]:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def could_fit(request: Request, avail: Availability) -> bool:
-    """Say whether the counts allow a match.
+    """Whether the counts allow a match.
 
     Exact if siblings do not compete (`request.separable`, M10), else a necessary condition.
     A range counts with its least acceptable value (M6).
@@ -39,7 +39,7 @@ def could_fit(request: Request, avail: Availability) -> bool:
 
 
 def _has(need: Need, avail: Availability) -> bool:
-    """Say whether one top-level need is available, counted by itself."""
+    """Whether one top-level need is available, counted by itself."""
     content = need.content
     if content is not None and need.level == TARGET:
         if need.kind == SLOT and not need.loose:
@@ -131,7 +131,7 @@ def _select_whole(request: Request, avail: Availability, policy: MatchPolicy) ->
 
 
 def can_match(request: Request, avail: Availability, steps: int = exact.LIMIT) -> bool:
-    """Say whether a request fits, exactly, with its least counts; the policy makes no difference (M8).
+    """Whether a request fits, exactly, with its least counts; the policy makes no difference (M8).
 
     Raises
     ------

@@ -66,7 +66,7 @@ class Availability:
     partial : pool type → which units are free, as masks; None if this state only counts units.
     sharers : (pool type, leaf pool, unit) → how many claims share it; a shared unit is not free.
     hidden : pool type → units that are neither free nor claimed, because their target is down.
-    idle : which targets are up and unclaimed, once that was asked for (`idle_targets`).
+    idle : which targets are up and unclaimed; computed on first use (`idle_targets`).
     counts, log, base : counts kept up to date (see `search.counts`), the targets touched by each change
         since there are counts, and the number of entries that the log has lost at its front.
     """
@@ -114,8 +114,8 @@ class Availability:
     def copy(self, *, counts_only: bool = False) -> Availability:
         """Return an independent copy, without the derived counts.
 
-        With `counts_only` the copy knows how many units of a leaf pool are free but not which: enough
-        for a what-if, unless a request names units by `id` or shares them.
+        With `counts_only` the copy has the numbers of free units of a leaf pool but not their ids.  This
+        suffices for a what-if, unless a request names units by `id` or shares them.
         """
         twin: Availability = object.__new__(Availability)
         twin.index = self.index
@@ -175,7 +175,7 @@ class Availability:
         return mask_at(self.partial[pool.name], pool, leaf) if self.free[pool.name][leaf] else 0
 
     def is_up(self, kind: str, ordinals: Ints | None = None) -> Bools:
-        """Return which vertices of a type (None: all) are up, each with the target it is or lies in."""
+        """Return which vertices of a type (None: all) are up, each with the target that it is or is in."""
         vertices = self.index.vertex_types[kind]
         some = slice(None) if ordinals is None else ordinals
         row = (vertices.up if vertices.level == ABOVE else vertices.sound)[some]

@@ -87,7 +87,7 @@ def _takes_whole_pools(draw: Draw, pool: PoolType) -> bool:
 
 
 def ids_ascend(type_: str, index: Index) -> bool:
-    """Say whether unit ids ascend from pool to pool on every target, as they mostly do.
+    """Whether unit ids ascend from pool to pool on every target, as they mostly do.
 
     The order of the leaf pools is then that of the ids.  Outside the targets each pool has its own ids,
     so there the order of the leaf pools decides anyway.

@@ -115,7 +115,7 @@ def split(selection: Selection, targets: Ints, index: Index) -> SplitSelection:
 
 
 def _restricted(selection: Selection, stays: Bools, index: Index, *, loose: bool) -> Selection:
-    """Return the part of a selection on the targets that stay, and with `loose` that outside targets."""
+    """Return the part of a selection on the targets that stay, with `loose` also the part outside targets."""
     held = _draws_on(selection.held, stays, index, loose=loose)
     same = selection.named is selection.held
     return changed(

@@ -92,7 +92,7 @@ def idset_of(text: str) -> Idset:
 def ids_of(text: str) -> npt.NDArray[np.int64]:
     """Return the ids of an idset text, expanded and ascending; RunError beyond `MAX_ROWS` of them."""
     if len(idset_of(text)) > MAX_ROWS:
-        raise RunError(f"{text[:40]!r} stands for more than {MAX_ROWS:,} ids", where="allocations.jsonl")
+        raise RunError(f"{text[:40]!r} is a set of more than {MAX_ROWS:,} ids", where="allocations.jsonl")
     parts = [np.arange(low, high + 1) for low, high in idset_of(text).ranges]
     return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int64)
 

@@ -138,7 +138,7 @@ def _highest(text: str) -> int:
 
 
 def bands(ranks: str, ids: str, units: int) -> Bands:
-    """Return the bands of rows that ids on ranks cover, `units` ids making up a whole row.
+    """Return the bands of rows that ids on ranks cover, where `units` ids make a whole row.
 
     >>> bands("0-3,7", "0-3", 4)
     ((0.0, 4.0), (7.0, 8.0))
@@ -250,7 +250,7 @@ def packed(
     """Return one row per rectangle: job (its position), start, end (s), low, high (rows, half open).
 
     Each job takes the lowest free rows, in the order of starts; rows that a job leaves at an instant are
-    free at that instant.  The number of rows of a job is true, their position is not that of its units.
+    free at that instant.  The number of rows of a job is exact, but their position is not that of its units.
     Jobs without units have no rectangle.  Ordered by start.
     """
     free, rows = FreeRows(), []

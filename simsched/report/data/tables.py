@@ -177,7 +177,7 @@ class Run:
             return nodes_frame({})
         frame = read_frame(file, NODES, frozenset({"rank"}))
         if frame["rank"].duplicated().any():
-            raise RunError("two nodes have one rank", where=str(file))
+            raise RunError("two nodes have the same rank", where=str(file))
         return frame
 
     @cached_property

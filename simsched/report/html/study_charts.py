@@ -35,8 +35,8 @@ class ChartLine:
 def lines_chart(lines: Sequence[ChartLine], x: str, y: str, colours: Sequence[str]) -> Figure:
     """Return lines over numbers, or dots side by side over names in the given order.
 
-    There is nothing between two names, so no line joins them.  An interval is a whisker; an
-    unknown one (NaN) has none.
+    There are no values between two names, so no line joins them.  An interval is a whisker; an
+    unknown one (NaN) is not drawn.
     """
     names = list(dict.fromkeys(at for line in lines for at in line.at))
     numbers = all(isinstance(at, int | float) for at in names)

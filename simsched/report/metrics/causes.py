@@ -38,7 +38,7 @@ def _span(texts: Sequence[str]) -> str:
 
 
 def left_out(rows: Iterable[tuple[str, str | None]], counts: Mapping[str, int], skipped: int) -> str | None:
-    """Return one line about the jobs that can never run because of their request; None without any.
+    """Return one line about the jobs that can never run because of their request, or None.
 
     `rows` are (result, reason) of each job.  The reader has reported the `skipped` records already.
     """

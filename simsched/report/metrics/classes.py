@@ -44,7 +44,7 @@ def day(jobs: pd.DataFrame, origin: float | None = None) -> pd.Series[int]:
 
 
 def has_dates(first: float) -> bool:
-    """Whether times are seconds since 1970, that is 1980 or later, and not since the trace began."""
+    """Whether times are seconds since 1970 and not since the trace began: the first is in 1980 or later."""
     return first >= EARLIEST_DATE
 
 

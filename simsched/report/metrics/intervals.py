@@ -6,7 +6,7 @@ is at least a week if the run has ten weeks, and a tenth of the run otherwise.
 Waits are skewed and have heavy tails: a few busy days make most of a month's mean.  The interval is
 Student's, corrected for skewness [Hall92], with a third of the degrees of freedom of blocks of normal
 values: at an excess kurtosis of four, usual for waits, their variance is known no better
-[Satterthwaite46].  ``analysis/studies/coverage.md`` measures how often such intervals hold the true mean.
+[Satterthwaite46].  ``analysis/studies/coverage.md`` measures how often such intervals contain the true mean.
 
 References
 ----------
@@ -65,11 +65,11 @@ class Interval:
     high: float
 
     def holds(self, value: float) -> bool:
-        """Whether the value lies in the interval."""
+        """Whether the value is in the interval."""
         return self.low <= value <= self.high
 
     def excludes(self, value: float) -> bool:
-        """Whether the interval is known and does not hold the value."""
+        """Whether the interval is known and does not contain the value."""
         return self.low > value or self.high < value
 
 
@@ -206,7 +206,7 @@ def block_of(x: Floats, periods: pd.Series[int]) -> Integers:
     """Return the block of each value: neighbouring periods joined to blocks of equal length.
 
     The length is `block_length` of the periods' contributions to the mean, and at least `WEEK` periods,
-    or a tenth of them where there are fewer than ten times as many.
+    or a tenth of all periods if these are fewer than ten weeks.
     """
     place = np.asarray(pd.factorize(periods, sort=True)[0], dtype=np.int64)
     contributions: Floats = np.bincount(place, x - x.mean()).astype(np.float64)

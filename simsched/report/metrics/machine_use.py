@@ -65,7 +65,7 @@ def _occupied(allocations: pd.DataFrame, window: Window) -> pd.Series[float]:
     begin = allocations["alloc"].clip(low, high).to_numpy(dtype=np.float64)
     end = allocations["release"].fillna(high).clip(low, high).to_numpy(dtype=np.float64)
     rank = allocations["rank"].to_numpy(dtype=np.int64)
-    # intervals of one rank may overlap, because jobs share nodes: count only what is past all earlier ends
+    # intervals of one rank may overlap, because jobs share nodes: count only the part after all earlier ends
     order = np.lexsort((begin, rank))
     rank, begin, end = rank[order], begin[order], end[order]
     until = pd.Series(end).groupby(rank).cummax()  # the end of all that began so far

@@ -253,10 +253,10 @@ def loss_of_capacity(
     kind: str = "core",
     window: tuple[float, float] | None = None,
 ) -> float:
-    """Return the share of capacity * time that idles while a queued job is no larger than it [Tang11].
+    """Return the share of capacity * time that idles while a queued job needs no more units [Tang11].
 
-    It is the capacity that the scheduler could have used and did not.  Only counts are compared, so a
-    job that fits by number and not by place is a loss as well.  `kind` is the type that is counted.
+    It is the capacity that the scheduler could have used and did not.  Only counts are compared, so
+    units are lost as well if a job fits by number but not by place.  `kind` is the type that is counted.
     """
     return _idle_while(lambda smallest, idle: smallest <= idle, jobs, timeline, capacity, kind, window)
 
@@ -297,7 +297,7 @@ def _idle_while(
 
 
 def smallest_queued(jobs: pd.DataFrame, time: Floats, kind: str = "core") -> Floats:
-    """Return the size of the smallest job that waits from each of the ascending times; inf without any."""
+    """Return the size of the smallest waiting job from each of the ascending times on; inf without one."""
     waiting = jobs[~jobs["result"].isin(NEVER_QUEUED)]
     units = size(waiting) if kind == "core" else waiting[HELD[kind]].astype("float64")
     begin = np.searchsorted(time, waiting["eligible"].fillna(waiting["submit"]).to_numpy(), side="left")
@@ -334,7 +334,7 @@ def fragmentation(
     free = timeline[f"free_{kind}"].to_numpy(dtype=np.float64)
     whole = timeline["free_node"].to_numpy(dtype=np.float64) * totals[kind] / totals["node"]
     lengths = holding(timeline, window) * (free > 0)
-    # nodes of several sizes can make whole nodes seem larger than what is free
+    # with nodes of several sizes the estimate of whole nodes can exceed the free units
     broken = np.clip(1 - whole / np.where(free > 0, free, 1), 0, 1)
     return _share(float((broken * lengths).sum()), float(lengths.sum()))
 

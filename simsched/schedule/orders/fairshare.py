@@ -2,8 +2,8 @@
 
 When a job ends, its size × seconds are charged to its user and to its bank, and a charge decays with a
 half-life. The key of a waiting job is the share of its bank in all usage plus the share of its user; the
-smallest goes first. All charges decay by the same factor and only ratios matter. So instead of shrinking
-the old charges, a new one is entered magnified by as much.
+smallest goes first. All charges decay by the same factor and only ratios matter. So the old
+charges stay as they are, and a new charge is multiplied by the inverse of that factor.
 """
 
 from __future__ import annotations

@@ -7,9 +7,9 @@ Mu'alem & Feitelson 2001. A pass has three steps:
 2. Reserve: a new job gets a reservation at the earliest start that moves no other reservation.
 3. Start the jobs whose reservations begin now.
 
-The job order decides which job is tried first; it never takes a start away. With a `depth`, at most that
-many jobs have reservations at a time (the policy ``hybrid``), and other jobs start where they delay none of
-these.
+The job order decides which job is tried first; it never withdraws a promised start. With a `depth`, at
+most `depth` jobs have reservations at a time (the policy ``hybrid``), and other jobs start if they delay none
+of these.
 
 Announced maintenance is planned around. A failure, a drain, an overrun, a preemption or a stopped queue may
 break a promise. Then the reservations that still hold are kept in the order of their starts, and the others
@@ -38,7 +38,7 @@ class Conservative:
     ----------
     starts : waiting job → start of its reservation in seconds. A job without a known earliest start has none.
     selections : waiting job → reserved resources, where counts do not decide.
-    next_start : no start is before it.
+    next_start : a lower bound of `starts`, in seconds.
     """
 
     def __init__(self, compress: str = "queue", depth: int | None = None) -> None:
@@ -171,7 +171,7 @@ class Conservative:
             self._withdraw(profile, job)
 
     def _start(self, context: PassContext, profile: Reservations, job: int, *, fresh: bool) -> bool:
-        """Start a job whose reservation begins now; return False if its resources are not free in fact."""
+        """Start a job whose reservation begins now; return False if its resources are not actually free."""
         gap = Gap(self.starts[job], self.selections.get(job))
         selection = profile.due(job, gap, fresh=fresh)
         if selection is None:

@@ -71,7 +71,7 @@ class Easy:
 
         Nothing was released, so a job that did not fit then does not fit now; and a job that would have
         ended too late then ends too late now. Only a start may change which resources a refused job
-        gets, so after one all jobs are looked at again (`unsettled`).
+        gets, so after one all jobs are considered again (`unsettled`).
         """
         queue = context.queue
         if context.released or context.moved or shadow.unsettled:

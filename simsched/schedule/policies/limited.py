@@ -44,7 +44,7 @@ class Limited:
         return [rank for rank, job in zip(behind, jobs, strict=True) if job not in reserved]
 
     def _cycle(self, context: PassContext, hidden: list[int]) -> None:
-        """Run the policy without the hidden jobs; a job that it sees for the first time is new to it."""
+        """Run the policy without the hidden jobs; each job counts as new when the policy first sees it."""
         queue = context.queue
         queue.hide(hidden)
         fresh = set(queue.fresh)

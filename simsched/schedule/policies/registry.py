@@ -46,7 +46,7 @@ def _conservative(compress: str = "queue") -> QueuePolicy:
 
 def _hybrid(depth: int = 8, compress: str = "queue") -> QueuePolicy:
     if not isinstance(depth, int) or isinstance(depth, bool) or depth < 0:
-        raise ConfigError(f"depth is {depth!r}", expected="a whole number from 0 on")
+        raise ConfigError(f"depth is {depth!r}", expected="a whole number of 0 or more")
     return _reserving(compress, depth)
 
 
@@ -81,7 +81,7 @@ def queue_policy(given: str | QueuePolicy, options: Mapping[str, Any] | None = N
     ------
     ConfigError
         If neither simsched nor an installed package (``simsched.queue_policies``) has a policy of this
-        name, or if the policy does not have an option or takes another value.
+        name, or if the policy does not have an option or does not take its value.
     PluginError
         If the policy of another package cannot be made.
 
@@ -149,7 +149,7 @@ def _limited(policy: QueuePolicy, depth: object) -> QueuePolicy:
     from simsched.schedule.policies.limited import Limited
 
     if not isinstance(depth, int) or isinstance(depth, bool) or depth < 1:
-        raise ConfigError(f"queue-depth is {depth!r}", expected="a whole number from 1 on")
+        raise ConfigError(f"queue-depth is {depth!r}", expected="a whole number of 1 or more")
     return Limited(policy, depth)
 
 

@@ -67,7 +67,7 @@ class Replanning:
         return not settled or any(map(context.supply.could_start, queue.new_jobs()))
 
     def _try(self, context: PassContext, profile: Profile, job: int, gap: Gap, *, backfilled: bool) -> bool:
-        """Start the job if its gap begins now and its resources are free in fact (a job may overrun)."""
+        """Start the job if its gap begins now and its resources are actually free (a job may overrun)."""
         if gap.start != context.now:
             return False
         selection = gap.selection

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 class CountProfile(FreeSteps):
     """The free units of one type over time, beside the running jobs and the reservations of a pass.
 
-    It is exact, because any units of the type do: where they are does not matter.
+    It is exact, because all units of the type are interchangeable.
     """
 
     __slots__ = ("_bounds", "_durations", "_present", "_units")

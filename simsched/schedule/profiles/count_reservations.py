@@ -42,7 +42,7 @@ class CountReservations(CountProfile):
     # -- from pass to pass --------------------------------------------------------------------
 
     def follow(self, due: Iterable[int], *, moved: bool) -> bool:
-        """Come to the present; return False if something happened that early ends do not explain."""
+        """Advance to the present; return False if anything but early ends changed the free units."""
         present = self._present
         plan, now = present.plan, present.now
         if plan.overrun(now):
@@ -63,13 +63,13 @@ class CountReservations(CountProfile):
             self._ends = self._present.plan.expected_ends().copy()
 
     def compressed(self) -> None:
-        """Note that each waiting job was tried; a job did not see the gains of those behind it."""
+        """Note that each waiting job was tried; gains from jobs behind it count at the next compression."""
         self.gained, self._later, self._most = self._later, 0.0, None
 
     # -- one job --------------------------------------------------------------------------------
 
     def earlier(self, job: int, gap: Gap) -> Gap | None:
-        """Withdraw a job's reservation and return an earlier gap; if there is none, change nothing.
+        """Withdraw a job's reservation and return an earlier gap; without one, change nothing.
 
         O(steps before the present start): from that start on the job's own units are free for it.
         """
@@ -88,7 +88,7 @@ class CountReservations(CountProfile):
         return Gap(start, None)
 
     def due(self, job: int, gap: Gap, *, fresh: bool) -> Selection | None:  # noqa: ARG002
-        """Return resources for a job whose reservation begins now; None if they are not free in fact."""
+        """Return resources for a job whose reservation begins now; None if they are not actually free."""
         return self._present.fit(job)
 
     def fits(self, job: int, gap: Gap) -> bool:

@@ -1,4 +1,4 @@
-"""The earliest start of a request while nothing else starts: the running jobs end, and more is free.
+"""The earliest start of a request if nothing else starts: running jobs end and free their resources.
 
 These searches look at expected ends alone. With reservations in between, more time may mean fewer free
 resources; then the availability profile is searched (`CountProfile.find`, `GraphProfile.earliest`).

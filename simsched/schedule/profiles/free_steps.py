@@ -8,7 +8,7 @@ from simsched.schedule.profiles.gap import end_of
 
 
 class FreeSteps:
-    """`free[i]` units are free from `times[i]` to `times[i + 1]` seconds; behind the last step for ever.
+    """`free[i]` units are free from `times[i]` to `times[i + 1]` seconds; the last step has no end.
 
     >>> steps = FreeSteps([0, 10, 20], [2, 3, 8])
     >>> steps.find(3, 15), steps.find(9, 1)
@@ -66,7 +66,7 @@ class FreeSteps:
             free[at] -= units
 
     def step_at(self, time: float) -> int:
-        """Return the step that begins at a time; it is made if there is none."""
+        """Return the step that begins at a time; insert it if it does not exist."""
         times, free = self.times, self.free
         at = bisect_left(times, time)
         if at == len(times) or times[at] != time:

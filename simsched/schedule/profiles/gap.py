@@ -15,7 +15,7 @@ NEVER = float("inf")
 
 
 class Gap(NamedTuple):
-    """A start in seconds (`NEVER` if there is none) and the resources, None where counts decide."""
+    """A start in seconds (`NEVER` without one) and the resources, None where counts decide."""
 
     start: float
     selection: Selection | None
@@ -32,7 +32,7 @@ def end_of(start: float, duration: float) -> float:
 class Bounds:
     """Lower bounds of starts: a job starts no earlier than an equal request of at most its duration.
 
-    That holds while reservations are only added. Taking one away makes the bounds void.
+    That holds while reservations are only added. Withdrawing one invalidates the bounds.
 
     >>> bounds = Bounds()
     >>> bounds.note("two nodes", 60, 500)
@@ -53,7 +53,7 @@ class Bounds:
         return starts[place - 1] if place else 0
 
     def note(self, request: Hashable, duration: float, start: float) -> None:
-        """Note a start, and forget starts of longer durations that are no later: this one implies them."""
+        """Note a start, and drop starts of longer durations that are not later: this one implies them."""
         durations, starts = self._found.setdefault(request, ([], []))
         place = bisect_left(durations, duration)
         stop = bisect_right(starts, start, place)

@@ -121,7 +121,7 @@ class GraphProfile:
         return self._at(job, self._now) or Gap(NEVER, None)
 
     def fit_now(self, job: int) -> Selection | None:
-        """Return resources that are free in fact, and not reserved until the job's requested end."""
+        """Return resources that are actually free, and not reserved until the job's requested end."""
         present, now = self._present, self._now
         duration = present.table.durations[job]
         least = self._least(now, duration)
@@ -232,7 +232,7 @@ class GraphProfile:
             yield draw.type, draw.pools, draw.units
 
     def _step(self, time: float) -> int:
-        """Return the step that begins at a time; it is made if there is none."""
+        """Return the step that begins at a time; insert it if it does not exist."""
         at = bisect_left(self.times, time)
         if at == len(self.times) or self.times[at] != time:
             self.times.insert(at, time)

@@ -43,7 +43,7 @@ class GraphReservations(GraphProfile):
     # -- one job --------------------------------------------------------------------------------
 
     def earlier(self, job: int, gap: Gap) -> Gap | None:
-        """Withdraw a job's reservation and return an earlier gap; if there is none, change nothing."""
+        """Withdraw a job's reservation and return an earlier gap; without one, change nothing."""
         if not self._may_be_earlier(job, gap.start):
             return None
         self.withdraw(job, gap)
@@ -62,9 +62,9 @@ class GraphReservations(GraphProfile):
         )
 
     def due(self, job: int, gap: Gap, *, fresh: bool) -> Selection | None:
-        """Return resources for a job whose reservation begins now; None if they are not free in fact.
+        """Return resources for a job whose reservation begins now; None if they are not actually free.
 
-        The matcher is asked again, since more may be free than the plan expected. If it finds nothing,
+        The matcher is run again, since more may be free than the plan expected. If it finds nothing,
         the reserved resources are taken.
         """
         present, reserved = self._present, gap.selection
@@ -174,7 +174,7 @@ class GraphReservations(GraphProfile):
         """Return the state at a time without the reservations; maintenance that has ended is over.
 
         A reservation does not share units with a running job: reservations are kept as numbers of free
-        units, and these do not say whether that job still has its units.
+        units, and these do not show whether that job still has its units.
         """
         state = super().state_at(time)
         opens = any(True for _ in self._present.calendar.ending(self._now, time))

@@ -44,7 +44,7 @@ class KeptPlan:
         """Return the time until which more is free than was planned; None if all may be different.
 
         All may be different if a job overruns, another policy started a job, or the machine changed. The
-        same holds after a job of zero seconds: others were planned behind its moment, at this instant.
+        same holds after a job of zero seconds: other jobs were planned right after it, at this instant.
         """
         ends, units, durations = plan.expected_ends(), table.units, table.durations
         if plan.overrun(now) or ends.items() - self._ends.items():

@@ -32,13 +32,13 @@ Moment: TypeAlias = "tuple[float, list[int]]"
 class Plan:
     """The running jobs with their claims and expected ends, over the availability of now.
 
-    The ends are sorted. The availability at a later time is the availability of now with the claims
-    released that end up to then. An expected end that has passed counts as now.
+    The ends are sorted. The availability at a later time is the availability of now without the claims
+    that end by then. An expected end that has passed counts as now.
 
     Parameters
     ----------
     available : the state of the cluster now; the plan changes it as jobs start and end.
-    whole : promises that every claim takes whole idle targets; then `idle` is kept without a look at
+    whole : promises that every claim takes whole idle targets; then `idle` is kept without checking
         each target.
 
     Attributes

@@ -3,7 +3,7 @@
 A profile begins from the expected ends of the running jobs. `reserve` adds a reservation, and `earliest`
 finds the first time from which a job could run beside the reservations. Where counts decide, a profile is
 a number per segment of time (`count_profile`); elsewhere it is the free units of each leaf pool, and the
-matcher has the last word (`graph_profile`). Profiles whose reservations last from pass to pass are
+matcher decides (`graph_profile`). Profiles whose reservations last from pass to pass are
 `Reservations` (`count_reservations`, `graph_reservations`).
 """
 
@@ -38,7 +38,7 @@ class Known(NamedTuple):
 
 
 class Present(Protocol):
-    """The cluster at the present instant, from which a profile begins. A supply is one."""
+    """The cluster at the present instant, from which a profile begins; a `Supply` is one."""
 
     table: JobTable
     plan: Plan
@@ -74,7 +74,7 @@ class Profile(Protocol):
         """Return a gap that begins now, or one that never begins."""
 
     def fit_now(self, job: int) -> Selection | None:
-        """Return resources that are free in fact, also while a job overruns, and until the requested end."""
+        """Return resources that are actually free, also while a job overruns, and until the requested end."""
 
     def reserve(self, job: int, gap: Gap) -> None:
         """Reserve a gap for the job, from its start to the requested end."""
@@ -84,9 +84,9 @@ class Reservations(Profile, Protocol):
     """Availability over time beside reservations that last from pass to pass."""
 
     def follow(self, due: Iterable[int], *, moved: bool) -> bool:
-        """Come to the present; return False if something happened that early ends do not explain.
+        """Advance to the present; return False if anything but early ends changed the free resources.
 
-        The reservations of the jobs that are `due` begin now. `moved` says that an early end or a change of
+        The reservations of the jobs that are `due` begin now. `moved` is whether an early end or a change of
         the machine may have moved reservations.
         """
 
@@ -97,12 +97,12 @@ class Reservations(Profile, Protocol):
         """Note that each waiting job was tried at an earlier start."""
 
     def earlier(self, job: int, gap: Gap) -> Gap | None:
-        """Withdraw a job's reservation and return an earlier gap; if there is none, change nothing."""
+        """Withdraw a job's reservation and return an earlier gap; without one, change nothing."""
 
     def due(self, job: int, gap: Gap, *, fresh: bool) -> Selection | None:
-        """Return resources for a job whose reservation begins now; None if they are not free in fact.
+        """Return resources for a job whose reservation begins now; None if they are not actually free.
 
-        `fresh` says that the reservation was made in this pass.
+        `fresh` is whether the reservation was made in this pass.
         """
 
     def fits(self, job: int, gap: Gap) -> bool:

@@ -47,7 +47,7 @@ def set_aside(
     """Return a state with only `keep` units of each leaf pool free, and the selections' vertices claimed.
 
     The selections may name vertices and units that are claimed already. With `units` (pool type → leaf
-    pool → mask) exactly these units are set aside where units have ids, whatever `keep` says.
+    pool → mask) exactly these units are set aside where units have ids, regardless of `keep`.
     """
     left = available.copy(counts_only=counts_only)
     given = tuple(selections)

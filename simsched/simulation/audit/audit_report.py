@@ -15,7 +15,7 @@ NAMED = 20
 
 @dataclass(frozen=True, slots=True)
 class AuditFault:
-    """A broken law: which one, by which job, and how."""
+    """A broken law: its number, the job that breaks it, and the fault as text."""
 
     law: str
     job: str
@@ -26,7 +26,7 @@ class AuditFault:
 
 
 class LateStart(NamedTuple):
-    """A job that started after its promised start, and the explanation (None: there is none)."""
+    """A job that started after its promised start, and the explanation, None if it has none."""
 
     job: str
     promised: float

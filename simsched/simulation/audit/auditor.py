@@ -258,7 +258,7 @@ class _Auditor:
     def _holds(
         self, rules: ClaimRules, units: Mapping[int, Mapping[str, int]], *, whole: bool
     ) -> tuple[int, int, int]:
-        """Return the numbers of targets, cores and gpus that no other job may use: of `whole` targets all."""
+        """Return the numbers of targets, cores and gpus that no other job may use; all of `whole` targets."""
         totals: Counter[str] = Counter()
         for rank, named in units.items():
             for type_, mask in (self.inventory.targets[rank].units if whole else named).items():

@@ -37,7 +37,7 @@ Below: TypeAlias = "Mapping[str, list[str]]"
 class ExecutionTarget:
     """One execution target: its host, its properties, and the ids of its units by type, as bit masks.
 
-    `usable` are its units that are not down at the beginning; `up` says whether the target itself is not.
+    `usable` are its units that are up at the beginning; `up` is whether the target itself is.
     """
 
     host: str
@@ -260,7 +260,7 @@ def leaves_of(graph: ResourceGraph, below: Below, target: str) -> list[LeafUnits
 
 
 def _clashing(pools: Iterable[Pool]) -> set[str]:
-    """Return the types of which two pools have a unit id in common."""
+    """Return the types in which two pools share a unit id."""
     taken: dict[str, int] = {}
     clash = set()
     for pool in pools:

@@ -53,7 +53,7 @@ def _unlike(found: Any, expected: Any) -> bool:
 
 
 def _queue(recorded: RecordedRun, job: Job, row: Mapping[str, Any]) -> str | None:
-    """Return the queue of a job: if it names no queue, any queue of the run may take it."""
+    """Return the expected queue: a job without one may be in any queue of the run."""
     own = job.queue
     given = row.get("queue")
     return given if own is None and given in recorded.queues else own

@@ -65,7 +65,7 @@ class UseOverTime:
         """(time, jobs, type → least and most units): the change by each alloc and last release."""
 
     def add(self, time: float, sign: int, sizes: Sequence[tuple[int, int, int]]) -> None:
-        """Record that a job got (1) or released (-1) its resources: nodes, cores, gpus by each reading."""
+        """Record that a job got (1) or released (-1) its resources: each possible (nodes, cores, gpus)."""
         parts = {type_: [size[at] for size in sizes] for at, type_ in enumerate(UNITS, start=1)}
         self.changes.append(
             (time, sign, {type_: (sign * min(n), sign * max(n)) for type_, n in parts.items()})

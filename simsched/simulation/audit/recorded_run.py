@@ -54,8 +54,8 @@ class RecordedRun:
     complete : whether the run finished.
     disrupted : whether outages or failures were possible.
     seeds : the seed, which is recorded twice: by itself and in the configuration.
-    replans : whether the policy plans anew in each pass, so that it promises no start.
-    chance : a reason that may break a promise at any time, such as random failures; None: there is none.
+    replans : whether the policy plans again in each pass, so that it promises no start.
+    chance : a reason that may break a promise at any time, such as random failures, or None.
     stops : queue → times (from, until) at which none of its jobs could start.
     """
 

@@ -106,7 +106,7 @@ class _FixedRequest:
     # -- from the leaves up -------------------------------------------------------------------
 
     def fits(self, vertex: ResourceVertex, held: UnitMasks, *, in_slot: bool) -> int:
-        """Return how many copies of a vertex the held units can be."""
+        """Return the number of copies of a vertex that the held units can form."""
         if vertex.type == SLOT:
             return self._copies(vertex.with_, held)
         if vertex.unit is not None:
@@ -171,7 +171,7 @@ class _FixedRequest:
         )
 
     def _room(self, child: ResourceVertex, number: int, held: UnitMasks) -> int:
-        """Return the number of copies for which a part of a slot's content suffices."""
+        """Return the number of copies of a slot for which the held units hold one part of its content."""
         found = self.fits(child, held, in_slot=True)
         if child.exclusive is not False:
             return found // number
@@ -241,7 +241,7 @@ class _Sums:
             self.add(child, number, in_slot=in_slot, inside=inside)
 
     def _add_targets(self, vertex: ResourceVertex, number: int) -> None:
-        """Count targets; a unit that is not requested within a target needs at most one of its own."""
+        """Count targets; each unit that is requested outside a target adds at most one."""
         above = vertex.type in self._inventory.above
         if vertex.type == self._inventory.type or not vertex.with_ or (above and vertex.exclusive):
             self.targets = None if self.targets is None or above else self.targets + number

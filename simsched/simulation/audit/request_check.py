@@ -59,11 +59,11 @@ def _one(top: ResourceVertex, held: UnitCounts, inventory: Inventory, *, whole_t
 def _on_targets(
     node: ResourceVertex, copies: Sequence[int], held: UnitCounts, inventory: Inventory, *, whole: bool
 ) -> object:
-    """Check for one of `copies` times the count of the vertex in targets, each with its content."""
+    """Check that the targets are `node.count` times one of `copies`, each with its content."""
     whole = whole or bool(node.exclusive)
     number = len(held)
     if not any(number % n == 0 and number // n in node.count for n in copies):
-        return f"{number} targets, requested {node.count} in each of {list(copies)[-1:]} copies"
+        return f"{number} targets, requested {node.count} in each of {max(copies, default=0)} copies"
     if node.exclusive or not node.with_:
         missing = _whole(held, inventory)
         if missing is not None or not node.with_:
@@ -82,7 +82,7 @@ def _whole(held: UnitCounts, inventory: Inventory) -> str | None:
     for rank, units in held.items():
         everything = {type_: mask.bit_count() for type_, mask in inventory.targets[rank].usable.items()}
         if {t: n for t, n in units.items() if n} != everything:
-            return f"rank {rank} is requested whole, and has {dict(units)} of {everything}"
+            return f"rank {rank} is requested whole, but the job holds {dict(units)} of {everything}"
     return None
 
 
@@ -147,7 +147,7 @@ class ClaimRules:
         self.closed = exclusive & inventory.regions.keys()
         """Types of regions (racks, sockets …) that are held exclusively, with all their units."""
         self.vague = bool(self.closed) and not _is_chain(spec.resources)
-        """Whether R does not tell units in those regions from units beside them."""
+        """Whether R does not distinguish units in those regions from units outside them."""
         self.shared = inventory.unit_types - exclusive if not (self.alone or self.closed) else frozenset()
 
 

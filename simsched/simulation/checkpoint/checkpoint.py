@@ -71,7 +71,7 @@ class Head(msgspec.Struct, forbid_unknown_fields=True):
 def schedule_checkpoints(
     engine: Engine, workload: Workload, files: Mapping[float, str | Path], identity: Mapping[str, Any]
 ) -> None:
-    """Let the run write each file when it comes to its time (seconds), before anything happens then.
+    """Let the run write each file at its time (seconds), before the events of that time.
 
     `identity` names the origin of the run: ``simsched``, ``inputs``, ``digests``, ``config``.
     """

@@ -1,4 +1,4 @@
-"""Values of a run's state as exact JSON: what is read is equal to what was written, with its type.
+"""Values of a run's state as exact JSON: a value that is read back has the same type and is equal.
 
 Numbers, texts, truth values, None and lists are themselves.  Everything else is an object
 with one key for its kind: ``{"float": "inf"}``, ``{"tuple": […]}``, ``{"set": […]}``,
@@ -43,7 +43,7 @@ _KINDS = {"i": "ints", "u": "words", "f": "floats", "b": "bools"}
 class Codec:
     """Turns the values of one run into JSON values and back.
 
-    `requests` are the compiled requests by kind: a selection says which it answers.
+    `requests` are the compiled requests by kind: a selection names the one that it answers.
     """
 
     def __init__(self, index: Index, requests: Sequence[Request | None]) -> None:
@@ -131,12 +131,12 @@ class Codec:
     # -- in ---------------------------------------------------------------------------------
 
     def value(self, plain: Any) -> Any:
-        """Return the value that a JSON value stands for.
+        """Return the value that a JSON value represents.
 
         Raises
         ------
         KeyError, TypeError, ValueError
-            If it stands for none.
+            If it represents none.
         """
         if isinstance(plain, list):
             return [

@@ -31,10 +31,9 @@ if TYPE_CHECKING:
 def held_by(running: Sequence[RunningJob], index: Index, *, whole: bool = False) -> list[Selection]:
     """Return the resources that each running job holds.
 
-    Those whose R is known come first; of the others first those that have their nodes for
-    themselves, then those on one node, whose number of cores says it all, then the rest.  Jobs that
-    clean up come last and get the rest.  `whole` says that jobs get whole targets.  Errors as
-    `forecast_live`, with the job's place.
+    Jobs whose R is known come first, then jobs on whole nodes, then jobs on parts of nodes, those on
+    the fewest nodes first.  Jobs that clean up come last and get the rest.  `whole` is whether jobs get
+    whole targets.  Errors as `forecast_live`, with the job's place.
     """
     grants = ClaimsFromR(index)
     found: dict[int, Selection] = {}
@@ -82,9 +81,9 @@ def _held(job: RunningJob, grants: ClaimsFromR, index: Index, *, whole: bool) ->
 
 
 def common_request(jobspecs: Sequence[Jobspec], index: Index, *, whole: bool) -> Jobspec | None:
-    """Return one of the jobspecs if all ask for numbers of the same: units, targets, copies of a slot.
+    """Return one of the jobspecs if all request numbers of the same: units, targets, copies of a slot.
 
-    `whole` says that jobs get whole targets.
+    `whole` is whether jobs get whole targets.
     """
     kinds: dict[object, Jobspec] = {}
     for jobspec in {id(jobspec): jobspec for jobspec in jobspecs}.values():
@@ -100,8 +99,8 @@ def common_request(jobspecs: Sequence[Jobspec], index: Index, *, whole: bool) ->
 def guessed_request(selection: Selection, index: Index, common: Jobspec | None) -> Jobspec:
     """Return a request for the resources that a job holds, for a job whose own request is not known.
 
-    It is so much of the `common` request as comes back when the job ends, so that counts can
-    decide; and what the job would ask for again if it were interrupted.
+    It is as large as the share of the `common` request that the job's end frees, so that counts can
+    decide.  The job would request it again if it were interrupted.
     """
     counts, targets = selection.counts, max(len(selection.targets), 1)
     if common is not None:

@@ -147,7 +147,7 @@ class _Stage:
         engine, time = self.engine, self._picture.time
         self._claim()
         for number, run in self._runs.items():
-            # A job beyond its end still runs at this instant, and ends if time goes on.
+            # A job beyond its end still runs at this instant, and ends at the next one.
             end = max(run.end, time) if run.end >= time or at > time else NEVER
             engine.occupy(number, None if end == NEVER else end)
         for number in sorted(self._number[str(waits.job.id)] for waits in self._picture.waiting):

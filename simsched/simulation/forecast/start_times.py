@@ -55,7 +55,7 @@ class Forecast:
 def forecast(cluster: Cluster, workload: Workload, at: float, **options: Any) -> list[Forecast]:
     """Return the predicted start of every job that waits for resources at time `at` (seconds).
 
-    `options` are fields of `RunConfig`, and `resume`, a checkpoint to play from.
+    `options` are fields of `RunConfig`, and `resume`, a checkpoint to resume from.
 
     Raises
     ------

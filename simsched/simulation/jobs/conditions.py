@@ -2,7 +2,7 @@
 
 ==============  ==========================================================================
 after           the antecedent has started; one that ended without a start never will
-afterany        it has ended, however
+afterany        it has ended, with any result
 afterok         it has ended well (COMPLETED)
 afternotok      it has ended badly
 begin-time      that time has come
@@ -163,7 +163,7 @@ class Conditions:
         return timers
 
     def state(self) -> dict[str, Any]:
-        """Return what is known of the jobs so far, and which links are open."""
+        """Return the jobs that started or ended, and the open conditions, as plain values."""
         return {
             "started": self._started,
             "ended": self._ended,
@@ -173,7 +173,7 @@ class Conditions:
         }
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Take over the state of equal conditions."""
+        """Put the conditions into a state."""
         self._started = state["started"]
         self._ended = state["ended"]
         self._open = state["open"]

@@ -43,16 +43,16 @@ class Prepared:
 
     Attributes
     ----------
-    book : what queue policies see.
+    table : the columns that queue policies see.
     submits : submit times, as the workload has them (whole numbers stay whole).
     runtimes : seconds that the job will run, at most its duration where that ends it.
     timeouts : 1 where the job is ended at its duration.
     rejected : job → (result, reason) for those that can never run.
     sizes : cores that the job takes (or units, or nodes, where it takes none).
     holds : jobs that are held and never released.
-    cancels : job → when it is cancelled.
-    special : jobs whose arrival is not plain: rejected, held, to be cancelled, or dependent.
-    takes_whole_targets : whether every job takes execution targets whole, whatever it gets.
+    cancels : job → the time at which it is cancelled.
+    special : jobs that may not be queued at once: rejected, held, to be cancelled, or dependent.
+    takes_whole_targets : whether every job takes only whole execution targets, whichever they are.
     """
 
     table: JobTable

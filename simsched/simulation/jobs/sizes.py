@@ -25,7 +25,7 @@ class Sizes:
         self._fewest: dict[tuple[str, str, int], int] = {}
 
     def size(self, request: Request) -> int:
-        """Return the cores that the request takes; without any, the units it asks for, or its nodes."""
+        """Return the cores that the request takes; without cores its requested units, or its nodes."""
         units = self.units(request, "core")
         return units or next(iter(request.demand.values()), 0) or max(1, request.nodes)
 

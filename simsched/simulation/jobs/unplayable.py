@@ -52,7 +52,7 @@ def _refuse(
     if not sound.all():
         at = [number for number, time in enumerate(times) if time is not None][int(np.argmin(sound))]
         what, place = f"{name} is {times[at]!r}", _name(jobs[at])
-        raise WorkloadError(what, where=place, expected=f"seconds from 0 on, at most {MAX_SECONDS:g}")
+        raise WorkloadError(what, where=place, expected=f"seconds from 0 to {MAX_SECONDS:g}")
     return values
 
 

@@ -44,13 +44,13 @@ def read_config(path: str | Path) -> dict[str, Any]:
     Raises
     ------
     ConfigError, FormatError
-        With the place in the file of what is wrong.
+        With the place of the error in the file.
     """
     return from_document(read_document(path), str(path))
 
 
 def read_document(path: str | Path) -> dict[str, Any]:
-    """Return what a file says, not checked but for being a table of keys; errors as `read_config`."""
+    """Return the content of a file, checked only to be a table of keys; errors as `read_config`."""
     where = str(path)
     text = read_text(path)
     document = _toml(text, where) if where.endswith(".toml") else load_document(text, where)

@@ -50,8 +50,8 @@ class RunConfig:
     overrun : ``timeout`` ends a job at its requested duration; ``allow`` lets it run on.
     passes : ``instant``: one scheduling pass after all events of an instant; ``event``: one
         after each event; None: ``event`` if candidates are judged by their ``actual`` durations,
-        since CQSim, which does so, makes one after each, and ``instant`` otherwise.
-    candidates : what backfill candidates are judged by: their ``requested`` durations, or the
+        as in CQSim, and ``instant`` otherwise.
+    candidates : the durations by which backfill candidates are judged: the ``requested`` ones, or the
         ``actual`` ones that no scheduler can know.
     think_times : ``honour`` lets a job become eligible only its think time after the end of the
         job that precedes it (SWF columns 17 and 18).
@@ -61,8 +61,8 @@ class RunConfig:
     outages : times at which targets fail, are drained or are kept free for maintenance.
     failures : how targets fail by chance, or None.
     on_failure : whether a job on a target that fails is queued again or ends there.
-    no_limit : whether a job that asks for no duration gets the limit of its ``queue``, if that has
-        one and no default, or a ``reject``.
+    no_limit : whether a job without a requested duration gets the limit of its ``queue``, if that
+        has one and no default, or a ``reject``.
     """
 
     queue_policy: str | QueuePolicy = "easy"
@@ -102,7 +102,7 @@ class RunConfig:
         if least < most and ceil(least) > floor(most):
             raise ConfigError(f"no whole second from {least} to {most} s", where="epilog")
         if not isinstance(self.seed, int) or self.seed < 0:
-            raise ConfigError(f"seed is {self.seed!r}", expected="a whole number from 0 on")
+            raise ConfigError(f"seed is {self.seed!r}", expected="a whole number of 0 or more")
 
     def to_dict(self) -> dict[str, Any]:
         """Return the configuration as plain data, for ``run.json``."""
@@ -126,7 +126,7 @@ def _policy_options(value: Any, where: str) -> dict[str, Any]:
     """Return the options of a queue policy: names are spelt with ``-`` or ``_``; the policy reads texts."""
     if not isinstance(value, Mapping) or not all(isinstance(name, str) for name in value):
         raise ConfigError(
-            f"{value!r} are not options of a queue policy", where=where, expected="name → value"
+            f"{value!r} is not a mapping of options of a queue policy", where=where, expected="name → value"
         )
     return {name.replace("-", "_"): item for name, item in value.items()}
 
@@ -196,7 +196,7 @@ OPTIONS: dict[str, RunOption] = {
     "queues": RunOption("queues", object, _queues),
 }
 KEYS = (*OPTIONS, "policy")
-"""The keys of a document; ``policy`` holds what is common to all `queues`."""
+"""The keys of a document; ``policy`` holds the settings common to all `queues`."""
 _READERS = {option.field: option.read for option in OPTIONS.values() if option.read is not None}
 #: Key among the options of a queue policy → field of `RunConfig`: variations of EASY that change the run.
 _LIFTED = {"pass": "passes", "passes": "passes", "candidates": "candidates"}

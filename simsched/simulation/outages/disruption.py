@@ -45,9 +45,9 @@ MOST_FAILURES = 10_000_000
 
 
 def refuse_endless_failures(failures: Failures, targets: int, begin: float, end: float) -> None:
-    """Refuse failures that would take hours to draw: they go on as long as any job is to come.
+    """Refuse failures that would take hours to draw: failures are drawn until the last job has ended.
 
-    `end` (seconds) is the last time that is known beforehand: of outages, closed queues, and the last job.
+    `end` (seconds) is the last time known beforehand: the end of an outage, a queue stop or a job.
 
     Raises
     ------
@@ -57,8 +57,8 @@ def refuse_endless_failures(failures: Failures, targets: int, begin: float, end:
     expected = targets * max(0.0, end - begin) / (failures.mtbf + failures.mttr)
     if expected > MOST_FAILURES:
         raise ConfigError(
-            f"about {expected:,.0f} random failures until the last outage, opening of a queue or job ends "
-            f"at {end:g} s",
+            f"about {expected:,.0f} random failures until {end:g} s, the last known end of a job, an outage "
+            f"or a queue stop",
             where="failures",
             expected=f"at most {MOST_FAILURES:,}: a longer mtbf, or an earlier end",
         )

@@ -34,7 +34,7 @@ MOMENT = 1e-6
 
 
 class AllocationLog:
-    """Encodes allocations as lines; they go to `sink`, or wait in memory until one is given.
+    """Encodes allocations as lines; they go to `sink`, or stay in memory without one.
 
     `durations` holds, per job, the requested seconds (inf: no expiration, 0 in RFC 20); `schedulers`
     the scheduler attributes of R (queue and policies).
@@ -96,11 +96,11 @@ class AllocationLog:
             self._lines.clear()
 
     def state(self) -> dict[int, bytes]:
-        """Return job → the text of R of each job that holds resources."""
+        """Return job → the text of its R, for each job that holds resources."""
         return self._texts
 
     def restore(self, state: dict[int, bytes]) -> None:
-        """Take over the texts of an equal log."""
+        """Put the log into a state."""
         self._texts = state
 
     def so_far(self) -> Iterator[bytes]:
@@ -121,7 +121,7 @@ class AllocationLog:
         yield from b"".join(self._lines).splitlines(keepends=True)
 
     def put_back(self, lines: Iterable[bytes]) -> None:
-        """Take over the lines, without their ends, of a run that this one continues."""
+        """Take over the lines, without line ends, of a run that this one continues."""
         for line in lines:
             self._lines.append(line + b"\n")
             if self.sink is not None and len(self._lines) >= BATCH:

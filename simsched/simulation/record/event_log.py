@@ -1,4 +1,4 @@
-"""``eventlog.jsonl``: the events of all jobs after RFC 18 and 21, in the order in which they happened.
+"""``eventlog.jsonl``: the events of all jobs according to RFC 18 and 21, in the order in which they happened.
 
 One line per event: ``{"id": job, "timestamp": t, "name": …, "context": {…}}``.  Replaying the
 names of one job over `lifecycle.TRANSITIONS` gives the state that the job is in.
@@ -34,7 +34,7 @@ class EventLog:
         self._lines.append(_encode(line) + b"\n")
 
     def put_back(self, lines: Iterable[bytes]) -> None:
-        """Take over the lines, without their ends, of a run that this one continues."""
+        """Take over the lines, without line ends, of a run that this one continues."""
         self._lines.extend(line + b"\n" for line in lines)
 
     def text(self) -> str:

@@ -28,7 +28,7 @@ def node_columns(index: Index) -> dict[str, Any]:
 
     ``rank``, ``host``, ``up`` (when the run began), ``properties`` (the names that a constraint
     can use, a sorted list), ``total_T`` units of each pool type T, and ``in_T``, the name of the vertex
-    of type T that contains the target (None: there is none), for each type that divides the machine.
+    of type T that contains the target (None if none does), for each type that divides the machine.
     """
     columns: dict[str, Any] = {
         "rank": index.ranks,

@@ -77,7 +77,7 @@ class PlainText:
         """Return the entries of R_lite, one for all ranks with equal units, and all ranks."""
         kinds = tuple([draw.type if draw.masks is None else f"some {draw.type}" for draw in draws])
         known = self._children.get(kinds)
-        if known is None or len(known) >= MAX_KEPT:  # a full cache starts anew: bounded memory
+        if known is None or len(known) >= MAX_KEPT:  # a full cache is emptied: bounded memory
             known = self._children[kinds] = {}
         groups, hosts = self._grouped(targets, words)
         entries = []

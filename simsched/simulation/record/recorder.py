@@ -81,7 +81,7 @@ class Recorder:
             self.log.alloc(job, now, selection)
 
     def promise(self, promised: list[tuple[int, float]]) -> None:
-        """Take over the promised starts of jobs; the first promise of each job counts."""
+        """Record the promised starts of jobs; the first promise of each job counts."""
         for job, start in promised:
             if isnan(self.promised[job]):
                 self.promised[job] = start
@@ -145,7 +145,7 @@ class Recorder:
             self.down.append((now, down))
 
     def state(self, submitted: int) -> dict[str, Any]:
-        """Return what was noted; columns of jobs as far as the first `submitted` ones."""
+        """Return the recorded facts as plain values; columns of jobs only for the first `submitted` jobs."""
         return {
             "columns": [column[:submitted] for column in self._columns()],
             "reasons": self.reasons,
@@ -156,7 +156,7 @@ class Recorder:
         }
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Take over what an equal recorder noted."""
+        """Put the recorder into a state."""
         for column, noted in zip(self._columns(), state["columns"], strict=True):
             column[: len(noted)] = noted
         self.reasons = state["reasons"]

@@ -41,7 +41,7 @@ class RunResult:
     Attributes
     ----------
     jobs : the columns of ``jobs.parquet``, NumPy arrays of one length.  Times are seconds,
-        NaN where there is none.
+        NaN where a job has no such time.
     timeline : the columns of ``timeline.parquet``.
     meta : the content of ``run.json``.
     log : the allocations, or None if the run did not record them.
@@ -175,7 +175,7 @@ def _is_whole(folder: Path) -> bool:
 
 
 RUN = Layout("run", foreign_files, _is_whole)
-"""The layout of a run directory, which tells earlier runs from other directories."""
+"""The layout of a run directory, which distinguishes earlier runs from other directories."""
 
 RUN_OF_STUDY = Layout("run", lambda folder: foreign_files(folder) or _foreign_files(folder), _is_whole)
 """The same for a run of a study, whose ``run.json`` may be damaged or missing."""

@@ -1,7 +1,7 @@
-"""How a run was made, as its ``run.json`` says it: enough to play it again.
+"""The origin of a run according to its ``run.json``: enough to repeat the run.
 
 The document is decoded into these types, so that a value of another type is an error with its
-place and nothing further on has to look.
+place, and later code need not check it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class WorkloadArguments(msgspec.Struct, forbid_unknown_fields=True):
-    """The arguments by which the workload was read; None: not given."""
+    """The arguments by which the workload was read; None: not specified."""
 
     as_: str | None = None
     map: list[str] | None = None
@@ -50,7 +50,7 @@ class InputFile(msgspec.Struct):
 
 
 class Origin(msgspec.Struct):
-    """The parts of ``run.json`` that say how the run was made."""
+    """The parts of ``run.json`` from which the run can be repeated."""
 
     inputs: list[InputFile] = []
     command: Command | None = None

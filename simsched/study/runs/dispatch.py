@@ -55,7 +55,7 @@ def run_tasks(
 ) -> Iterator[FinishedRun | FailedRun]:
     """Perform tasks and yield the result of each, in the order in which they end.
 
-    At most twice as many tasks as workers are under way, so `tasks` may be a generator.
+    At most two tasks per worker are under way, so `tasks` may be a generator.
     The workers must have the inputs (`Workers.send`).
 
     Parameters

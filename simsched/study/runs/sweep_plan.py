@@ -157,7 +157,7 @@ def _estimate(tasks: Sequence[RunTask], jobs_of: Mapping[str, int]) -> tuple[flo
 
 
 def _samples(tasks: Sequence[RunTask]) -> list[tuple[str, list[RunTask]]]:
-    """Return the tasks that are timed by their options: the first and the last of each (of the most load)."""
+    """Return the first and the last task of each set of options; with many sets, only of some."""
     ends: dict[str, list[RunTask]] = {}
     for task in tasks:
         ends.setdefault(_options_key(task), []).append(task)

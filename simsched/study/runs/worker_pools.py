@@ -54,7 +54,7 @@ def _opened(
     workers: int | None, scheduler: str | None, hpc: str | None, executor: Executor | None
 ) -> Workers:
     if workers is not None:
-        check("workers", workers, int, "a whole number from 0 on")
+        check("workers", workers, int, "a whole number of 0 or more")
     for name, word in (("scheduler", scheduler), ("hpc", hpc)):
         check(name, word, str | None, "text")
     check("executor", executor, Executor | None, "a concurrent.futures.Executor")

@@ -38,7 +38,7 @@ def _size(answer: SearchResult) -> str:
 
 
 def _size_scope(answer: SearchResult) -> str:
-    """Say whether the answer is the smallest size, and whether the larger ones that were tried meet, too."""
+    """Whether the answer is the smallest size, and whether the larger ones that were tried meet, too."""
     assert answer.value is not None
     coverage, phrase = answer.coverage, answer.axis.phrase
     here, low = phrase(answer.value), answer.search.low
@@ -87,7 +87,7 @@ def _load(answer: SearchResult) -> str:
 
 
 def _load_scope(answer: SearchResult) -> str:
-    """Say whether every load up to the answer was tried, and which ones contradict it."""
+    """Whether every load up to the answer was tried, and which ones contradict it."""
     assert answer.value is not None
     coverage, axis = answer.coverage, answer.axis
     text = "No limit was found"
@@ -119,7 +119,7 @@ def _contradictions(answer: SearchResult, *groups: tuple[tuple[int, ...], str, s
 
 
 def _none(answer: SearchResult) -> str:
-    """Say that no value that was tried meets the targets, which one comes nearest, and what it misses."""
+    """State that no tried value meets the targets, the nearest one, and the targets that it misses."""
     named, phrase = ", ".join(map(str, answer.rule.targets)), answer.axis.phrase
     of_size, nearest = answer.question == SIZE, _nearest(answer)
     if nearest is not None:
@@ -143,7 +143,7 @@ def _none_tried(answer: SearchResult) -> str:
 
 
 def _nearest(answer: SearchResult) -> int | None:
-    """Return the value nearest to an answer, which meets the targets that size or less load helps."""
+    """Return the tried value that meets all targets which a larger machine or less load helps to meet."""
     search = answer.search
     if answer.question == SIZE:
         return search.answer

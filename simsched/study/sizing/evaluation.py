@@ -225,7 +225,7 @@ class Evaluator:
 
 
 def _value(target: SizingTarget, row: RunRow) -> float:
-    """Return the figure of a target; if no job matches its query, the infinity that misses no bound."""
+    """Return the figure of a target; if no job matches its query, the infinity that meets any bound."""
     value = row.metrics[str(target.figure)]
     if target.figure.query and math.isnan(value) and not row.metrics[str(count_of(target))]:
         return -math.inf if target.relation[0] == "<" else math.inf

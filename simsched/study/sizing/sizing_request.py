@@ -233,7 +233,7 @@ def _shaken(request: SizingRequest, base: RunTask) -> SearchSeeds:
     from simsched.formats.rfc.duration import parse_duration
 
     if base.workload.kind == MODEL:
-        raise ConfigError("each seed is a draw of the model", where="--shake", expected="a trace")
+        raise ConfigError("a model draws new jobs for each seed", where="--shake", expected="a trace")
     if request.block is not None:
         raise ConfigError(
             "seeds are either resampled or shaken", where="--block", expected="--block or --shake, not both"

@@ -7,10 +7,10 @@
     relation = "<=" | ">=" | "<" | ">" | "≤" | "≥"
     value    = a duration (30m, 1.5h) for times; a number or per cent (80%) for shares; else a number
 
-NAME is one of the figures of a report (`report.summary.METRICS`), or a statistic of what each job
-has: ``mean_``, ``median_``, ``min_``, ``max_`` or a percentile such as ``p80_`` before ``wait``,
+NAME is one of the figures of a report (`summary.METRICS`), or a statistic of a value per
+job: ``mean_``, ``median_``, ``min_``, ``max_`` or a percentile such as ``p80_`` before ``wait``,
 ``turnaround``, ``bounded_slowdown`` (``bsld``), ``slowdown``, ``run_time``, ``expansion_factor``
-or ``per_processor_bounded_slowdown``.  The query is that of `workload.query`, in which a single
+or ``per_processor_bounded_slowdown``.  The query is that of `parse_query`, in which a single
 ``=`` may stand for ``==``; the figure is then of those jobs alone.
 """
 

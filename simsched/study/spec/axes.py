@@ -1,4 +1,4 @@
-"""The axes of a study file, whose names say what they vary.
+"""The axes of a study file; the name of an axis is the setting that it varies.
 
 =============================  =======================================================
 ``cluster``, ``workload``      inputs, as at the top of the file
@@ -299,7 +299,7 @@ class _SettingReader:
 
 
 def meant(name: str, known: Sequence[str]) -> str | None:
-    """Return the known axis nearest to a word in meaning or spelling; None if there is none.
+    """Return the known axis nearest to a word in meaning or spelling, or None.
 
     >>> meant("Policy", ["queue-policy"]), meant("queue-polcy", ["queue-policy"]), meant("x", ["load"])
     ('queue-policy', 'queue-policy', None)

@@ -1,7 +1,7 @@
 """Edits of a cluster as text, for study files: ``resize(node[0-15], 32)`` and so on.
 
 ===============================  ==================================================
-``resize(WHERE, COUNT)``         COUNT targets in a group of like ones
+``resize(WHERE, COUNT)``         COUNT targets in a group of equal ones
 ``add(HOSTS, LIKE)``             new targets with the resources of the host LIKE
 ``remove(WHERE)``                remove these targets
 ``restrict(WHERE)``              keep only these targets

@@ -38,7 +38,7 @@ class InputFinder:
     document: StudyDocument
 
     def find(self, name: str) -> Path:
-        """Return the file of that name beside the study file or, if there is none, the name as a path."""
+        """Return the file of that name beside the study file or, without such a file, the name as a path."""
         beside = self.home / Path(name).expanduser()
         bundled_too = name in {
             **bundled("clusters"),

@@ -95,11 +95,13 @@ class Distribution:
             raise ConfigError(error.message, where=where, expected=error.expected) from None
         given = tuple(_seconds(argument, kind, where) for argument in arguments)
         if kind in {"uniform", "loguniform"} and given[0] > given[1]:
-            raise ConfigError(f"{text!r} runs backwards", where=where, expected="the smaller first")
+            raise ConfigError(
+                f"{text!r} is not an ascending range", where=where, expected="the smaller first"
+            )
         return cls(kind, given)
 
     def draw(self, number: int, rng: np.random.Generator) -> Floats:
-        """Draw that many values in seconds; what is beyond every time counts as the last one."""
+        """Draw `number` values in seconds, at most `MAX_SECONDS`."""
         import numpy as np
 
         with np.errstate(over="ignore", invalid="ignore"):

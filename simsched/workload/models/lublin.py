@@ -113,7 +113,7 @@ class Lublin:
         """Draw arrival times in seconds after the start, which is at `start_hour` of a day.
 
         With `until` every gap is scaled by one factor so that the last job arrives then; the
-        cycle stays where it is.
+        daily cycle is not scaled.
         """
         points = self.points(number, rng)
         if until is not None and number:
@@ -121,7 +121,7 @@ class Lublin:
         return self.times_of(points, start_hour)
 
     def points(self, number: int, rng: np.random.Generator) -> Floats:
-        """Draw the points at which jobs arrive; a half hour of mean weight spends 1,800 points."""
+        """Draw the points at which jobs arrive; a half hour of mean weight is 1,800 points long."""
         import numpy as np
 
         def draw(which: npt.NDArray[np.intp]) -> Floats:
@@ -131,7 +131,7 @@ class Lublin:
         return points
 
     def points_of(self, until: float, start_hour: float = START_HOUR) -> float:
-        """Return the points that are spent from the start to `until` (s)."""
+        """Return the number of points from the start to `until` (s)."""
         import numpy as np
 
         clock, spent, begin, before = self._cycle(start_hour)

@@ -92,7 +92,7 @@ class LublinWorkload:
     users: int = 0
 
     def make(self, rng: np.random.Generator, job_map: JobMap | None = None) -> Workload:
-        """Draw the jobs; ConfigError on an unknown model or on numbers that describe no workload."""
+        """Draw the jobs; ConfigError on an unknown model or on numbers that do not describe a workload."""
         self._check()
         draft = self._both(rng) if self.model == "both" else self._one(rng)
         limits: list[Any] = [None] * len(draft.submit)
@@ -130,7 +130,7 @@ class LublinWorkload:
                     raise ConfigError(f"{name} is {value}", expected="a number above 0")
 
     def _work_to_do(self) -> float | None:
-        """Return the processor-seconds that load and span ask for; None without both."""
+        """Return the processor-seconds for a load over a span; None without both."""
         if self.load is None or self.span is None:
             return None
         return self.span * (self.capacity or self.machine) * self.load
@@ -222,7 +222,7 @@ class LublinWorkload:
 
 
 def _grown(draw: Callable[[int], _T], reached: Callable[[_T], float], rng: np.random.Generator) -> _T:
-    """Draw twice as many jobs, from the same state, until they reach the requested work or span.
+    """Draw jobs from the same state, doubling their number until they reach the requested work or span.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Mixes: workloads of a few shapes, each with how often it comes and how long it takes."""
+"""Mixes: workloads of a few shapes, each with its share of the jobs and its run times."""
 
 from __future__ import annotations
 
@@ -65,7 +65,9 @@ class Mix:
         submit = self._submits(rng)
         weights = np.array([part.weight for part in self.parts], dtype=float)
         if not len(weights) or (weights < 0).any() or not 0 < weights.sum() < np.inf:
-            raise ConfigError("the weights of the mix", expected="at least one part with a weight above 0")
+            raise ConfigError(
+                "invalid weights in the mix", expected="weights of 0 or more, at least one above 0"
+            )
         which = rng.choice(len(self.parts), len(submit), p=weights / weights.sum())
         run = np.zeros(len(submit))
         limit = np.full(len(submit), np.inf)

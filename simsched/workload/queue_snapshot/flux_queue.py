@@ -185,7 +185,7 @@ class _Reader:
         return RunningJob(job, start, end, holds, place, detailed is not None, cleaning)
 
     def _end(self, record: dict[str, Any], start: float, granted: float | None) -> float:
-        """Return when a running job expires: as the document says, as R says, after its duration."""
+        """Return when a running job expires: by the document, else by R, else after its duration."""
         duration = number_at(record, "duration")
         known = (number_at(record, "expiration"), granted, start + duration if duration else None)
         return next((end for end in known if end), NEVER)

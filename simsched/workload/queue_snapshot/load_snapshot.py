@@ -23,7 +23,7 @@ def load_queue_snapshot(
 ) -> QueueSnapshot | None:
     """Read a snapshot; None if the file is something else, such as a workload.
 
-    `reading` says how flat counts become requests (its maps).
+    `reading` are the maps by which flat counts become requests.
 
     Raises
     ------

@@ -41,10 +41,10 @@ class Spread:
 
 @dataclass(frozen=True, slots=True)
 class RunningJob:
-    """A job that holds resources: since when, until when it may (inf: for ever), and which.
+    """A job that holds resources: its start, its expected end (inf: unlimited), and its resources.
 
-    `has_request`: the request of `job` is its own; else it is unknown.  A job that is
-    `cleaning` up has ended, and may have given part of what it held back already.
+    `has_request`: the request of `job` is its own; otherwise it is unknown.  A job that is
+    `cleaning` up has ended, and may have released a part of its resources already.
     """
 
     job: Job

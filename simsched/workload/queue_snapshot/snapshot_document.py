@@ -9,9 +9,9 @@ It has the names of `jobs.yaml` and of the public parts of a checkpoint::
     waiting:
       - {id: 8, submit: 900, duration: 1h, queue: batch, shape: slot=4/node}
 
-Of a running job ``expected_end`` goes before ``start`` + ``duration``, that before what its R or its
-jobspec says; null is never.  Its request may be given as a waiting job's: it says what the job
-holds beyond what R names.
+The expected end of a running job is ``expected_end``, else ``start`` + ``duration``, else that of its R
+or its jobspec; null is never.  It may have a request like a waiting job; the request specifies the
+resources that R does not list.
 """
 
 from __future__ import annotations
@@ -176,7 +176,7 @@ _KEPT = frozenset((*_JOB, "hold"))
 
 
 def _end(entry: dict[str, Any], place: str, start: float, otherwise: float | None) -> float:
-    """Return when a running job is expected to end: as its entry says, or `otherwise` (None: never)."""
+    """Return the expected end of a running job: that of its entry, or `otherwise` (None: never)."""
     if "expected_end" in entry:
         end = seconds_of(entry, "expected_end", place)
         return NEVER if end is None else end

@@ -1,4 +1,4 @@
-"""The parts that readers of logs share: records with absolute times in, a workload from second 0 out."""
+"""The common parts of log readers, from records with absolute times to a workload from second 0."""
 
 from __future__ import annotations
 

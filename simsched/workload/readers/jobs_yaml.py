@@ -286,7 +286,7 @@ def seconds_of(entry: Mapping[str, Any], key: str, place: str) -> float | None:
         )
     seconds = _plain(parse_duration(value, where))
     if seconds < 0 or (seconds > MAX_SECONDS and not (seconds == float("inf") and key == "duration")):
-        raise WorkloadError(f"bad {key} {value!r}", where=where, expected="a time from 0 on")
+        raise WorkloadError(f"bad {key} {value!r}", where=where, expected="a time of 0 or more")
     return seconds
 
 
@@ -303,7 +303,7 @@ def _whole(entry: dict[str, Any], key: str, place: str) -> int | None:
         raise WorkloadError(
             f"bad {key} {value!r}",
             where=f"{place}.{key}",
-            expected=f"a whole number from 0 on, below {MOST:g}",
+            expected=f"a whole number of 0 or more and below {MOST:g}",
         )
     return value
 

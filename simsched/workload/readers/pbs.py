@@ -1,6 +1,6 @@
 """PBS and Torque accounting logs: one ``time;type;id;key=value …`` record a line.
 
-A job is its E record (it ended), which repeats what S and Q said.  A job that was deleted
+A job is its E record (it ended), which repeats the values of S and Q.  A job that was deleted
 (D, A) and has no E was cancelled before it started; Q, S and the others are counted as what
 they are, and not listed.  The times are epoch seconds (``qtime``, ``start``, ``end``).
 """

@@ -317,7 +317,7 @@ class Odd:
         return [one for one in made if self._is_sound(one)]
 
     def _given(self, cells: list[str], taken: Counter[int]) -> list[str]:
-        """Return the cells, with those that a free column was split into joined again."""
+        """Return the cells; the pieces of each free column are joined again."""
         made, at = [], 0
         for place in range(self.layout.width):
             end = at + 1 + taken[place]
@@ -331,7 +331,7 @@ class Odd:
         return all(pattern.fullmatch(cell) for pattern, cell in zip(_PATTERNS, row, strict=True))
 
     def _begins(self, line: str) -> bool:
-        """Whether a line is a record or begins one: what precedes the first free text is of its kind."""
+        """Whether a line is a record or begins one: the cells before the first free text are valid."""
         cells = self.layout.split(line)
         if len(cells) in (self.layout.width, self.layout.width + 1) and self._is_sound([*cells, ""]):
             return True

@@ -206,7 +206,7 @@ def read_squeue_json(text: str, reading: ReadOptions | None = None) -> Workload:
 
 
 def _add_queued(gather: Gather, where: str, job: _QueuedJob) -> bool:
-    """Add a job that ended; return whether the job waits or runs."""
+    """Add the job if it has ended; return whether it still waits or runs."""
     state = _word(job.job_state)
     start, end, submit = _positive(job.start_time), _positive(job.end_time), _positive(job.submit_time)
     run = None if start is None or end is None else end - start

@@ -6,8 +6,8 @@
     term    = "not" term | "(" query ")" | FIELD op VALUE
     op      = "==" | "!=" | "<=" | ">=" | "<" | ">" | "~"      ("~" compares with a glob pattern)
 
-Fields are those of a `Job`, and ``cores``, ``gpus``, ``slots`` (what its request takes at
-least).  Times may be written as RFC 23 durations.  A field that a job does not have makes
+Fields are those of a `Job`, and ``cores``, ``gpus``, ``slots`` (the least that its
+request takes).  Times may be written as RFC 23 durations.  A field that a job does not have makes
 its comparison false (``!=`` true).
 """
 
@@ -52,7 +52,7 @@ def parse_query(text: str) -> Predicate:
     Raises
     ------
     ConfigError
-        With the place in the text, when it is no query.
+        With the place in the text, if it is not a query.
     """
     return _Parser(text, _tokens(text)).whole("and, or, or the end")
 
@@ -132,7 +132,7 @@ def _value(field: str, op: str, text: str, query: str) -> Any:
         return float(text)
     except (ValueError, SimschedError):
         raise ConfigError(
-            f"{text!r} is no value of {field}", where=f"query {query!r}", expected="a number"
+            f"{text!r} is not a value of {field}", where=f"query {query!r}", expected="a number"
         ) from None
 
 

@@ -51,7 +51,7 @@ def scale_users(workload: Workload, factor: float, rng: np.random.Generator) -> 
     for number, job in enumerate(workload.jobs):
         groups.setdefault(job.user if job.user is not None else number, []).append(number)
     if workload.jobs and not any(isinstance(user, str) for user in groups):
-        raise ConfigError("no job has a user", expected="copies(FACTOR), which needs none")
+        raise ConfigError("no job has a user", expected="copies(FACTOR), which does not need users")
     return _scaled(workload, factor, list(groups.values()), rng, "users")
 
 
@@ -100,7 +100,7 @@ def _work(workload: Workload, groups: Sequence[list[int]]) -> np.ndarray[Any, An
 
 @dataclass(frozen=True, slots=True)
 class _Draw:
-    """A group that was drawn, the number of its copy, from 2 on, and how many cycles later it comes."""
+    """A drawn group, the number of its copy (2 or more), and the number of cycles by which it is shifted."""
 
     group: int
     copy: int

@@ -14,8 +14,8 @@
 ``release``                      held jobs are held no more
 ``anonymise``                    users, groups, banks and names
 ``shift(T)``, ``rebase``         later by T; the first submission at 0
-``repeat(TIMES, PERIOD)``        the whole again and again (PERIOD may be left out)
-``resample(BLOCK)``              blocks of it drawn anew (BLOCK may be left out), see `resample`
+``repeat(TIMES, PERIOD)``        the whole workload TIMES times (PERIOD may be left out)
+``resample(BLOCK)``              blocks of it drawn at random (BLOCK may be left out), see `resample`
 ``shake(T)``                     every submission moved at random by up to T
 ===============================  ==================================================
 """
@@ -77,12 +77,12 @@ def _number(text: str) -> float:
     try:
         return float(text)
     except ValueError:
-        raise ConfigError(f"{text!r} is no number") from None
+        raise ConfigError(f"{text!r} is not a number") from None
 
 
 def _whole(text: str) -> int:
     if not text.isdigit() or len(text) > 9:
-        raise ConfigError(f"{text!r} is no number of times")
+        raise ConfigError(f"{text!r} is not a valid count", expected="a whole number of at most 9 digits")
     return int(text)
 
 

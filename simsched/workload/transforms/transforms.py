@@ -1,7 +1,7 @@
-"""Transforms: workload in, workload out; pure, composable, each leaves a line of history.
+"""Transforms: pure functions from a workload to a workload; each adds a line to its history.
 
-Seconds are counted from the first submission of the workload that comes in.  What depends
-on a job that a transform takes away loses that dependency (it could never be met).
+Seconds are counted from the first submission of the original workload.  If a transform removes a
+job, dependencies on it are removed as well, since they could never be met.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def shift(workload: Workload, seconds: float) -> Workload:
     """Move every submission by `seconds`; none may fall before 0."""
     seconds = _plain(seconds)
     if workload.jobs and workload.jobs[0].submit + seconds < 0:
-        raise ConfigError(f"shifted by {seconds:g} s the first job is submitted before 0")
+        raise ConfigError(f"after a shift by {seconds:g} s the first job is submitted before 0")
     return workload.with_jobs((_moved(job, seconds) for job in workload.jobs), f"shifted by {seconds:g} s")
 
 

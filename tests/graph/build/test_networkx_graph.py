@@ -453,7 +453,7 @@ def two_boards(inner, **attributes):
     [
         (True, {}, "the board is inside the execution target 'board0'"),
         (True, {"rank": 1}, "the board is inside the execution target 'board0'"),
-        (False, {}, "the board is not an execution target, and others of its type are"),
+        (False, {}, "the board is not an execution target, but others of its type are"),
     ],
 )
 def test_each_vertex_of_the_targets_type_is_a_target(inner, attributes, message):

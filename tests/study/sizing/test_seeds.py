@@ -90,7 +90,7 @@ def test_a_model_is_not_shaken(tmp_path):
     mix.write_text(
         "gap: exp(1m)\njobs: 20\nparts:\n  - {shape: slot=1/core, runtime: exp(5m), duration: x2}\n"
     )
-    with pytest.raises(ConfigError, match="each seed is a draw of the model"):
+    with pytest.raises(ConfigError, match="a model draws new jobs for each seed"):
         ss.size(machine(4), mix, "p95_wait<=5m", workers=0, seeds=3, shake="1m")
 
 

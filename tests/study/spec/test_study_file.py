@@ -69,7 +69,7 @@ FAULTS = [
     ("matching: [low]", "unknown axis 'matching'; did you mean match-policy?"),
     ("nodes: [3, 4]", "unknown axis 'nodes'; did you mean nodes: {edit: \"resize(all, {})\", values: […]}?"),
     ("zzz: [3, 4]", "unknown axis 'zzz' (expected "),
-    ("load: [0.8, x]", "4:15: axes.load[1]: load(x): 'x' is no number"),
+    ("load: [0.8, x]", "4:15: axes.load[1]: load(x): 'x' is not a number"),
     ("load: []", "4:9: axes.load: found an empty list (expected at least 1 item)"),
     ("load: 3", "4:9: axes.load: found 3 (expected a list or an object)"),
     ("load: [0.8, 0.8]", "4:15: axes.load[1]: the label 0.8 occurs twice"),

@@ -377,7 +377,7 @@ def test_a_mix_by_number():
         ({"parts": [{"shape": "node", "runtime": "exp(1,2)"}]}, "exp with 2 arguments"),
         ({"parts": [{"shape": "node", "runtime": "exp(0)"}]}, "exp with '0'"),
         ({"parts": [{"shape": "node", "runtime": "exp(inf)"}]}, "exp with 'inf'"),
-        ({"parts": [{"shape": "node", "runtime": "uniform(2h,1h)"}]}, "runs backwards"),
+        ({"parts": [{"shape": "node", "runtime": "uniform(2h,1h)"}]}, "is not an ascending range"),
         ({"parts": [{"shape": "node", "runtime": 1, "duration": "xx"}]}, "bad factor"),
         ({"parts": [{"shape": "node", "runtime": 1, "weight": "heavy"}]}, "bad weight"),
         ({"parts": [{"shape": "node", "runtime": 1}], "users": -1}, "bad number -1"),
