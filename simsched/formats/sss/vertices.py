@@ -73,7 +73,7 @@ class VertexLayout:
         return tuple(result)
 
     def _by_geometry(self) -> tuple[ResourceVertex, ...]:
-        """Nodes as the geometry says."""
+        """The nodes of the geometry."""
         total = sum(self.geometry)
         self._agree(self.tasks, total, "tasks", "TaskCount", "Geometry")
         self._agree(self.nodes, len(self.geometry), "nodes", "NodeCount", "Geometry")

@@ -19,7 +19,7 @@ warned about or ignored, by its awareness policy) because simsched does not supp
 class Property:
     """A property element.
 
-    `category` says that it is allowed in Requested and Delivered, `many` that it may be
+    `category` states that it is allowed in Requested and Delivered, `many` that it may be
     repeated, `attributes` which attributes it has besides awarenessPolicy.
     """
 
@@ -250,7 +250,7 @@ COUNTS = ("Processors", "NodeCount", "TaskCount")
 
 
 def truth(text: str | None) -> bool:
-    """Return whether a Boolean's text says true; xsd:boolean knows four literals, in any case here."""
+    """Return whether a Boolean's text means true; xsd:boolean knows four literals, in any case here."""
     return text is not None and text.strip().lower() in ("true", "1")
 
 

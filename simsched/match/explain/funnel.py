@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 
 def can_have(need: Need, avail: Availability, times: int = 1) -> bool:
-    """Say whether `times` copies of a need are available, counted by itself."""
+    """Say whether `times` copies of a need are available, without the other needs."""
     return int(copies_of(need, EVERYWHERE, None, avail)[0]) >= times
 
 
@@ -55,11 +55,11 @@ class Times(NamedTuple):
     apart: int = 1
 
     def slots(self, count: int) -> Times:
-        """Return the times of a need in `count` slots, which may use one shared vertex together."""
+        """Return the numbers of copies in `count` slots, which may use one shared vertex together."""
         return Times(self.all * count, self.apart)
 
     def vertices(self, count: int) -> Times:
-        """Return the times of a need below `count` vertices, which share nothing."""
+        """Return the numbers of copies of a need below `count` vertices, which share nothing."""
         return Times(self.all * count, self.apart * count)
 
     def of(self, need: Need) -> int:

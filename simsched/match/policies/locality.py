@@ -1,9 +1,9 @@
 """The policy ``locality``: fewest and narrowest common ancestors, then the shortest run of neighbours.
 
 Of the vertices that contain candidates (racks, switches, the whole cluster) it takes the
-narrowest kind of which one vertex holds all wanted copies, and of those vertices the one with the
-fewest copies to spare.  If several racks are needed, it takes the fewest possible.  Within a rack it
-takes the shortest run in graph order that suffices.
+narrowest type for which one vertex can hold all wanted copies, and among these vertices the one
+that has the fewest further copies free.  If several racks are needed, it takes the fewest
+possible.  Within a rack it takes the shortest run in graph order that suffices.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ class _Group(NamedTuple):
 
 
 def nearest_together(candidates: Candidates) -> Ints:
-    """Return the positions of the candidates, those first that lie closest together.
+    """Return the positions of the candidates, those that are closest together first.
 
-    The copies that are taken lie below one vertex of the narrowest kind that can hold them.
+    The copies that are taken are below one vertex of the narrowest kind that can hold them.
     """
     if len(candidates.fits) < 2:
         return np.arange(len(candidates.fits))
@@ -65,9 +65,9 @@ def _levels(candidates: Candidates) -> list[tuple[Ints, Ints]]:
 
 
 def _intervals(index: Index, above: str, kind: str) -> tuple[Ints, Ints] | None:
-    """Return [low, high) of the vertices below each ancestor; None if they are no interval, or empty.
+    """Return [low, high) of the vertices below each ancestor; None if they are not an interval, or empty.
 
-    A switch reaches its nodes over another subsystem, but mostly they are neighbours in graph order too.
+    A switch reaches its nodes over another subsystem, but they are usually neighbours in graph order too.
     """
     view = index.beneath(above, kind)
     if view.ordinals is None:
@@ -117,7 +117,7 @@ class _Search:
         return taken or [self._run(wanted, start, stop)]
 
     def _groups(self, level: int, start: int, stop: int) -> list[_Group]:
-        """Return the vertices of a level that lie within [start, stop) and hold candidates."""
+        """Return the vertices of a level within [start, stop) that have candidates."""
         low, high = self.levels[level]
         here = (low >= start) & (high <= stop) & (high > low)
         low, high = low[here], high[here]

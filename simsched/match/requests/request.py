@@ -35,7 +35,7 @@ class Need:
     type : the resource type, or ``"slot"``.
     kind : `POOL`, `VERTEX`, `SLOT` or `ABSENT` (no such type in this cluster).
     level : for a vertex or pool, its place in the cluster: above, at or below the execution targets; for
-        a slot, `TARGET` if each copy lies within one target (M3), else `ABOVE`.
+        a slot, `TARGET` if each copy is within one target (M3), else `ABOVE`.
     amount : the number taken: the least acceptable count (M6), in the pool's own unit.
     count : the acceptable counts as the jobspec gives them.
     exclusive : claimed exclusively (M4).
@@ -69,7 +69,7 @@ class Need:
 
     @property
     def loose(self) -> tuple[Need, ...]:
-        """The children of a slot that lie outside the targets: pools such as licences."""
+        """The children of a slot outside the targets: pools such as licences."""
         return tuple(child for child in self.children if child.level == ABOVE)
 
     @property

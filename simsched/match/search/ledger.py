@@ -35,7 +35,7 @@ class Cover:
     outer: Cover | None
 
     def covers(self, place: int) -> bool:
-        """Say whether a place in preorder lies in the vertex's subtree."""
+        """Say whether a place in preorder is in the vertex's subtree."""
         return _lies_in(self.spans, place)
 
 
@@ -84,7 +84,7 @@ class Ledger:
     # --- questions -----------------------------------------------------------------------
 
     def blocked(self, place: int, cover: Cover | None) -> bool:
-        """Say whether a place lies in a vertex that is claimed for another need than `cover`'s."""
+        """Say whether a place is in a vertex that is claimed for another need than that of `cover`."""
         return any(c.covers(place) and not _is_within(cover, c) for c in self._covers)
 
     def free(self, type_: str, leaf: int, cover: Cover | None) -> int:
@@ -299,7 +299,7 @@ class Ledger:
         )
 
     def _taken_whole(self, draw: Draw) -> bool:
-        """Say whether a draw lies on a target that the job takes whole anyway."""
+        """Say whether a draw is on a target that the job takes whole anyway."""
         return self.alone and bool((self.index.pool_types[draw.type].target[draw.pools] >= 0).all())
 
     def _drawn(self) -> list[tuple[Draw, Cover | None, bool]]:

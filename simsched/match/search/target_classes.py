@@ -37,9 +37,9 @@ class Classes(NamedTuple):
 
 
 def target_classes(index: Index, content: Content) -> Classes | None:
-    """Return the classes of targets of which all members host the same number of copies of a content.
+    """Return classes of targets; all members of a class host the same number of copies of a content.
 
-    They are told apart by the types that the content needs.  None if there are too many of them or
+    The types that the content needs distinguish the classes.  None if there are too many of them or
     they are too irregular, if the content names vertices or units within a target, or if a constraint
     is applied to vertices within it: then members of a class may differ.
     """

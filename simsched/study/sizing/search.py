@@ -135,7 +135,7 @@ def smallest(
     start : the first number, such as the size of today's machine; by default the middle.
     step : the first stride of the bracket, which doubles each time (default: an eighth of the start,
         at least 1).  A stride downwards at most halves the number: a machine of a tenth of the required
-        size takes long to simulate and says little.
+        size takes long to simulate and gives little information.
     scan : how far to try the neighbourhood of the threshold; by default `Scan()`.
     floor : numbers below it are tried but are not answers (default `low`).
     expect : called before each probe with the least number of probes that follow it, or with None
@@ -166,7 +166,7 @@ def smallest(
 
 
 class _SearchState:
-    """A search under way: every number that was tried."""
+    """The state of a search: every number that was tried."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""The axes of a study file, whose names say what they vary.
+"""The axes of a study file; the name of an axis states the option or input that it varies.
 
 =============================  =======================================================
 ``cluster``, ``workload``      inputs, as at the top of the file

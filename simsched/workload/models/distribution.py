@@ -95,11 +95,11 @@ class Distribution:
             raise ConfigError(error.message, where=where, expected=error.expected) from None
         given = tuple(_seconds(argument, kind, where) for argument in arguments)
         if kind in {"uniform", "loguniform"} and given[0] > given[1]:
-            raise ConfigError(f"{text!r} runs backwards", where=where, expected="the smaller first")
+            raise ConfigError(f"{text!r} is not a range", where=where, expected="the smaller value first")
         return cls(kind, given)
 
     def draw(self, number: int, rng: np.random.Generator) -> Floats:
-        """Draw that many values in seconds; what is beyond every time counts as the last one."""
+        """Draw that many values in seconds; a value beyond the largest time counts as the largest."""
         import numpy as np
 
         with np.errstate(over="ignore", invalid="ignore"):
@@ -119,5 +119,7 @@ def _seconds(argument: Any, kind: str, where: str | None) -> float:
     except SimschedError as error:
         raise ConfigError(f"{kind}: {error.message}", where=where, expected=error.expected) from None
     if not (isfinite(value) and (value > 0 or kind in {"constant", "uniform"})):
-        raise ConfigError(f"{kind} with {argument!r}", where=where, expected="finite numbers above 0")
+        raise ConfigError(
+            f"{argument!r} is not valid for {kind}", where=where, expected="finite numbers above 0"
+        )
     return value

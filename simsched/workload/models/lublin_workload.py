@@ -130,7 +130,7 @@ class LublinWorkload:
                     raise ConfigError(f"{name} is {value}", expected="a number above 0")
 
     def _work_to_do(self) -> float | None:
-        """Return the processor-seconds that load and span ask for; None without both."""
+        """Return the processor-seconds that load and span determine; None unless both are given."""
         if self.load is None or self.span is None:
             return None
         return self.span * (self.capacity or self.machine) * self.load

@@ -65,7 +65,9 @@ class Mix:
         submit = self._submits(rng)
         weights = np.array([part.weight for part in self.parts], dtype=float)
         if not len(weights) or (weights < 0).any() or not 0 < weights.sum() < np.inf:
-            raise ConfigError("the weights of the mix", expected="at least one part with a weight above 0")
+            raise ConfigError(
+                "the weights of the mix are not valid", expected="at least one part with a weight above 0"
+            )
         which = rng.choice(len(self.parts), len(submit), p=weights / weights.sum())
         run = np.zeros(len(submit))
         limit = np.full(len(submit), np.inf)
@@ -152,7 +154,7 @@ def mix_from_dict(document: Any, where: str = "mix") -> Mix:
     document = _mapping(document, _MIX_KEYS, where)
     parts = document.get("parts")
     if not isinstance(parts, list) or not parts:
-        raise ConfigError("a mix without parts", where=where, expected="parts: a list")
+        raise ConfigError("the mix has no parts", where=where, expected="parts: a list")
     span = document.get("span")
     return Mix(
         parts=tuple(_part(part, f"{where}: parts[{index}]") for index, part in enumerate(parts)),

@@ -23,7 +23,7 @@ def load_queue_snapshot(
 ) -> QueueSnapshot | None:
     """Read a snapshot; None if the file is something else, such as a workload.
 
-    `reading` says how flat counts become requests (its maps).
+    `reading` has the maps from flat counts to requests.
 
     Raises
     ------

@@ -1,6 +1,6 @@
-"""A queue snapshot of our own layout, JSON or YAML.
+"""A queue snapshot in the layout of simsched, JSON or YAML.
 
-It has the names of `jobs.yaml` and of the public parts of a checkpoint::
+Its keys are those of `jobs.yaml` and of the public parts of a checkpoint::
 
     kind: simsched queue
     time: 3600                    # seconds on the clock of all times here
@@ -9,9 +9,9 @@ It has the names of `jobs.yaml` and of the public parts of a checkpoint::
     waiting:
       - {id: 8, submit: 900, duration: 1h, queue: batch, shape: slot=4/node}
 
-Of a running job ``expected_end`` goes before ``start`` + ``duration``, that before what its R or its
-jobspec says; null is never.  Its request may be given as a waiting job's: it says what the job
-holds beyond what R names.
+The end of a running job is its ``expected_end`` (null: no end), else ``start`` + ``duration``, else the
+end that its R or its jobspec gives.  The request of a running job may be given, as for a waiting job.
+It adds the resources that the job has but R does not name.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def read_queue(
                 where=where,
                 expected="CLUSTER WORKLOAD --resume FILE",
             )
-        raise WorkloadError(f"a document of kind {kind!r}", where=where, expected=f"kind: {KIND}")
+        raise WorkloadError(f"the document has the kind {kind!r}", where=where, expected=f"kind: {KIND}")
     refuse_unknown(document, _TOP, where)
     time = seconds_of(document, "time", where)
     if time is None:
@@ -176,7 +176,7 @@ _KEPT = frozenset((*_JOB, "hold"))
 
 
 def _end(entry: dict[str, Any], place: str, start: float, otherwise: float | None) -> float:
-    """Return when a running job is expected to end: as its entry says, or `otherwise` (None: never)."""
+    """Return when a running job is expected to end: the end of its entry, or `otherwise` (None: never)."""
     if "expected_end" in entry:
         end = seconds_of(entry, "expected_end", place)
         return NEVER if end is None else end

@@ -52,7 +52,7 @@ def parse_query(text: str) -> Predicate:
     Raises
     ------
     ConfigError
-        With the place in the text, when it is no query.
+        With the place in the text, if it is not a query.
     """
     return _Parser(text, _tokens(text)).whole("and, or, or the end")
 
@@ -132,7 +132,7 @@ def _value(field: str, op: str, text: str, query: str) -> Any:
         return float(text)
     except (ValueError, SimschedError):
         raise ConfigError(
-            f"{text!r} is no value of {field}", where=f"query {query!r}", expected="a number"
+            f"{text!r} is not a value of {field}", where=f"query {query!r}", expected="a number"
         ) from None
 
 
