@@ -39,8 +39,8 @@ def slow(monkeypatch):
 
     def late(engine, *arguments, **options):
         found = run(engine, *arguments, **options)
-        if engine.progress is not None:
-            engine.progress(engine)
+        if engine.on_report is not None:
+            engine.on_report(engine)
         time.sleep(0.05)
         return found
 

@@ -374,7 +374,7 @@ def test_a_mix_by_number():
         ({"parts": [{"shape": "node"}]}, r"parts\[0\]: a part needs a shape and a runtime"),
         ({"parts": [{"shape": "node", "runtime": 1, "wait": 2}]}, "unknown key 'wait'"),
         ({"parts": [{"shape": "node", "runtime": "normal(1,2)"}]}, "unknown distribution 'normal'"),
-        ({"parts": [{"shape": "node", "runtime": "exp(1,2)"}]}, "exp with 2 arguments"),
+        ({"parts": [{"shape": "node", "runtime": "exp(1,2)"}]}, "exp has 2 arguments"),
         ({"parts": [{"shape": "node", "runtime": "exp(0)"}]}, "'0' is not valid for exp"),
         ({"parts": [{"shape": "node", "runtime": "exp(inf)"}]}, "'inf' is not valid for exp"),
         ({"parts": [{"shape": "node", "runtime": "uniform(2h,1h)"}]}, "is not a range"),
