@@ -48,7 +48,7 @@ def said(capsys, monkeypatch):
 def test_a_workload_is_repeated_up_to_ten_million_jobs(jobs):
     workload = read_jobs_yaml(jobs)
     with pytest.raises(
-        ConfigError, match=r"100,000,000 times . jobs .expected at most 10,000,000 jobs in all"
+        ConfigError, match=r"100,000,000 times . jobs are too many .expected at most 10,000,000 jobs in all"
     ):
         repeat(workload, 100_000_000, 1)
     assert repeat(Workload(()), 1_000_000, 1).jobs == ()
@@ -165,7 +165,7 @@ def test_what_a_distribution_draws_is_a_time(text):
 @pytest.mark.parametrize("digits", [5000, 400])
 @pytest.mark.parametrize("load", [load_json, load_yaml])
 def test_numbers_of_many_digits_are_refused_at_their_place(load, digits):
-    with pytest.raises(FormatError, match=r"f:1:8: a number of too many digits .expected at most 300"):
+    with pytest.raises(FormatError, match=r"f:1:8: the number has too many digits .expected at most 300"):
         load(f'{{"a": [{"9" * digits}]}}', "f")
 
 
@@ -173,7 +173,7 @@ def test_numbers_of_many_digits_are_refused_at_their_place(load, digits):
     ("text", "message"),
     [
         ("seed = " + "9" * 5000, "not TOML"),
-        ("seed = " + "9" * 400, "seed: a number of too many digits"),
+        ("seed = " + "9" * 400, "seed: the number has too many digits"),
         ("epilog = inf", "epilog: inf is not a finite number"),
         ("epilog = 2026-01-01", "epilog: 2026-01-01 is a date or time"),
     ],

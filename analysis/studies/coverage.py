@@ -1,4 +1,4 @@
-"""How often do the intervals that simsched prints hold the truth?  Replicated months of a model."""
+"""How often do the intervals that simsched prints contain the true value?  Replicated months of a model."""
 
 from __future__ import annotations
 
@@ -60,23 +60,24 @@ SETTINGS = (
 
 def main() -> None:
     """Run the study and write its page."""
-    page = Page("coverage", "How often do the intervals hold the truth?")
+    page = Page("coverage", "How often do the intervals contain the true value?")
     page.section(
         "Question",
-        """simsched prints intervals that are meant to hold the true mean in 95 of 100 cases: of the
-        difference between two runs, job by job (`simsched report A B`), and of means and differences over
-        seeds (studies, `simsched size`). Jobs wait together, days follow busy days, and a few of them make
-        most of a mean. How often do the intervals hold the truth?""",
+        """simsched prints intervals that should contain the true mean in 95 of 100 cases: intervals of
+        the difference between two runs, job by job (`simsched report A B`), and of means and differences
+        over seeds (studies, `simsched size`). The waits of jobs depend on each other, busy days follow
+        busy days, and a few busy days determine most of a mean. How often do the intervals contain the
+        true value?""",
     )
     page.section(
         "Method",
-        f"""Each setting is simulated many times, with jobs drawn anew by the Lublin-Feitelson model and
-        limits by Tsafrir's. Every replicate runs under FCFS, under EASY, and under EASY with exact
-        estimates; its first {WARM_UP} days are left out. The true mean is that over the jobs of all
-        replicates. Coverage is the share of replicates whose interval holds it. The last column says how
-        often the interval holds 0, so that no difference is shown where there is one.""",
-        """The method was chosen with replicates of the first and the third setting, of other seeds. The
-        other two settings had no part in that.""",
+        f"""Each setting is simulated many times, with different jobs by the Lublin-Feitelson model and
+        limits by Tsafrir's model. Every replicate runs under FCFS, under EASY, and under EASY with exact
+        estimates; its first {WARM_UP} days are excluded. The true mean is the mean over the jobs of all
+        replicates. Coverage is the share of replicates whose interval contains it. The last column is the
+        share of intervals that contain 0, so that an existing difference is not shown.""",
+        """The method was chosen with replicates of the first and the third setting, with other seeds. The
+        other two settings were not used for this choice.""",
     )
     found = [replicated(setting) for setting in SETTINGS]
     within_a_run(page, found)
@@ -165,9 +166,9 @@ def within_a_run(page: Page, found: list[list[dict]]) -> None:
         rows.append([setting.title, "EASY: mean wait of one run", "95 %", human.share(held), number, ""])
     page.section(
         "Result",
-        """The interval of `simsched report A B` is Student's over blocks of time, with the skewness taken
-        out (see [reports](../../docs/reports.md)). The plain percentile bootstrap over days is there for
-        comparison; no command prints it.""",
+        """The interval of `simsched report A B` is Student's interval over blocks of time, corrected for
+        skewness (see [reports](../../docs/reports.md)). The plain percentile bootstrap over days is shown
+        for comparison; no command prints it.""",
     )
     page.table(["setting", "interval", "nominal", "measured coverage", "replicates", "holds 0"], rows)
     page.figure(
@@ -219,10 +220,10 @@ def over_seeds(page: Page, made: list[dict]) -> None:
                          human.share(float(np.mean(next_held))), f"{SAMPLES:,}"])  # fmt: skip
     page.section(
         "Over seeds",
-        f"""Seeds are independent, and so are the values that the interval is of (see
+        f"""Seeds are independent, and so are the values over which the interval is computed (see
         [sizing](../../docs/sizing.md)). Here a seed is a replicate of the first setting
-        ({SETTINGS[0].title}); {SAMPLES:,} samples of each number of seeds were drawn from the {len(made)} of
-        them. The interval of a further seed is the one by which `size` calls a target within noise.""",
+        ({SETTINGS[0].title}); {SAMPLES:,} samples of each number of seeds were drawn from the {len(made)}
+        replicates. With the interval of a further seed, `size` decides whether a target is within noise.""",
     )
     head = [
         "mean of",

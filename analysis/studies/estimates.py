@@ -31,15 +31,15 @@ def main() -> None:
     workload = ss.load_workload("month", limit=1500 if QUICK else 8000)
     page.section(
         "Question",
-        """Backfilling plans with the times that users request, and users request far too much. Would the
-        waits shrink if they did not?""",
+        """Backfilling plans with the times that users request, and users request far more than their jobs
+        need. Would the waits be shorter with better estimates?""",
     )
     page.section(
         "Method",
-        f"""The first {len(workload):,} jobs of the bundled workload `month` on `flat240`, under EASY and
-        under conservative backfilling. Requested times are, in turn: exact; the run time times a factor;
-        and as the workload has them (Tsafrir's model of users, who ask for round numbers). Nothing else
-        changes. Jobs of the first day are left out; every case is compared with exact estimates job by
+        f"""The first {len(workload):,} jobs of the bundled workload `month` run on `flat240` under EASY
+        and under conservative backfilling. The requested times are exact, or the run time times a factor,
+        or those of the workload (Tsafrir's model of users, who request round numbers). Nothing else
+        changes. Jobs of the first day are excluded. Every case is compared with exact estimates job by
         job.""",
     )
     cases = {"exact": with_limits(workload, lambda j: j.runtime or 1)}
@@ -78,13 +78,13 @@ def report(page: Page, cases, results) -> None:
     best = min(easy, key=easy.get)
     page.section(
         "Result",
-        f"""With exact estimates EASY's mean wait is {human.seconds(easy["exact"])}; with what users ask
-        for it is {human.seconds(easy["as users ask"])}, {shown}. The shortest mean wait under EASY is
-        with estimates that are {best}; the intervals in the table say which differences are more than
-        chance. That overestimation by a constant factor does little harm, and may help, is the known
-        paradox of this field: it leaves holes ahead of the reservations that short jobs slip into
-        (Mu'alem & Feitelson 2001; Tsafrir, Etsion & Feitelson 2007). What users really ask for lacks the
-        order of run times that a constant factor keeps.""",
+        f"""With exact estimates EASY's mean wait is {human.seconds(easy["exact"])}; with the times that
+        users request it is {human.seconds(easy["as users ask"])}, {shown}. The shortest mean wait under
+        EASY is with estimates that are {best}. The intervals in the table show which differences are more
+        than chance. It is a known paradox that overestimation by a constant factor does little harm and
+        may help: it leaves gaps ahead of the reservations, into which short jobs fit (Mu'alem & Feitelson
+        2001; Tsafrir, Etsion & Feitelson 2007). A constant factor keeps the order of the run times. The
+        requests of users do not.""",
     )
     head = [""]
     for policy in POLICIES:

@@ -23,18 +23,18 @@ def main() -> None:
     page = Page("how_many_nodes", "How many nodes for a p95 wait of an hour?")
     page.section(
         "Question",
-        f"""A machine of {TODAY} nodes is too small: its users wait. How many nodes does the next one need
-        so that 95 % of the jobs start within {human.seconds(TARGET)} of their submission, with the same
-        demand?""",
+        f"""A machine of {TODAY} nodes is too small: its jobs wait too long. How many nodes does the next
+        machine need so that 95 % of the jobs start within {human.seconds(TARGET)} of their submission,
+        with the same demand?""",
     )
     page.section(
         "Method",
-        f"""Demand is {DAYS} days of jobs by the Lublin-Feitelson model that would load {TODAY} nodes to
-        0.85, drawn with {len(SEEDS)} seeds; the same jobs are offered to machines of {SIZES[0]} to
-        {SIZES[-1]} nodes under EASY (common random numbers: machines differ, demand does not). Jobs of
-        the first tenth of the time are left out. A machine meets the target if its p95 wait is at most
-        {human.seconds(TARGET)} with every seed; the number of nodes is then searched by halving between
-        the largest size that misses and the smallest that meets.""",
+        f"""The demand is {DAYS} days of jobs by the Lublin-Feitelson model, with a load of 0.85 on
+        {TODAY} nodes, drawn with {len(SEEDS)} seeds. The same jobs are simulated on machines of
+        {SIZES[0]} to {SIZES[-1]} nodes under EASY (common random numbers: the machines differ, the demand
+        does not). Jobs of the first tenth of the time are excluded. A machine meets the target if its p95
+        wait is at most {human.seconds(TARGET)} with every seed. The search then halves the interval
+        between the largest size that misses the target and the smallest size that meets it.""",
     )
     with scratch() as folder:
         demand = [workload(folder, seed) for seed in SEEDS]
@@ -93,14 +93,14 @@ def report(page: Page, found, answer) -> None:
             f"**{answer} nodes**: with every seed 95 % of the jobs start within"
             f" {human.seconds(max(found[answer]))}; with {answer - 1} nodes it is"
             f" {human.seconds(max(found.get(answer - 1, [np.nan])))} with the worst seed."
-            f" The machine of today waits {max(found[TODAY]) / max(found[answer]):.1f} times as long."
-            " The spread between seeds near the target is the risk of buying by one month's log."
+            f" Jobs on the machine of today wait {max(found[TODAY]) / max(found[answer]):.1f} times as long."
+            " The spread between seeds near the target is the risk of a decision from one month's log."
         )
         worse = [n for n, after in pairwise(sizes) if max(found[after]) > max(found[n])]
         if worse:
             text += (
                 f" More nodes need not be better: the worst seed of {worse[0]} nodes does better than that of"
-                " the next size, because every backfilling schedule is a different one."
+                " the next size, because every backfilling schedule is different."
             )
     page.section("Result", text)
     rows = [
@@ -115,7 +115,7 @@ def report(page: Page, found, answer) -> None:
     page.figure(
         picture(found, answer),
         "wait",
-        "p95 wait over the number of nodes; a point a seed, the line their median.",
+        "p95 wait over the number of nodes; one point per seed, the line is their median.",
     )
 
 

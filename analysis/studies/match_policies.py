@@ -49,8 +49,8 @@ def main() -> None:
     page.section(
         "Question",
         """Small jobs take single gpus, large jobs need whole nodes. If small jobs are spread over many
-        nodes, whole nodes become rare although gpus are free. How much of that does the match policy
-        decide, and what does it cost those who wait?""",
+        nodes, few nodes are completely free although gpus are. How much does the match policy affect
+        this, and how much longer do the large jobs wait?""",
     )
     with scratch() as folder:
         simsched("cluster", "make", "--name", "gpu64", "--nodes", str(NODES), "--cores", "64",
@@ -67,13 +67,14 @@ def main() -> None:
             "Method",
             f"""A machine of {NODES} nodes with 64 cores and {GPUS} gpus each. {len(workload.jobs):,}
             jobs: arrivals, run times and limits by the Lublin-Feitelson and Tsafrir models, sizes drawn
-            anew, run times scaled to an offered load of {LOAD}. {human.share(small / len(workload.jobs))}
-            of the jobs ask for one or two gpus, each with 16 cores, on whatever nodes; the others ask for
-            one, two or four whole nodes. EASY backfilling throughout; only the match policy differs:
-            `first` fills from one end, `bestfit` prefers the fullest node that fits, `worstfit` the
-            emptiest, `random` is a seeded draw. Fragmentation is the share of the free gpus that lie on
-            nodes which are partly in use. Waits of whole-node jobs are compared with those under `first`
-            job by job; the intervals are 95 % bootstrap intervals over days.""",
+            separately, run times scaled to an offered load of {LOAD}. {
+                human.share(small / len(workload.jobs))
+            } of the jobs request one or two gpus, each with 16 cores, on any nodes.
+            The others request one, two or four whole nodes. All runs use EASY backfilling and differ in
+            the match policy only: `first` takes nodes in their order, `bestfit` the fullest node that
+            fits, `worstfit` the emptiest, and `random` a random one (seeded). Fragmentation is the share
+            of the free gpus that are on nodes partly in use. Waits of whole-node jobs are compared with
+            those under `first` job by job. The intervals are 95 % bootstrap intervals over days.""",
         )
         runs = {}
         for policy in POLICIES:
@@ -115,9 +116,9 @@ def report(page: Page, runs) -> None:
         f"""`{packed}` leaves {human.share(broken[packed])} of the free gpus on partly used nodes,
         `{loose}` {human.share(broken[loose])}. Jobs that need whole nodes wait
         {human.seconds(waits[packed])} under the former and {human.seconds(waits[loose])} under the
-        latter, {waits[loose] / waits[packed]:.2f} times as long; against `first` that is {beyond}.
-        Packing wears the nodes unevenly: the last column is the coefficient of variation of the nodes'
-        gpu time.""",
+        latter, {waits[loose] / waits[packed]:.2f} times as long. Compared with `first`, that is {beyond}.
+        Packing uses the nodes unevenly: the last column is the coefficient of variation of the gpu time
+        of the nodes.""",
     )
     head = ["", "free gpus on partly used nodes", "mean wait, parts of nodes", "mean wait, whole nodes",
             "whole nodes, less first's, 95 %", "gpus in use", "loss of capacity",
@@ -125,7 +126,7 @@ def report(page: Page, runs) -> None:
     page.table(head, rows)
     page.figure(
         over_time(runs), "fragments",
-        "Free gpus on whole free nodes, over time: what a job that needs whole nodes can hope for.",
+        "Free gpus on completely free nodes over time, which are those that a job of whole nodes can get.",
     )  # fmt: skip
     page.figure(
         bars(broken, waits), "waits", "Fragmentation against the mean wait of jobs that need whole nodes."

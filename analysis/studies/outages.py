@@ -48,19 +48,19 @@ def main() -> None:
     page = Page("outages", "Node failures and a maintenance day")
     page.section(
         "Question",
-        f"""What do node failures cost the users of a machine of {NODES} nodes: work that is done twice,
-        nodes that are missing, waits? And what does it cost to take the whole machine away for
-        {human.seconds(LENGTH)}, if that is announced, if it is drained on the day, or if it comes as a
-        surprise?""",
+        f"""What do node failures cost on a machine of {NODES} nodes: repeated work, unavailable nodes,
+        longer waits? And what does it cost to stop the whole machine for {human.seconds(LENGTH)} if the
+        maintenance is announced, if the machine is drained on the day, or if the maintenance comes
+        without warning?""",
     )
     page.section(
         "Method",
-        f"""The first {int(LIMIT):,} jobs of the bundled workload `month` on `flat240` under EASY. Nodes
-        fail independently after exponential times and are back after {REPAIR} on average (seeded); a job
-        on a failed node is queued again and starts over. The maintenance takes all nodes on day
-        {ANNOUNCED / DAY:g}. Announced, nothing starts that would not be done by then. Drained on the day,
-        nothing starts any more from then on and what runs there runs on. As a surprise, all that runs is
-        queued again. The runs have the same jobs.""",
+        f"""The first {int(LIMIT):,} jobs of the bundled workload `month` run on `flat240` under EASY.
+        Nodes fail independently after exponentially distributed times, and their repair takes {REPAIR} on
+        average (seeded). A job on a failed node is queued again and starts over. The maintenance takes
+        all nodes on day {ANNOUNCED / DAY:g}. If it is announced, no job starts that would not end before
+        it. If the machine is drained on the day, no job starts from then on, and running jobs continue.
+        Without warning, all running jobs are queued again. All runs have the same jobs.""",
     )
     with scratch() as folder:
         base = run(folder, "base")
@@ -91,19 +91,19 @@ def failures(page: Page, folder, base) -> None:
     every = human.seconds(MTBF[-1] * DAY / NODES)
     page.section(
         "Result: failures",
-        f"""At an MTBF of {MTBF[-1]} days a node (a failure on the machine every {every})
-        {human.share(lost[-1])} of all work is done for nothing, while only {human.share(missing[-1])} of
-        the nodes are missing on average: with repairs of {REPAIR} it is the repeated work that costs. It
-        hits wide and long jobs, since their exposure is nodes times hours, and jobs of the whole machine
-        have to wait for a moment at which no node is down: jobs of more than {WIDE} cores wait
-        {rows[-1][-1]} instead of {rows[0][-1]}. Narrow ones wait {rows[-1][-2]} instead of {rows[0][-2]}:
-        what a wide job cannot use yet is left to those that fit, so the mean wait of all jobs says little
-        about failures. Waits are given as the range over the seeds.""",
+        f"""At an MTBF of {MTBF[-1]} days per node (a failure on the machine every {every})
+        {human.share(lost[-1])} of all work is lost, while only {human.share(missing[-1])} of the nodes
+        are unavailable on average. With repairs of {REPAIR}, the repeated work is the larger cost. It
+        affects wide and long jobs most, because the risk of a job is its nodes times its hours. Jobs of
+        the whole machine also have to wait until no node is down. Jobs of more than {WIDE} cores wait
+        {rows[-1][-1]} instead of {rows[0][-1]}. Narrow jobs wait {rows[-1][-2]} instead of {rows[0][-2]}:
+        they start on nodes that a wide job cannot use yet. The mean wait of all jobs therefore shows
+        little of the effect of failures. Waits are given as the range over the seeds.""",
     )
     head = ["MTBF of a node", "jobs hit", "work done for nothing", "nodes missing",
             f"mean wait, up to {WIDE} cores", f"mean wait, more than {WIDE} cores"]  # fmt: skip
     page.table(head, rows)
-    caption = "Work done for nothing and nodes missing, over the MTBF of a node; means of the seeds."
+    caption = "Lost work and unavailable nodes over the MTBF of a node; means of the seeds."
     page.figure(costs(lost, missing), "lost", caption)
 
 
@@ -170,12 +170,13 @@ def maintenance(page: Page, folder, base) -> None:
     surprise, told = lost_share(runs["unannounced"]), runs["announced"]
     page.section(
         "Result: maintenance",
-        f"""Announced, the machine runs empty by itself: in the day before, {idle_before(told)} core hours
-        are idle against {idle_before(base)} without maintenance, and no work is lost. That is only as
-        good as the limits that users ask for: half of the jobs ask for {human.seconds(asked)} or more, so
-        half of them cannot start any more that long before. As a surprise the maintenance costs
-        {human.share(surprise)} of all work, what was running when it came. Drained on the day, jobs that
-        still run hold it up until the longest of them is done.""",
+        f"""If the maintenance is announced, the machine becomes empty before it: in the day before,
+        {idle_before(told)} core hours are idle, compared with {idle_before(base)} without maintenance,
+        and no work is lost. This cost depends on the limits that users request: half of the jobs request
+        {human.seconds(asked)} or more, so half of them cannot start in that time before the maintenance.
+        Without warning, the maintenance costs {human.share(surprise)} of all work: the work of the jobs
+        that were running. If the machine is drained on the day, running jobs delay the maintenance until
+        the longest of them ends.""",
     )
     head = ["maintenance", "core hours idle in the day before", "work done for nothing",
             "mean wait, 3 days from the day before", "mean wait, all"]  # fmt: skip

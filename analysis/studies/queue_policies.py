@@ -38,18 +38,18 @@ def main() -> None:
     page = Page("queue_policies", "Queue policies and job orders on a busy month")
     page.section(
         "Question",
-        """How much do backfilling, the number of reservations and the order of the queue matter to those
-        who wait, and who pays for it?""",
+        """How much do backfilling, the number of reservations and the order of the queue change the waits
+        of jobs, and which jobs wait longer?""",
     )
     page.section(
         "Method",
         f"""The bundled workload `month` ({len(workload):,} jobs by the Lublin-Feitelson model with limits
-        by Tsafrir's model, offered load 0.88) on the bundled cluster `flat240` (240 one-core nodes), once
-        under each policy and order. Jobs of the first three days are left out of the figures (warm-up);
-        what is submitted and when is the same in every run, so the runs are compared with EASY job by
-        job. Under conservative and hybrid a promised start only moves earlier (Mu'alem and Feitelson 2001,
-        `compress=queue`), but for the row that says replan. Intervals are 95 % bootstrap intervals over
-        whole days, since jobs of one day wait together.""",
+        by Tsafrir's model, offered load 0.88) runs on the bundled cluster `flat240` (240 one-core nodes),
+        once under each policy and order. The figures exclude the jobs of the first three days (warm-up).
+        All runs have the same jobs and submission times, so each run is compared with EASY job by job.
+        Under conservative and hybrid a promised start only moves earlier (Mu'alem and Feitelson 2001,
+        `compress=queue`), except in the row with replan. Intervals are 95 % bootstrap intervals over
+        whole days, because the waits of one day depend on each other.""",
     )
     runs = {}
     for name, options in CASES:
@@ -59,7 +59,7 @@ def main() -> None:
     table_of(page, runs)
     runs = {name: run for name, run in runs.items() if name not in TABLE_ONLY}
     page.figure(curves(runs), "waits", "Share of jobs that waited no longer than the time on the axis.")
-    page.figure(classes(runs), "sizes", "Mean wait by the size of jobs: who pays for the order of the queue.")
+    page.figure(classes(runs), "sizes", "Mean wait by the size of jobs.")
     page.write()
 
 
@@ -95,14 +95,15 @@ def table_of(page: Page, runs) -> None:
     page.table(head, rows)
     interval = bootstrap(measured(base)["wait"], blocks=(base["submit"] // 86400).astype(int))
     page.parts.append(
-        f"EASY's own mean wait is known to be {human.seconds(interval.low)} to {human.seconds(interval.high)}"
-        " only: one month is few busy days. The differences between policies are known better than their"
+        "The mean wait of EASY itself is only known to be between"
+        f" {human.seconds(interval.low)} and {human.seconds(interval.high)}"
+        ", because one month has few busy days. The differences between policies are known better than their"
         " levels, because every run has the same jobs."
     )
 
 
 def words(stated) -> str:
-    """What the table says, from its own figures."""
+    """Return the result in words, from the figures of the table."""
     easy = stated["EASY"][0]
     best = min(stated, key=lambda name: stated[name][0])
     fcfs = stated["FCFS"][0] / easy
@@ -121,8 +122,8 @@ def words(stated) -> str:
     )
     told.append(
         f"Of all, {best} has the shortest mean wait, {stated[best][0] / easy:.2f} times that of EASY in order"
-        " of arrival. The longest wait and the waits of large jobs (last picture) show who pays for an order:"
-        " what favours short or small jobs starves the large ones, and with them goes utilisation."
+        " of arrival. The longest wait and the waits of large jobs (last figure) show the cost of an order:"
+        " orders that favour short or small jobs make large jobs wait longer, and utilisation falls."
     )
     return " ".join(told)
 

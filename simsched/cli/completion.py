@@ -24,7 +24,7 @@ def register(subparsers: Subparsers) -> None:
 
 
 def completion(args: argparse.Namespace) -> int:
-    """Print the script of ``args.shell``; verbs that this installation lacks are left out."""
+    """Print the script of ``args.shell``; verbs that this installation lacks are omitted."""
     import shtab
 
     # imported here because the table of verbs in simsched.cli names this module

@@ -126,7 +126,7 @@ def _write_left_out(result: RunResult) -> bool:
         return False
     line = left_out(rows, counts, counts["jobs"] - kept)
     if line is not None:
-        sys.stderr.write(f"{line}\n")
+        note(line)
     if not counts["run"] and kept:
         note("no job ran")
     return line is not None or not counts["run"]

@@ -155,7 +155,7 @@ def _state(last: list[SweepProgress], spent: float) -> str:
 
 @contextmanager
 def _progress(*, quiet: bool) -> Iterator[Callable[[SweepProgress], None] | None]:
-    """Show the progress on standard error: a bar on a terminal, otherwise a line every 30 s."""
+    """Show the progress on standard error: a bar on a terminal, otherwise one line every 30 s."""
     if quiet:
         yield None
         return

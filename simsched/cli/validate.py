@@ -100,7 +100,7 @@ def _print_json(reports: list[Report]) -> None:
 
 
 def _report(path: str, args: argparse.Namespace) -> Report:
-    """Check one file; an error of reading it is a fault, too."""
+    """Check one file; a file that cannot be read is a fault as well."""
     from simsched.formats.text.diagnostics import Fault
     from simsched.formats.text.documents import name_of
     from simsched.formats.validate import Report

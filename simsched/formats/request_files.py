@@ -31,7 +31,7 @@ def load_jobspec(path: str | Path, *, lenient: Warn | None = None) -> Jobspec:
     """
     jobs = load_jobspecs(path, lenient=lenient)
     if len(jobs) != 1:
-        raise FormatError(f"{len(jobs)} documents", where=str(path), expected="exactly one jobspec")
+        raise FormatError(f"there are {len(jobs)} documents", where=str(path), expected="exactly one jobspec")
     return jobs[0]
 
 
@@ -77,7 +77,7 @@ def jobspecs_of(
 def _joined(faults: tuple[Fault, ...], where: str) -> FormatError:
     from simsched.formats.text.diagnostics import joined
 
-    return joined(faults, None) if faults else FormatError("no jobspec", where=where)
+    return joined(faults, None) if faults else FormatError("there is no jobspec", where=where)
 
 
 def _from_lines(text: str, lenient: Warn | None) -> list[Jobspec] | None:

@@ -298,7 +298,7 @@ class Matcher:
         try:
             if saved["format"] != state.FORMAT:
                 raise FormatError(
-                    f"the state is of format {saved['format']}", expected=f"format {state.FORMAT}"
+                    f"the state has format {saved['format']}", expected=f"format {state.FORMAT}"
                 )
             if saved["cluster"] != state.cluster_facts(cluster.index):
                 raise FormatError("the state was saved on another cluster", where=cluster.name)
@@ -368,7 +368,7 @@ class Matcher:
     def _look_up(self, id_: int | str) -> None:
         check("id_", id_, int | str, "the id of an allocation")
         if id_ not in self._claims:
-            raise ConfigError(f"there is no allocation of id {id_}")
+            raise ConfigError(f"there is no allocation with id {id_}")
 
     def _parts(
         self, id_: int | str, part: ResourceSet | Idset | str | Iterable[int] | None
@@ -380,9 +380,11 @@ class Matcher:
         missing = sorted(set(targets) - set(selection.targets.tolist()))
         if missing or not targets:
             if not missing:
-                raise ConfigError(f"no ranks of id {id_} to release", expected="ranks of its R")
+                raise ConfigError(
+                    f"there are no ranks of allocation {id_} to release", expected="ranks of its R"
+                )
             ranks = Idset.from_ids(self.index.ranks[missing].tolist())
-            raise ConfigError(f"the allocation of id {id_} is not on rank {ranks}", expected="ranks of its R")
+            raise ConfigError(f"allocation {id_} is not on rank {ranks}", expected="ranks of its R")
         return split(selection, np.array(targets, dtype=np.int64), self.index)
 
     # --- reasons that are read later -------------------------------------------------------

@@ -1,7 +1,7 @@
 """Intervals of means over seeds and paired differences, which distinguish a difference from noise.
 
 A configuration is simulated once with each seed; seed *s* means the same demand and the same
-chance for every configuration (common random numbers).  What they share cancels in the difference of a
+chance for every configuration (common random numbers).  Common effects cancel in the difference of a
 pair, so configurations are compared pair by pair and never mean by mean.
 
 Intervals within one run, over jobs that wait together, are in `simsched.report.metrics.intervals`.

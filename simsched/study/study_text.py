@@ -39,7 +39,7 @@ def _is_number(text: str) -> bool:
 
 
 def plan_table(study: Study, limit: int) -> str:
-    """Return the runs of a study, one per line; above `limit` those in the middle are left out."""
+    """Return the runs of a study, one per line; above `limit` the runs in the middle are omitted."""
     names = study.axis_names
     tasks = study.tasks
     numbers = list(range(len(tasks)))

@@ -26,7 +26,7 @@ def describe(workload: Workload, *, capacity: int | None = None) -> dict[str, An
     """Return counts, load by week, distributions, accuracy of estimates, and users.
 
     `capacity` (processors) turns work into load; None takes ``MaxProcs`` of the header, and
-    without one the load is left out.  Everything is JSON: numbers, texts, lists.
+    without it there is no load.  Everything is JSON: numbers, texts, lists.
     """
     import numpy as np
 

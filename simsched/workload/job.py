@@ -95,9 +95,9 @@ class Skips:
         self.counts: dict[str, int] = {}
 
     def add(self, skip: Skip, *, listed: bool = True) -> None:
-        """Count one record left out; under ``strict`` that is a `WorkloadError`."""
+        """Count one ignored record; under ``strict`` it is a `WorkloadError`."""
         if self.strict and listed:
-            raise WorkloadError(f"record left out: {skip.reason}: {skip.text.strip()!r}", where=skip.where)
+            raise WorkloadError(f"record refused: {skip.reason}: {skip.text.strip()!r}", where=skip.where)
         seen = self.counts.get(skip.reason, 0)
         self.counts[skip.reason] = seen + 1
         if listed or seen < FIRST_PLACES:
@@ -138,8 +138,8 @@ class Workload:
         >>> Workload((), name="empty")
         <Workload 'empty': 0 jobs>
         """
-        left_out = sum(self.skipped_counts.values())
-        more = f", {left_out:,} records left out" if left_out else ""
+        ignored = sum(self.skipped_counts.values())
+        more = f", {ignored:,} records ignored" if ignored else ""
         return f"<Workload {self.name!r}: {len(self.jobs):,} jobs{more}>"
 
     def __iter__(self) -> Iterator[Job]:

@@ -90,7 +90,7 @@ def load_workload(
     path_or_bundled : file, folder of Flux jobs, ``-``, bundled name, or an opened `Source`.
     map : template from flat counts to a shape, or several with rules by queue (see `mapping`).
     procs_per_node : width of a node, for ``{nodes}`` where the trace has no node counts.
-    strict : make any record left out an error.
+    strict : make any ignored record an error.
     as_ : insist on a format instead of looking at the content.
     limit : read at most this many records.
     constrain : parts of a record that become an RFC 31 constraint: ``features``, ``partition``
@@ -104,7 +104,7 @@ def load_workload(
     ConfigError
         No such file or name, an unknown format, a bad map.
     FormatError, WorkloadError
-        The content cannot be read, or is left out under `strict`.
+        The content cannot be read, or a record is ignored under `strict`.
     """
     source, given = _opened(path_or_bundled)
     chosen = map if map is None or isinstance(map, str | JobMap) else texts("map", map)

@@ -9,7 +9,8 @@ A trace has "64 processors"; a graph-aware matcher needs a shape.  A template is
     {cpg}     ceil(procs / gpus)   {mem}     MB per processor      {memn} MB per node
 
 ``{mem|512}`` gives the value for records without one; without a default such a record is
-left out and counted.  Rules by queue or partition go in front: ``gpu -> slot={gpus}/[core=8;gpu]``.
+ignored and counted.  A rule for a queue or partition has its name in front:
+``gpu -> slot={gpus}/[core=8;gpu]``.
 Every distinct filled template gives *one* `Jobspec` object.
 """
 
@@ -195,7 +196,7 @@ class JobMap:
         if isinstance(text, JobMap):
             return text
         if procs_per_node is not None and procs_per_node < 1:
-            raise ConfigError(f"{procs_per_node} processors per node", expected="1 or more")
+            raise ConfigError(f"{procs_per_node} processors per node are out of range", expected="1 or more")
         rules: dict[str, Template] = {}
         for part in [text] if isinstance(text, str) else list(text or ()):
             queue, template = _split_rule(part)

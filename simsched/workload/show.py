@@ -20,7 +20,7 @@ def as_text(data: Mapping[str, Any]) -> str:
 
 
 def skip_text(table: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return the table of records left out, one reason per line, with the first places."""
+    """Return the table of ignored records, one reason per line, with the first places."""
     rows = [[f"{row['count']:,}", row["reason"], str(row["first"])] for row in table]
     return table_lines(rows, right=[0], least=[9], indent="  ")
 
@@ -34,7 +34,7 @@ def _lines(data: Mapping[str, Any]) -> Iterator[str]:
     yield from (f"  {line}" for line in data["history"])
     if data["skipped"]:
         yield ""
-        yield "left out:"
+        yield "ignored:"
         yield from skip_text(data["skipped"])
     if data["jobs"]:
         yield from _body(data)
@@ -100,7 +100,7 @@ def _users(data: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _section(title: str, rows: Sequence[tuple[str, float]]) -> Iterator[str]:
-    """A title and one bar per row; leading and trailing empty rows are left out."""
+    """A title and one bar per row; leading and trailing empty rows are omitted."""
     filled = [index for index, (_, value) in enumerate(rows) if value]
     if not filled:
         return

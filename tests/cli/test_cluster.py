@@ -229,7 +229,7 @@ def test_make_with_properties_of_some_hosts(capfd):
         ("cluster make", "nothing to make"),
         ("cluster make --cores 4", "nothing to make"),
         ("cluster make --nodes 0", "--nodes: "),
-        ("cluster make --nodes 3 --hosts a[0-1]", "count 3 and 2 hosts"),
+        ("cluster make --nodes 3 --hosts a[0-1]", "the count is 3, but there are 2 hosts"),
         ("cluster make --nodes 4 --cores 3 --sockets 2", "3 cores do not divide over 2 sockets"),
         ("cluster make --nodes 4 --memory lots", "found 'lots'"),
         ("cluster make --nodes 4 --property x=nobody", "no execution target is called 'nobody'"),

@@ -63,7 +63,7 @@ def test_quiet_says_nothing_but_what_was_left_out(inputs, capsys):
     assert run(inputs, "--quiet") == 0
     out, err = capsys.readouterr()
     assert out == ""
-    assert [line.partition(":")[0] for line in err.splitlines()] == ["ignored 1 record", "left out"]
+    assert [line.partition(":")[0] for line in err.splitlines()] == ["ignored 1 record", "note"]
 
 
 def test_options_reach_the_run(inputs):
@@ -318,7 +318,7 @@ def test_a_run_without_jobs_says_so(inputs, capsys):
     assert capsys.readouterr().err == "note: the workload has no jobs\n"
 
 
-# --- jobs that a run leaves out --------------------------------------------------------------------------
+# --- jobs that can never run ---- --------------------------------------------------------------------------
 
 TOO_LARGE = """\
 1 0 -1 10 4 -1 -1 4 20 -1 1 1 1 1 1 1 -1 -1
@@ -331,7 +331,7 @@ def test_jobs_that_can_never_run_are_one_line_even_of_a_quiet_run(inputs, capsys
     (inputs / "large.swf").write_text(TOO_LARGE)
     assert run(inputs, "--quiet", workload="large.swf") == 0
     (line,) = capsys.readouterr().err.splitlines()
-    assert line.startswith("left out: 2 of 3 jobs can never run: slot: 9-99 needed, 8 available")
+    assert line.startswith("note: 2 of 3 jobs can never run: slot: 9-99 needed, 8 available")
     assert line.endswith("(2)")
     assert run(inputs, "--quiet", "--strict", workload="large.swf") == 1
     assert (inputs / "out" / "run.json").is_file()

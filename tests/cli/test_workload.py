@@ -39,7 +39,7 @@ def test_show_tells_the_story_of_a_trace(trace, capsys):
     assert out.startswith(
         "small: 2 jobs of 3 records (swf)\n"
         "\n"
-        "left out:\n"
+        "ignored:\n"
         "          1  cancelled before it started  small.swf:6\n"
         "\n"
         "submitted over   10 min\n"
@@ -143,7 +143,7 @@ def test_bad_input_is_one_line_and_status_2(words, message, capsys):
 
 def test_strict(trace, capsys):
     assert run("show", trace, "--strict") == 2
-    assert "small.swf:6: record left out: cancelled before it started" in capsys.readouterr().err
+    assert "small.swf:6: record refused: cancelled before it started" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(("workload", "jobs"), [("slurm-day", 1501), ("job-objects", 5), ("first-steps", 18)])

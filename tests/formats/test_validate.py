@@ -266,7 +266,7 @@ def test_files(tmp_path):
 def test_schemas_are_package_data():
     assert json.loads(schema_text("v1"))["title"].startswith("Jobspec version 1")
     assert json.loads(schema_text("rfc14"))["title"].startswith("Canonical jobspec")
-    with pytest.raises(ConfigError, match="no schema 'v2'"):
+    with pytest.raises(ConfigError, match="there is no schema 'v2'"):
         schema_text("v2")
 
 

@@ -293,11 +293,11 @@ def test_shared_units_are_free_for_those_who_share(four):
 @pytest.mark.parametrize(
     ("do", "message"),
     [
-        (lambda m: m.release(7), "there is no allocation of id 7"),
-        (lambda m: m.release(1, "3"), "the allocation of id 1 is not on rank 3"),
-        (lambda m: m.release(1, ""), "no ranks of id 1 to release"),
+        (lambda m: m.release(7), "there is no allocation with id 7"),
+        (lambda m: m.release(1, "3"), "allocation 1 is not on rank 3"),
+        (lambda m: m.release(1, ""), "there are no ranks of allocation 1 to release"),
         (lambda m: m.release(1, "9"), "the cluster has no rank 9 \\(expected ranks 0-3\\)"),
-        (lambda m: m.allocation(7), "there is no allocation of id 7"),
+        (lambda m: m.allocation(7), "there is no allocation with id 7"),
         (
             lambda m: m.set_status("broken", ranks="0"),
             "unknown status 'broken' \\(expected one of up, down, drained\\)",
@@ -356,7 +356,7 @@ def spoiled(saved, **changes):
     ("spoil", "message"),
     [
         (lambda s: {}, "not a saved state"),
-        (lambda s: {**s, "format": 2}, "the state is of format 2"),
+        (lambda s: {**s, "format": 2}, "the state has format 2"),
         (lambda s: {**s, "cluster": {"targets": 3, "totals": {}}}, "saved on another cluster"),
         (lambda s: {**s, "policy": "best"}, "unknown match policy 'best'"),
         (lambda s: {**s, "allocations": [{"id": 1}]}, r"allocations\[0\]: this is not a saved allocation"),

@@ -211,13 +211,15 @@ def _recipe(handler: _Handler, where: str | None) -> Grug:
         if element.kind == "node":
             vertex = _vertex(element, handler.defaults["node"], where)
             if vertex.name in vertices:
-                raise FormatError(f"two vertices are called {vertex.name!r}", where=_at(where, vertex.line))
+                raise FormatError(
+                    f"two vertices have the name {vertex.name!r}", where=_at(where, vertex.line)
+                )
             vertices[vertex.name] = vertex
     edges = [_edge(e, handler.defaults["edge"], where) for e in handler.elements if e.kind == "edge"]
     for edge in edges:
         for end in (edge.source, edge.target):
             if end not in vertices:
-                raise FormatError(f"no vertex is called {end!r}", where=_at(where, edge.line))
+                raise FormatError(f"no vertex has the name {end!r}", where=_at(where, edge.line))
     if not any(vertex.root for vertex in vertices.values()):
         raise FormatError("the recipe has no root", where=where, expected="a vertex with root 1")
     return Grug(handler.graph_name, vertices, tuple(edges))
@@ -277,14 +279,14 @@ class _Values:
         """Return an attribute of the element itself."""
         value = self.element.attributes.get(name, "")
         if not value:
-            raise FormatError(f"<{self.element.kind}> without {name!r}", where=self.where)
+            raise FormatError(f"<{self.element.kind}> has no {name!r}", where=self.where)
         return value
 
     def text(self, name: str) -> str:
         """Return a required value."""
         value = self.found.get(name, "")
         if not value:
-            raise FormatError(f"<{self.element.kind}> without {name!r}", where=self.where)
+            raise FormatError(f"<{self.element.kind}> has no {name!r}", where=self.where)
         return value
 
     def optional(self, name: str) -> str:

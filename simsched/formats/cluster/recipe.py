@@ -88,7 +88,7 @@ class Dragonfly:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Power:
-    """Budgets: of the cluster, of each vertex of one level, of each node."""
+    """Power budgets of the cluster, of each vertex of one level, and of each node."""
 
     budget: Amount | None = None
     per_level: str | None = None
@@ -129,7 +129,7 @@ def parse_recipe(document: Any, *, where: str | None = None) -> Recipe:
     )
     total = sum(len(group.hosts) for group in groups)
     if total > MAX_NODES:
-        raise ClusterError(f"{total:,} nodes", where=where, expected=f"at most {MAX_NODES:,}")
+        raise ClusterError(f"{total:,} nodes are too many", where=where, expected=f"at most {MAX_NODES:,}")
     return Recipe(
         name=document.get("name"),
         groups=groups,
@@ -183,12 +183,12 @@ def _hosts_of(row: Mapping[str, Any], where: str) -> tuple[str, ...]:
     count = row.get("count")
     if "hosts" not in row:
         if count is None:
-            raise FormatError("neither count nor hosts", where=where, expected="one of them")
+            raise FormatError("neither count nor hosts is given", where=where, expected="one of them")
         check_host(row["name"], f"{where}.name")
         return tuple(f"{row['name']}{number}" for number in range(count))
     hosts = tuple(Hostlist.parse(row["hosts"], where=f"{where}.hosts").expand(MAX_NODES))
     if count is not None and count != len(hosts):
-        raise ClusterError(f"count {count} and {len(hosts)} hosts", where=where)
+        raise ClusterError(f"the count is {count}, but there are {len(hosts)} hosts", where=where)
     return hosts
 
 
@@ -205,7 +205,7 @@ def _some_hosts(row: Mapping[str, Any], key: str, hosts: tuple[str, ...], where:
 def _locality(row: Mapping[str, Any], where: str) -> tuple[Level, ...]:
     short = [Level(kind, row[key]) for key, kind in (("sockets", "socket"), ("numa", "numa")) if key in row]
     if short and "locality" in row:
-        raise FormatError("both locality and sockets or numa", where=where, expected="one of them")
+        raise FormatError("locality and sockets or numa are both given", where=where, expected="one of them")
     return tuple(short) or tuple(
         Level(_kind(level["type"], where), level["count"]) for level in row.get("locality", ())
     )
@@ -213,7 +213,7 @@ def _locality(row: Mapping[str, Any], where: str) -> tuple[Level, ...]:
 
 def _levels(row: Mapping[str, Any], where: str | None) -> tuple[Level, ...]:
     if "racks" in row and "levels" in row:
-        raise FormatError("both racks and levels", where=where, expected="one of them")
+        raise FormatError("racks and levels are both given", where=where, expected="one of them")
     if "racks" in row:
         return (Level("rack", row["racks"]),)
     return tuple(Level(_kind(level["type"], where), level["count"]) for level in row.get("levels", ()))
@@ -230,7 +230,7 @@ def _pools_of(row: Mapping[str, Any], locality: tuple[Level, ...], where: str) -
     for pool in found:
         if pool.within not in places:
             raise ClusterError(
-                f"no {pool.within!r} in these nodes", where=where, expected=" or ".join(sorted(places))
+                f"these nodes have no {pool.within!r}", where=where, expected=" or ".join(sorted(places))
             )
     return tuple(found)
 
@@ -270,7 +270,9 @@ def _memory(value: int | str, where: str) -> Amount:
 def _kind(name: str, where: str | None) -> str:
     """Return the type of a level or pool, which is not that of the nodes or of the whole."""
     if name in ("node", "cluster"):
-        raise FormatError(f"a level or pool of type {name}", where=where, expected="another type")
+        raise FormatError(
+            f"a level or pool cannot have the type {name}", where=where, expected="another type"
+        )
     return name
 
 

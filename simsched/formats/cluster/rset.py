@@ -1,4 +1,4 @@
-"""Resource sets (RFC 20), R in short: execution targets and the resources of each.
+"""Resource sets (R, RFC 20): execution targets and the resources of each.
 
 Both generations are read: with and without ``execution.nslots``, properties that begin with
 ``+``, and ``scheduling.writer``; the newer one is written.  Children of any type are
@@ -103,7 +103,9 @@ class ResourceSet:
         names = Hostlist.parse(hosts) if isinstance(hosts, str) else hosts
         result = cls(algebra.grouped(cut), names, **fields)
         if len(names) != len(result.ranks):
-            raise ClusterError(f"{len(names)} hosts for {len(result.ranks)} ranks")
+            raise ClusterError(
+                f"{len(names)} hosts for {len(result.ranks)} ranks", expected="one host per rank"
+            )
         return result
 
     # -- questions -------------------------------------------------------------------
@@ -163,7 +165,7 @@ class ResourceSet:
 
         Of the results of `union`, `intersect` and `subtract`: times and attributes are the
         first set's (the second's where the first has none), ``nslots`` and ``scheduling``
-        are left out, because they describe another set.
+        are omitted, because they describe another set.
         """
         return self._combined(other, algebra.united, or_)
 
@@ -172,7 +174,7 @@ class ResourceSet:
         return self._combined(other, algebra.shared, and_)
 
     def subtract(self, other: ResourceSet) -> ResourceSet:
-        """The resources of this set that the other lacks; a rank without any is left out.
+        """The resources of this set that the other lacks; a rank without any is omitted.
 
         Known to users as ``flux R diff``.
         """
@@ -199,7 +201,7 @@ class ResourceSet:
         return replace(self.union(other), nslots=nslots)
 
     def shard(self, ranks: Idset) -> ResourceSet:
-        """The part of the set that is on `ranks`; ranks that the set does not have are left out."""
+        """The part of the set that is on `ranks`; ranks that the set does not have are ignored."""
         check("ranks", ranks, Idset, "an idset")
         cut = [(kept, group.children) for group in self.groups if (kept := group.ranks & ranks)]
         groups = algebra.grouped(algebra.pieces(cut))

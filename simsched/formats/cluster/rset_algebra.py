@@ -113,7 +113,7 @@ def shared(a: Children | None, b: Children | None) -> Children | None:
 
 
 def remaining(a: Children | None, b: Children | None) -> Children | None:
-    """The children of the first rank that the second lacks; a rank without any is left out."""
+    """The children of the first rank that the second lacks; a rank without any is omitted."""
     if a is None or b is None:
         return a
     left = {kind: ids - b.get(kind, _NONE) for kind, ids in a.items()}

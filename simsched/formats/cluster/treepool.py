@@ -96,7 +96,7 @@ def from_scheduling(scheduling: Mapping[str, Any], *, where: str | None = None) 
         entry = _typed(row, dict, place)
         ranks = _ids(entry.get("ranks"), f"{place}.ranks")
         if not ranks:
-            raise FormatError("no ranks", where=f"{place}.ranks", expected="an idset of ranks")
+            raise FormatError("there are no ranks", where=f"{place}.ranks", expected="an idset of ranks")
         twice = seen & ranks
         if twice:
             raise FormatError(f"ranks {twice} are described twice", where=f"{place}.ranks")

@@ -3,7 +3,7 @@
 They cover the two JSON Schemas and the rules that a schema cannot state: labels are unique, the slot of a
 task exists, the type of `per_resource` is in the slot, ranges are not empty.  Where RFC 25's text and schema
 differ, the readings R1 to R3 hold.  Unknown keys are faults, except in `attributes.system`, where RFC 14
-asks for a warning.
+requires a warning.
 """
 
 from __future__ import annotations

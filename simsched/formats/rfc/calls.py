@@ -39,7 +39,7 @@ class CallText:
             expected = str(fewest) if fewest == most else f"{fewest} to {most}"
             noun = "argument" if len(found) == 1 else "arguments"
             brackets = ": its brackets do not match" if depth else ""
-            message = f"{self.name} with {len(found)} {noun}{brackets}"
+            message = f"{self.name} has {len(found)} {noun}{brackets}"
             raise ConfigError(message, where=self.text, expected=expected)
         return found
 

@@ -114,7 +114,7 @@ def _from_json(value: Any, where: str, level: int) -> Constraint:
         return ANY
     if len(value) > 1:
         raise FormatError(
-            f"{len(value)} operators in one object", where=where, expected='one; join several with "and"'
+            f"one object has {len(value)} operators", where=where, expected='one; join several with "and"'
         )
     ((operator, values),) = value.items()
     read = OPERATORS.get(operator)

@@ -59,18 +59,18 @@ def parse_event(text: str, where: str | None = None) -> Event:
         raise FormatError("not an event", where=where, expected=_FORM)
     for key in ("timestamp", "name"):
         if key not in doc:
-            raise FormatError(f"an event without {key}", where=where, expected=_FORM)
+            raise FormatError(f"the event has no {key}", where=where, expected=_FORM)
     if odd := next((key for key in doc if key not in _KEYS), None):
         raise FormatError(f"unknown key {clip(odd)!r}", where=where, expected=_FORM)
     timestamp, name, context = doc["timestamp"], doc["name"], doc.get("context", {})
     if isinstance(timestamp, bool) or not isinstance(timestamp, (int, float)) or timestamp < 0:
         raise FormatError(
-            f"timestamp {clip(repr(timestamp))}", where=where, expected="seconds since the epoch"
+            f"{clip(repr(timestamp))} is not a timestamp", where=where, expected="seconds since the epoch"
         )
     if not isinstance(name, str) or not name:
-        raise FormatError(f"name {clip(repr(name))}", where=where, expected="the name of an event")
+        raise FormatError(f"{clip(repr(name))} is not a name", where=where, expected="the name of an event")
     if not isinstance(context, dict):
-        raise FormatError(f"context {clip(repr(context))}", where=where, expected="an object")
+        raise FormatError(f"{clip(repr(context))} is not a context", where=where, expected="an object")
     return Event(timestamp, name, context)
 
 

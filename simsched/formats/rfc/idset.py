@@ -103,7 +103,7 @@ class Idset:
         """
         ordered = sorted(ids)
         if ordered and ordered[0] < 0:
-            raise ValueError(f"an idset holds no negative ids: {ordered[0]}")
+            raise ValueError(f"an idset cannot contain negative ids: {ordered[0]}")
         return cls(_merged((i, i) for i in ordered))
 
     @classmethod
@@ -114,7 +114,7 @@ class Idset:
         '0-47'
         """
         if low < 0:
-            raise ValueError(f"an idset holds no negative ids: {low}")
+            raise ValueError(f"an idset cannot contain negative ids: {low}")
         return cls(((int(low), int(high)),)) if low <= high else EMPTY
 
     @classmethod

@@ -78,7 +78,9 @@ def expression(elements: Iterable[Element], where: str | None = None) -> Tree | 
     kept = list(elements)
     if len(kept) > MAX_PROPERTIES:
         spot = place(where, kept[-1].line, kept[-1].column)
-        raise LimitError(f"{len(kept)} requested properties", where=spot, expected=f"{MAX_PROPERTIES}")
+        raise LimitError(
+            f"{len(kept)} requested properties are too many", where=spot, expected=f"{MAX_PROPERTIES}"
+        )
     signs = group_signs(kept, where)
     weighted: dict[str, list[Element]] = {}
     for element in kept:

@@ -153,7 +153,7 @@ def compiled(text: str, spot: str | None = None) -> re.Pattern[str]:
     """
     if len(text) > MAX_PATTERN:
         raise FormatError(
-            f"a pattern of {len(text)} characters", where=spot, expected=f"at most {MAX_PATTERN}"
+            f"a pattern of {len(text)} characters is too long", where=spot, expected=f"at most {MAX_PATTERN}"
         )
     try:
         pattern = re.compile(text)
@@ -163,7 +163,7 @@ def compiled(text: str, spot: str | None = None) -> re.Pattern[str]:
         raise FormatError(message, where=spot, expected="such as node.*") from None
     if repeats > MAX_REPEATS:
         raise FormatError(
-            f"pattern {clip(text)!r} repeats too much",
+            f"pattern {clip(text)!r} has too many repeats",
             where=spot,
             expected=f"at most {MAX_REPEATS} repeats, none inside another",
         )

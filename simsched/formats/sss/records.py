@@ -75,7 +75,7 @@ def job_records(
 
     `cluster` gives the names that patterns are expanded against; without it a pattern is
     unsupported and treated by its awareness policy, unless `unexpanded` is given: then the constraint is
-    left out and its fault added to that list.
+    omitted and its fault added to that list.
 
     Raises FormatError for contradictory counts, a dependency on a job that is not there or
     on itself in a cycle, and any unsupported part under the policy Reject.

@@ -185,7 +185,9 @@ class ScopeReader:
         if found:
             kind = slot_type(element) or element.attribute("name") or "Resource"
             if kind == "slot":
-                raise self.at(element, FormatError("a Resource called slot", expected="another name"))
+                raise self.at(
+                    element, FormatError("a Resource cannot have the name slot", expected="another name")
+                )
             yield ResourceVertex(kind, count_of(found), id=element.attribute("type"))
 
     def constraint(self, topics: dict[str, Tree]) -> Constraint:

@@ -93,6 +93,6 @@ def refuse_foreign(value: Any, where: str | None = None, path: tuple[str | int, 
     elif isinstance(value, float) and not math.isfinite(value):
         raise FormatError(f"{value} is not a finite number", where=at, expected="a finite number")
     elif isinstance(value, int) and abs(value) >= 10**MAX_DIGITS:
-        raise LimitError("a number of too many digits", where=at, expected=f"at most {MAX_DIGITS}")
+        raise LimitError("the number has too many digits", where=at, expected=f"at most {MAX_DIGITS}")
     elif not isinstance(value, str | int | float | None):
         raise FormatError(f"{value} is a date or time", where=at, expected="a text, a number, true or false")

@@ -82,7 +82,7 @@ def _check_surrogates(text: str, value: Any, where: str | None) -> None:
 
 
 def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object's members, none of them twice."""
+    """Return an object's members; raise `_Duplicate` if a key occurs twice."""
     members = dict(pairs)
     if len(members) != len(pairs):
         raise _Duplicate
@@ -156,11 +156,13 @@ def _number_fault(text: str, found: str, where: str | None) -> FormatError:
         if match.group(1):
             spot = place(where, *line_and_column(text, match.start()))
             if found.lstrip("-").isdigit():
-                return LimitError("a number of too many digits", where=spot, expected=f"at most {MAX_DIGITS}")
+                return LimitError(
+                    "the number has too many digits", where=spot, expected=f"at most {MAX_DIGITS}"
+                )
             return FormatError(
                 f"{clip(found, 30)} is not a number in JSON", where=spot, expected="a finite number"
             )
-    return FormatError(f"a number that cannot be read: {clip(found)}", where=where)
+    return FormatError(f"the number {clip(found)} cannot be read", where=where)
 
 
 def _too_deep(text: str) -> bool:

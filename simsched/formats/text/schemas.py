@@ -33,7 +33,7 @@ def schema_text(name: str) -> str:
     from importlib.resources import files
 
     if name not in SCHEMAS:
-        raise ConfigError(f"no schema {name!r}", expected=" or ".join(SCHEMAS))
+        raise ConfigError(f"there is no schema {name!r}", expected=" or ".join(SCHEMAS))
 
     return (files("simsched.formats") / "schemas" / f"{name}.json").read_text(encoding="utf-8")
 

@@ -298,7 +298,7 @@ class _Builder:
         if _INT.match(text):
             if len(text.lstrip("+-")) > MAX_DIGITS:
                 raise self._fault(
-                    "a number of too many digits", event, f"at most {MAX_DIGITS}", kind=LimitError
+                    "the number has too many digits", event, f"at most {MAX_DIGITS}", kind=LimitError
                 )
             return int(text)
         if _FLOAT.match(text):

@@ -55,11 +55,11 @@ class Times(NamedTuple):
     apart: int = 1
 
     def slots(self, count: int) -> Times:
-        """Return the times of a need in `count` slots, which may use one shared vertex together."""
+        """Return the numbers of copies in `count` slots, which may use one shared vertex together."""
         return Times(self.all * count, self.apart)
 
     def vertices(self, count: int) -> Times:
-        """Return the times of a need below `count` vertices, which share nothing."""
+        """Return the numbers of copies of a need below `count` vertices, which share nothing."""
         return Times(self.all * count, self.apart * count)
 
     def of(self, need: Need) -> int:

@@ -65,9 +65,9 @@ def _levels(candidates: Candidates) -> list[tuple[Ints, Ints]]:
 
 
 def _intervals(index: Index, above: str, kind: str) -> tuple[Ints, Ints] | None:
-    """Return [low, high) of the vertices below each ancestor; None if they are no interval, or empty.
+    """Return [low, high) of the vertices below each ancestor; None if they are not an interval, or empty.
 
-    A switch reaches its nodes over another subsystem, but mostly they are neighbours in graph order too.
+    A switch reaches its nodes over another subsystem, but they are usually neighbours in graph order too.
     """
     view = index.beneath(above, kind)
     if view.ordinals is None:

@@ -1,4 +1,4 @@
-"""Match policies: the order in which candidates are taken (M8).  One line each over one mechanism.
+"""Match policies: the order in which candidates are taken (M8).  All policies share one mechanism.
 
 A policy sees the candidates of one choice, in graph order, with how many copies each can
 host, and returns a permutation of them; whether a request fits is decided before it is called, so no
@@ -60,7 +60,7 @@ class MatchPolicy:
     Attributes
     ----------
     name : its name in options and files.
-    says : its description in one line.
+    says : a description in one line.
     order : candidates → the permutation (positions) in which they are taken; None: graph order.
     whole_nodes : take idle execution targets only, and each of them whole.
     static : the order depends on the graph alone, not on the state or on chance.

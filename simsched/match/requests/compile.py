@@ -208,7 +208,7 @@ class _Compiler:
         if not vertex.count.is_fixed and number not in self.chosen:
             self.ranged.append((path.count("/"), number))
         if amount > MAX_UNITS:
-            raise RequestError(f"a count of {amount} is beyond any cluster", where=path)
+            raise RequestError(f"a count of {amount} is too large for any cluster", where=path)
         own = getattr(self.index.pool_types.get(vertex.type), "unit", "")  # vertices have none (M2)
         if vertex.unit in (None, own) or self._place(vertex.type)[0] == ABSENT:
             return amount

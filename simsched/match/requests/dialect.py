@@ -19,8 +19,8 @@ class Dialect:
     Attributes
     ----------
     name : the dialect's name.
-    exclusive_in_slot : a vertex in a slot is exclusive unless the jobspec says otherwise (RFC 14).
-    exclusive_outside : a vertex outside a slot is exclusive unless the jobspec says otherwise.
+    exclusive_in_slot : a vertex in a slot is exclusive unless the jobspec states otherwise (RFC 14).
+    exclusive_outside : a vertex outside a slot is exclusive unless the jobspec states otherwise.
     """
 
     name: str

@@ -105,9 +105,9 @@ def _catch_up(kept: KeptCount, content: Content, avail: Availability) -> None:
 
 
 def _counted_by_class(content: Content, avail: Availability) -> Capacity | None:
-    """Return the counts of the idle cluster, of which one target is counted for each class of equal ones.
+    """Return the counts of the idle cluster; of each class of equal targets one target is counted.
 
-    None where that does not hold: targets in use, too many classes, a request that names targets.
+    None if targets are in use, there are too many classes, or the request names targets.
     """
     classes = target_classes(avail.index, content) if avail.is_idle else None
     if classes is None:
@@ -316,9 +316,9 @@ def beneath(above: str, below: str, scope: Ordinals, index: Index) -> View:
 
 
 def spread(values: Ints, view: View, distinct: int) -> Ints:
-    """Return the most copies N of which each takes `distinct` different vertices.
+    """Return the largest number N of copies that can each take `distinct` different vertices.
 
-    A vertex serves v copies at most, and one copy only once: N is the largest number with
+    A vertex serves at most v copies, and each copy only once.  N is the largest number with
     sum(min(v, N)) >= distinct * N.  That sum grows ever more slowly with N, so bisection finds it.
     """
     if distinct == 1:

@@ -1,6 +1,6 @@
 """The exact search, for requests whose siblings compete for the same resources (M10).
 
-Counting each sibling by itself is then only a necessary condition.  Here the request is
+That each sibling fits by itself is then only a necessary condition.  Here the request is
 laid out as a list of tasks ("three copies of this slot below that rack"), and a
 depth-first search tries the candidates of each task, most copies first, and undoes the branches that
 fail.  Three rules prune it, and none of them loses a match:
@@ -171,7 +171,7 @@ class _Search:
         """Check the units that the remaining tasks need together against the free units of each type.
 
         Tasks under a cover draw from its own subtree, whose units `Ledger.total` does not count: they
-        are left out on both sides.
+        are omitted on both sides.
         """
         wanted: dict[str, int] = {}
         while tasks is not None:

@@ -37,7 +37,7 @@ class Classes(NamedTuple):
 
 
 def target_classes(index: Index, content: Content) -> Classes | None:
-    """Return the classes of targets of which all members host the same number of copies of a content.
+    """Return classes of targets; all members of a class host the same number of copies of a content.
 
     They are distinguished by the types that the content needs.  None if there are too many of them or
     they are too irregular, if the content names vertices or units within a target, or if a constraint

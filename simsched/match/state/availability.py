@@ -138,7 +138,7 @@ class Availability:
         return twin
 
     def state(self) -> dict[str, Any]:
-        """Return all that claims and status changes have made of it; derived counts are left out."""
+        """Return all values that claims and status changes determine, without derived counts."""
         return {
             "ignores_status": self.ignores_status,
             "free": self.free,

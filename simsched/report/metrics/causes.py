@@ -53,4 +53,4 @@ def left_out(rows: Iterable[tuple[str, str | None]], counts: Mapping[str, int], 
     causes = by_cause(reasons)
     named = "; ".join(f"{cause} ({len(places):,})" for cause, places in causes[:MOST])
     more = f"; {len(causes) - MOST} more causes" if len(causes) > MOST else ""
-    return f"left out: {len(reasons):,} of {total:,} jobs can never run: {named}{more}"
+    return f"{len(reasons):,} of {total:,} jobs can never run: {named}{more}"

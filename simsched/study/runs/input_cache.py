@@ -96,13 +96,13 @@ class InputCache:
     # --- contents
 
     def send(self, contents: Mapping[str, bytes]) -> None:
-        """Take contents by digest, for a worker that does not share files with the client."""
+        """Store contents by digest, for a worker that does not share files with the client."""
         with self._sending:
             self._sent.update(contents)
             self._users.update(contents.keys())
 
     def drop(self, contents: Iterable[str]) -> None:
-        """Drop contents that were sent, unless another study sent them, too."""
+        """Drop contents that were sent, unless another study sent them as well."""
         with self._sending:
             digests = list(contents)
             self._users.subtract(digests)
@@ -323,7 +323,7 @@ def draw(source: TaskInput, seed: int) -> Workload:
     unknown = [key for key in given if key not in LUBLIN]
     if unknown or "machine" not in given:
         fault = f"unknown key {unknown[0]!r}" if unknown else "the key 'machine' is missing"
-        raise ConfigError(f"{fault} of the model lublin", where=source.name, expected=", ".join(LUBLIN))
+        raise ConfigError(fault, where=source.name, expected=", ".join(LUBLIN))
     for key in ("span", "estimates"):
         if key in given:
             given[key] = _seconds(given[key], f"{source.name}: {key}")

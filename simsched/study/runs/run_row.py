@@ -18,7 +18,7 @@ class RunRow:
     ----------
     key : key of the task.
     metrics : figure → value (`simsched.report.metrics.summary.METRICS`), NaN if it cannot be computed.
-    counts : way in which jobs ended → number of jobs.
+    counts : result of jobs → number of jobs.
     queues : queue → figures of its jobs, if `Measure.by_queue`.
     settings : labels of the task.
     seconds : time of the run, the only field that differs between equal runs.

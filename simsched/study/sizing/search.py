@@ -166,7 +166,7 @@ def smallest(
 
 
 class _SearchState:
-    """A search under way: every number that was tried."""
+    """The state of a search: every number that was tried."""
 
     def __init__(
         self,

@@ -176,7 +176,7 @@ class RunTask:
         return hashlib.sha256(canonical_json(self.identity())).hexdigest()[:20]
 
     def identity(self) -> dict[str, Any]:
-        """Return what influences the result as plain data, without names, paths and labels."""
+        """Return all values that influence the result as plain data, without names, paths and labels."""
         return {
             "format": TASK_FORMAT,
             "cluster": self.cluster.identity(),

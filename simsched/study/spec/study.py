@@ -2,7 +2,7 @@
 
 The runs are the product of the axes in the order in which they were written; the first varies slowest,
 seeds vary fastest.  Zipped axes vary together, in the place of the first of them.  Runs that `exclude`
-matches are left out and, if there is an `include`, so are runs that it does not match.
+matches are omitted and, if there is an `include`, so are runs that it does not match.
 """
 
 from __future__ import annotations

@@ -121,5 +121,7 @@ def _seconds(argument: Any, kind: str, where: str | None) -> float:
     except SimschedError as error:
         raise ConfigError(f"{kind}: {error.message}", where=where, expected=error.expected) from None
     if not (isfinite(value) and (value > 0 or kind in {"constant", "uniform"})):
-        raise ConfigError(f"{kind} with {argument!r}", where=where, expected="finite numbers above 0")
+        raise ConfigError(
+            f"{argument!r} is not valid for {kind}", where=where, expected="finite numbers above 0"
+        )
     return value

@@ -69,7 +69,7 @@ class Lublin:
         (2 for batch jobs).
         """
         if nodes < 1:
-            raise ConfigError(f"a machine of {nodes} nodes", expected="1 or more")
+            raise ConfigError(f"a machine of {nodes} nodes is too small", expected="1 or more")
         high = max(log2(nodes) - (MACHINE - self.high), 0.0)
         medium = max(high - (self.high - self.medium), 0.0)
         return replace(self, low=min(self.low, medium), medium=medium, high=high)
@@ -139,7 +139,7 @@ class Lublin:
         return float(days * spent[-1] + np.interp(rest, clock, spent) - before)
 
     def times_of(self, points: Floats, start_hour: float = START_HOUR) -> Floats:
-        """Return the times (s after the start) at which these numbers of points are spent."""
+        """Return the times (s after the start) at which the points reach these numbers."""
         import numpy as np
 
         clock, spent, begin, before = self._cycle(start_hour)

@@ -154,7 +154,7 @@ def mix_from_dict(document: Any, where: str = "mix") -> Mix:
     document = _mapping(document, _MIX_KEYS, where)
     parts = document.get("parts")
     if not isinstance(parts, list) or not parts:
-        raise ConfigError("a mix without parts", where=where, expected="parts: a list")
+        raise ConfigError("the mix has no parts", where=where, expected="parts: a list")
     span = document.get("span")
     return Mix(
         parts=tuple(_part(part, f"{where}: parts[{index}]") for index, part in enumerate(parts)),

@@ -95,9 +95,9 @@ def estimates(
     import numpy as np
 
     if max_estimate < _MINUTE:
-        raise ConfigError(f"a longest estimate of {max_estimate} s", expected="at least 60 s")
+        raise ConfigError(f"a longest estimate of {max_estimate} s is too short", expected="at least 60 s")
     if max_share is not None and not 0 <= max_share < 1:
-        raise ConfigError(f"a share of {max_share}", expected="a number from 0 to below 1")
+        raise ConfigError(f"a share of {max_share} is out of range", expected="at least 0, less than 1")
     head = head_times(max_estimate)
     values = number_of_values(jobs)
     tail = _tail_times(values, max_estimate, head)

@@ -4,9 +4,9 @@ Jobs in RUN and CLEANUP run, those in DEPEND, PRIORITY and SCHED wait, and those
 INACTIVE are ignored; a document without active jobs is a log, not a queue snapshot.
 
 The document has neither R nor requests.  A running job comes with its ranks, hosts and number of
-cores; a waiting job with the numbers of nodes and cores that flux-core read from its jobspec: both
-together ask for shared nodes (``node=2/slot=4/core``), nodes alone for whole ones, cores
-alone for cores anywhere.  The snapshot's details give both exactly.
+cores; a waiting job with the numbers of nodes and cores that flux-core read from its jobspec.  Both
+numbers together are read as shared nodes (``node=2/slot=4/core``), nodes alone as whole nodes, and
+cores alone as cores on any nodes.  The details of the snapshot give R and the request exactly.
 """
 
 from __future__ import annotations

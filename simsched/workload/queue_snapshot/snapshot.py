@@ -1,7 +1,7 @@
 """A queue snapshot as a value: the jobs that run on a cluster at one time, their resources, and the queue.
 
-It is read from a document of our own (`queue_document`) or from what Flux prints (`flux_queue`);
-either may be completed by the *details* of its jobs, JSON Lines of ``{id, R, jobspec}``.
+It is read from a document in the layout of simsched (`snapshot_document`) or from the output of Flux
+(`flux_queue`).  The *details* of its jobs, JSON Lines of ``{id, R, jobspec}``, may complete either.
 """
 
 from __future__ import annotations
@@ -109,7 +109,9 @@ def read_details(path: str | Path | None) -> Details:
     known: dict[int | str, tuple[str, Mapping[str, Any]]] = {}
     for place, entry in entries:
         if not isinstance(entry, dict) or not isinstance(entry.get("id"), int | str):
-            raise WorkloadError("no details of a job", where=place, expected="{id, R, jobspec}")
+            raise WorkloadError(
+                "these are not the details of a job", where=place, expected="{id, R, jobspec}"
+            )
         refuse_unknown(entry, frozenset(("id", "R", "jobspec")), place)
         known[job_number(str(entry["id"]))] = (place, entry)
     return Details(known)

@@ -1,6 +1,6 @@
-"""A queue snapshot of our own layout, JSON or YAML.
+"""A queue snapshot in the layout of simsched, JSON or YAML.
 
-It has the names of `jobs.yaml` and of the public parts of a checkpoint::
+Its keys are those of `jobs.yaml` and of the public parts of a checkpoint::
 
     kind: simsched queue
     time: 3600                    # seconds on the clock of all times here
@@ -80,7 +80,7 @@ def read_queue(
                 where=where,
                 expected="CLUSTER WORKLOAD --resume FILE",
             )
-        raise WorkloadError(f"a document of kind {kind!r}", where=where, expected=f"kind: {KIND}")
+        raise WorkloadError(f"the document has the kind {kind!r}", where=where, expected=f"kind: {KIND}")
     refuse_unknown(document, _TOP, where)
     time = seconds_of(document, "time", where)
     if time is None:

@@ -1,11 +1,12 @@
 """Batsim's JSON workloads: ``{nb_res, jobs: [{id, subtime, res, profile, walltime?}], profiles: {}}``.
 
-Profiles with a run time are understood: delays (``DelayProfile``, before Batsim 5
+Profiles with a run time are supported: delays (``DelayProfile``, before Batsim 5
 ``delay``) and sequences of them (``SequentialCompositionProfile``, before ``composed``).  Jobs
-of other profiles (computation and communication need a platform) are left out and counted.
+of other profiles (computation and communication need a platform) are ignored and counted.
 A job's ``res`` is its number of processors.
 
-Written are delays, by the names of Batsim 5 or of the versions before it; neither takes the other's.
+Profiles are written as delays, with the names of Batsim 5 or of earlier versions; neither reads those of
+the other.
 Batsim refuses times of 0, numbers as ids beyond 32 bits and a machine without resources.
 """
 
@@ -47,17 +48,19 @@ def read_batsim(text: str, reading: ReadOptions | None = None) -> Workload:
     Raises
     ------
     FormatError, WorkloadError
-        When it is not JSON or not such a document; at the first record left out under `strict`.
+        When it is not JSON or not such a document; at the first ignored record under `strict`.
     """
     from simsched.formats.text.documents import decode_json_bulk
 
     reading = reading or ReadOptions(source="batsim.json")
     document = decode_json_bulk(text, reading.source)
     if not isinstance(document, dict) or not isinstance(document.get("jobs"), list):
-        raise WorkloadError("no list of jobs", where=reading.source, expected="a Batsim workload")
+        raise WorkloadError("the list of jobs is missing", where=reading.source, expected="a Batsim workload")
     profiles = document.get("profiles")
     if not isinstance(profiles, dict):
-        raise WorkloadError("no profiles", where=reading.source, expected="profiles: an object by name")
+        raise WorkloadError(
+            "the profiles are missing", where=reading.source, expected="profiles: an object by name"
+        )
     header = {"MaxProcs": str(document["nb_res"])} if isinstance(document.get("nb_res"), int) else {}
     skips, job_map = (
         Skips(strict=reading.strict),

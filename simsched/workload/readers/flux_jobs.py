@@ -70,7 +70,9 @@ def jobs_of(text: str, source: str) -> Iterator[tuple[str, Any]]:
         document = {"jobs": [document]}
     jobs = document.get("jobs") if isinstance(document, dict) else document
     if not isinstance(jobs, list):
-        raise WorkloadError("no list of jobs", where=source, expected="the document of flux jobs --json")
+        raise WorkloadError(
+            "the list of jobs is missing", where=source, expected="the document of flux jobs --json"
+        )
     yield from ((f" jobs[{index}]", job) for index, job in enumerate(jobs))
 
 
@@ -162,7 +164,7 @@ def read_flux_folder(path: Path, reading: ReadOptions | None = None) -> Workload
     ------
     WorkloadError
         When no folder in it holds both.
-        Or, under `strict`, a job is left out: it has not run, or one of its documents cannot be
+        Or, under `strict`, a job is ignored: it has not run, or one of its documents cannot be
         read; the error (the text of the skip) names the file.
     """
     reading = reading or ReadOptions(source=path.name)
@@ -180,7 +182,7 @@ def read_flux_folder(path: Path, reading: ReadOptions | None = None) -> Workload
             _add_folder(gather, name, _documents(requests, folder, spec, log))
     if not found:
         raise WorkloadError(
-            "no job in this folder", where=str(path), expected="folders with jobspec and eventlog"
+            "there is no job in this folder", where=str(path), expected="folders with jobspec and eventlog"
         )
     gather.rows = _with_dependencies(gather.rows)
     workload = gather.finish()
@@ -192,7 +194,7 @@ def _with_dependencies(rows: list[LogRecord]) -> list[LogRecord]:
     """Name the jobs that rows depend on by their ids, and drop dependencies on jobs that are not there.
 
     Dependencies in a log have been met.  A simulated job ends well unless its limit ends
-    it; so what ran after a failure (afternotok) waits for the end alone (afterany).
+    it, so a job that ran after a failure (afternotok) depends on the end alone (afterany).
     """
     from simsched.formats.rfc.dependency import Dependency
 

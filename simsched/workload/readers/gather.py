@@ -113,7 +113,7 @@ class Gather:
         self.skips.add(Skip(f"{self.reading.source}:{where}", reason, text[:200], id_))
 
     def add(self, where: str, row: LogRecord) -> None:
-        """Add one record; one that cannot be a job is left out with its reason."""
+        """Add one record; a record that cannot be a job is ignored, with the reason."""
         reason = _fault(row)
         if reason is None:
             self.rows.append(row)
@@ -175,7 +175,7 @@ class Gather:
         return name != "gpus" and self.job_map.asks_anywhere(name)
 
     def finish(self, header: dict[str, str] | None = None) -> Workload:
-        """Return the workload; ``UnixStartTime`` of its header is what second 0 was."""
+        """Return the workload; ``UnixStartTime`` of its header is the time that became second 0."""
         base = floor(min((row.submit or 0 for row in self.rows), default=0))
         header = {**(header or {}), "UnixStartTime": str(base)}
         return assemble(
@@ -195,7 +195,7 @@ class Gather:
             row = self.rows.pop()
             (id_, submit, jobspec, start, runtime, duration, user, group, queue, bank, name, partition,
              procs, nodes, memory, status, urgency, dependencies) = row  # fmt: skip
-            assert submit is not None  # rows without were left out
+            assert submit is not None  # rows without a submit time were ignored
             assert not isinstance(jobspec, str)
             yield Job(
                 id=id_, submit=moved(submit, base), jobspec=jobspec, runtime=runtime, duration=duration,

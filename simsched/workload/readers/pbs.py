@@ -1,4 +1,4 @@
-"""PBS and Torque accounting logs: one ``time;type;id;key=value …`` record a line.
+"""PBS and Torque accounting logs: one record ``time;type;id;key=value …`` per line.
 
 A job is its E record (it ended), which repeats the values of S and Q.  A job that was deleted
 (D, A) and has no E was cancelled before it started; Q, S and the others are counted as what
@@ -37,7 +37,7 @@ def read_pbs(lines: Iterable[str], reading: ReadOptions | None = None) -> Worklo
     Raises
     ------
     WorkloadError
-        At the first record left out under `strict`.
+        At the first ignored record under `strict`.
     """
     log = _Log(Gather(reading or ReadOptions(source="pbs"), "pbs"))
     for number, line in enumerate(lines, 1):
@@ -107,7 +107,7 @@ class _Log:
         self.gather.add(number, row)
 
     def finish(self) -> Workload:
-        """Settle the deletions and count what never was a job."""
+        """Add the deleted jobs, and count the records that are not jobs."""
         for id_, (number, line) in self.deleted.items():
             if id_ in self.ended:
                 self._other("D")

@@ -1,16 +1,16 @@
 """Slurm's accounting as text, ``sacct -P``.
 
-Text: pipe-separated with a header line, one job or step a line.  Needed are a job id
+The text has a header line, then one job or step per line, separated by ``|``.  Needed are a job id
 (``JobIDRaw`` or ``JobID``), ``Submit``, processors (``ReqCPUS``, ``NCPUS``, ``AllocCPUS``,
 ``ReqTRES`` or ``AllocTRES``), and the run time (``ElapsedRaw``, ``Elapsed``, or ``Start`` and
-``End``).  Everything else that `COLUMNS` names is used where it is there: an ``Eligible``
-after ``Submit`` is a begin-time dependency, for instance.  A good line::
+``End``).  The other columns of `COLUMNS` are used if they are present.  An ``Eligible`` after
+``Submit``, for example, is a begin-time dependency.  A suitable command::
 
     sacct -a -X -P --noconvert -S 2024-01-01 -o JobIDRaw,Submit,Eligible,Start,End,ElapsedRaw,TimelimitRaw,
         ReqNodes,ReqCPUS,ReqTRES,ReqMem,Constraints,Partition,Account,User,JobName,State
 
-Times without a zone are taken as one clock; times with an offset (``+0100``) are moved to
-UTC; a mixture is refused.  Steps (``12.batch``) are counted and passed over.
+Times without a zone are times of one clock.  Times with an offset (``+0100``) are converted to UTC.
+A mixture is refused.  Steps (``12.batch``) are counted and ignored.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def read_sacct(lines: Iterable[str], reading: ReadOptions | None = None) -> Work
     ------
     WorkloadError
         When needed columns are missing (it names them), when zones are mixed, or at the
-        first record left out under `strict`.
+        first ignored record under `strict`.
     """
     reading = reading or ReadOptions(source="sacct")
     numbered = ((number, line) for number, line in enumerate(lines, 1) if line.strip())

@@ -1,9 +1,9 @@
 """The lines of a Slurm dump as records: its columns, its delimiter, and lines that do not fit.
 
-Slurm does not quote.  A job's name, comment or feature expression may hold the delimiter, and some of
-them line breaks.  Such a record has too many cells, or is spread over several lines.  It is put together
-again where one way of doing so gives every other column a value of its kind; of several such ways, the
-one whose user, account, group and partition other records have, if there is one such.
+Slurm does not quote.  The name, comment or feature expression of a job may contain the delimiter, and some
+of them line breaks.  Such a record has too many cells, or extends over several lines.  It is joined if
+this gives every other column a value of its kind.  If there are several ways to join it, the way
+whose user, account, group and partition occur in other records is taken, if it is the only one.
 """
 
 from __future__ import annotations

@@ -124,7 +124,7 @@ def read_sacct_json(text: str, reading: ReadOptions | None = None) -> Workload:
     FormatError
         When it is not JSON, or a value has a type that no Slurm writes.
     WorkloadError
-        When no job has an id, or at the first record left out under `strict`.
+        When no job has an id, or at the first ignored record under `strict`.
     """
     from simsched.formats.text.documents import decode_json_bulk
 
@@ -187,7 +187,7 @@ def read_squeue_json(text: str, reading: ReadOptions | None = None) -> Workload:
     FormatError
         When it is not JSON, or a value has a type that no Slurm writes.
     WorkloadError
-        At the first record left out under `strict`.
+        At the first ignored record under `strict`.
     """
     from simsched.formats.text.documents import decode_json_bulk
 

@@ -42,7 +42,7 @@ def read_sss(text: str, reading: ReadOptions | None = None) -> Workload:
     FormatError
         If the text is not a document of Job Objects, or holds an element that its policy Reject refuses.
     WorkloadError
-        When jobs wait for each other; at the first record left out under `strict`.
+        When jobs wait for each other; at the first ignored record under `strict`.
     """
     from simsched.formats.sss import has_patterns, job_records, read_document
 

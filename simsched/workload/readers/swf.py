@@ -60,7 +60,7 @@ def read_swf(text: str, reading: ReadOptions | None = None) -> Workload:
     Raises
     ------
     WorkloadError
-        When no line holds 18 numbers, or at the first record left out under `strict`.
+        When no line holds 18 numbers, or at the first ignored record under `strict`.
     """
     reading = reading or ReadOptions(source="swf")
     lines = text.splitlines()

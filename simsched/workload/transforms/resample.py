@@ -1,8 +1,8 @@
 """Other workloads like this one: a trace cut into blocks of time, which are drawn with replacement.
 
 A trace is one draw of what its users might have done.  Blocks drawn from it with replacement make
-further ones: within a block every gap, size, run time and burst is as it was, and which blocks
-come, and how often, is chance.
+further traces.  Within a block every gap, size, run time and burst stays as it is.  Which blocks are
+drawn, and how often, is random.
 
 References
 ----------
@@ -42,10 +42,10 @@ MAX_BLOCKS = 1_000_000
 
 
 def block_of(workload: Workload) -> float | None:
-    """Return the length (s) of the blocks that suits a workload; None if all is submitted at one instant.
+    """Return a block length (s) for a workload; None if all jobs are submitted at one instant.
 
-    A week, a day or an hour, the longest of which the workload holds at least eight; else an
-    eighth of it.
+    The length is the longest of a week, a day and an hour that fits at least eight times into the
+    workload, or else an eighth of the workload.
     """
     begin, end = workload.span
     length = end - begin
@@ -56,13 +56,13 @@ def block_of(workload: Workload) -> float | None:
 
 
 def resample(workload: Workload, rng: np.random.Generator, block: float | None = None) -> Workload:
-    """Return a workload as long as this one, made of blocks of it that are drawn with replacement.
+    """Return a workload of the same length, made of blocks of this one that are drawn with replacement.
 
     Every block of the new workload is a whole block of the old one [Kunsch89], with the times
     within it as they were; the last one is cut where the old workload ends.  Blocks of an hour
     are drawn from those of the same hour of the day, and blocks of a day from those of the same day
-    of the week, where the workload holds at least three turns of that cycle [Politis01].  What
-    comes twice gets ids of its own; a dependency on a job of another block is dropped.
+    of the week, where the workload holds at least three turns of that cycle [Politis01].  A
+    repeated job gets an id of its own; a dependency on a job of another block is dropped.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ def resample(workload: Workload, rng: np.random.Generator, block: float | None =
         if the block is not above 0, or the workload holds fewer than two of them, or more than `MAX_BLOCKS`.
     """
     if block is not None and block <= 0:
-        raise ConfigError(f"blocks of {block:g} s", expected="a length above 0")
+        raise ConfigError(f"a block of {block:g} s is out of range", expected="a length above 0")
     if not workload.jobs:  # as where the steps of a study are tried before its jobs are read
         return workload
     length = block if block is not None else block_of(workload)
@@ -84,11 +84,13 @@ def resample(workload: Workload, rng: np.random.Generator, block: float | None =
     whole = int((end - begin) // length)
     if whole < 2:
         raise ConfigError(
-            f"a workload of {end - begin:g} s cut into blocks of {length:g} s",
+            f"a workload of {end - begin:g} s is too short for blocks of {length:g} s",
             expected="at least two whole blocks",
         )
     if whole > MAX_BLOCKS:
-        raise ConfigError(f"{whole:,} blocks of {length:g} s", expected=f"at most {MAX_BLOCKS:,}")
+        raise ConfigError(
+            f"{whole:,} blocks of {length:g} s are too many", expected=f"at most {MAX_BLOCKS:,}"
+        )
     starts = [job.submit for job in workload.jobs]
     parts = []
     for slot, drawn in enumerate(_drawn(whole, CYCLES.get(length, 1), end - begin > whole * length, rng)):
@@ -103,9 +105,9 @@ def resample(workload: Workload, rng: np.random.Generator, block: float | None =
 def shake(workload: Workload, seconds: float, rng: np.random.Generator) -> Workload:
     """Return the workload with every submission moved by up to `seconds` either way, at random [Tsafrir07].
 
-    What differs between two shaken copies of a trace is chaos: they are not different
-    demands.  Whole seconds stay whole, no submission moves before 0, and none before that of a job
-    that it depends on or follows.
+    Two shaken copies of a trace have the same demand, so a difference between their results is chance.
+    Whole seconds stay whole.  No submission moves before 0, or before that of a job that it depends on
+    or follows.
 
     Raises
     ------
@@ -113,7 +115,7 @@ def shake(workload: Workload, seconds: float, rng: np.random.Generator) -> Workl
         if the time is not above 0.
     """
     if not 0 < seconds < float("inf"):
-        raise ConfigError(f"submissions moved by up to {seconds:g} s", expected="a time above 0")
+        raise ConfigError(f"a shake of up to {seconds:g} s is out of range", expected="a time above 0")
     at: dict[str, float] = {}
     jobs = []
     for job, by in zip(workload.jobs, rng.uniform(-seconds, seconds, len(workload)).tolist(), strict=True):

@@ -1,8 +1,8 @@
-"""More or less load from the same days: users or jobs left out, or copied to other weeks of the trace.
+"""More or less load on the same days: users or jobs are omitted, or copied to other weeks of the trace.
 
 Denser arrivals make the days of a trace shorter while run times, limits and windows of time stay
-as they are, and longer run times make jobs others than users submit [Frachtenberg05].  Leaving out
-and copying whole users [Zakay14], or single jobs, keeps days, weeks and jobs as they are.
+as they are, and longer run times give jobs that users do not submit [Frachtenberg05].  To omit or
+copy whole users [Zakay14], or single jobs, keeps days, weeks and jobs as they are.
 
 References
 ----------
@@ -68,9 +68,11 @@ def _scaled(
     workload: Workload, factor: float, groups: Sequence[list[int]], rng: np.random.Generator, what: str
 ) -> Workload:
     if not 0 < factor < float("inf"):
-        raise ConfigError(f"a factor of {factor:g}", expected="a number above 0")
+        raise ConfigError(f"a factor of {factor:g} is out of range", expected="a number above 0")
     if factor * len(workload) > MAX_JOBS:
-        raise ConfigError(f"{factor:g} times {len(workload):,} jobs", expected=f"at most {MAX_JOBS:,}")
+        raise ConfigError(
+            f"{factor:g} times {len(workload):,} jobs are too many", expected=f"at most {MAX_JOBS:,}"
+        )
     note = f"{factor:g} times the load by {what}"
     if not workload.jobs:  # as where the steps of a study are tried before its jobs are read
         return workload

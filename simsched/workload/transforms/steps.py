@@ -1,17 +1,17 @@
 """Transforms as text, for command lines and study files: ``slice(7d, 14d)``, ``load(1.2)`` and so on.
 
 ===============================  ==================================================
-``slice(BEGIN, END)``            submitted from BEGIN up to END after the first job
+``slice(BEGIN, END)``            jobs submitted from BEGIN to END after the first submission
 ``first(N)``                     the first N jobs
 ``where(QUERY)``                 the jobs that a query names, see `query`
 ``thin(SHARE)``                  each job with this probability
-``load(FACTOR)``                 offered load, by denser arrivals: days are shorter, too
+``load(FACTOR)``                 offered load, by denser arrivals (days become shorter)
 ``users(FACTOR)``                offered load, by leaving out users or copying them, see `rescale`
 ``copies(FACTOR)``               offered load, by leaving out jobs or copying them
 ``runtime(FACTOR)``              run times and limits
 ``estimates(exact)``             limits: the run time, ``estimates(FACTOR)`` times it, or
 ``estimates(tsafrir, LIMIT)``    the model's estimates up to LIMIT
-``release``                      held jobs are held no more
+``release``                      held jobs are released
 ``anonymise``                    users, groups, banks and names
 ``shift(T)``, ``rebase``         later by T; the first submission at 0
 ``repeat(TIMES, PERIOD)``        the whole workload TIMES times (PERIOD may be left out)
@@ -93,7 +93,10 @@ def _estimates(workload: Workload, given: list[str], rng: np.random.Generator) -
             workload, _time(given[1]) if len(given) > 1 else max(longest, 3600), rng
         )
     if len(given) > 1:
-        raise ConfigError("estimates with two arguments", expected="exact, a factor, or tsafrir, LIMIT")
+        raise ConfigError(
+            "there are too many arguments",
+            expected="exact, a factor, or tsafrir, LIMIT",
+        )
     return transforms.factor_estimates(workload, 1.0 if given[0] == "exact" else _number(given[0]))
 
 

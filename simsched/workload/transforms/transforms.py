@@ -31,7 +31,9 @@ change = msgspec.structs.replace
 def time_slice(workload: Workload, begin: float = 0, end: float = float("inf")) -> Workload:
     """Keep the jobs submitted from `begin` up to but not at `end` seconds; times stay as they are."""
     if begin > end:
-        raise ConfigError(f"a slice from {begin:g} to {end:g} s", expected="the earlier time first")
+        raise ConfigError(
+            f"the slice from {begin:g} s to {end:g} s is not valid", expected="the earlier time first"
+        )
     first = workload.span[0]
     kept = (job for job in workload.jobs if begin <= job.submit - first < end)
     return workload.with_jobs(_closed(kept), f"submitted from {begin:g} s to {end:g} s")
@@ -52,7 +54,7 @@ def where(workload: Workload, query: str) -> Workload:
 def thin(workload: Workload, share: float, rng: np.random.Generator) -> Workload:
     """Keep each job with probability `share`, independently."""
     if not 0 <= share <= 1:
-        raise ConfigError(f"a share of {share:g}", expected="0 to 1")
+        raise ConfigError(f"a share of {share:g} is out of range", expected="0 to 1")
     drawn = rng.random(len(workload)) < share
     kept = (job for job, stays in zip(workload.jobs, drawn.tolist(), strict=True) if stays)
     return workload.with_jobs(_closed(kept), f"thinned to {share:g}")
@@ -61,7 +63,7 @@ def thin(workload: Workload, share: float, rng: np.random.Generator) -> Workload
 def first(workload: Workload, number: int) -> Workload:
     """Keep the first `number` jobs."""
     if number < 0:
-        raise ConfigError(f"the first {number} jobs", expected="0 or more")
+        raise ConfigError(f"a number of {number} jobs is out of range", expected="0 or more")
     return workload.with_jobs(_closed(workload.jobs[:number]), f"the first {number} jobs")
 
 
@@ -90,7 +92,7 @@ def rebase(workload: Workload) -> Workload:
 def scale_arrivals(workload: Workload, factor: float) -> Workload:
     """Multiply the offered load by making every gap between submissions `factor` times shorter.
 
-    Days become shorter, too (18.5 h at 1.3), while run times, limits and windows of time stay:
+    Days become shorter as well (18.5 h at 1.3); run times, limits and windows of time do not change:
     E. Frachtenberg, D. Feitelson, "Pitfalls in parallel job scheduling evaluation", JSSPP 2005.
     `rescale` has ways that keep days.
     """
@@ -124,10 +126,11 @@ def repeat(workload: Workload, times: int, period: float | None = None) -> Workl
     The default period is the span plus the mean gap.  Copies get ids of their own.
     """
     if times < 1:
-        raise ConfigError(f"{times} repetitions", expected="1 or more")
+        raise ConfigError(f"{times} repetitions are out of range", expected="1 or more")
     if times * max(1, len(workload)) > MAX_JOBS:
         raise ConfigError(
-            f"{times:,} times {len(workload):,} jobs", expected=f"at most {MAX_JOBS:,} jobs in all"
+            f"{times:,} times {len(workload):,} jobs are too many",
+            expected=f"at most {MAX_JOBS:,} jobs in all",
         )
     begin, end = workload.span
     if period is None:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from simsched.formats.jobspec.jobspec import Jobspec
     from simsched.workload.job import Job, Workload
 
-#: Fields of a job that are keys of an entry with the same name, and their values when left out.
+#: Fields of a job that are keys of an entry with the same name, and their default values.
 _SAME = (
     ("runtime", None), ("name", None), ("user", None), ("group", None), ("bank", None), ("queue", None),
     ("urgency", 16), ("priority", None), ("preceding", None), ("think_time", None), ("hold", False),
@@ -32,7 +32,7 @@ def write_jobs_yaml(workload: Workload) -> Iterator[str]:
 def write_jsonl(workload: Workload) -> Iterator[str]:
     """Yield JSON Lines, one entry per job, each with its whole jobspec.
 
-    A request without a slot is no RFC 14 document (it has no task), and is written as a shape.
+    A request without a slot is not an RFC 14 document (it has no task), so it is written as a shape.
     """
     requests: dict[int, dict[str, Any]] = {}
     for entry, job in zip(entries(workload), workload.jobs, strict=True):

@@ -71,5 +71,5 @@ def _limit(seconds: float | None) -> str:
 
 
 def _plain(text: str | None) -> str:
-    """Return a text without what ends a cell."""
+    """Return a text without the characters that end a cell."""
     return (text or "").replace("|", "/").replace("\n", " ").replace("\r", " ")

@@ -36,10 +36,10 @@ def test_values_defaults_and_lines():
     ("body", "fault"),
     [
         (NODE, "g.xml: the recipe has no root"),
-        (ROOT + ROOT, "g.xml:10: two vertices are called 'c'"),
-        (f'{ROOT}<edge source="c" target="x"/>', "g.xml:10: no vertex is called 'x'"),
-        (f'{ROOT}<edge source="c"/>', "g.xml:10: <edge> without 'target'"),
-        (f'{ROOT}<node id="n"/>', "g.xml:10: <node> without 'type'"),
+        (ROOT + ROOT, "g.xml:10: two vertices have the name 'c'"),
+        (f'{ROOT}<edge source="c" target="x"/>', "g.xml:10: no vertex has the name 'x'"),
+        (f'{ROOT}<edge source="c"/>', "g.xml:10: <edge> has no 'target'"),
+        (f'{ROOT}<node id="n"/>', "g.xml:10: <node> has no 'type'"),
         (
             f'{ROOT}{NODE}<edge source="c" target="n"><data key="gen">CLONE</data></edge>',
             "generation method 'CLONE'",

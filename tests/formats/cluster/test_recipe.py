@@ -64,15 +64,18 @@ def test_recipes_are_written_as_yaml_that_reads_back():
         ({}, "f.yaml: the key 'groups' is missing"),
         ({"groups": []}, "groups"),
         (group(memory="10 kW"), r"groups\[0\].memory: kW is not a unit of memory .expected B, GB"),
-        (group(pools=[{"type": "node"}]), r"groups\[0\]: a level or pool of type node"),
-        ({**group(), "levels": [{"type": "node", "count": 2}]}, "f.yaml: a level or pool of type node"),
-        (group(locality=[{"type": "cluster", "count": 2}]), "a level or pool of type cluster"),
+        (group(pools=[{"type": "node"}]), r"groups\[0\]: a level or pool cannot have the type node"),
+        (
+            {**group(), "levels": [{"type": "node", "count": 2}]},
+            "f.yaml: a level or pool cannot have the type node",
+        ),
+        (group(locality=[{"type": "cluster", "count": 2}]), "a level or pool cannot have the type cluster"),
         (
             group(cuont=3),
             r"f.yaml: groups\[0\].cuont: unknown key 'cuont'; did you mean count\? .expected name, count",
         ),
         ({**group(), "rack": 3}, "f.yaml: rack: unknown key 'rack'; did you mean racks"),
-        ({"groups": [{"name": "n"}]}, r"groups\[0\]: neither count nor hosts"),
+        ({"groups": [{"name": "n"}]}, r"groups\[0\]: neither count nor hosts is given"),
         ({"groups": [{"count": 2}]}, r"groups\[0\]: the key 'name' is missing"),
         (group(count=0), r"groups\[0\].count"),
         (group(cores=-1), r"groups\[0\].cores"),
@@ -89,8 +92,8 @@ def test_recipes_are_written_as_yaml_that_reads_back():
         (group(status="asleep"), "found 'asleep' .expected up, down, drained"),
         (group(properties=["a|b"]), r"groups\[0\].properties: property 'a\|b' has the forbidden character"),
         (group(hosts="n[0-"), r"groups\[0\].hosts"),
-        (group(sockets=2, locality=[]), "both locality and sockets or numa"),
-        ({**group(), "racks": 2, "levels": []}, "both racks and levels"),
+        (group(sockets=2, locality=[]), "locality and sockets or numa are both given"),
+        ({**group(), "racks": 2, "levels": []}, "racks and levels are both given"),
         (
             {**group(), "network": {"type": "mesh"}},
             "network: found an object .expected dragonfly or fat-tree",
@@ -108,10 +111,10 @@ def test_faults_name_their_path_and_what_was_expected(document, fault):
 @pytest.mark.parametrize(
     ("words", "fault"),
     [
-        ({"hosts": "n[0-4]"}, "count 4 and 5 hosts"),
+        ({"hosts": "n[0-4]"}, "the count is 4, but there are 5 hosts"),
         ({"sockets": 3, "cores": 4}, "4 cores do not divide over 3 sockets"),
         ({"down": "x"}, r"groups\[0\].down: 'x' is not in this group"),
-        ({"pools": [{"type": "hbm", "in": "socket"}]}, "no 'socket' in these nodes .expected node"),
+        ({"pools": [{"type": "hbm", "in": "socket"}]}, "these nodes have no 'socket' .expected node"),
     ],
 )
 def test_counts_that_do_not_fit(words, fault):

@@ -46,7 +46,7 @@ def scheduling(topo, ranks="0"):
         ({"writer": "TreePool"}, "children: found nothing .expected a list"),
         ({"children": [3]}, r"children\[0\]: found int .expected an object"),
         ({"children": [{"topo": {}}]}, r"children\[0\].ranks: found nothing .expected a string"),
-        (scheduling({}, ranks=""), r"ranks: no ranks"),
+        (scheduling({}, ranks=""), r"ranks: there are no ranks"),
         (scheduling({}, ranks="3-1"), r"children\[0\].ranks"),
         (scheduling([]), r"children\[0\].topo: found list"),
         (scheduling({"cores": "x"}), r"topo.cores"),

@@ -37,9 +37,9 @@ def test_other_texts_are_not_calls(text):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("load(1, 2)", r"load\(1, 2\): load with 2 arguments \(expected 1\)"),
-        ("load", r"load: load with 0 arguments \(expected 1\)"),
-        ("resize(a[0-3, 6)", r"resize with 1 argument: its brackets do not match \(expected 2\)"),
+        ("load(1, 2)", r"load\(1, 2\): load has 2 arguments \(expected 1\)"),
+        ("load", r"load: load has 0 arguments \(expected 1\)"),
+        ("resize(a[0-3, 6)", r"resize has 1 argument: its brackets do not match \(expected 2\)"),
     ],
 )
 def test_faults_name_the_call(text, message):

@@ -162,7 +162,7 @@ def test_rfc_31_documents(document, tree):
         ([], "c", "a list is not a constraint"),
         (None, "c", "null is not a constraint"),
         ({"nand": []}, "c", "unknown operator 'nand'"),
-        ({"and": [], "or": []}, "c", "2 operators in one object"),
+        ({"and": [], "or": []}, "c", "one object has 2 operators"),
         ({"properties": "ssd"}, "c.properties", "a string is not a list"),
         ({"properties": [4]}, "c.properties[0]", "a number is not a string"),
         ({"properties": ["a", ""]}, "c.properties[1]", "'' is not a property"),

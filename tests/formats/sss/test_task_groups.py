@@ -141,7 +141,10 @@ def test_counts_become_shapes(inner, shape):
             "<TaskGroup><TaskCount>1</TaskCount><Task><Session>1</Session></Task><Task><Session>1</Session></Task></TaskGroup>",
             "TaskCount 1 and 2 tasks contradict",
         ),
-        ("<Resource name='slot'>2</Resource>", "a Resource called slot (expected another name)"),
+        (
+            "<Resource name='slot'>2</Resource>",
+            "a Resource cannot have the name slot (expected another name)",
+        ),
         ("<Processors>99999999999999999999</Processors>", "has more than 18 digits"),
         ("<NodeCount>4</NodeCount><Processors>2</Processors>", "NodeCount 4 contradicts 2 tasks"),
         (

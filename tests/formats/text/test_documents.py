@@ -151,7 +151,7 @@ TRAILING_COMMA = (
         ('{"a" 1}', "f:1:6: not JSON: found '1}' (expected ':' delimiter)"),
         ("[1] x", "f:1:5: 'x' follows the JSON document"),
         ("{\u201ca\u201d:1}", "f:1:2: a typographic quotation mark"),
-        ("[" + "9" * 5000 + "]", "f:1:2: a number of too many digits"),
+        ("[" + "9" * 5000 + "]", "f:1:2: the number has too many digits"),
         ('"\\ud800"', "f:1:2: half of a surrogate pair"),
         ("\n[" + "[" * 10**5, "f:2:201: nested deeper than 200 levels"),
         ("[" * 10**5 + "]" * 10**5, "f:1:201: nested deeper than 200 levels"),

@@ -304,7 +304,7 @@ def test_what_is_wrong_is_said_with_its_place(held, queue, said):
     [
         (
             "kind: simsched queu\ntime: 3\n",
-            "a document of kind 'simsched queu' (expected kind: simsched queue)",
+            "the document has the kind 'simsched queu' (expected kind: simsched queue)",
         ),
         ('{"kind": "simsched checkpoint", "time": 3}', "a checkpoint is not a queue snapshot"),
         ("kind: simsched queue\nrunning: []\n", "the time of the snapshot is missing"),
@@ -349,7 +349,7 @@ def test_details_tell_what_the_picture_does_not(tmp_path):
     assert {x.id: x.start for x in forecast_live(machine(2), drawn)} == {"C": 9, "D": 12}
     for text, said in (
         ('{"id": 1, "r": 2}', "more.jsonl:1: unknown key 'r'"),
-        ("[1]", "more.jsonl[0]: no details"),
+        ("[1]", "more.jsonl[0]: these are not the details of a job"),
     ):
         path.write_text(text)
         with pytest.raises(SimschedError, match=re.escape(said)):

@@ -280,9 +280,9 @@ def test_a_trace_is_read_once_for_all_seeds():
     ("model", "fault"),
     [
         ({"lublin": {"jobs": 3}}, "the key 'machine' is missing"),
-        ({"lublin": {"machine": 4, "job": 3}}, "unknown key 'job' of the model lublin"),
+        ({"lublin": {"machine": 4, "job": 3}}, "model lublin: unknown key 'job'"),
         ({"lublin": {"machine": 4}}, "neither a number of jobs nor a span"),
-        ({"mix": {"parts": []}}, "a mix without parts"),
+        ({"mix": {"parts": []}}, "the mix has no parts"),
     ],
 )
 def test_a_model_that_is_none(model, fault):

@@ -75,7 +75,7 @@ def test_a_burst_can_be_shaken():
         ({"seeds": 1, "shake": "1m"}, "--shake: with one seed only the workload as it is"),
         ({"shake": "1m", "block": "10m"}, "--block: seeds are either resampled or shaken"),
         ({"shake": "soon"}, "--shake"),
-        ({"shake": "0"}, "submissions moved by up to 0 s"),
+        ({"shake": "0"}, "a shake of up to 0 s is out of range"),
         ({"by": "user"}, "load cannot be scaled by 'user' (expected one of arrival, runtime, users, jobs)"),
     ],
 )

@@ -75,7 +75,7 @@ FAULTS = [
     ("load: [0.8, 0.8]", "4:15: axes.load[1]: the label 0.8 occurs twice"),
     ("load: [null]", "4:10: axes.load[0]: "),
     ('nodes: {edit: "resize(all)", values: [1]}', "4:10: axes.nodes: the axis has no template"),
-    ('nodes: {edit: "resize({})", values: [1]}', "axes.nodes.values[0]: resize(1): resize with 1 argument"),
+    ('nodes: {edit: "resize({})", values: [1]}', "axes.nodes.values[0]: resize(1): resize has 1 argument"),
     ('nodes: {edit: "resize(all, {})", values: [[1]]}', "axes.nodes.values[0]: the value does not fit"),
     ('nodes: {edti: "resize(all, {})", values: [1]}', "4:11: axes.nodes.edti: unknown key 'edti'"),
     ("cluster: [nope]", "4:13: axes.cluster[0]: nope: no such file"),

@@ -370,7 +370,7 @@ def test_a_mix_by_number():
     ("document", "message"),
     [
         ([], "not a mapping"),
-        ({"parts": []}, "a mix without parts"),
+        ({"parts": []}, "the mix has no parts"),
         ({"parts": [{"shape": "node"}]}, r"parts\[0\]: a part needs a shape and a runtime"),
         ({"parts": [{"shape": "node", "runtime": 1, "wait": 2}]}, "unknown key 'wait'"),
         ({"parts": [{"shape": "node", "runtime": "normal(1,2)"}]}, "unknown distribution 'normal'"),

@@ -112,7 +112,7 @@ def test_flux_forms_and_detection(tmp_path):
     (tmp_path / "one").write_text(json.dumps(FLUX))
     (tmp_path / "doc").write_text(json.dumps({"jobs": [FLUX]}, indent=2))
     assert [len(load_workload(tmp_path / name)) for name in ("lines", "one", "doc")] == [2, 1, 1]
-    with pytest.raises(WorkloadError, match="no list of jobs"):
+    with pytest.raises(WorkloadError, match="the list of jobs is missing"):
         read_flux_jobs('{"jobs": 3}')
 
 
@@ -296,8 +296,8 @@ def test_batsim_takes_what_is_written():
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("[]", "no list of jobs"),
-        ('{"jobs": []}', "no profiles"),
+        ("[]", "the list of jobs is missing"),
+        ('{"jobs": []}', "the profiles are missing"),
         ('{"jobs": [5], "profiles": {}}', r"jobs\[0\]: not a job"),
         ('{"jobs": [{"id": null}], "profiles": {}}', "bad id None"),
         ('{"jobs": [{"id": 1, "subtime": "x"}], "profiles": {}}', r"jobs\[0\].subtime: bad subtime 'x'"),

@@ -200,7 +200,7 @@ def test_what_cannot_be_put_together_is_counted_and_listed():
     workload = read(*lines, head=head)
     assert [job.id for job in workload] == [7, 9, 11]
     assert workload.skip_table() == [("number of columns differs from the header", 2, "a.txt:3, 5")]
-    with pytest.raises(WorkloadError, match=r"a.txt:3: record left out: number of columns differs"):
+    with pytest.raises(WorkloadError, match=r"a.txt:3: record refused: number of columns differs"):
         read(*lines, head=head, strict=True)
 
 
@@ -349,7 +349,7 @@ def test_what_the_requests_leave_out_is_said():
 
 
 def test_strict():
-    with pytest.raises(WorkloadError, match=r"a.txt:2: record left out: no submit time"):
+    with pytest.raises(WorkloadError, match=r"a.txt:2: record refused: no submit time"):
         read(line(Submit="Unknown"), strict=True)
     assert len(read(line(JobIDRaw="7.batch"), line(), strict=True)) == 1  # a step is no record of a job
 

@@ -57,7 +57,7 @@ def test_a_group_of_jobs_on_one_clock():
 def test_what_cannot_be_is_left_out_or_refused(tmp_path):
     early = GROUP.replace("<StartTime>1010", "<StartTime>900")
     assert read_sss(early).skip_table() == [("starts before it is submitted", 1, "jobs.xml:5")]
-    with pytest.raises(WorkloadError, match="record left out"):
+    with pytest.raises(WorkloadError, match="record refused"):
         read_sss(early, ReadOptions(strict=True))
     (tmp_path / "a").write_text(GROUP.replace('"JobName">prep', '"JobName">nobody'))
     with pytest.raises(SimschedError, match="nobody"):

@@ -150,7 +150,7 @@ def test_equal_requests_share_one_jobspec():
 
 
 def test_strict_refuses_the_first_record_that_would_be_left_out():
-    with pytest.raises(WorkloadError, match=r"swf:2: record left out: no run time"):
+    with pytest.raises(WorkloadError, match=r"swf:2: record refused: no run time"):
         read_swf("\n".join([GOOD, record(id=2, run=-1)]), ReadOptions(source="swf", strict=True))
 
 

@@ -125,7 +125,7 @@ def test_as_a_step():
     assert apply_steps(old, ["resample(1d)"], rng(1)).jobs == resample(old, rng(1), DAY).jobs
     with pytest.raises(ConfigError, match="at least two whole blocks"):
         apply_steps(old, ["resample(99d)"], rng(1))
-    with pytest.raises(ConfigError, match=r"blocks of 1e-06 s .expected at most 1,000,000"):
+    with pytest.raises(ConfigError, match=r"blocks of 1e-06 s are too many .expected at most 1,000,000"):
         apply_steps(old, ["resample(1e-6)"], rng(1))
     with pytest.raises(ConfigError, match="a length above 0"):
         apply_steps(old, ["resample(0)"], rng(1))

@@ -290,7 +290,7 @@ def test_every_step_is_tried_above():
         ("first()", r"first with 0 arguments \(expected 1 to 1\)|first with 0 arguments"),
         ("load(x)", "'x' is not a number"),
         ("slice(a)", "slice"),
-        ("estimates(exact, 3)", "two arguments"),
+        ("estimates(exact, 3)", "too many arguments"),
         ("where(x)", "where"),
         ("", "unknown transform ''"),
     ],
