@@ -18,7 +18,7 @@ from simsched.schedule.profiles.profile import Known
 from simsched.schedule.supply import Supply
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable
 
     import numpy as np
     import numpy.typing as npt
@@ -92,19 +92,21 @@ class CountSupply(Supply):
             shadow.time(self)
         return shadow
 
-    def candidates(self, jobs: Sequence[int]) -> Sequence[int]:
-        """Return those of a few jobs whose units are free."""
+    def candidates(self, jobs: Iterable[int]) -> Iterable[int]:
+        """Yield those of a few jobs whose units are free when their turn comes."""
         free, units = self._free(), self._units
-        return [job for job in jobs if units[job] <= free]
+        for job in jobs:
+            if units[job] <= free:
+                yield job
+                free = self._free()  # the job may have started
 
-    def candidates_behind_first(self, queue: WaitingQueue, shadow: Shadow) -> Sequence[int]:
+    def candidates_behind_first(self, queue: WaitingQueue, shadow: Shadow) -> Iterable[int]:
         """Return the jobs behind the first whose units are free; of a long queue fewer (see `Supply`)."""
-        free, units = self._free(), self._units
-        if not free:
+        if not self._free():
             return ()
         if len(queue.ranks) < LONG:
-            return [job for job in queue.listed(1) if units[job] <= free]
-        return super().candidates_behind_first(queue, shadow)
+            return self.candidates(queue.listed(1))
+        return self.candidates(super().candidates_behind_first(queue, shadow))
 
     def profile(self) -> CountProfile:
         """Return the free units over time beside the running jobs."""

@@ -407,8 +407,8 @@ class Engine:
         whether the rest is of this run or of a process beside it, so an event after all others of
         the run is entered for the pass.
         """
-        future, env = self.future, self.future.env
-        if self._each_event or env.peek() > env.now:
+        future = self.future
+        if self._each_event or future.nothing_else_now():
             self._pass(future.now)
         elif self.progress.due is None:
             self.progress.due = future.now

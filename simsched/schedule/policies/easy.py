@@ -19,7 +19,7 @@ from simsched.schedule.policies.fcfs import start_in_order
 from simsched.schedule.supply import NoShadow
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable
 
     from simsched.schedule.pass_context import PassContext
     from simsched.schedule.supply import Shadow
@@ -94,13 +94,13 @@ class Easy:
         return context.supply.shadow(job, extra=options.extra, fixed=fixed)
 
 
-def _backfill(context: PassContext, shadow: Shadow, jobs: Sequence[int]) -> None:
+def _backfill(context: PassContext, shadow: Shadow, jobs: Iterable[int]) -> None:
     """Start each job, in order, that fits now and does not delay the first job."""
-    if not jobs:
-        return
     supply, now, judged = context.supply, context.now, context.table.judged
-    time = shadow.time(supply)
+    time = None
     for job in jobs:
+        if time is None:  # not before a job could start: the search for it is the most expensive step
+            time = shadow.time(supply)
         ends_in_time = now + judged[job] <= time
         selection = supply.fit(job) if ends_in_time else shadow.fit_beside(supply, job)
         if selection is not None:

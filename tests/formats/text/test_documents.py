@@ -274,7 +274,7 @@ def bomb(levels: int) -> str:
         ("a: -.Inf", "is not a finite number"),
         ("a: .nan", "f:1:4: .nan is not a finite number"),
         ("a: 1e999", "f:1:4: 1e999 is too large"),
-        ("a: " + "9" * 500, "f:1:4: a number of too many digits"),
+        ("a: " + "9" * 500, "f:1:4: the number has too many digits"),
         (bomb(30), "aliases expand to more than 100000 nodes"),
         ("a: &x [*x]", "f:1:8: alias *x refers to itself"),
         ("a: *y", "f:1:4: alias *y has no anchor"),

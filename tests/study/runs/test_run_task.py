@@ -326,7 +326,7 @@ def test_edits_of_state_and_properties():
     [
         ("grow(all, 2)", "unknown edit 'grow\\(all, 2\\)'"),
         ("resize all", "unknown edit"),
-        ("resize(all)", "resize with 1 argument \\(expected 2\\)"),
+        ("resize(all)", "resize has 1 argument \\(expected 2\\)"),
         ("resize(all, x)", "'x' is not a number of targets"),
         ("resize(m7, 2)", "no execution target is called 'm7'"),
         ("status(all, broken)", "unknown status 'broken'"),

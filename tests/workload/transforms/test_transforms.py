@@ -287,7 +287,7 @@ def test_every_step_is_tried_above():
     [
         ("sort", "unknown transform 'sort'"),
         ("first(two)", r"first\(two\): 'two' is not a valid count"),
-        ("first()", r"first with 0 arguments \(expected 1 to 1\)|first with 0 arguments"),
+        ("first()", r"first has 0 arguments \(expected 1 to 1\)|first has 0 arguments"),
         ("load(x)", "'x' is not a number"),
         ("slice(a)", "slice"),
         ("estimates(exact, 3)", "too many arguments"),
