@@ -228,7 +228,7 @@ def remove_leftover_files(target: Path) -> None:
 
 
 def _is_gone(pid: int) -> bool:
-    """Whether there is no such process on this machine."""
+    """Whether there is no such process on this machine; one that ended and waits for its parent is gone."""
     if os.name != "posix":  # elsewhere a signal of 0 is not a question
         return False
     try:
@@ -237,7 +237,11 @@ def _is_gone(pid: int) -> bool:
         return True
     except (OSError, OverflowError):  # there is one, of another user
         return False
-    return False
+    try:
+        state = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[0]
+    except (OSError, IndexError):  # not Linux, or it ended meanwhile
+        return False
+    return state in {b"Z", b"X"}
 
 
 def lock(descriptor: int) -> bool:

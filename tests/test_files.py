@@ -6,6 +6,7 @@ import os
 import stat
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -227,3 +228,18 @@ def test_what_is_locked_is_being_written_whoever_says_that_its_process_is_gone(t
 
 def test_hidden_names_say_who_writes(tmp_path):
     assert hidden_name(tmp_path / "out", 3).name == f".out.{this_host()}.{os.getpid()}-3.writing"
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks for processes in /proc")
+def test_a_process_that_ended_and_was_not_waited_for_is_gone(tmp_path):
+    """Where process 1 collects orphans slowly, a killed worker remains as a zombie for a while."""
+    with subprocess.Popen([sys.executable, "-c", ""]) as process:
+        record = Path(f"/proc/{process.pid}/stat")
+        while b") Z " not in record.read_bytes():
+            time.sleep(0.01)
+        left = tmp_path / f".out.{this_host()}.{process.pid}-0.writing"
+        left.touch()
+        assert leftovers(tmp_path) == [left]
+    mine = tmp_path / f".out.{this_host()}.{os.getpid()}-0.writing"
+    mine.touch()
+    assert leftovers(tmp_path) == [left]

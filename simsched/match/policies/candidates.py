@@ -9,7 +9,6 @@ import numpy as np
 
 from simsched.errors import ConfigError
 from simsched.match.policies.unit_ids import free_unit_ids, performance_classes
-from simsched.match.search.counts import free_beneath
 
 if TYPE_CHECKING:
     from simsched.graph.index.types import Ints
@@ -58,7 +57,11 @@ class Candidates:
 
         They are zeros if the cluster has no pools of that type.  A policy that uses them is not static.
         """
-        return free_beneath(type_, self.kind, self.ordinals, self.avail)
+        free = self.avail.free.get(type_)
+        if free is None:
+            return np.zeros(len(self.ordinals), dtype=np.int64)
+        below = self.avail.index.beneath(self.kind, type_, self.ordinals)
+        return below.sum(free[below.ordinals])
 
     def unit_ids(self, *, highest: bool = False) -> Ints:
         """Return the id of the first unit that each copy would get; a whole vertex's own id."""
