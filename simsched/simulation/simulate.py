@@ -5,10 +5,10 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 from datetime import UTC, datetime
-from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from simsched._version import version
 from simsched.errors import ConfigError
 from simsched.formats.rfc.duration import MAX_SECONDS
 from simsched.garbage import collector_paused
@@ -31,6 +31,7 @@ from simsched.simulation.preemption import Preemption
 from simsched.simulation.queues import admit
 from simsched.simulation.record.allocation_log import AllocationLog
 from simsched.simulation.record.event_log import EventLog
+from simsched.simulation.record.file_digests import digest_of
 from simsched.simulation.record.job_columns import counts_of, job_columns
 from simsched.simulation.record.recorder import Recorder
 from simsched.simulation.record.run_directory import RunResult
@@ -274,7 +275,7 @@ def identity_of(
     from simsched.simulation.record.run_directory import finite
 
     return {
-        "simsched": _identity()["simsched"],
+        "simsched": version(),
         "inputs": list(files),
         "digests": {
             "cluster": machine_digest(cluster),
@@ -309,14 +310,8 @@ def totals_of(cluster: Cluster) -> dict[str, int]:
 
 
 def _identity() -> dict[str, Any]:
-    from importlib.metadata import PackageNotFoundError, version
-
     now = datetime.now(UTC).isoformat(timespec="seconds")
-    try:
-        mine = version("simsched")
-    except PackageNotFoundError:  # run from a source tree that was never installed
-        mine = "0+unknown"
-    return {"simsched": mine, "format": RUN_FORMAT, "created": now}
+    return {"simsched": version(), "format": RUN_FORMAT, "created": now}
 
 
 def _speed(began: float, done: int) -> dict[str, float]:
@@ -328,7 +323,5 @@ def _input(role: str, value: Cluster | Workload, files: Mapping[str, str | Path]
     """Return what identifies an input: its name, and the digest of its file if it came from one."""
     given = (files or {}).get(role) or value.source
     source = Path(given) if given else None
-    digest = None
-    if source is not None and source.is_file():
-        digest = sha256(source.read_bytes()).hexdigest()
+    digest = digest_of(source) if source is not None and source.is_file() else None
     return {"role": role, "name": str(source or value.name), "sha256": digest}

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from simsched.errors import ConfigError
+from simsched.match.named_targets import targets_of_ranks
 from simsched.schedule.maintenance import Closure
 from simsched.simulation.environment import DISRUPTION
-from simsched.simulation.outages.outages import FAILURE, MAINTENANCE, targets_of
+from simsched.simulation.outages.outages import FAILURE, MAINTENANCE
 from simsched.simulation.record.recorder import FAILED
 
 if TYPE_CHECKING:
@@ -37,7 +38,11 @@ def closures_of(outages: Sequence[Outage], index: Index) -> list[Closure]:
         If an outage names a rank that the cluster does not have.
     """
     found = [outage for outage in outages if outage.kind == MAINTENANCE]
-    return [Closure(outage.start, outage.end, targets_of(outage.ranks, index)) for outage in found]
+    return [Closure(outage.start, outage.end, _targets(outage, index)) for outage in found]
+
+
+def _targets(outage: Outage, index: Index) -> Ints:
+    return np.array(targets_of_ranks(index, outage.ranks), dtype=np.int64)
 
 
 #: Most random failures that a run may be expected to draw.
@@ -82,7 +87,7 @@ class Disruption:
     ) -> None:
         self._engine = engine
         self._index = index
-        self._outages = [(outage, targets_of(outage.ranks, index)) for outage in outages]
+        self._outages = [(outage, _targets(outage, index)) for outage in outages]
         self._failures = failures
         self._requeue = on_failure == "requeue"
         self._rng = np.random.default_rng([seed, 1])

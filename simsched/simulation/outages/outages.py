@@ -13,8 +13,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from simsched.errors import ConfigError
 from simsched.formats.rfc.duration import parse_time
 from simsched.formats.rfc.idset import Idset
@@ -22,7 +20,8 @@ from simsched.formats.rfc.idset import Idset
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from simsched.graph.index.index import Index
+    import numpy as np
+
 
 FAILURE, DRAIN, MAINTENANCE = "failure", "drain", "maintenance"
 KINDS = (FAILURE, DRAIN, MAINTENANCE)
@@ -110,21 +109,6 @@ class Failures:
     def repair(self, rng: np.random.Generator) -> int:
         """Draw whole seconds until a target is repaired; their mean is `mttr`."""
         return 1 + int(rng.exponential(self.mttr))
-
-
-def targets_of(ranks: Idset, index: Index, where: str | None = None) -> np.ndarray[Any, np.dtype[np.int64]]:
-    """Return the target ordinals of some ranks.
-
-    Raises
-    ------
-    ConfigError
-        If the cluster has no such rank.
-    """
-    known = index.ordinal_of_rank
-    missing = next((rank for rank in ranks if rank not in known), None)
-    if missing is not None:
-        raise ConfigError(f"the cluster has no rank {missing}", where=where)
-    return np.array([known[rank] for rank in ranks], dtype=np.int64)
 
 
 def read_outages(documents: Any, where: str | None = None) -> tuple[Outage, ...]:

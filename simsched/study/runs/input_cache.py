@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from simsched.errors import ConfigError, RunError, SimschedError
+from simsched.formats.rfc.calls import parse_call
 from simsched.study.spec.edits import apply_edits, edit_recipe, recipe_edits
 from simsched.study.spec.run_task import MODEL, TaskInput, canonical_json, digest_of
 
@@ -278,8 +279,10 @@ def draws(step: str) -> bool:
     >>> draws("load(1.2)"), draws("thin(0.5)"), draws("estimates(tsafrir)")
     (False, True, True)
     """
-    name, _, inside = step.strip().partition("(")
-    return name.strip() not in SURE_STEPS or (name.strip() == "estimates" and "tsafrir" in inside)
+    call = parse_call(step)
+    if call is None or call.name not in SURE_STEPS:
+        return True
+    return call.name == "estimates" and "tsafrir" in (call.inside or "")
 
 
 def generator(seed: int) -> np.random.Generator:

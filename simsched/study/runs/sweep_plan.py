@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from simsched.errors import SimschedError
+from simsched.formats.rfc.calls import parse_call
 from simsched.formats.text.documents import load_json
 from simsched.match.policies.policy import POLICIES
 from simsched.study.runs.input_cache import INPUTS, draws
@@ -205,7 +206,7 @@ def is_shaken(tasks: Sequence[RunTask]) -> bool:
     """Whether a seed only moves submissions a little (`shake`), in every task."""
     return all(
         task.workload.kind != MODEL
-        and {step.strip().partition("(")[0].strip() for step in task.transforms if draws(step)} == {"shake"}
+        and {call and call.name for call in map(parse_call, filter(draws, task.transforms))} == {"shake"}
         and not is_random_run(task.options)
         for task in tasks
     )
