@@ -1,0 +1,46 @@
+"""`MachineDescription`: what a site's own files say of its hardware and queues."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from simsched.formats.cluster.recipe import Recipe
+
+    NoteKind = Literal["assumed", "left out", "fault"]
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A sentence for the person who imports a site.
+
+    kind : `assumed` for a value that the file does not state, `left out` for one that simsched does
+        not hold, `fault` for a line that could not be understood.
+    where : file and line, ``slurm.conf:12``, as far as they are known.
+    """
+
+    kind: NoteKind
+    text: str
+    where: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MachineDescription:
+    """The hardware and the queues that one or several files of a site describe.
+
+    Attributes
+    ----------
+    recipe : the nodes.  Partitions and features are properties of nodes.
+    config : a configuration document as `--config` takes it (RFC 33: ``queues``, ``policy``); empty if
+        the files state no queues.
+    notes : what was assumed, left out or not understood, in the order of the files.
+    format : the name of the format, ``slurm.conf``.
+    """
+
+    recipe: Recipe
+    config: Mapping[str, Any] = field(default_factory=dict)
+    notes: tuple[Note, ...] = ()
+    format: str = ""
