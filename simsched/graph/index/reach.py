@@ -9,6 +9,7 @@ nodes has one.
 from __future__ import annotations
 
 from functools import lru_cache
+from graphlib import CycleError, TopologicalSorter
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
@@ -138,24 +139,9 @@ def dominated_spans(
 
 def _children_first(below: Mapping[str, list[str]], subsystem: str) -> list[str]:
     """Return the vertices that have children, each after those of its children that have some."""
-    done: list[str] = []
-    state: dict[str, bool] = {}
-    for start in below:
-        stack = [start]
-        while stack:
-            vertex = stack[-1]
-            if vertex not in state:
-                state[vertex] = False
-                for child in below[vertex]:
-                    if child in below and not state.get(child, False):
-                        if child in state:
-                            raise ClusterError(
-                                f"a cycle in subsystem {subsystem!r}", where=f"vertex {child!r}"
-                            )
-                        stack.append(child)
-            else:
-                stack.pop()
-                if not state[vertex]:
-                    state[vertex] = True
-                    done.append(vertex)
-    return done
+    links = {vertex: [child for child in children if child in below] for vertex, children in below.items()}
+    try:
+        return list(TopologicalSorter(links).static_order())
+    except CycleError as error:
+        place = f"vertex {error.args[1][0]!r}"
+        raise ClusterError(f"a cycle in subsystem {subsystem!r}", where=place) from None
