@@ -17,7 +17,6 @@ replaced as a whole by a new one, which is written in ``DIR.partial``.
 from __future__ import annotations
 
 import json
-import os
 import shutil
 from contextlib import contextmanager
 from pathlib import Path
@@ -111,25 +110,12 @@ class StudyFolder:
         """
         if not self.path.name and str(self.path) != ".":
             raise RunError("this cannot be the directory of a study", where=str(self.path))
-        if not os.path.lexists(self.path):
-            return False
-        if not self.path.is_dir():
-            raise RunError("this is a file", where=str(self.path), expected="a new directory")
         record = self.record()
-        if record is not None and not resume:
-            if record.get("complete") is not True:
-                fault = "the directory holds an unfinished study"
-                raise RunError(fault, where=str(self.path), expected="--resume, or another directory")
-            return refuse_foreign(self.path, STUDY)
-        if record is None and any(
-            not item.name.startswith(".") and item.name != RUNS for item in self.path.iterdir()
-        ):
-            fault = "this directory holds something that is not a study"
-            raise RunError(fault, where=str(self.path), expected="a new directory, or an earlier study's")
-        for name in _strangers_among(self.path, AT_THE_END):
-            fault = f"{name!r} is not part of the study in this directory and would be lost"
-            raise RunError(fault, where=str(self.path), expected="that file elsewhere")
-        return False
+        finished = record is not None and not resume
+        if finished and not _is_whole(self.path):
+            fault = "the directory holds an unfinished study"
+            raise RunError(fault, where=str(self.path), expected="--resume, or another directory")
+        return refuse_foreign(self.path, STUDY if finished else UNFINISHED) and finished
 
     def replacement(self) -> StudyFolder:
         """Return the directory in which a study is written that replaces this one when it is finished."""
@@ -273,6 +259,18 @@ def _is_whole(folder: Path) -> bool:
 
 STUDY = Layout("study", strangers, _is_whole)
 """The layout of a study's directory, by which an earlier study is recognized."""
+
+
+def _strangers_to_unfinished(folder: Path) -> Iterator[str] | None:
+    """Yield what the rest of a study would overwrite; None if there is anything but runs and no record."""
+    others = (path for path in folder.iterdir() if not path.name.startswith(".") and path.name != RUNS)
+    if StudyFolder(folder).record() is None and any(others):
+        return None
+    return _strangers_among(folder, AT_THE_END)
+
+
+UNFINISHED = Layout("study", _strangers_to_unfinished, lambda _: False)
+"""The layout of the directory of a study that is begun or resumed."""
 
 
 def _kept(task: RunTask, place: Path) -> bool:
