@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from simsched.cli.support.output import put, terminal_width
 from simsched.errors import ConfigError, RunError, SimschedError
+from simsched.report.columns import COLOURS
 from simsched.visible import visible
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
     from simsched.cli.support.output import Form
     from simsched.cli.support.parser import Subparsers
+    from simsched.report.data.gantt_view import GanttView
     from simsched.report.data.tables import Run
     from simsched.simulation.audit.audit_report import AuditReport
 
@@ -76,7 +78,39 @@ def register(subparsers: Subparsers) -> None:
         "--dpi", metavar="N", type=int, default=144, help="dots per inch of a PNG (default 144)"
     )
     plot.add_argument("--dark", action="store_true", help="draw light lines on a dark background")
+    plot.add_argument(
+        "--paper",
+        choices=("single", "double"),
+        help="the size for one or two columns of a paper (3.5 or 7.16 in)",
+    )
+    plot.add_argument("--grey", action="store_true", help="draw in shades of grey; lines differ by dashes")
+    _add_view(plot.add_argument_group("part of a Gantt chart"))
     plot.set_defaults(run=run_plot)
+
+
+def _add_view(part: argparse._ArgumentGroup) -> None:
+    part.add_argument(
+        "--from", dest="start", metavar="T", help="begin T after the first submission, such as 2d"
+    )
+    part.add_argument("--until", dest="end", metavar="T", help="end T after the first submission")
+    part.add_argument("--nodes", metavar="NODES", help="show these ranks (0-15) or hosts (n[0-15])")
+    part.add_argument(
+        "--user", action="append", metavar="NAME", help="show this user's jobs (may be repeated)"
+    )
+    part.add_argument(
+        "--queue", action="append", metavar="NAME", help="show the jobs of this queue (may be repeated)"
+    )
+    part.add_argument(
+        "--colour",
+        choices=COLOURS,
+        help="colour jobs by this (default: job, or the use of nodes if jobs are too many)",
+    )
+    part.add_argument(
+        "--names", action="store_true", default=None, help="write the id of each job where there is room"
+    )
+    part.add_argument(
+        "--waits", action="store_true", help="draw a thin bar from submission to start of each job"
+    )
 
 
 def run_report(args: argparse.Namespace) -> int:
@@ -171,9 +205,38 @@ def run_plot(args: argparse.Namespace) -> int:
     if not args.runs:
         raise RunError("there is no run directory", where="simsched plot", expected="KIND DIR…")
     target = Path(args.output or f"{args.kind}.png")
-    figures.save(args.kind, load_runs(args.runs), target, dpi=args.dpi, dark=args.dark)
+    runs = load_runs(args.runs)
+    figures.save(
+        args.kind,
+        runs,
+        target,
+        dpi=args.dpi,
+        dark=args.dark,
+        view=_view(args),
+        paper=args.paper,
+        grey=args.grey,
+    )
     sys.stderr.write(f"written: {target}\n")
     return 0
+
+
+def _view(args: argparse.Namespace) -> GanttView | None:
+    """Return the part of a Gantt chart that the options choose; None if there is no such option."""
+    from simsched.formats.rfc.duration import parse_time
+    from simsched.report.data.gantt_view import GanttView
+
+    chosen: dict[str, Any] = {
+        "start": None if args.start is None else parse_time(args.start, "--from"),
+        "end": None if args.end is None else parse_time(args.end, "--until"),
+        "nodes": args.nodes,
+        "users": tuple(args.user or ()),
+        "queues": tuple(args.queue or ()),
+        "colour": args.colour,
+        "names": args.names,
+        "waits": args.waits,
+    }
+    given = {name: value for name, value in chosen.items() if value not in (None, (), False)}
+    return GanttView(**given) if given else None
 
 
 # --- audit

@@ -60,6 +60,9 @@ JOBS: tuple[Column, ...] = (
 #: every value that `result` can have, in the order of the reports
 RESULTS = ("COMPLETED", "TIMEOUT", "FAILED", "CANCELED", "RUNNING", "PENDING", "INFEASIBLE", "DROPPED")
 
+#: the facts of a job that its colour in a Gantt chart can stand for
+COLOURS = ("job", "user", "queue", "result", "size")
+
 #: columns that every table of jobs has
 REQUIRED_JOBS = frozenset({"id", "submit", "start", "end", "result"})
 

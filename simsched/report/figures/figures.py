@@ -11,12 +11,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from simsched.errors import ConfigError
+from simsched.errors import ConfigError, did_you_mean
 from simsched.extras import needs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from simsched.report.data.gantt_view import GanttView
     from simsched.report.data.tables import Run
 
 ENDINGS = (".png", ".svg", ".pdf")
@@ -27,18 +28,28 @@ MAX_DPI = 1200
 class Kind:
     """One kind of figure: its content, the function that draws it (``module:function``), its size in inches.
 
-    A kind with `several` compares any number of runs, another kind shows one.
+    A kind with `several` compares any number of runs, another kind shows one.  The function of a kind
+    `in_part` takes a `GanttView` besides.  A `wide` kind has more than fits one column of a paper.
     """
 
     summary: str
     drawn_by: str
     several: bool = False
     size: tuple[float, float] = (9.0, 4.5)
+    in_part: bool = False
+    wide: bool = False
+
+
+PAPERS = {"single": 3.5, "double": 7.16}
+"""Widths in inches of figures over one and two columns of text, as IEEE's journals have them."""
 
 
 KINDS: dict[str, Kind] = {
     "gantt": Kind(
-        "which job held which node when; without allocations, how many cores", "over_time:gantt", size=(11, 6)
+        "which job held which node when; without allocations, how many cores",
+        "gantt_figure:gantt",
+        size=(11, 6),
+        in_part=True,
     ),
     "utilisation": Kind("share of each resource type in use over time", "over_time:utilisation", True),
     "queue": Kind("queued and running jobs over time", "over_time:queue", True),
@@ -46,19 +57,20 @@ KINDS: dict[str, Kind] = {
     "map": Kind("the cluster's nodes, coloured by how much they were used", "over_time:cluster_map"),
     "wait": Kind("distribution of waits", "jobs:waits", True, (7, 4.5)),
     "slowdown": Kind("distribution of bounded slowdowns", "jobs:slowdowns", True, (7, 4.5)),
-    "heatmap": Kind("mean wait by size and run time of jobs", "jobs:heatmap", size=(7, 4.5)),
-    "users": Kind("core hours and waits of the heaviest users", "jobs:users", size=(9, 5.5)),
+    "heatmap": Kind("mean wait by size and run time of jobs", "jobs:heatmap", size=(7, 4.5), wide=True),
+    "users": Kind("core hours and waits of the heaviest users", "jobs:users", size=(9, 5.5), wide=True),
     "reasons": Kind("why jobs did not run", "jobs:reasons"),
-    "compare": Kind("several runs by their main figures", "jobs:comparison", True, (10, 4.5)),
+    "compare": Kind("several runs by their main figures", "jobs:comparison", True, (10, 4.5), wide=True),
 }
 
 _LIGHT = {"text.color": "#1b1f24", "axes.edgecolor": "#8a8f98", "figure.facecolor": "#ffffff"}
 _DARK = {"text.color": "#e8ebef", "axes.edgecolor": "#6b7480", "figure.facecolor": "#1d2127"}
 
 
-def _style(dark: bool) -> dict[str, Any]:
+def _style(dark: bool, paper: bool) -> dict[str, Any]:
     colours = _DARK if dark else _LIGHT
     ink = colours["text.color"]
+    letters = 8.0 if paper else 9.5
     return {
         **colours,
         "axes.facecolor": colours["figure.facecolor"],
@@ -73,61 +85,117 @@ def _style(dark: bool) -> dict[str, Any]:
         "grid.alpha": 0.25,
         "axes.axisbelow": True,
         "legend.frameon": False,
-        "font.size": 9.5,
-        "axes.titlesize": 10.5,
+        "font.size": letters,
+        "axes.titlesize": letters + (0 if paper else 1),
         "axes.titlelocation": "left",
         "figure.constrained_layout.use": True,
         "svg.hashsalt": "simsched",
+        "pdf.fonttype": 42,  # journals refuse the bitmap-like fonts of type 3
     }
 
 
 @contextmanager
-def matplotlib_figures(dark: bool) -> Iterator[Any]:
+def matplotlib_figures(dark: bool, *, paper: bool = False) -> Iterator[Any]:
     """Yield matplotlib's class of figures, in our style; ConfigError without matplotlib."""
     try:
         import matplotlib as mpl
         from matplotlib.figure import Figure
     except ModuleNotFoundError as error:
         raise needs("a figure", error, extra="plot") from None
-    with mpl.rc_context(cast("Any", _style(dark))):
+    with mpl.rc_context(cast("Any", _style(dark, paper))):
         yield Figure
 
 
-def draw(kind: str, runs: Sequence[Run], *, dark: bool = False) -> Any:
+def draw(
+    kind: str,
+    runs: Sequence[Run],
+    *,
+    dark: bool = False,
+    view: GanttView | None = None,
+    paper: str | None = None,
+    grey: bool = False,
+) -> Any:
     """Draw a kind of figure and return it as a matplotlib Figure.
+
+    `view` is the part of a Gantt chart that is drawn.  `paper` is the width of a column of text, one
+    of `PAPERS`; `grey` replaces colours by shades of grey and lets lines differ by dashes.
 
     Raises
     ------
-    ConfigError : there is no such kind, it takes one run and got several, or matplotlib is not installed.
+    ConfigError : there is no such kind, it takes one run and got several, it has no parts, the view does
+        not fit the run, or matplotlib is not installed.
     RunError : the run lacks data that the figure needs, such as allocations.
     """
-    if kind not in KINDS:
-        raise ConfigError(f"unknown kind of figure {kind!r}", expected=", ".join(KINDS))
-    known = KINDS[kind]
-    if len(runs) > 1 and not known.several:
-        raise ConfigError(f"{kind} shows one run, not {len(runs)}", expected="one run directory")
-    with matplotlib_figures(dark) as figure_class:
-        figure = figure_class(figsize=known.size)
-        _function(known.drawn_by)(figure, runs)
+    known = _checked(kind, runs, view, paper)
+    with matplotlib_figures(dark, paper=paper is not None) as figure_class:
+        figure = figure_class(figsize=_size(known, paper))
+        function = _function(known.drawn_by)
+        if known.in_part:
+            from simsched.report.data.gantt_view import GanttView
+
+            function(figure, runs, view or GanttView())
+        else:
+            function(figure, runs)
+        if paper is not None and len(figure.axes) == 1 + len(figure.axes[0].images):
+            figure.axes[0].set_title("", loc="left")  # in a paper the caption says it
+        if grey:
+            from simsched.report.figures.paper import in_grey
+
+            in_grey(figure)
     return figure
 
 
-def _function(name: str) -> Callable[[Any, Sequence[Run]], None]:
+def _checked(kind: str, runs: Sequence[Run], view: GanttView | None, paper: str | None) -> Kind:
+    if kind not in KINDS:
+        raise ConfigError(
+            f"unknown kind of figure {kind!r}{did_you_mean(kind, KINDS)}", expected=", ".join(KINDS)
+        )
+    known = KINDS[kind]
+    if len(runs) > 1 and not known.several:
+        raise ConfigError(f"{kind} shows one run, not {len(runs)}", expected="one run directory")
+    if view is not None and not known.in_part:
+        parts = [name for name, one in KINDS.items() if one.in_part]
+        raise ConfigError(f"a part of a run cannot be chosen for {kind}", expected=", ".join(parts))
+    if paper is not None and paper not in PAPERS:
+        raise ConfigError(f"unknown width {paper!r}", where="paper", expected=", ".join(PAPERS))
+    if paper == "single" and known.wide:
+        raise ConfigError(f"{kind} does not fit into one column", where="paper", expected="double")
+    return known
+
+
+def _size(kind: Kind, paper: str | None) -> tuple[float, float]:
+    """Return the inches of a figure; narrow ones are taller for their width, so that letters fit."""
+    width, height = kind.size
+    if paper is None:
+        return kind.size
+    least = 0.62 if paper == "single" else 0.45
+    return PAPERS[paper], PAPERS[paper] * max(height / width, least)
+
+
+def _function(name: str) -> Callable[..., None]:
     from importlib import import_module
 
     module, function = name.split(":")
-    found: Callable[[Any, Sequence[Run]], None] = getattr(
-        import_module(f"simsched.report.figures.{module}"), function
-    )
+    found: Callable[..., None] = getattr(import_module(f"simsched.report.figures.{module}"), function)
     return found
 
 
-def save(kind: str, runs: Sequence[Run], target: str | Path, *, dpi: int = 144, dark: bool = False) -> None:
+def save(
+    kind: str,
+    runs: Sequence[Run],
+    target: str | Path,
+    *,
+    dpi: int = 144,
+    dark: bool = False,
+    view: GanttView | None = None,
+    paper: str | None = None,
+    grey: bool = False,
+) -> None:
     """Draw a kind of figure into a .png, .svg or .pdf file; the same runs give the same bytes."""
     path = Path(target)
     stamp = stamp_of(path, dpi)
-    figure = draw(kind, runs, dark=dark)
-    with matplotlib_figures(dark):
+    figure = draw(kind, runs, dark=dark, view=view, paper=paper, grey=grey)
+    with matplotlib_figures(dark, paper=paper is not None):
         save_figure(figure, path, dpi, stamp)
 
 

@@ -1,18 +1,14 @@
-"""Figures over time and over the machine: Gantt, use, queue, calendar, map of nodes."""
+"""Figures over time and over the machine: use, queue, calendar, map of nodes."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from matplotlib.collections import PolyCollection
-from matplotlib.colors import to_rgba_array
-from matplotlib.ticker import MaxNLocator
 
 from simsched import human
 from simsched.errors import RunError
 from simsched.report import palette
-from simsched.report.data.gantt import chart
 from simsched.report.data.series import binned, busiest, types_in_use
 from simsched.report.metrics import metrics as m
 from simsched.report.metrics.classes import has_dates, weekdays
@@ -39,47 +35,21 @@ def _window(run: Run) -> tuple[float, float]:
     return low, high
 
 
-def _time_axis(axes: Axes, length: float) -> float:
-    seconds, unit = human.time_unit(length)
+def time_axis(axes: Axes, low: float, high: float) -> float:
+    """Label an axis of seconds since the first submission; return the seconds of its unit.
+
+    A short view far from the beginning has a larger unit, so that its numbers stay short.
+    """
+    seconds, unit = human.time_unit(max(high - low, low / 3))
     axes.set_xlabel(f"time since the first submission ({unit})")
-    axes.set_xlim(0, length / seconds)
+    axes.set_xlim(low / seconds, high / seconds)
     return seconds
-
-
-def gantt(figure: Figure, runs: Sequence[Run]) -> None:
-    """Draw one rectangle per job and range of nodes that it held; without allocations, pack jobs by cores."""
-    run = runs[0]
-    low, high = _window(run)
-    drawn = chart(run)
-    rects = drawn.boxes
-    axes = figure.add_subplot()
-    seconds = _time_axis(axes, high - low)
-    left, right = ((rects[c].to_numpy() - low) / seconds for c in ("start", "end"))
-    below, above = rects["low"].to_numpy(), rects["high"].to_numpy()
-    # arrays, not lists: matplotlib then makes its paths without a look at each corner
-    corners: Any = np.stack(
-        [np.stack(p, axis=1) for p in ((left, below), (left, above), (right, above), (right, below))], axis=1
-    )
-    job = rects["job"].to_numpy(dtype=np.int64)
-    colours = to_rgba_array(palette.CYCLE)[(job * 7 + (job >> 3)) % len(palette.CYCLE)]
-    large = len(rects) > MAX_VECTORS
-    width = 0.0 if large else 0.3
-    boxes = PolyCollection(
-        corners, facecolors=colours, edgecolors="white" if width else "none", linewidths=width,
-        rasterized=large,
-    )  # fmt: skip
-    axes.add_collection(boxes, autolim=False)
-    axes.set_ylim(0, drawn.rows)
-    axes.set_ylabel(drawn.label)
-    axes.yaxis.set_major_locator(MaxNLocator(integer=True))  # there is no rank 2.5
-    axes.grid(visible=False)
-    axes.set_title(f"{run.name}: {len(run.jobs):,} jobs on {run.cluster_name}")
 
 
 def utilisation(figure: Figure, runs: Sequence[Run]) -> None:
     """Draw the mean use over bins of time: of each type for one run, of the main type for several."""
     axes = figure.add_subplot()
-    seconds = _time_axis(axes, max(w[1] - w[0] for w in map(_window, runs)))
+    seconds = time_axis(axes, 0, max(w[1] - w[0] for w in map(_window, runs)))
     for run, colour in zip(runs, palette.cycle(len(runs)), strict=True):
         kinds = types_in_use(run)
         kinds = kinds if len(runs) == 1 else [k for k in ("core", *kinds) if k in kinds][:1]
@@ -105,7 +75,7 @@ def utilisation(figure: Figure, runs: Sequence[Run]) -> None:
 def queue(figure: Figure, runs: Sequence[Run]) -> None:
     """Draw the largest number of queued jobs in each bin of time and, for one run, of running jobs."""
     axes = figure.add_subplot()
-    seconds = _time_axis(axes, max(w[1] - w[0] for w in map(_window, runs)))
+    seconds = time_axis(axes, 0, max(w[1] - w[0] for w in map(_window, runs)))
     for run, colour in zip(runs, palette.cycle(len(runs)), strict=True):
         edges, running = binned(run.timeline, "running_jobs", BINS, _window(run))
         queued = busiest(run.timeline, "queued_jobs", edges)

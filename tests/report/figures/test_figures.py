@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import re
 
+import numpy as np
 import pytest
 
 from simsched.errors import ConfigError, RunError
+from simsched.report.data.gantt import chart
+from simsched.report.data.gantt_view import GanttView, part_of, use_of_cells
 from simsched.report.data.tables import load_run
 from simsched.report.figures import figures
 
-pytest.importorskip("matplotlib")
+matplotlib = pytest.importorskip("matplotlib")
 
 
 @pytest.fixture
@@ -51,7 +54,7 @@ def test_the_gantt_has_a_rectangle_a_job_and_range(runs):
 def test_a_large_gantt_is_an_image_inside_a_vector_figure(runs, tmp_path, monkeypatch):
     figures.save("gantt", runs[:1], tmp_path / "v.svg")
     assert "<image" not in (tmp_path / "v.svg").read_text()
-    monkeypatch.setattr("simsched.report.figures.over_time.MAX_VECTORS", 10)
+    monkeypatch.setattr("simsched.report.figures.gantt_figure.MAX_VECTORS", 10)
     figures.save("gantt", runs[:1], tmp_path / "r.svg")
     assert "<image" in (tmp_path / "r.svg").read_text()
 
@@ -128,3 +131,57 @@ def test_cells_of_the_heat_map_hold_the_waits_that_their_colours_show(write_run,
 def test_ranks_are_whole_numbers(write_run, story):
     figure = figures.draw("gantt", [load_run(write_run("easy", story))])
     assert all(float(tick).is_integer() for tick in figure.axes[0].get_yticks())
+
+
+def shown(figure):
+    return {text.get_text() for text in figure.axes[0].texts}
+
+
+def test_a_part_of_a_gantt_has_names_waits_and_a_legend(runs):
+    run = runs[0]
+    view = GanttView(start=0, end=1800, colour="user", waits=True)
+    figure = figures.draw("gantt", [run], view=view)
+    assert shown(figure) <= set(run.jobs["id"])
+    assert shown(figure)
+    users = {text.get_text() for text in figure.legends[0].get_texts()}
+    assert users <= set(run.jobs["user"])
+    lines = figure.axes[0].collections[1].get_segments()
+    waited = {round((x - w) * 60) for (w, _), (x, _) in lines}  # the axis is in minutes
+    assert waited <= {round(wait) for wait in (run.jobs["start"] - run.jobs["submit"])}
+    assert not shown(figures.draw("gantt", [run], view=GanttView(names=False)))
+
+
+def test_too_many_jobs_are_drawn_as_the_use_of_nodes(runs, monkeypatch):
+    monkeypatch.setattr("simsched.report.figures.gantt_figure.MAX_JOBS_SHOWN", 3)
+    axes = figures.draw("gantt", runs[:1]).axes[0]
+    part = part_of(runs[0], chart(runs[0]), GanttView())
+    assert np.asarray(axes.images[0].get_array()) / 100 == pytest.approx(use_of_cells(part, 4, 600))
+    assert axes.get_title(loc="left") == f"easy: {len(runs[0].jobs)} jobs on toy, share in use"
+    chosen = figures.draw("gantt", runs[:1], view=GanttView(colour="job")).axes[0]
+    assert not chosen.images
+
+
+@pytest.mark.parametrize("kind", figures.KINDS)
+def test_figures_in_grey_have_no_colour(runs, tmp_path, kind):
+    figure = figures.draw(kind, runs[: 1 + figures.KINDS[kind].several], grey=True, paper="double")
+    figure.savefig(tmp_path / "g.png", dpi=60)
+    pixels = matplotlib.image.imread(tmp_path / "g.png")[..., :3]
+    # text is bluish black, and grid lines bluish grey
+    assert (pixels.max(axis=2) - pixels.min(axis=2)).max() < 0.12
+
+
+def test_lines_of_a_grey_figure_differ_by_dashes_as_their_keys_do(runs):
+    figure = figures.draw("wait", runs, grey=True)
+    axes = figure.axes[0]
+    assert [line.get_linestyle() for line in axes.lines] == ["-", "--"]
+    assert [key.get_linestyle() for key in axes.get_legend().legend_handles] == ["-", "--"]
+
+
+def test_paper_sets_the_width_and_refuses_what_does_not_fit(runs):
+    assert figures.draw("queue", runs, paper="single").get_size_inches()[0] == 3.5
+    with pytest.raises(ConfigError, match=r"compare does not fit into one column \(expected double\)"):
+        figures.draw("compare", runs, paper="single")
+    with pytest.raises(ConfigError, match=r"unknown width 'a4' \(expected single, double\)"):
+        figures.draw("queue", runs, paper="a4")
+    with pytest.raises(ConfigError, match=r"a part of a run cannot be chosen for queue \(expected gantt\)"):
+        figures.draw("queue", runs, view=GanttView(start=5))
