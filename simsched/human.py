@@ -54,6 +54,22 @@ def seconds(value: float) -> str:
     return f"{rest} s"
 
 
+def moment(value: float) -> str:
+    """Return a point in time, counted from second 0, to the second.
+
+    >>> moment(0), moment(93784.4), moment(float("inf"))
+    ('0:00:00', '1 d 2:03:04', '-')
+    """
+    if not math.isfinite(value):
+        return MISSING
+    if value < 0:
+        return f"-{moment(-value)}"
+    minutes, rest = divmod(round(value), 60)
+    hours, minutes = divmod(minutes, 60)
+    days, hours = divmod(hours, 24)
+    return (f"{days} d " if days else "") + f"{hours}:{minutes:02}:{rest:02}"
+
+
 def share(value: float) -> str:
     """Return a share as per cent.
 

@@ -23,7 +23,7 @@ from simsched.match.requests.compile import compile_request
 from simsched.match.requests.request import POOL, VERTEX
 from simsched.match.state.availability import Availability
 from simsched.match.state.masks import listed, lowest_bits
-from simsched.match.state.selection import Draw, Hold, Selection
+from simsched.match.state.selection import Draw, Hold, Selection, split
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -53,12 +53,15 @@ class _Draft:
 class ClaimsFromR:
     """The claims of running jobs on a cluster, added job by job; no unit is claimed twice.
 
-    Status is ignored: a job may run on a node that is drained.
+    Attributes
+    ----------
+    left : the state of the cluster beside the claims.  Status is ignored: a job may run on a node that
+        is drained.
     """
 
     def __init__(self, index: Index) -> None:
         self._index = index
-        self._left = Availability(index, ignore_status=True)
+        self.left = Availability(index, ignore_status=True)
         self._given: list[tuple[str, Selection]] = []
         self._nameless = compile_request(Jobspec.from_shape(f"slot=1/{index.target_type}"), index)
 
@@ -128,6 +131,24 @@ class ClaimsFromR:
             )
         return self._claim(name, draft, None, rest=rest)
 
+    def release(self, name: str, targets: Sequence[int]) -> bool:
+        """Release what a job claims on some targets; return whether it still claims anything."""
+        kept = []
+        for other, selection in self._given:
+            if other != name:
+                kept.append((other, selection))
+                continue
+            parts = split(selection, np.array(targets, dtype=np.int64), self._index)
+            self.left.release(parts.given)
+            if parts.kept is not None:
+                kept.append((name, parts.kept))
+        self._given = kept
+        return any(other == name for other, _ in kept)
+
+    def by_name(self) -> dict[str, Selection]:
+        """Return the claims by the name of the job."""
+        return dict(self._given)
+
     def cores_on(self, targets: Iterable[int]) -> int:
         """Return how many cores some targets have, free or claimed."""
         pool = self._index.pool_types.get("core")
@@ -155,7 +176,7 @@ class ClaimsFromR:
         return range(int(low[target]), int(high[target]))
 
     def _free(self, pool: PoolType, target: int) -> dict[int, int]:
-        return {leaf: self._left.free_mask(pool, leaf) for leaf in self._pools(pool, target)}
+        return {leaf: self.left.free_mask(pool, leaf) for leaf in self._pools(pool, target)}
 
     def _name_units(self, draft: _Draft, type_: str, ids: Idset, targets: list[int]) -> None:
         """Take the units of one type that R names on each of some targets."""
@@ -168,7 +189,7 @@ class ClaimsFromR:
             pools = self._pools(pool, target)
             if pool.named and len(pools) > 1:  # ids may repeat from socket to socket: free ones first
                 for leaf in pools:
-                    some = _of_mask(pool, leaf, _mask(pool, leaf, wanted) & self._left.free_mask(pool, leaf))
+                    some = _of_mask(pool, leaf, _mask(pool, leaf, wanted) & self.left.free_mask(pool, leaf))
                     wanted = self._name_some(draft, pool, leaf, some, wanted)
             for leaf in pools:
                 wanted = self._name_some(draft, pool, leaf, wanted & pool.ids[leaf], wanted)
@@ -314,7 +335,7 @@ class ClaimsFromR:
             slots=0,
             unlisted=unlisted if len(unlisted) else None,
         )
-        self._left.claim(selection)
+        self.left.claim(selection)
         self._given.append((name, selection))
         return selection
 
@@ -323,11 +344,11 @@ class ClaimsFromR:
         kept = {}
         for leaf, units in sorted(pools.items()):
             if pool.named:
-                free = self._left.free_mask(pool, leaf)
+                free = self.left.free_mask(pool, leaf)
                 free |= self._shared_mask(pool, leaf) if shared else 0
                 taken, over = units & free, units & ~free
             else:
-                taken = min(units, int(self._left.free[pool.name][leaf]))
+                taken = min(units, int(self.left.free[pool.name][leaf]))
                 over = units - taken
             if over and not rest:
                 raise self._claimed_twice(pool, leaf, over)
@@ -336,7 +357,7 @@ class ClaimsFromR:
         return kept
 
     def _shared_mask(self, pool: PoolType, leaf: int) -> int:
-        sharers = self._left.sharers
+        sharers = self.left.sharers
         return sum(1 << unit for kind, at, unit in sharers if kind == pool.name and at == leaf)
 
     def _claimed_twice(self, pool: PoolType, leaf: int, over: int) -> WorkloadError:

@@ -1,0 +1,74 @@
+"""``simsched why``: why a job of a run waited, or all jobs of a run."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING
+
+from simsched.cli.support.output import put, terminal_width
+from simsched.errors import RunError
+from simsched.visible import visible
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Sequence
+
+    from simsched.cli.support.parser import Subparsers
+    from simsched.report.data.tables import Run
+
+
+def register(subparsers: Subparsers) -> None:
+    """Add the verb `why`."""
+    parser = subparsers.add_parser(
+        "why",
+        help="print why a job of a run waited, or where all jobs waited",
+        description="Print the wait of a job by cause: the resources that were short and the jobs that held "
+        "them, the reservation or dependency in the way, and changes with which it would have fitted "
+        "sooner.  Without JOB, print the hours that all jobs of the run waited, by cause, queue and user.",
+        epilog="The inputs of the run are read again for a JOB; they must not have changed.",
+    )
+    parser.add_argument("directory", metavar="RUN", help="run directory")
+    parser.add_argument("jobs", metavar="JOB", nargs="*", help="id of a job")
+    parser.add_argument("--format", choices=("text", "json"), default="text", help="text (default) or json")
+    parser.add_argument("-o", "--output", metavar="FILE", help="write to FILE")
+    parser.set_defaults(run=run_why)
+
+
+def run_why(args: argparse.Namespace) -> int:
+    """Print or write why the jobs waited."""
+    from simsched.report.data.tables import load_run
+
+    run = load_run(args.directory)
+    text = _of_jobs(run, args.jobs, args.format) if args.jobs else _of_run(run, args.format)
+    if put(visible(text + "\n"), args.output, "json" if args.format == "json" else "text"):
+        sys.stderr.write(f"written: {args.output}\n")
+    return 0
+
+
+def _of_run(run: Run, form: str) -> str:
+    from simsched.report.waiting.wait_text import run_document, run_text
+    from simsched.report.waiting.wait_totals import wait_table
+
+    table = wait_table(run)
+    return json.dumps(run_document(run, table)) if form == "json" else run_text(run, table, terminal_width())
+
+
+def _of_jobs(run: Run, jobs: Sequence[str], form: str) -> str:
+    from simsched.cli.options.recorded_command import recorded_inputs
+    from simsched.report.waiting.job_wait import why
+    from simsched.report.waiting.wait_text import job_document, job_text
+    from simsched.simulation.record.file_digests import changed_inputs
+
+    command = run.meta.get("command")
+    if command is None:
+        fault = "run.json does not have the command of the run, so its inputs are not known"
+        raise RunError(fault, where=run.name, expected="a run that `simsched run` made")
+    for changed, fault in changed_inputs(run.meta):
+        if changed:
+            raise RunError(fault, where=run.name, expected="the inputs of the run")
+    inputs = recorded_inputs(command)
+    answers = [why(run, job, *inputs) for job in jobs]
+    if form == "json":
+        return json.dumps([job_document(answer) for answer in answers])
+    return "\n\n".join(map(job_text, answers))

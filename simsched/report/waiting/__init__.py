@@ -1,0 +1,5 @@
+"""Why jobs waited: the time of one job by cause (`job_wait`), and of all jobs of a run (`wait_totals`).
+
+`machine_replay` rebuilds the state of the machine at any time from the allocations of the run, and
+`wait_text` prints both answers.  Imports `match` and `simulation`, besides the rooms of `report`.
+"""

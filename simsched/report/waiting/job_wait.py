@@ -1,0 +1,453 @@
+"""The wait of one job by cause: `why`.
+
+The time from submission to start is cut at every record of the run.  In each part the state of the
+machine is known, so the cause is known: the job was not eligible yet, its queue was stopped, a
+type of resource was short, the free resources were not arranged as it requests, or it would have fitted
+and the queue policy held it back.  The parts add up to the wait.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from dataclasses import dataclass
+from functools import cached_property, partial
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from simsched import human
+from simsched.errors import ConfigError, RunError, did_you_mean
+from simsched.graph.index.types import TARGET
+from simsched.match.explain.explanation import explain_later
+from simsched.match.explain.occupancy import Occupancy
+from simsched.match.requests.compile import compile_request
+from simsched.match.requests.request import POOL, VERTEX
+from simsched.match.search.select import can_match
+from simsched.report.columns import HELD
+from simsched.report.waiting.machine_replay import MachineReplay
+from simsched.simulation.options.run_config import from_document
+from simsched.simulation.record.allocation_reader import read_records
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from simsched.graph.cluster import Cluster
+    from simsched.match.requests.request import Need, Request
+    from simsched.match.state.availability import Availability
+    from simsched.match.state.selection import Selection
+    from simsched.report.data.tables import Run
+    from simsched.simulation.outages.outages import Outage
+    from simsched.workload.job import Job, Workload
+
+DEPENDENCY, BEGIN, HELD_BACK, STOPPED = "dependency", "begin-time", "held", "queue-stopped"
+SHORT, PLACEMENT, UNAVAILABLE = "short", "placement", "unavailable"
+MAINTENANCE, RESERVATION, ORDER = "maintenance", "reservation", "order"
+CAUSES: dict[str, str] = {
+    DEPENDENCY: "waits for other jobs, by a dependency or a think time",
+    BEGIN: "may not start before its begin-time",
+    HELD_BACK: "is held (urgency 0)",
+    STOPPED: "its queue is stopped",
+    SHORT: "fewer units of a type are free than it requests",
+    PLACEMENT: "enough units are free, but not where and as it requests them",
+    UNAVAILABLE: "enough units would be free if all nodes were up",
+    MAINTENANCE: "it fits, but might still run when maintenance begins",
+    RESERVATION: "it fits, but might delay a job with a reservation",
+    ORDER: "it fits, but jobs before it in the queue have to start first",
+}
+"""Code of a cause → its meaning.  The code of a shortage has the type behind it: ``short of core``."""
+WITHOUT_BACKFILL, ONE_HEAD = ("fcfs",), ("fcfs", "easy")
+"""Policies without backfill, and those in which only the first job of the queue can be in the way."""
+MOST = 5
+"""Jobs that an answer names at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class WaitPeriod:
+    """Some time (s) of a wait with one cause; `job` is the id of the job in the way, if there is one."""
+
+    start: float
+    end: float
+    cause: str
+    job: str | None = None
+
+    @property
+    def length(self) -> float:
+        """Seconds."""
+        return self.end - self.start
+
+
+@dataclass(frozen=True, slots=True)
+class UnitHolder:
+    """A job that held units of a short type: its units, and the unit-seconds within the wait."""
+
+    id: str
+    user: str
+    units: int
+    unit_seconds: float
+    until: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobWait:
+    """The answer of `why`.
+
+    Attributes
+    ----------
+    id, user, queue, shape : the job.
+    submit, start : seconds; `start` is None if the job did not start, and the wait then ends with the run.
+    limit : requested seconds, or inf.
+    periods : the causes in the order of time, without gaps; their lengths add up to the wait.
+    holders : jobs that held most of the types that were short, by unit-seconds.
+    ahead : how many jobs waited before it at its submission, and their requested node-seconds.
+    running : how many jobs ran then, and their remaining requested node-seconds.
+    passed : how many jobs that were submitted later started before it, and how many of them by backfill.
+    sooner : changes of the request with which it would have fitted sooner, each of them tried.
+    """
+
+    id: str
+    user: str
+    queue: str
+    shape: str
+    submit: float
+    start: float | None
+    limit: float
+    periods: tuple[WaitPeriod, ...]
+    holders: tuple[UnitHolder, ...]
+    ahead: tuple[int, float]
+    running: tuple[int, float]
+    passed: tuple[int, int]
+    sooner: tuple[str, ...]
+
+    @property
+    def wait(self) -> float:
+        """Seconds from submission to start, or to the end of the run."""
+        return sum(period.length for period in self.periods)
+
+    def by_cause(self) -> dict[str, float]:
+        """Return the seconds of each cause, the longest first."""
+        found: dict[str, float] = {}
+        for period in self.periods:
+            found[period.cause] = found.get(period.cause, 0.0) + period.length
+        return dict(sorted(found.items(), key=lambda item: -item[1]))
+
+
+def why(run: Run, job: int | str, cluster: Cluster, workload: Workload) -> JobWait:
+    """Return why a job of a run waited as long as it did.
+
+    `cluster` and `workload` are the inputs of the run.
+
+    Raises
+    ------
+    ConfigError
+        if the run or the workload has no such job.
+    RunError
+        if the run was made without its allocations, or they do not belong to the cluster.
+    """
+    if not run.has_allocations:
+        raise RunError("this run was made without its allocations", where=run.name,
+                       expected="a run without --no-allocations")  # fmt: skip
+    return _Inquiry(run, str(job), cluster, workload).answer()
+
+
+class _Inquiry:
+    """One question, and the tables that it takes."""
+
+    def __init__(self, run: Run, name: str, cluster: Cluster, workload: Workload) -> None:
+        assert run.path is not None
+        ids = run.jobs["id"].astype(str)
+        found = np.flatnonzero((ids == name).to_numpy())
+        jobs: Mapping[str, Job] = {str(job.id): job for job in workload.jobs}
+        if not len(found) or name not in jobs:
+            raise ConfigError(
+                f"the run has no job {name!r}{did_you_mean(name, ids.tolist())}", where=run.name
+            )
+        self.run, self.cluster, self.name = run, cluster, name
+        self.table = run.jobs
+        self.row: pd.Series[Any] = run.jobs.iloc[int(found[-1])]
+        if self.row["result"] in ("INFEASIBLE", "DROPPED"):
+            raise ConfigError(f"job {name} never waited: {self.row['reason']}", where=run.name)
+        self.jobs = jobs
+        self.whole = bool(run.meta.get("whole_nodes", False))
+        options = from_document({k: v for k, v in run.config.items() if k == "outages"}, "run.json")
+        self.outages: tuple[Outage, ...] = tuple(options.get("outages", ()))
+        self.request = self._request(name)
+        self.records = read_records(run.path / "allocations.jsonl")
+        self.replay = self._replay()
+        self.times = run.timeline["time"].to_numpy(dtype=np.float64)
+        self.submit = float(self.row["submit"])
+        eligible = float(self.row["eligible"])
+        self.end = self._end()
+        self.eligible = min(max(eligible, self.submit), self.end) if np.isfinite(eligible) else self.end
+
+    def _request(self, name: str) -> Request:
+        return compile_request(self.jobs[name].jobspec, self.cluster.index, alone=self.whole)
+
+    def _replay(self) -> MachineReplay:
+        return MachineReplay(self.cluster, self.records, self._request, self.outages)
+
+    def _end(self) -> float:
+        start, end = float(self.row["start"]), float(self.row["end"])
+        last = float(self.times[-1]) if len(self.times) else self.submit
+        return next(time for time in (start, end, max(last, self.submit)) if np.isfinite(time))
+
+    def answer(self) -> JobWait:
+        """Put the answer together."""
+        before = self._not_eligible()
+        periods = _joined([*before, *self._eligible_parts()])
+        row = self.row
+        return JobWait(
+            id=self.name,
+            user=_text(row["user"]),
+            queue=_text(row["queue"]),
+            shape=_text(row["shape"]),
+            submit=self.submit,
+            start=float(row["start"]) if np.isfinite(row["start"]) else None,
+            limit=float(row["duration"]),
+            periods=tuple(periods),
+            holders=self._holders(periods),
+            ahead=self._ahead(),
+            running=self._running(),
+            passed=self._passed(),
+            sooner=tuple(self._sooner(self._replay(), periods)),
+        )
+
+    # --- before the job was eligible ---------------------------------------------------------
+
+    def _not_eligible(self) -> Iterator[WaitPeriod]:
+        if self.eligible <= self.submit:
+            return
+        job = self.jobs[self.name]
+        schemes = {dependency.scheme for dependency in job.dependencies}
+        ended = self.table[(self.table["end"] == self.eligible) | (self.table["start"] == self.eligible)]
+        named = {str(dependency.value) for dependency in job.dependencies} | {str(job.preceding)}
+        culprit = next((str(id_) for id_ in ended["id"] if str(id_) in named), None)
+        if culprit is not None or (schemes - {"begin-time"} and schemes):
+            cause = DEPENDENCY
+        elif "begin-time" in schemes:
+            cause = BEGIN
+        else:
+            cause = HELD_BACK if job.urgency == 0 else DEPENDENCY
+        yield WaitPeriod(self.submit, self.eligible, cause, culprit)
+
+    # --- while it was eligible -----------------------------------------------------------------
+
+    def _eligible_parts(self) -> Iterator[WaitPeriod]:
+        """Yield the parts between the instants at which the machine, a queue or an outage changed."""
+        if self.end <= self.eligible:
+            return
+        stops = self._stops()
+        instants = {self.eligible, self.end, *(time for stop in stops for time in stop)}
+        instants |= {time for outage in self.outages for time in (outage.start, outage.end)}
+        low, high = bisect_right(self.replay.times, self.eligible), bisect_left(self.replay.times, self.end)
+        instants |= set(self.replay.times[low:high])
+        chosen = sorted(time for time in instants if self.eligible <= time <= self.end)
+        for start, end in pairwise(chosen):
+            stopped = any(low <= start < high for low, high in stops)
+            cause, job = (STOPPED, None) if stopped else self._cause_at(start)
+            yield WaitPeriod(start, end, cause, job)
+
+    def _stops(self) -> list[tuple[float, float]]:
+        windows = self.run.meta.get("queue_stops", {}).get(_text(self.row["queue"]), ())
+        return [(stop, np.inf if start is None else start) for stop, start in windows]
+
+    def _cause_at(self, time: float) -> tuple[str, str | None]:
+        """Return the cause after all changes of an instant, and the job in the way."""
+        short = self._short_at(time)
+        if short is not None:
+            return short, None
+        state = self.replay.state_at(time)
+        if not can_match(self.request, state):
+            return self._cause_in(state), None
+        if not self._fits_before_maintenance(time, state):
+            return MAINTENANCE, None
+        head = self._head_at(time)
+        policy = str(self.run.config.get("queue_policy", ""))
+        return (ORDER if policy in WITHOUT_BACKFILL else RESERVATION), head
+
+    def _short_at(self, time: float) -> str | None:
+        """Return the cause if sums alone show it: units of a type that are free by the timeline."""
+        at = max(int(np.searchsorted(self.times, time, side="right")) - 1, 0)
+        lacking = {}
+        for type_, units in self._needed.items():
+            free = self._column(f"free_{type_}", at)
+            if free is None or free >= units:
+                continue
+            down = self._column(f"down_{type_}", at) or 0
+            lacking[type_] = ((units - free) / max(self.run.totals.get(type_, 1), 1), free + down >= units)
+        if not lacking:
+            return None
+        worst = max(lacking, key=lambda type_: (round(lacking[type_][0], 9), type_ == "node"))
+        return UNAVAILABLE if all(up for _, up in lacking.values()) else f"{SHORT} of {worst}"
+
+    @cached_property
+    def _needed(self) -> dict[str, int]:
+        """The units that the request names, and the nodes that it takes whole.
+
+        All units of a whole node are taken with it; they are short because nodes are, so they do not count.
+        """
+        found: dict[str, int] = {}
+        for need, number in _multiplied(self.request.needs, 1):
+            whole = need.kind == VERTEX and need.level == TARGET
+            if need.exclusive and (whole or need.kind == POOL):
+                type_ = "node" if whole else need.type
+                found[type_] = found.get(type_, 0) + number
+        return found
+
+    def _column(self, name: str, at: int) -> float | None:
+        timeline = self.run.timeline
+        return float(timeline[name].iloc[at]) if name in timeline else None
+
+    def _cause_in(self, state: Availability) -> str:
+        """Return why the job does not fit although the sums of the machine suffice."""
+        down = np.flatnonzero(~state.up)
+        if len(down):
+            state.set_status(down, up=True)
+            if can_match(self.request, state):
+                return UNAVAILABLE
+        if not self.request.every:  # the sums of the nodes that its constraint lets pass
+            for type_, units in self._needed.items():
+                pool = self.cluster.index.pool_types.get(type_)
+                if (
+                    pool is not None
+                    and int(state.free[type_][self.request.eligible[pool.target]].sum()) < units
+                ):
+                    return f"{SHORT} of {type_}"
+        return PLACEMENT
+
+    def _fits_before_maintenance(self, time: float, state: Availability) -> bool:
+        limit = float(self.row["duration"])
+        closed = [
+            o for o in self.outages if o.kind == "maintenance" and o.start < time + limit and time < o.end
+        ]
+        if not closed:
+            return True
+        index = self.cluster.index
+        targets = [index.ordinal_of_rank[rank] for outage in closed for rank in outage.ranks]
+        state.set_status(np.array(sorted(set(targets)), dtype=np.int64), up=False)
+        return can_match(self.request, state)
+
+    def _head_at(self, time: float) -> str | None:
+        """Return the first job of the queue if only it can be in the way and submissions decide the order."""
+        config = self.run.config
+        if (
+            config.get("order") != "fifo"
+            or config.get("queues")
+            or config.get("queue_policy") not in ONE_HEAD
+        ):
+            return None
+        waiting = self._waiting_at(time)
+        waiting = waiting[waiting["submit"] <= self.submit]
+        first = waiting.sort_values(["submit", "urgency"], ascending=[True, False], kind="stable").head(1)
+        return None if first.empty or str(first["id"].iloc[0]) == self.name else str(first["id"].iloc[0])
+
+    def _waiting_at(self, time: float) -> pd.DataFrame:
+        table = self.table
+        starts = table["start"].fillna(np.inf)
+        never = table["result"].isin(["INFEASIBLE", "DROPPED"]) | (table["end"].fillna(np.inf) <= time)
+        return table[(table["eligible"] <= time) & (starts > time) & ~never]
+
+    # --- the other jobs ---------------------------------------------------------------------------
+
+    def _ahead(self) -> tuple[int, float]:
+        waiting = self._waiting_at(self.submit)
+        waiting = waiting[(waiting["submit"] <= self.submit) & (waiting["id"].astype(str) != self.name)]
+        return len(waiting), _node_seconds(waiting, waiting["duration"])
+
+    def _running(self) -> tuple[int, float]:
+        table = self.table
+        running = table[(table["start"] <= self.submit) & (table["end"].fillna(np.inf) > self.submit)]
+        running = running[running["id"].astype(str) != self.name]
+        return len(running), _node_seconds(running, running["start"] + running["duration"] - self.submit)
+
+    def _passed(self) -> tuple[int, int]:
+        table = self.table
+        later = table[
+            (table["submit"] > self.submit) & (table["start"] < self.end) & (table["start"] >= self.eligible)
+        ]
+        return len(later), int(later["backfilled"].sum())
+
+    def _holders(self, periods: list[WaitPeriod]) -> tuple[UnitHolder, ...]:
+        """Return the jobs that held most of the types that were short, in the time that they were."""
+        table, found = self.table, []
+        start, end = table["start"].to_numpy(), table["end"].fillna(np.inf).to_numpy()
+        for type_ in dict.fromkeys(
+            p.cause.removeprefix(f"{SHORT} of ") for p in periods if p.cause.startswith(SHORT)
+        ):
+            if type_ not in HELD:
+                continue
+            units = table[HELD[type_]].to_numpy()
+            overlap = np.zeros(len(table))
+            for period in periods:
+                if period.cause == f"{SHORT} of {type_}":
+                    overlap += np.clip(np.minimum(end, period.end) - np.maximum(start, period.start), 0, None)
+            area = np.nan_to_num(overlap) * units
+            for row in np.argsort(-area, kind="stable")[:MOST].tolist():
+                if area[row] > 0:
+                    record = table.iloc[row]
+                    found.append(
+                        UnitHolder(
+                            str(record["id"]),
+                            _text(record["user"]),
+                            int(units[row]),
+                            float(area[row]),
+                            float(end[row]),
+                        )
+                    )
+        return tuple(sorted(found, key=lambda holder: -holder.unit_seconds)[:MOST])
+
+    # --- changes --------------------------------------------------------------------------------------
+
+    def _sooner(self, state_times: MachineReplay, periods: list[WaitPeriod]) -> Iterator[str]:
+        """Yield changes of the request with which the job would have fitted sooner, each tried.
+
+        A smaller or another request is tried when the job was first refused, a shorter limit when it
+        was first held back by a reservation.  `state_times` starts at the beginning of the run.
+        """
+        refused = next((p for p in periods if p.cause.startswith((SHORT, PLACEMENT))), None)
+        held_back = next((p for p in periods if p.cause == RESERVATION and p.job is not None), None)
+        for period in sorted(filter(None, (refused, held_back)), key=lambda period: period.start):
+            time, state = human.moment(period.start), state_times.state_at(period.start)
+            if period is refused:
+                reasons = explain_later(self.request, partial(Occupancy, state.copy(), {}, {}))
+                yield from (f"at {time}: {change.text}" for change in reasons.changes[:2])
+            elif (limit := self._gap(period, state, state_times.claims())) > 0:
+                yield f"at {time}: with a limit of at most {human.seconds(limit)}"
+
+    def _gap(self, period: WaitPeriod, state: Availability, claims: Mapping[str, Selection]) -> float:
+        """Return the seconds until the job with the reservation was expected to start."""
+        assert period.job is not None
+        table = self.table.assign(until=self.table["start"] + self.table["duration"])
+        ends = dict(zip(table["id"].astype(str), table["until"].tolist(), strict=True))
+        known: dict[int | str, float] = {name: ends[name] for name in claims if name in ends}
+        head, held = self._request(period.job), Occupancy(state, dict(claims.items()), known)
+        ended = held.to_wait_for(lambda later: can_match(head, later))
+        return ends[str(ended[-1])] - period.start if ended else 0.0
+
+
+def _multiplied(needs: Iterable[Need], times: int) -> Iterator[tuple[Need, int]]:
+    """Yield each need of a request with the number of it in all copies of its parents."""
+    for need in needs:
+        number = times * need.amount
+        yield need, number
+        yield from _multiplied(need.children, number)
+
+
+def _text(value: Any) -> str:
+    return "" if pd.isna(value) else str(value)
+
+
+def _node_seconds(jobs: pd.DataFrame, seconds: pd.Series[float]) -> float:
+    return float((jobs["nodes"] * seconds.clip(lower=0)).replace(np.inf, np.nan).sum())
+
+
+def _joined(parts: list[WaitPeriod]) -> list[WaitPeriod]:
+    """Return the parts with neighbours of one cause as one period."""
+    found: list[WaitPeriod] = []
+    for part in parts:
+        if found and (found[-1].cause, found[-1].job) == (part.cause, part.job):
+            found[-1] = WaitPeriod(found[-1].start, part.end, part.cause, part.job)
+        else:
+            found.append(part)
+    return found

@@ -1,0 +1,113 @@
+"""The state of the machine at any time of a run, rebuilt from its ``allocations.jsonl``."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from simsched.errors import RunError, SimschedError
+from simsched.match.claims_from_r import ClaimsFromR
+from simsched.match.named_targets import targets_of_ranks
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from simsched.graph.cluster import Cluster
+    from simsched.match.requests.request import Request
+    from simsched.match.state.availability import Availability
+    from simsched.match.state.selection import Selection
+    from simsched.simulation.outages.outages import Outage
+    from simsched.simulation.record.allocation_reader import AllocationRecord
+
+
+class MachineReplay:
+    """The machine of a run at one time after another, each later than the one before.
+
+    The units of a job are claimed only if the state is asked for while the job holds them.
+
+    Parameters
+    ----------
+    cluster : the cluster of the run.
+    records : the records of the run, ascending in time.
+    requests : id → compiled request of the job; it shows what a job holds besides the units in its R.
+    outages : the planned outages; targets that fail or are drained are down in the states.
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        records: list[AllocationRecord],
+        requests: Callable[[str], Request],
+        outages: Iterable[Outage] = (),
+    ) -> None:
+        self._index = cluster.index
+        self._records = records
+        self._times = [record.time for record in records]
+        self._requests = requests
+        self._outages = [outage for outage in outages if outage.kind != "maintenance"]
+        self._claims = ClaimsFromR(self._index)
+        self._next = 0
+        self._due: dict[str, list[AllocationRecord]] = {}
+        """Job → its records that are not applied yet."""
+        self._claimed: set[str] = set()
+
+    @property
+    def times(self) -> list[float]:
+        """The times of all records."""
+        return self._times
+
+    def state_at(self, time: float) -> Availability:
+        """Return the state after all records up to a time; it changes with the next call.
+
+        Raises
+        ------
+        RunError
+            If an R does not belong to the cluster.
+        """
+        end = bisect_right(self._times, time)
+        for record in self._records[self._next : end]:
+            self._note(record)
+        self._next = end
+        for name, records in self._due.items():
+            for record in records:
+                self._apply(name, record)
+        self._due.clear()
+        return self._with_outages(time)
+
+    def claims(self) -> dict[str, Selection]:
+        """Return the claims of the state that was asked for last, by job."""
+        return self._claims.by_name()
+
+    def _note(self, record: AllocationRecord) -> None:
+        """Keep a record for later, or forget the records of a job that came and went in between."""
+        name = str(record.id)
+        waiting = self._due.setdefault(name, [])
+        waiting.append(record)
+        whole = len(waiting) == 2 and waiting[0].R == record.R
+        if record.event == "release" and name not in self._claimed and whole:
+            del self._due[name]
+
+    def _apply(self, name: str, record: AllocationRecord) -> None:
+        granted = record.resources()
+        try:
+            if record.event == "alloc":
+                self._claims.exact(name, granted, self._requests(name), rest=True)
+                self._claimed.add(name)
+            elif not self._claims.release(name, targets_of_ranks(self._index, granted.ranks)):
+                self._claimed.discard(name)
+        except SimschedError as error:
+            fault = f"the R of job {name} at {record.time:g} s does not belong to the cluster: {error}"
+            raise RunError(fault, where="allocations.jsonl") from None
+
+    def _with_outages(self, time: float) -> Availability:
+        """Return the state with targets down as the cluster and the planned outages say."""
+        state = self._claims.left.copy()
+        down = ~self._index.up
+        for outage in self._outages:
+            if outage.start <= time < outage.end:
+                down[targets_of_ranks(self._index, outage.ranks)] = True
+        if down.any():
+            state.set_status(np.flatnonzero(down), up=False)
+        return state
