@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import chain
 from typing import TYPE_CHECKING
 
+from simsched.cycles import find_cycle
 from simsched.errors import ClusterError, LimitError, RequestError
 from simsched.formats.cluster.recipe import Dragonfly, FatTree, SwitchTree
 from simsched.formats.rfc.idset import Idset
@@ -185,6 +186,9 @@ class _Builder:
             pool = Pool(type=switch.type, name=switch.name, basename=basename, id=number)
             key = f"switch/{switch.name}" if switch.name in self.graph else switch.name
             keys[switch.name] = self._vertex(pool, key)
+        cycle = find_cycle({switch.name: switch.switches for switch in network.switches})
+        if cycle:
+            raise ClusterError(f"the switches {' > '.join(cycle)} are a cycle", where="network")
         known, nodes = keys.keys(), frozenset(self.nodes)
         for switch in network.switches:
             for names, among, kind in ((switch.switches, known, "switch"), (switch.hosts, nodes, "node")):

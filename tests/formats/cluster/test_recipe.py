@@ -62,7 +62,10 @@ def test_networks():
 
 
 def test_a_tree_lists_its_switches():
-    rows = [{"name": "leaf0", "hosts": "n[0-1]"}, {"name": "top", "type": "core-switch", "switches": ["leaf0"]}]
+    rows = [
+        {"name": "leaf0", "hosts": "n[0-1]"},
+        {"name": "top", "type": "core-switch", "switches": ["leaf0"]},
+    ]
     found = parse_recipe({**group(), "network": {"type": "tree", "switches": rows}}).network
     leaf = Switch(name="leaf0", hosts=("n0", "n1"))
     assert found == SwitchTree(switches=(leaf, Switch(name="top", type="core-switch", switches=("leaf0",))))
