@@ -62,7 +62,7 @@ class _Reading:
         self._files = files
         self._notes = records.notes
         self._defaults: dict[str, dict[str, str]] = {"nodename": {}, "partitionname": {}}
-        self._switches = SwitchLines(records.notes)
+        self._switches = SwitchLines(records.notes, records.reader)
 
     def is_known(self, line: ConfigLine) -> bool:
         """Whether a line begins with a key of Slurm."""
@@ -96,7 +96,7 @@ class _Reading:
     def _with_defaults(self, line: ConfigLine) -> dict[str, str] | None:
         """Return the keys of a line with those of the DEFAULT lines before it; None for a DEFAULT line."""
         name = line.values[line.kind]
-        own = {key: value for key, value in line.values.items() if key != line.kind}
+        own = {_SAME.get(key, key): value for key, value in line.values.items() if key != line.kind}
         if name.upper() == "DEFAULT":
             self._defaults[line.kind] |= own
             return None
@@ -130,7 +130,7 @@ class _Reading:
 
     def _gres_types(self) -> GresTypes:
         text = self._files.neighbour("gres.conf")
-        return read_gres(self._files.lines(text or "", "gres.conf"), self._notes)
+        return read_gres(self._files.lines(text or "", "gres.conf"), self._notes, self.records.reader)
 
     def _topology(self) -> SwitchLines:
         """Return the switches of slurm.conf itself, or else those of the topology.conf beside it."""
@@ -144,8 +144,11 @@ class _Reading:
                 where = self.records.settings.where("topologyplugin")
                 self._notes.left_out(f"TopologyPlugin={plugin}: no topology.conf was read", where)
             return self._switches
-        return read_switches(self._files.lines(text, "topology.conf"), self._notes)
+        return read_switches(self._files.lines(text, "topology.conf"), self._notes, self.records.reader)
 
+
+_SAME = {"feature": "features", "shared": "oversubscribe"}
+"""Keys with two names; a line may use the other name than the DEFAULT line before it."""
 
 _KINDS: Mapping[str, None] = dict.fromkeys(
     ("nodename", "partitionname", "nodeset", "downnodes", "frontendname", "switchname", "blockname")

@@ -553,3 +553,20 @@ def test_any_text_is_a_description_or_an_error_of_ours(text, strict):
             cluster_of(found)
     except SimschedError:
         pass
+
+
+def test_all_node_lists_together_are_bounded(monkeypatch):
+    monkeypatch.setattr("simsched.formats.machines.slurm.notation.MAX_NAMES", 100)
+    lines = "".join(f"PartitionName=p{i} Nodes=ALL\n" for i in range(10))
+    with pytest.raises(LimitError, match="the node lists have too many names"):
+        read(f"NodeName=n[1-20]\n{lines}", {})
+
+
+def test_a_line_may_use_the_other_name_of_a_default():
+    text = "NodeName=DEFAULT Features=a\nNodeName=n1 Feature=b\nNodeName=n2\n"
+    assert [group.properties for group in read(text, {}).recipe.groups] == [("b",), ("a",)]
+
+
+def test_unknown_keys_are_bounded():
+    found = read("".join(f"Key{i}=1\n" for i in range(500)) + GOOD, {})
+    assert len(texts(found, "fault")) == 50

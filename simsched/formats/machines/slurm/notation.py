@@ -15,8 +15,14 @@ from simsched.formats.text.excerpts import clip
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from simsched.formats.machines.notebook import NoteBook
+
 MAX_COUNT = 1_000_000
 """The most cores, nodes or units of a resource that a value may state."""
+MAX_NAMES = 20_000_000
+"""The most names of all node lists of a configuration, each as often as it occurs."""
+MAX_ELEMENT = 10_000
+"""The most characters of an element of a node list with several pairs of brackets."""
 UNLIMITED = frozenset({"unlimited", "infinite", "-1"})
 ABSENT = frozenset({"", "(null)", "n/a", "none", "null"})
 """Texts, in lower case, by which Slurm prints that a value is not set."""
@@ -127,9 +133,34 @@ def node_names(text: str, *, limit: int = MAX_NODES) -> list[str]:
     return found
 
 
+class NameReader:
+    """Reads the node lists of one configuration, which may have `MAX_NAMES` names together."""
+
+    def __init__(self, notes: NoteBook) -> None:
+        self._notes = notes
+        self._left = MAX_NAMES
+
+    def names(self, text: str, where: str, key: str) -> list[str]:
+        """Return the names of a list, none if it is empty or not well formed, which is noted.
+
+        Raises `LimitError` if all lists together have too many names.
+        """
+        found = self._notes.attempt(node_names, text, where, key) or [] if text else []
+        self.count(len(found), where)
+        return found
+
+    def count(self, names: int, where: str) -> None:
+        """Count names that are not written out, such as those of ``ALL``; errors as `names`."""
+        self._left -= names
+        if self._left < 0:
+            raise LimitError(
+                "the node lists have too many names", where=where, expected=f"at most {MAX_NAMES:,}"
+            )
+
+
 def _product(part: str, limit: int) -> list[str]:
     """Return the names of one element with several pairs of brackets, the last one running fastest."""
-    split = _LAST_BRACKETS.fullmatch(part)
+    split = _LAST_BRACKETS.fullmatch(part) if len(part) <= MAX_ELEMENT else None
     if split is None or part.count("[") > 8:
         raise FormatError(f"{clip(part)!r} is not a node list", expected="such as rack[0-3]node[01-16]")
     heads, tails = node_names(split[1], limit=limit), Hostlist.parse(split[2]).expand(limit)
