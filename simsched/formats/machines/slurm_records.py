@@ -118,6 +118,8 @@ class SlurmRecords:
         weight = self._weight(values, where)
         if len(self.nodes) + len(hosts) > MAX_NODES:
             raise LimitError("too many nodes", where=where, expected=f"at most {MAX_NODES:,}")
+        self.reader.count(len(hosts) * (len(features) + len(partitions)), where)
+        twice = []
         for host in hosts:
             known = self.nodes.get(host)
             if known is None:
@@ -125,8 +127,12 @@ class SlurmRecords:
             elif again:
                 known.partitions = tuple(dict.fromkeys((*known.partitions, *partitions)))
             else:
-                text = f"the node {host!r} occurs twice; that of {known.where} counts"
-                self.notes.fault(text, where, cause="a node twice")
+                twice.append(host)
+        if twice:
+            text = f"the node {clip(twice[0])!r} occurs twice; that of {self.nodes[twice[0]].where} counts"
+            if len(twice) > 1:
+                text += f" (other nodes of this line too: {len(twice) - 1:,})"
+            self.notes.fault(text, where, cause="a node twice")
 
     def _words(self, text: str, where: str, key: str) -> tuple[str, ...]:
         words = tuple(dict.fromkeys(comma_parts(text)))

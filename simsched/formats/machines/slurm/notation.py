@@ -31,7 +31,7 @@ _TIME = re.compile(r"(?:(\d{1,9})-)?(\d{1,9})(?::(\d{1,9}))?(?::(\d{1,9}))?")
 _TIME_FORM = "minutes, minutes:seconds, hours:minutes:seconds, days-hours[:minutes[:seconds]] or UNLIMITED"
 _PLAIN_HOSTS = re.compile(r"[A-Za-z0-9_.-]+")
 _LAST_BRACKETS = re.compile(r"(.*\])([^\[\]]*\[[^\[\]]*\][^\[\]]*)")
-_SPACED = re.compile(r"[^,\[\]()]+|.", re.DOTALL)
+_MARKS = re.compile(r"[,\[\]()]")
 _GRES_COUNT = re.compile(r"(\d{1,15})([KMGTP]?)", re.IGNORECASE)
 _KILO = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4, "p": 5}
 
@@ -100,14 +100,14 @@ def comma_parts(text: str) -> list[str]:
     """
     if "[" not in text and "(" not in text:
         return [part for part in text.split(",") if part]
-    parts, depth = [""], 0
-    for piece in _SPACED.findall(text):
-        depth += 1 if piece in "[(" else -1 if piece in "])" else 0
-        if piece == "," and depth <= 0:
-            parts.append("")
-        else:
-            parts[-1] += piece
-    return [part for part in parts if part]
+    parts, depth, begin = [], 0, 0
+    for mark in _MARKS.finditer(text):
+        if mark[0] != ",":
+            depth += 1 if mark[0] in "[(" else -1
+        elif depth <= 0:
+            parts.append(text[begin : mark.start()])
+            begin = mark.end()
+    return [part for part in (*parts, text[begin:]) if part]
 
 
 def node_names(text: str, *, limit: int = MAX_NODES) -> list[str]:
