@@ -1,4 +1,4 @@
-"""slurm.conf (slurm.conf(5)) with the files that it includes, gres.conf and topology.conf beside it."""
+"""slurm.conf (slurm.conf(5)) with the files that it includes, gres.conf and the topology beside it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from simsched.errors import FormatError
 from simsched.formats.machines.notebook import NoteBook
-from simsched.formats.machines.slurm import keys
+from simsched.formats.machines.slurm import keys, topology_yaml
 from simsched.formats.machines.slurm.config_lines import ConfigFiles
 from simsched.formats.machines.slurm.gres_file import GresTypes, read_gres
 from simsched.formats.machines.slurm.notation import stated
@@ -133,18 +133,23 @@ class _Reading:
         return read_gres(self._files.lines(text or "", "gres.conf"), self._notes, self.records.reader)
 
     def _topology(self) -> SwitchLines:
-        """Return the switches of slurm.conf itself, or else those of the topology.conf beside it."""
-        plugin = self.records.settings.get("topologyplugin")
-        text = self._files.neighbour("topology.conf")
-        if self._switches.hosts or text is None:
-            if (
-                plugin not in ("", "topology/default", "topology/flat", "topology/none")
-                and not self._switches.hosts
-            ):
-                where = self.records.settings.where("topologyplugin")
-                self._notes.left_out(f"TopologyPlugin={plugin}: no topology.conf was read", where)
+        """Return the switches of slurm.conf itself, or of topology.yaml, or of topology.conf beside it."""
+        if self._switches.hosts:
             return self._switches
-        return read_switches(self._files.lines(text, "topology.conf"), self._notes, self.records.reader)
+        text = self._files.neighbour(topology_yaml.NAME)
+        if text is not None:
+            return read_switches(
+                topology_yaml.topology_lines(text, self._notes), self._notes, self.records.reader
+            )
+        text = self._files.neighbour("topology.conf")
+        if text is not None:
+            lines = self._files.lines(text, "topology.conf")
+            return read_switches(lines, self._notes, self.records.reader)
+        plugin = self.records.settings.get("topologyplugin")
+        if plugin not in ("", "topology/default", "topology/flat", "topology/none"):
+            where = self.records.settings.where("topologyplugin")
+            self._notes.left_out(f"TopologyPlugin={plugin}: no topology.conf was read", where)
+        return self._switches
 
 
 _SAME = {"feature": "features", "shared": "oversubscribe"}
