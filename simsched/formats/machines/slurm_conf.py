@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from simsched.errors import FormatError
-from simsched.formats.machines.notebook import NoteBook
 from simsched.formats.machines.slurm import keys, topology_yaml
 from simsched.formats.machines.slurm.config_lines import ConfigFiles
 from simsched.formats.machines.slurm.gres_file import GresTypes, read_gres
 from simsched.formats.machines.slurm.notation import stated
+from simsched.formats.machines.slurm.notebook import NoteBook
 from simsched.formats.machines.slurm.settings import Settings
+from simsched.formats.machines.slurm.slurm_records import PartitionFacts, SlurmRecords
 from simsched.formats.machines.slurm.switches import SwitchLines, read_switches
-from simsched.formats.machines.slurm_records import PartitionFacts, SlurmRecords
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping

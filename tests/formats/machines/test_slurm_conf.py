@@ -563,7 +563,7 @@ def test_too_many_nodes_are_refused_before_they_are_made(monkeypatch):
     assert "at most 1000000" in texts(found, "fault")[0]
     product = read(f"NodeName=a[0-9999]b[0-9999]\n{GOOD}", {})
     assert "names more nodes" in texts(product, "fault")[0]
-    monkeypatch.setattr("simsched.formats.machines.slurm_records.MAX_NODES", 10)
+    monkeypatch.setattr("simsched.formats.machines.slurm.slurm_records.MAX_NODES", 10)
     with pytest.raises(LimitError, match="too many nodes"):
         read("NodeName=a[1-6]\nNodeName=b[1-6]\n", {})
 

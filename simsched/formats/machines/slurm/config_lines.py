@@ -13,7 +13,7 @@ from simsched.formats.text.input_files import MAX_TEXT
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from simsched.formats.machines.notebook import NoteBook
+    from simsched.formats.machines.slurm.notebook import NoteBook
 
 MAX_DEPTH = 8
 """Includes within includes."""

@@ -18,7 +18,7 @@ from simsched.formats.rfc.names import FORBIDDEN
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from simsched.formats.machines.notebook import NoteBook
+    from simsched.formats.machines.slurm.notebook import NoteBook
 
 MAX_MEMORY = 10**12
 """The most MiB of memory or disk that a node may have."""

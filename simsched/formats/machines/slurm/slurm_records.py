@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from simsched.errors import LimitError
 from simsched.formats.cluster.recipe import MAX_NODES, NodeGroup, Recipe
 from simsched.formats.machines.description import MachineDescription
-from simsched.formats.machines.node_groups import grouped, property_for
+from simsched.formats.machines.slurm.node_groups import grouped, property_for
 from simsched.formats.machines.slurm.node_records import node_kind, property_name, status_of
 from simsched.formats.machines.slurm.notation import NameReader, comma_parts, stated, whole_number
 from simsched.formats.machines.slurm.partition_records import is_default, is_exclusive, queue_of
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from simsched.formats.cluster.recipe import SwitchTree
-    from simsched.formats.machines.notebook import NoteBook
+    from simsched.formats.machines.slurm.notebook import NoteBook
 
 MAX_WEIGHT = 2**32
 _INSIDE_KEYS = """
