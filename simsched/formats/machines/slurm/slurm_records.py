@@ -34,6 +34,8 @@ _INSIDE = frozenset(_INSIDE_KEYS.split())
 MAX_WORDS = 1000
 """The most features or partitions of a node."""
 MAX_PARTITIONS = 10_000
+UNSTATED_LIMITS = "the limits of the partitions"
+"""Begins the note on partitions of which only the nodes are known."""
 EVERY_NODE = "all"
 """The nodes of a partition that has all nodes, in a file that names none of them."""
 
@@ -218,8 +220,7 @@ class SlurmRecords:
             found[name] = hosts
         missing = [name for name in named if name not in found]
         if missing:
-            text = f"the limits of the partitions {', '.join(missing)}, which this file does not state"
-            self.notes.left_out(text)
+            self.notes.left_out(f"{UNSTATED_LIMITS} {', '.join(missing)}, which this file does not state")
         return {**found, **{name: named[name] for name in missing}}
 
     def _resolved(self, name: str, text: str, where: str) -> list[str]:
