@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from simsched.errors import FormatError
@@ -45,7 +46,7 @@ def read_slurm_conf(
     notes = NoteBook(strict=strict)
     files = ConfigFiles(notes, open_file)
     reading = _Reading(SlurmRecords(notes, Settings(notes)), files)
-    lines = list(files.lines(text, where))
+    lines = list(files.lines(text, where, (PurePath(where).name,)))
     if not any(reading.is_known(line) for line in lines):
         raise FormatError(
             "this is not a slurm.conf", where=where, expected="NodeName=… and PartitionName=… lines"

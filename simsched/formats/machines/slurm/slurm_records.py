@@ -159,6 +159,9 @@ class SlurmRecords:
 
     def add_partition(self, name: str, values: Mapping[str, str], where: str) -> None:
         """Add a partition; a second record of a name is a fault, and the first one counts."""
+        if not name:
+            self.notes.fault("a partition without a name", where)
+            return
         if name in self.partitions:
             text = f"the partition {clip(name)!r} occurs twice; that of {self.partitions[name].where} counts"
             self.notes.fault(text, where, cause="a partition twice")
@@ -171,6 +174,8 @@ class SlurmRecords:
         """Give nodes another state (DownNodes)."""
         status = status_of(state)
         for host in self.hosts(text, where, "downnodes"):
+            if host in self._planned:
+                continue
             if host not in self.nodes:
                 self.notes.fault(f"there is no node {host!r}", where, cause="DownNodes")
             elif status is not None:
@@ -198,9 +203,8 @@ class SlurmRecords:
         """Return the CPUs of a core if all nodes have the same number, else 1."""
         found = {facts.cpus_per_core for facts in self.nodes.values()}
         if len(found) > 1:
-            text = (
-                "the CPUs of a core, of which nodes have different numbers: a log's CPUs are taken as cores"
-            )
+            numbers = ", ".join(map(str, sorted(found)))
+            text = f"nodes differ in the CPUs per core ({numbers}): the CPUs of a log are taken as cores"
             self.notes.left_out(text)
         return found.pop() if len(found) == 1 else 1
 
