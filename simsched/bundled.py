@@ -6,6 +6,7 @@ In a wheel they are package data; in a checkout they are the top-level folders `
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from simsched.arguments import wrong
@@ -13,6 +14,8 @@ from simsched.errors import ConfigError, did_you_mean
 
 _PACKAGE = Path(__file__).resolve().parent
 _NOT_DATA = ("README", ".")
+_ROW = re.compile(r"^\| `([^`|]+)` \| ((?:[^|.;:]|[.;:](?! ))+)", re.MULTILINE)
+"""A row of the table: the name, and the content up to the end of its first sentence."""
 
 
 def folder(kind: str) -> Path:
@@ -37,6 +40,14 @@ def bundled(kind: str) -> dict[str, Path]:
         return {}
     files = sorted(path for path in home.iterdir() if path.is_file() and not path.name.startswith(_NOT_DATA))
     return {plain_name(path): path for path in files}
+
+
+def summaries(kind: str) -> dict[str, str]:
+    """Return name → content of each bundled input of a kind, one sentence from the README beside them."""
+    readme = folder(kind) / "README.md"
+    text = readme.read_text(encoding="utf-8") if readme.is_file() else ""
+    found = {row[1]: row[2] for row in _ROW.finditer(text)}
+    return {name: found.get(name, "").replace("`", "").removesuffix(".") for name in bundled(kind)}
 
 
 def resolve(kind: str, path_or_name: str | Path) -> Path:

@@ -32,3 +32,10 @@ def test_the_error_names_those_that_exist():
 def test_an_empty_name_is_said_to_be_empty():
     with pytest.raises(ConfigError, match="empty"):
         bundled.resolve("clusters", "")
+
+
+@pytest.mark.parametrize("kind", ["clusters", "workloads"])
+def test_each_bundled_input_has_a_line(kind):
+    found = bundled.summaries(kind)
+    assert list(found) == list(bundled.bundled(kind))
+    assert all(10 < len(text) < 160 and "|" not in text for text in found.values())

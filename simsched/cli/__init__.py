@@ -55,6 +55,19 @@ VERBS: dict[str, tuple[str, str]] = {
     "completion": ("completion", "print the completion script of a shell"),
 }
 
+START = """\
+simsched: a simulated scheduler and matching engine for Flux-style HPC clusters
+
+  simsched feasible tiny 'slot=2/[core=4;gpu]'    can this job ever run here?
+  simsched match tiny 'slot=2/node'               what would it get?
+  simsched run flat240 month -o month             how long do jobs wait?
+  simsched report month                           the figures of that run
+  simsched demo                                   two policies compared, in under a minute
+
+`simsched --help` lists all verbs; `simsched cluster list` and `simsched workload list` the bundled inputs.
+"""
+"""What `simsched` alone prints, on standard error."""
+
 DEBUG = "SIMSCHED_DEBUG"
 """The environment variable that shows the traceback of an unexpected exception."""
 
@@ -117,6 +130,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(arguments: list[str]) -> int:
+    if not arguments:
+        sys.stderr.write(START)
+        return EXIT_BAD_INPUT
     parser = build_parser(_verb_of(arguments))
     try:
         args = parse(parser, arguments)

@@ -267,8 +267,9 @@ def run_diff(args: argparse.Namespace) -> int:
 
 
 def run_list(_: argparse.Namespace) -> int:
-    """Print the names of the bundled clusters."""
-    from simsched.bundled import bundled
+    """Print the names of the bundled clusters, with a line on each."""
+    from simsched.bundled import summaries
+    from simsched.text_table import table_lines
 
-    print("\n".join(bundled("clusters")))
+    print("\n".join(table_lines(summaries("clusters").items())))
     return 0

@@ -29,10 +29,11 @@ def register(subparsers: Subparsers) -> None:
 
 
 def list_names(_: argparse.Namespace) -> int:
-    """Print the names of the bundled workloads."""
-    from simsched.bundled import bundled
+    """Print the names of the bundled workloads, with a line on each."""
+    from simsched.bundled import summaries
+    from simsched.text_table import table_lines
 
-    print("\n".join(bundled("workloads")))
+    print("\n".join(table_lines(summaries("workloads").items())))
     return 0
 
 

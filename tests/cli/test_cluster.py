@@ -316,7 +316,9 @@ def test_a_fault_of_an_option_is_found_at_the_option(options, fault, capfd):
 
 def test_list(capfd):
     assert simsched("cluster list") == 0
-    assert capfd.readouterr().out.split() == list(bundled.bundled("clusters"))
+    lines = capfd.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines] == list(bundled.bundled("clusters"))
+    assert "tiny       4 nodes × 4 cores" in lines
 
 
 def test_the_commands_of_the_clusters_readme_make_its_files(tmp_path):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -288,3 +289,12 @@ def test_standard_input_is_read_once(command, where, capsys, tmp_path, monkeypat
     )
     assert out == ""
     assert not list(tmp_path.iterdir())
+
+
+def test_without_a_verb_it_says_where_to_begin(capsys):
+    assert cli.main([]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    commands = [line.split("  ")[1] for line in err.splitlines() if line.startswith("  simsched")]
+    assert [shlex.split(command)[1] for command in commands] == ["feasible", "match", "run", "report", "demo"]
+    assert cli.main([*shlex.split(commands[0])[1:]]) == 0
