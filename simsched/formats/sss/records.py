@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from simsched.formats.sss.document import Document
-    from simsched.formats.sss.elements import Element
+    from simsched.formats.text.xml_tree import Element
     from simsched.formats.sss.feature_constraints import Names
 
 CONDITIONS = {"OnSuccess": "afterok", "OnFailure": "afternotok", "OnExit": "afterany"}
