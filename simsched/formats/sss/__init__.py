@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from simsched.formats.sss.delivered_values import DeliveredValues, with_results
     from simsched.formats.sss.document import Document, check_document, read_document
-    from simsched.formats.text.xml_tree import Element, write_xml
     from simsched.formats.sss.feature_constraints import Names
     from simsched.formats.sss.records import JobRecord, has_patterns, job_objects, job_records
     from simsched.formats.sss.writer import job_element
+    from simsched.formats.text.xml_tree import Element, write_xml
 
 __all__ = [
     "DeliveredValues",

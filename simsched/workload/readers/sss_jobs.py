@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
     from simsched.formats.jobspec.jobspec import Jobspec
     from simsched.formats.sss import Document
-    from simsched.formats.text.xml_tree import Element
     from simsched.formats.sss.records import JobRecord
+    from simsched.formats.text.xml_tree import Element
     from simsched.workload.job import Workload
 
 _BEFORE_RUNNING = frozenset(("Deferred", "Hold", "Staged", "Idle", "Queued", ""))
