@@ -12,7 +12,7 @@ from simsched.formats.machines.description import Note
 from simsched.formats.rfc.host_ranges import split_name
 from simsched.formats.rfc.hostlist import Hostlist
 from simsched.formats.rfc.idset import Idset
-from simsched.formats.rfc.names import check_property
+from simsched.formats.rfc.names import check_host, check_property
 from simsched.formats.text.excerpts import clip
 
 if TYPE_CHECKING:
@@ -138,6 +138,16 @@ def idset_in(value: object, where: str, notes: NoteCollector) -> Idset:
     except FormatError as error:
         notes.error(error)
         return Idset(())
+
+
+def usable_host(name: str, where: str, notes: NoteCollector) -> bool:
+    """Return whether a hostlist can hold this name; a name that it cannot hold is a fault."""
+    try:
+        check_host(name, where)
+    except ClusterError as error:
+        notes.error(error)
+        return False
+    return True
 
 
 def usable_properties(names: Iterable[str], where: str, notes: NoteCollector) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ from simsched.formats.text.input_files import name_of, read_text
 from simsched.formats.text.json_text import load_json
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from simsched.formats.cluster.recipe import Recipe
 
@@ -219,13 +219,22 @@ def _combined(parts: Sequence[MachineDescription], notes: NoteCollector, where: 
         _add_rows(rows, part, base.format, notes)
     config: dict[str, Any] = {}
     for part in ordered:
-        config = {**part.config, **config}
+        config = _merged(config, part.config)
     return MachineDescription(
         recipe=replace(base.recipe, groups=groups_of(rows.values())),
         config=config,
         notes=(*(note for part in parts for note in part.notes), *notes.notes()),
         format=", ".join(dict.fromkeys(part.format for part in ordered)),
     )
+
+
+def _merged(first: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
+    """Return two configurations as one; of a value in both, the first counts."""
+    both = dict(more)
+    for key, value in first.items():
+        inner = both.get(key)
+        both[key] = _merged(value, inner) if isinstance(value, dict) and isinstance(inner, dict) else value
+    return both
 
 
 def _add_rows(rows: dict[str, NodeRow], part: MachineDescription, first: str, notes: NoteCollector) -> None:
