@@ -23,10 +23,12 @@ class _Largest:
     """The largest requests of the jobs; 0 for what no job states.
 
     `width`, `gpus` and `memory` (KB) are those of one node, `gpu_nodes` the nodes of the largest request for
-    gpus.  A slot is in one node where a request names no nodes.
+    gpus.  A slot is in one node where a request names no nodes.  `per_processor` is the cores of a processor
+    of the trace, which a map such as ``slot={procs}/[core=16;gpu]`` makes more than one.
     """
 
     procs: int = 0
+    per_processor: int = 1
     nodes: int = 0
     width: int = 0
     gpus: int = 0
@@ -36,7 +38,9 @@ class _Largest:
     def add(self, job: Job) -> None:
         """Enlarge all values to those of a job."""
         least = demand(job.jobspec)
-        procs, nodes = procs_of(job.procs, job.jobspec), job.nodes or least.nodes
+        procs = max(procs_of(job.procs, job.jobspec), least.cores)
+        nodes = job.nodes or least.nodes
+        self.per_processor = max(self.per_processor, least.cores // (job.procs or procs))
         places = nodes or least.slots
         in_node = -(-procs // nodes) if nodes else least.cores // least.slots if least.slots else 0
         self.procs, self.nodes = max(self.procs, procs), max(self.nodes, nodes)
@@ -64,12 +68,16 @@ def machine_of(workload: Workload) -> MachineDescription:
     for job in workload.jobs:
         largest.add(job)
     nodes, procs = (_stated(workload, key, notes, where) for key in ("MaxNodes", "MaxProcs"))
+    if procs and largest.per_processor > 1:
+        text = f"a processor of the trace is {largest.per_processor} cores, as its jobs are mapped"
+        notes.assumed(text, where)
+        procs *= largest.per_processor
     if not nodes and not procs and not largest.procs:
         raise WorkloadError(
             "there are neither jobs nor sizes in a header", where=where, expected="MaxProcs, MaxNodes or jobs"
         )
     if procs and largest.procs > procs:
-        text = f"a job requests {largest.procs:,} processors, and MaxProcs is {procs:,}: it never starts"
+        text = f"a job requests {largest.procs:,} processors, but there are {procs:,}: it never starts"
         notes.left_out(text, where)
     shares = _shares(nodes, procs, largest, notes, where)
     with_gpus = _with_gpus(largest, nodes or procs, notes, where)
@@ -86,11 +94,12 @@ def machine_of(workload: Workload) -> MachineDescription:
 
 
 def _with_gpus(largest: _Largest, stated: int, notes: NoteCollector, where: str) -> int:
-    """Return the number of nodes with gpus: all of a machine of known size, else those of the largest request."""
+    """Return the number of nodes with gpus: all if the header states a size, else those of one request."""
     if not largest.gpus:
         return 0
     which = "each node" if stated else f"each of {largest.gpu_nodes:,} nodes"
-    notes.assumed(f"{largest.gpus} gpus in {which}, the most that a job requests", where)
+    units = "1 gpu" if largest.gpus == 1 else f"{largest.gpus} gpus"
+    notes.assumed(f"{units} in {which}, the most that a job requests", where)
     return MAX_NODES if stated else largest.gpu_nodes
 
 
