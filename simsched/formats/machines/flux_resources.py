@@ -120,7 +120,7 @@ def _cells(line: str, columns: list[tuple[str, int, int]]) -> dict[str, str]:
     """
     words = line.split()
     if len(words) == len(columns):
-        return {name: word for (name, _, _), word in zip(columns, words, strict=True)}
+        return {"STATE": ""} | {name: word for (name, _, _), word in zip(columns, words, strict=True)}
     found: dict[str, list[str]] = {}
     for word in re.finditer(r"\S+", line):
         apart = [max(start - word.end() + 1, word.start() - end + 1, 0) for _, start, end in columns]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import groupby
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from simsched.errors import ClusterError, FormatError, LimitError, did_you_mean
@@ -40,6 +41,9 @@ class NodeRow:
     status: str = "up"
 
 
+_LIKE = attrgetter("cores", "gpus", "core_ids", "gpu_ids", "locality", "pools", "properties")
+
+
 def groups_of(rows: Iterable[NodeRow]) -> tuple[NodeGroup, ...]:
     """Return the nodes as groups, in their order: neighbours that are alike are one group.
 
@@ -48,8 +52,9 @@ def groups_of(rows: Iterable[NodeRow]) -> tuple[NodeGroup, ...]:
     [(('n0', 'n1', 'n2'), ['n1'])]
     """
     found: list[NodeGroup] = []
-    for like, members in groupby(rows, key=lambda row: replace(row, host="", status="")):
+    for _, members in groupby(rows, key=_LIKE):
         nodes = list(members)
+        like = nodes[0]
         found.append(
             NodeGroup(
                 name=split_name(nodes[0].host).prefix or nodes[0].host,
