@@ -162,7 +162,7 @@ def _add(rows: dict[str, NodeRow], row: NodeRow, where: str, notes: NoteCollecto
 
 def _described(rows: dict[str, NodeRow], where: str, notes: NoteCollector, form: str) -> MachineDescription:
     if not rows:
-        raise FormatError("the table lists no nodes", where=where, expected=f"the output of {form}")
+        notes.refuse("the table lists no nodes", where, f"the output of {form}")
     groups = groups_of(rows.values())
     return MachineDescription(recipe=Recipe(name=None, groups=groups), notes=notes.notes(), format=form)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import groupby
 from operator import attrgetter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from simsched.errors import ClusterError, FormatError, LimitError, did_you_mean
 from simsched.formats.cluster.recipe import MAX_NODES, NodeGroup
@@ -81,6 +81,7 @@ class NoteCollector:
 
     def __init__(self, *, strict: bool = False) -> None:
         self.strict = strict
+        self._first: FormatError | ClusterError | None = None
         self._places: dict[tuple[NoteKind, str], list[str]] = {}
 
     def fault(self, message: str, where: str = "", expected: str | None = None) -> None:
@@ -91,8 +92,13 @@ class NoteCollector:
         """Note an error as a fault, or raise it if strict; limits are always raised."""
         if self.strict or isinstance(error, LimitError):
             raise error
+        self._first = self._first or error
         text = f"{error.message} (expected {error.expected})" if error.expected else error.message
         self._add("fault", text, error.where or "")
+
+    def refuse(self, message: str, where: str, expected: str) -> NoReturn:
+        """Raise FormatError for a file that describes nothing: its first fault, which may be the reason."""
+        raise self._first or FormatError(message, where=where or None, expected=expected)
 
     def unknown(self, key: str, known: Iterable[str], where: str = "") -> None:
         """Note a key that is not known: a fault if it resembles a known one."""
