@@ -241,7 +241,7 @@ def _recipe_in(name: str) -> Recipe:
     document = load_document(text, where) if text.lstrip()[:1] != "<" else None
     if not is_recipe(document):
         expected = "r, r+jgf, jgf or treepool; a recipe is written of a site's own file or of a recipe"
-        raise ConfigError(f"{where} cannot be written as a recipe", where="--to", expected=expected)
+        raise ConfigError(f"{name} cannot be written as a recipe", where="--to", expected=expected)
     return parse_recipe(document, where=where)
 
 

@@ -63,8 +63,10 @@ def test_a_recipe_of_a_site_file_takes_no_edits_and_of_other_files_there_is_none
     (tmp_path / "f.toml").write_text(FLUX)
     status, _, err = run("cluster", "convert", tmp_path / "f.toml", "--to", "recipe", "--remove", "n0")
     assert (status, "a recipe is written without edits" in err) == (2, True)
-    status, _, err = run("cluster", "convert", "tiny", "--to", "recipe")
+    status, _, err = run("cluster", "convert", "grug4", "--to", "recipe")
     assert (status, "cannot be written as a recipe" in err) == (2, True)
+    status, out, _ = run("cluster", "convert", "tiny", "--to", "recipe")
+    assert (status, out.startswith("name: tiny\ngroups:\n- name: node\n  hosts: node[0-1]\n")) == (0, True)
     status, out, _ = run("cluster", "convert", "racked", "--to", "recipe")
     assert (status, out.startswith("name: racked\ngroups:\n")) == (0, True)
 

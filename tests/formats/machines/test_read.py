@@ -115,6 +115,23 @@ def test_a_configuration_names_files_beside_it(tmp_path):
     assert read_description(tmp_path / "flux.toml").recipe.groups[0].hosts == ("m",)
 
 
+def test_r_and_queues_of_flux_are_one_site(tmp_path):
+    lite = [{"rank": "0-1", "children": {"core": "4-7", "gpu": "0"}}]
+    (tmp_path / "R").write_text(
+        json.dumps(
+            {"version": 1, "execution": {"R_lite": lite, "nodelist": ["m[0-1]"]}, "scheduling": {"x": 1}}
+        )
+    )
+    (tmp_path / "config.json").write_text(
+        json.dumps({"queues": {"a": {"policy": {"limits": {"duration": "1h"}}}}})
+    )
+    found = read_description([tmp_path / "config.json", tmp_path / "R"])
+    (group,) = found.recipe.groups
+    assert (group.hosts, str(group.core_ids), group.gpus) == (("m0", "m1"), "4-7", 1)
+    assert from_document(found.config)["queues"].queues["a"].longest == 3600
+    assert [note.text for note in found.notes] == ["the graph or topology of R"]
+
+
 def test_topologies_of_several_nodes_are_one_machine(tmp_path):
     for name in ("x", "y"):
         inside = f'<object type="Machine"><info name="HostName" value="{name}"/>'
