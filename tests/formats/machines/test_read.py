@@ -66,6 +66,8 @@ def test_a_description_is_written_and_read_as_a_recipe(text):
     [
         "",
         "groups:\n- {name: n, count: 2, cores: 4}\n",
+        "description: |\n  ClusterName=x\n  [resource]\ngroups:\n- {name: n, count: 2}\n",
+        "<graphml>\nClusterName=x\n</graphml>",
         "jobs:\n  - {shape: slot=1/core}\n",
         '{"groups": []}',
         "; MaxProcs: 4\n1 0 5 3600 4\n",
@@ -150,6 +152,13 @@ def test_inputs_without_nodes_are_refused(tmp_path):
         read_description(tmp_path / "prose")
     with pytest.raises(FormatError, match="no such file"):
         read_description(tmp_path / "nothing")
+
+
+def test_thousands_of_faults_are_counted():
+    text = PBS + "".join(f"n{n}\n     np = 4\n     state = s{n}\n" for n in range(1, 3000))
+    notes = describe_text(text, "f").notes
+    assert len(notes) == 1001
+    assert notes[-1].text == "2,000 more faults and notes of this file"
 
 
 def test_strict_ends_at_the_first_fault(tmp_path):
