@@ -23,7 +23,7 @@ import warnings
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from simsched.cli.support.messages import encoding_text, printable, text_of
+from simsched.cli.support.messages import encoding_text, notes_of_inputs, printable, text_of
 from simsched.cli.support.output import Visible, adapt
 from simsched.cli.support.parser import Parser, UsageError, parse
 from simsched.cli.support.signals import interruptible, status_of
@@ -82,6 +82,8 @@ READ = {
     "outages": "--outages",
     "resume": "--resume",
     "details": "--details",
+    "trace": "--for",
+    "like": "--like",
     "left": "A",
     "right": "B",
     "file": "FILE",
@@ -104,7 +106,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     if argv is None and not sys.warnoptions:  # the process belongs to us
         warnings.simplefilter("ignore")  # our checks report the values that NumPy would warn of
     try:
-        with contextlib.redirect_stdout(Visible(sys.stdout)), interruptible(lasting=argv is None):
+        with (
+            contextlib.redirect_stdout(Visible(sys.stdout)),
+            interruptible(lasting=argv is None),
+            notes_of_inputs(),
+        ):
             status = _run(arguments)
             sys.stdout.flush()
     except BrokenPipeError:  # such as `simsched … | head`
