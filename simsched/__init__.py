@@ -34,12 +34,12 @@ if TYPE_CHECKING:
     from simsched.graph.cluster import load_cluster as load_cluster
     from simsched.graph.pool import Pool as Pool
     from simsched.match.matcher import Matcher as Matcher
-    from simsched.match.matcher import feasible as feasible
     from simsched.match.outcome import Busy as Busy
     from simsched.match.outcome import Infeasible as Infeasible
     from simsched.match.outcome import Matched as Matched
     from simsched.match.outcome import Outcome as Outcome
     from simsched.match.outcome import Undecided as Undecided
+    from simsched.simulation.feasibility import feasible as feasible
     from simsched.study.sizing.headroom import headroom as headroom
     from simsched.study.sizing.size import size as size
     from simsched.study.spec.study import Study as Study
@@ -75,7 +75,7 @@ _HOME = {
     "load_cluster": "simsched.graph.cluster",
     "Pool": "simsched.graph.pool",
     "Matcher": "simsched.match.matcher",
-    "feasible": "simsched.match.matcher",
+    "feasible": "simsched.simulation.feasibility",
     "Busy": "simsched.match.outcome",
     "Infeasible": "simsched.match.outcome",
     "Matched": "simsched.match.outcome",

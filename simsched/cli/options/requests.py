@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
     Answers: TypeAlias = Sequence[tuple["NamedRequest", Outcome]]
 
+ANSWER_VERSION = 1
+"""The version of ``formats/schemas/feasible-answers.json``, which each answer in JSON states."""
+
 AS_CLUSTER = "the cluster has to be the first argument"
 FILE_ENDINGS = (".yaml", ".yml", ".json", ".jsonl", ".xml", ".gz")
 PATH_BEGINNINGS = ("/", "./", "../", "~/")  # no shape begins with a slash or a dot
@@ -148,11 +151,14 @@ def as_text(request: NamedRequest, outcome: Outcome, yes: str) -> str:
 def as_json(request: NamedRequest, outcome: Outcome, yes: str) -> dict[str, Any]:
     """Return an answer as data; a refusal has its reasons."""
     answer: dict[str, Any] = {
+        "version": ANSWER_VERSION,
         "request": request.label,
         "answer": yes if outcome else REFUSALS[outcome.status],
     }
     if not outcome:
         answer["reasons"] = outcome.reasons.to_dict()
+    if outcome.placement is not None:
+        answer.update(outcome.placement.to_dict())
     return answer
 
 

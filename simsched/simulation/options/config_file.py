@@ -35,7 +35,15 @@ from simsched.formats.text.excerpts import clip
 from simsched.simulation.options.run_config import from_document
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
+
+FLUX_TABLES = frozenset(
+    {"access", "accounting", "archive", "bootstrap", "content", "content-s3", "cron", "dws", "exec"}
+    | {"flux-accounting", "ingest", "job-exec", "job-manager", "job-ingest", "kvs", "modules", "rabbit"}
+    | {"resource", "sdexec", "systemd", "tbon", "tbon-stats"}
+)
+"""Tables of a Flux configuration that are not about queues; those that begin with ``sched-`` are neither."""
 
 
 def read_config(path: str | Path) -> dict[str, Any]:
@@ -68,3 +76,12 @@ def _toml(text: str, where: str) -> Any:
         raise ConfigError(f"not TOML: {clip(str(error), 200)}", where=where) from None
     refuse_foreign(document, where)
     return document
+
+
+def without_flux_tables(document: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a configuration without the tables that Flux has beside ``queues`` and ``policy``."""
+    return {
+        key: value
+        for key, value in document.items()
+        if key not in FLUX_TABLES and not str(key).startswith("sched-")
+    }
