@@ -17,6 +17,7 @@ from simsched.cli.options.requests import (
     read_requests,
     split,
 )
+from simsched.cli.options.site_options import site_of
 from simsched.cli.support.output import print_lines
 from simsched.errors import ConfigError
 from simsched.garbage import seldom_collected
@@ -77,7 +78,8 @@ def run_feasible(args: argparse.Namespace) -> int:
 
 
 def _answer_each(args: argparse.Namespace) -> int:
-    clusters, words = (args.clusters, args.words) if args.clusters else split(args.words)
+    site = site_of(args)
+    clusters, words = (args.clusters, args.words) if args.clusters else split(args.words, site)
     answers: dict[str, list[tuple[NamedRequest, Outcome]]] = {}
     requests = list(read_requests(words, args.constraint, lenient=args.lenient))
     for cluster in clusters:
