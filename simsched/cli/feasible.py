@@ -18,6 +18,7 @@ from simsched.cli.options.requests import (
     read_requests,
     split,
 )
+from simsched.cli.options.site_options import site_of
 from simsched.cli.support.output import print_lines
 from simsched.errors import ConfigError
 from simsched.garbage import seldom_collected
@@ -80,8 +81,9 @@ def run_feasible(args: argparse.Namespace) -> int:
 
 
 def _answer_each(args: argparse.Namespace) -> int:
-    clusters, words = (args.clusters, args.words) if args.clusters else split(args.words)
-    ask = queue_question(args)
+    site = site_of(args)
+    clusters, words = (args.clusters, args.words) if args.clusters else split(args.words, site)
+    ask = queue_question(args, site)
     answers: dict[str, list[tuple[NamedRequest, Outcome]]] = {}
     requests = list(read_requests(words, args.constraint, lenient=args.lenient))
     for cluster in clusters:

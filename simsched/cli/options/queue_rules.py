@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from simsched.formats.jobspec.jobspec import Jobspec
     from simsched.match.matcher import Matcher
     from simsched.match.outcome import Outcome
+    from simsched.site.site import Site
 
     QueueQuestion: TypeAlias = Callable[[Matcher, bool], Callable[[Jobspec], Outcome]]
 
@@ -27,30 +28,32 @@ def add_queue_rules(parser: argparse.ArgumentParser) -> None:
         help="check also the queues of this configuration (TOML, YAML, JSON): constraints, limits, defaults",
     )
     parser.add_argument(
-        "--queue", metavar="NAME", help="queue of every request, instead of its own or the default (--config)"
+        "--queue", metavar="NAME", help="queue of every request, instead of its own or the default"
     )
-    parser.add_argument(
-        "--duration", metavar="D", help="duration of requests that state none, such as 2h (--config)"
-    )
+    parser.add_argument("--duration", metavar="D", help="duration of requests that state none, such as 2h")
 
 
-def queue_question(args: argparse.Namespace) -> QueueQuestion | None:
-    """Return the question to the queues of ``--config`` (matcher, now → jobspec → outcome), or None.
+def queue_question(args: argparse.Namespace, site: Site | None = None) -> QueueQuestion | None:
+    """Return the question to the queues of a configuration (matcher, now → jobspec → outcome), or None.
 
     Raises
     ------
     ConfigError, FormatError
         for options without a configuration, or one that cannot be read.
     """
-    if args.config is None:
+    if args.config is None and site is None:
         for option in ("queue", "duration"):
             if getattr(args, option) is not None:
-                raise ConfigError(f"--{option} needs --config", where=f"--{option}", expected="--config FILE")
+                raise ConfigError(
+                    f"--{option} needs a configuration",
+                    where=f"--{option}",
+                    expected="--config FILE or --site DIR",
+                )
         return None
     from simsched.formats.rfc.duration import parse_duration
     from simsched.simulation.feasibility import QueueFeasibility, queue_rules
 
-    rules = queue_rules(args.config)
+    rules = queue_rules(args.config) if site is None else queue_rules(site.config, str(site.path))
     duration = None if args.duration is None else parse_duration(args.duration, "--duration")
 
     def question(matcher: Matcher, now: bool) -> Callable[[Jobspec], Outcome]:

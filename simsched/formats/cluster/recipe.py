@@ -87,6 +87,23 @@ class Dragonfly:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Switch:
+    """A switch with the nodes and the switches below it, by name."""
+
+    name: str
+    type: str = "switch"
+    hosts: tuple[str, ...] = ()
+    switches: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SwitchTree:
+    """A network whose switches are listed one by one, as in Slurm's topology.conf."""
+
+    switches: tuple[Switch, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Power:
     """Power budgets of the cluster, of each vertex of one level, and of each node."""
 
@@ -104,7 +121,7 @@ class Recipe:
     groups: tuple[NodeGroup, ...]
     levels: tuple[Level, ...] = ()
     pools: tuple[PoolSpec, ...] = ()
-    network: FatTree | Dragonfly | None = None
+    network: FatTree | Dragonfly | SwitchTree | None = None
     power: Power | None = None
 
 
@@ -135,7 +152,7 @@ def parse_recipe(document: Any, *, where: str | None = None) -> Recipe:
         groups=groups,
         levels=_levels(document, where),
         pools=tuple(_pool(row, where) for row in document.get("pools", ())),
-        network=_network(document.get("network")),
+        network=_network(document.get("network"), _join(where, "network")),
         power=_power(document.get("power"), _join(where, "power")),
     )
 
@@ -276,11 +293,22 @@ def _kind(name: str, where: str | None) -> str:
     return name
 
 
-def _network(row: Mapping[str, Any] | None) -> FatTree | Dragonfly | None:
+def _network(row: Mapping[str, Any] | None, where: str) -> FatTree | Dragonfly | SwitchTree | None:
     if row is None:
         return None
+    if row["type"] == "tree":
+        return SwitchTree(switches=tuple(_switch(item, where) for item in row["switches"]))
     words = {key: value for key, value in row.items() if key != "type"}
     return FatTree(**words) if row["type"] == "fat-tree" else Dragonfly(**words)
+
+
+def _switch(row: Mapping[str, Any], where: str) -> Switch:
+    hosts, switches = (
+        tuple(Hostlist.parse(row.get(key, ""), where=f"{where}.{row['name']}.{key}").expand(MAX_NODES))
+        for key in ("hosts", "switches")
+    )
+    kind = _kind(row.get("type", "switch"), where)
+    return Switch(name=row["name"], type=kind, hosts=hosts, switches=switches)
 
 
 def _power(row: Mapping[str, Any] | None, where: str) -> Power | None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from itertools import chain
 from typing import TYPE_CHECKING
 
+from simsched.cycles import find_cycle
 from simsched.errors import ClusterError, LimitError, RequestError
-from simsched.formats.cluster.recipe import Dragonfly, FatTree
+from simsched.formats.cluster.recipe import Dragonfly, FatTree, SwitchTree
 from simsched.formats.rfc.idset import Idset
 from simsched.formats.rfc.units import convert
 from simsched.garbage import collector_paused
@@ -33,7 +34,8 @@ def from_recipe(recipe: Recipe, *, name: str = "cluster") -> ResourceGraph:
     Raises
     ------
     ClusterError
-        if two groups name one host, or the power's level does not exist.
+        if two groups name one host, if the power's level does not exist, or if a switch names a node or a
+        switch that does not exist.
     LimitError
         if it would have more than 10,000,000 vertices.
     """
@@ -137,10 +139,12 @@ class _Builder:
         add_vertices(self.graph, [(key or pool.name, pool)])
         return key or pool.name
 
-    def _network(self, network: FatTree | Dragonfly) -> None:
+    def _network(self, network: FatTree | Dragonfly | SwitchTree) -> None:
         fabric = self._vertex(numbered("fabric", 0))
         if isinstance(network, Dragonfly):
             self._dragonfly(network, fabric)
+        elif isinstance(network, SwitchTree):
+            self._switch_tree(network, fabric)
         else:
             self._fat_tree(network, fabric)
 
@@ -171,6 +175,30 @@ class _Builder:
                 below.append(pod)
         for top in tops or [fabric]:
             self._join(top, below, NETWORK, CONDUIT_OF if tops else CONTAINS)
+
+    def _switch_tree(self, network: SwitchTree, fabric: str) -> None:
+        """Add the listed switches; those below no other switch are below the fabric."""
+        keys: dict[str, str] = {}
+        for switch in network.switches:
+            if switch.name in keys:
+                raise ClusterError(f"the switch {switch.name!r} occurs twice", where="network")
+            basename, number = split_name(switch.name)
+            pool = Pool(type=switch.type, name=switch.name, basename=basename, id=number)
+            key = f"switch/{switch.name}" if switch.name in self.graph else switch.name
+            keys[switch.name] = self._vertex(pool, key)
+        cycle = find_cycle({switch.name: switch.switches for switch in network.switches})
+        if cycle:
+            raise ClusterError(f"the switches {' > '.join(cycle)} are a cycle", where="network")
+        known, nodes = keys.keys(), frozenset(self.nodes)
+        for switch in network.switches:
+            for names, among, kind in ((switch.switches, known, "switch"), (switch.hosts, nodes, "node")):
+                strange = next((name for name in names if name not in among), None)
+                if strange is not None:
+                    raise ClusterError(f"there is no {kind} {strange!r}", where=f"network: {switch.name}")
+            self._join(keys[switch.name], [keys[name] for name in switch.switches], NETWORK, CONTAINS)
+            self._join(keys[switch.name], switch.hosts, NETWORK, CONDUIT_OF)
+        below = {name for switch in network.switches for name in switch.switches}
+        self._join(fabric, [key for name, key in keys.items() if name not in below], NETWORK, CONTAINS)
 
     def _power(self, power: Power) -> None:
         panel = self._vertex(numbered("powerpanel", 0))

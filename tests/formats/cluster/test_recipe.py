@@ -7,7 +7,16 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from simsched.errors import ClusterError, FormatError
-from simsched.formats.cluster.recipe import Amount, Dragonfly, FatTree, Level, format_recipe, parse_recipe
+from simsched.formats.cluster.recipe import (
+    Amount,
+    Dragonfly,
+    FatTree,
+    Level,
+    Switch,
+    SwitchTree,
+    format_recipe,
+    parse_recipe,
+)
 from simsched.formats.text.documents import load_yaml
 
 
@@ -50,6 +59,16 @@ def test_networks():
     fly = parse_recipe({**group(), "network": {"type": "dragonfly", "groups": 2, "routers_per_group": 3}})
     assert fat.network == FatTree(nodes_per_leaf=2, spines=4)
     assert fly.network == Dragonfly(groups=2, routers_per_group=3)
+
+
+def test_a_tree_lists_its_switches():
+    rows = [
+        {"name": "leaf0", "hosts": "n[0-1]"},
+        {"name": "top", "type": "core-switch", "switches": ["leaf0"]},
+    ]
+    found = parse_recipe({**group(), "network": {"type": "tree", "switches": rows}}).network
+    leaf = Switch(name="leaf0", hosts=("n0", "n1"))
+    assert found == SwitchTree(switches=(leaf, Switch(name="top", type="core-switch", switches=("leaf0",))))
 
 
 def test_recipes_are_written_as_yaml_that_reads_back():

@@ -96,6 +96,39 @@ def test_a_dragonfly_divides_nodes_over_routers():
     assert [len(children(graph, f"router{n}", "network")) for n in range(4)] == [2, 1, 1, 1]
 
 
+def tree(*switches, count=5):
+    return {"groups": [node(count=count)], "network": {"type": "tree", "switches": list(switches)}}
+
+
+def test_a_tree_has_the_listed_switches_below_the_fabric():
+    graph = made(
+        **tree(
+            {"name": "top", "type": "switch-level-1", "switches": "leaf[0-1]"},
+            {"name": "leaf0", "hosts": "n[0-2]"},
+            {"name": "leaf1", "hosts": "n3"},
+            {"name": "n4", "hosts": "n4"},
+        )
+    )
+    assert children(graph, "fabric0", "network") == ["top", "switch/n4"]
+    assert children(graph, "top", "network") == ["leaf0", "leaf1"]
+    assert children(graph, "leaf0", "network") == ["n0", "n1", "n2"]
+    assert (pool_of(graph, "top").type, pool_of(graph, "leaf1").id) == ("switch-level-1", 1)
+
+
+@pytest.mark.parametrize(
+    ("switches", "fault"),
+    [
+        ([{"name": "s", "hosts": "n7"}], "network: s: there is no node 'n7'"),
+        ([{"name": "s", "switches": "t"}], "network: s: there is no switch 't'"),
+        ([{"name": "s"}, {"name": "s"}], "the switch 's' occurs twice"),
+        ([{"name": "s", "switches": "t"}, {"name": "t", "switches": "s"}], "cycle"),
+    ],
+)
+def test_faults_of_a_tree(switches, fault):
+    with pytest.raises(ClusterError, match=fault):
+        made(**tree(*switches))
+
+
 def test_budgets_are_pools_of_the_power_subsystem(machine):
     graph = machine.graph
     assert children(graph, "powerpanel0", "power") == ["powerpanel0/power", "pdu0", "pdu1"]
