@@ -135,7 +135,7 @@ def admit(jobs: Sequence[Job], queues: Queues, index: Index, *, no_limit: str = 
         of.append(queue)
         made.append(job if queue is None else _placed(job, queue, known, no_limit))
     anywhere = any(queue is None and number not in rejected for number, queue in enumerate(of))
-    group_of, count = _groups(queues, index, anywhere=anywhere)
+    group_of, count = groups_of_queues(queues, index, anywhere=anywhere)
     groups = [0 if queue is None else group_of[queue.name] for queue in of]
     for number, (job, queue) in enumerate(zip(made, of, strict=True)):
         if queue is None:
@@ -166,7 +166,7 @@ def _placed(job: Job, queue: Queue, known: dict[tuple[int, str], Jobspec], no_li
     return Job(**{**fields, "jobspec": spec, "queue": queue.name, "duration": duration})
 
 
-def _groups(queues: Queues, index: Index, *, anywhere: bool) -> tuple[dict[str, int], int]:
+def groups_of_queues(queues: Queues, index: Index, *, anywhere: bool) -> tuple[dict[str, int], int]:
     """Group the queues whose targets overlap, directly or through a third.
 
     They are one group if there are jobs in no queue, which may run `anywhere`.

@@ -61,7 +61,7 @@ def queue_rules(config: QueueRules | Queues | Mapping[str, Any] | str | Path, wh
     ConfigError, FormatError
         As `options.config_file.read_config`, with the place.
     """
-    from simsched.simulation.options.config_file import read_document, without_flux_tables
+    from simsched.simulation.options.config_file import queue_document, read_document
     from simsched.simulation.options.run_config import from_document
 
     if isinstance(config, QueueRules):
@@ -70,10 +70,7 @@ def queue_rules(config: QueueRules | Queues | Mapping[str, Any] | str | Path, wh
         return QueueRules(config)
     if not isinstance(config, Mapping):
         config, where = read_document(config), str(config)
-    document = without_flux_tables(config)
-    if not document.get("queues"):  # a policy alone is that of the one queue without a name, which has none
-        document = {key: value for key, value in document.items() if key not in ("queues", "policy")}
-    options = from_document(document, where or "config")
+    options = from_document(queue_document(config), where or "config")
     return QueueRules(options.get("queues") or Queues({}), options.get("no_limit", "queue"))
 
 

@@ -61,13 +61,14 @@ def read_document(path: str | Path) -> dict[str, Any]:
     """Return the content of a file, checked only to be a table of keys; errors as `read_config`."""
     where = str(path)
     text = read_text(path)
-    document = _toml(text, where) if where.endswith(".toml") else load_document(text, where)
+    document = load_toml(text, where) if where.endswith(".toml") else load_document(text, where)
     if not isinstance(document, dict):
         raise ConfigError("not a configuration", where=where, expected="a table of keys")
     return document
 
 
-def _toml(text: str, where: str) -> Any:
+def load_toml(text: str, where: str) -> Any:
+    """Return a TOML text as values of JSON.  Raises ConfigError, FormatError for values that JSON lacks."""
     import tomllib
 
     try:
@@ -78,10 +79,14 @@ def _toml(text: str, where: str) -> Any:
     return document
 
 
-def without_flux_tables(document: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a configuration without the tables that Flux has beside ``queues`` and ``policy``."""
+def queue_document(document: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a configuration, ours or that of Flux, without the tables that say nothing about queues.
+
+    A policy without queues is dropped as well: in Flux it is that of the one queue without a name.
+    """
+    ignored = FLUX_TABLES if document.get("queues") else FLUX_TABLES | {"queues", "policy"}
     return {
         key: value
         for key, value in document.items()
-        if key not in FLUX_TABLES and not str(key).startswith("sched-")
+        if key not in ignored and not str(key).startswith("sched-")
     }
