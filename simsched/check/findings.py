@@ -19,7 +19,7 @@ VERSION = 1
 """The version of ``formats/schemas/check-findings.json``."""
 
 
-class Fault(NamedTuple):
+class SiteFault(NamedTuple):
     """What one rule has found: the place (a file and a path in it) and a sentence."""
 
     where: str

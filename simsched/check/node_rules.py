@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from typing import TYPE_CHECKING
 
-from simsched.check.findings import Fault
+from simsched.check.findings import SiteFault
 from simsched.check.site_files import hosts_named
 from simsched.check.stated_nodes import GRAPH, R
 from simsched.errors import FormatError, did_you_mean
@@ -28,46 +28,46 @@ COUNTED = ("core", "gpu")
 """Types that every description counts; other types are compared where both descriptions have them."""
 
 
-def impossible(site: SiteFiles) -> Iterator[Fault]:
+def impossible(site: SiteFiles) -> Iterator[SiteFault]:
     """Yield the descriptions that contradict themselves."""
     yield from site.faults
 
 
-def not_understood(site: SiteFiles) -> Iterator[Fault]:
+def not_understood(site: SiteFiles) -> Iterator[SiteFault]:
     """Yield the lines that an import of the site could not understand."""
     for note in site.notes:
         if note.kind == "fault":
-            yield Fault(note.where or "the import", note.text)
+            yield SiteFault(note.where or "the import", note.text)
 
 
-def numbers(site: SiteFiles) -> Iterator[Fault]:
+def numbers(site: SiteFiles) -> Iterator[SiteFault]:
     """Yield each description with another number of nodes than the first."""
     for first, other in _pairs(site):
         mine, theirs = len(_nodes(site, other)), len(_nodes(site, first))
         if mine != theirs:
-            yield Fault(other.where, f"{mine} nodes, and {theirs} in {first.where}")
+            yield SiteFault(other.where, f"{mine} nodes, and {theirs} in {first.where}")
 
 
-def hosts(site: SiteFiles) -> Iterator[Fault]:
+def hosts(site: SiteFiles) -> Iterator[SiteFault]:
     """Yield the hosts that one description has and another lacks."""
     for first, other in _pairs(site):
         mine, theirs = _hosts(site, other), _hosts(site, first)
         for names, has, lacks in ((theirs - mine, first, other), (mine - theirs, other, first)):
             if names:
-                yield Fault(lacks.where, f"lacks {listed(names)}, which {has.where} has")
+                yield SiteFault(lacks.where, f"lacks {listed(names)}, which {has.where} has")
 
 
-def host_names_twice(site: SiteFiles) -> Iterator[Fault]:
+def host_names_twice(site: SiteFiles) -> Iterator[SiteFault]:
     """Yield the hosts that occur twice in one graph (R may have several ranks on one host)."""
     for machine in site.machines:
         if machine.kind == R:
             continue
         twice = [host for host, count in Counter(node.host for node in machine.nodes).items() if count > 1]
         if twice:
-            yield Fault(machine.where, f"has {listed(twice)} more than once")
+            yield SiteFault(machine.where, f"has {listed(twice)} more than once")
 
 
-def ranks(site: SiteFiles) -> Iterator[Fault]:
+def ranks(site: SiteFiles) -> Iterator[SiteFault]:
     """Yield the hosts whose ranks differ; a description without ranks is not compared."""
     for first, other in _pairs(site):
         if all(node.rank is None for node in other.nodes) and other.kind != GRAPH:
@@ -79,10 +79,10 @@ def ranks(site: SiteFiles) -> Iterator[Fault]:
             theirs, mine = wrong[0]
             rank = "no rank" if mine.rank is None else f"rank {mine.rank}"
             more = f", and {len(wrong) - 1} more hosts differ" if len(wrong) > 1 else ""
-            yield Fault(other.where, f"{mine.host} has {rank}, and {theirs.rank} in {first.where}{more}")
+            yield SiteFault(other.where, f"{mine.host} has {rank}, and {theirs.rank} in {first.where}{more}")
 
 
-def units(site: SiteFiles) -> Iterator[Fault]:
+def units(site: SiteFiles) -> Iterator[SiteFault]:
     """Yield the types of which a host has different numbers."""
     for first, other in _pairs(site):
         wrong: dict[tuple[str, int, int], list[str]] = defaultdict(list)
@@ -93,22 +93,22 @@ def units(site: SiteFiles) -> Iterator[Fault]:
                     wrong[kind, here, there].append(mine.host)
         for (kind, here, there), names in wrong.items():
             total = f"{other.totals.get(kind, 0)} and {first.totals.get(kind, 0)} in total"
-            yield Fault(
+            yield SiteFault(
                 other.where, f"{kind}={here} on {listed(names)}, and {there} in {first.where} ({total})"
             )
 
 
-def properties_missing(site: SiteFiles) -> Iterator[Fault]:
+def properties_missing(site: SiteFiles) -> Iterator[SiteFault]:
     """Yield the properties of R that a graph lacks: jobs that require them are never scheduled."""
     yield from _properties(site, missing=True)
 
 
-def properties_extra(site: SiteFiles) -> Iterator[Fault]:
+def properties_extra(site: SiteFiles) -> Iterator[SiteFault]:
     """Yield the properties that a graph has and R lacks."""
     yield from _properties(site, missing=False)
 
 
-def excluded(site: SiteFiles) -> Iterator[Fault]:
+def excluded(site: SiteFiles) -> Iterator[SiteFault]:
     """Yield the hosts and ranks that are excluded, drained or down and do not exist."""
     for machine in site.machines[:1]:
         known_ranks = Idset.from_ids(node.rank for node in machine.nodes if node.rank is not None)
@@ -153,7 +153,7 @@ def _compared(first: StatedMachine, other: StatedMachine) -> list[str]:
     return [*(kind for kind in COUNTED if kind in first.totals or kind in other.totals), *both]
 
 
-def _properties(site: SiteFiles, *, missing: bool) -> Iterator[Fault]:
+def _properties(site: SiteFiles, *, missing: bool) -> Iterator[SiteFault]:
     for first, other in _pairs(site):
         wrong: dict[str, list[str]] = defaultdict(list)
         for theirs, mine in _common(first, other):
@@ -162,30 +162,30 @@ def _properties(site: SiteFiles, *, missing: bool) -> Iterator[Fault]:
                 wrong[name].append(mine.host)
         for name, names in wrong.items():
             verb, has = ("lacks", "has") if missing else ("has", "lacks")
-            yield Fault(
+            yield SiteFault(
                 other.where, f"{verb} the property {name} on {listed(names)}, which {first.where} {has}"
             )
 
 
-def _unknown_hosts(text: str, place: str, machine: StatedMachine) -> Iterator[Fault]:
+def _unknown_hosts(text: str, place: str, machine: StatedMachine) -> Iterator[SiteFault]:
     try:
         names = hosts_named(text, machine)
     except FormatError as error:
-        yield Fault(place, error.message)
+        yield SiteFault(place, error.message)
         return
     odd = [name for name in names if name not in machine.by_host]
     if odd:
         meant = did_you_mean(odd[0], machine.by_host, cutoff=0.8) if len(odd) == 1 else ""
-        yield Fault(place, f"{machine.where} has no {listed(odd)}{meant}")
+        yield SiteFault(place, f"{machine.where} has no {listed(odd)}{meant}")
 
 
 def _unknown_ranks(
     where: str, outages: Iterable[Outage], known: Idset, machine: StatedMachine
-) -> Iterator[Fault]:
+) -> Iterator[SiteFault]:
     for number, outage in enumerate(outages):
         odd = outage.ranks - known
         if odd:
-            yield Fault(f"{where}: outages[{number}].ranks", f"{machine.where} has no rank {odd}")
+            yield SiteFault(f"{where}: outages[{number}].ranks", f"{machine.where} has no rank {odd}")
 
 
 def listed(names: Iterable[str]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from simsched.check.findings import Fault
+from simsched.check.findings import SiteFault
 from simsched.check.node_rules import listed
 from simsched.errors import did_you_mean
 from simsched.formats.rfc import constraint as rfc31
@@ -24,70 +24,70 @@ if TYPE_CHECKING:
 _TYPES = {"ncores": "core", "ngpus": "gpu"}
 
 
-def unreadable(site: SiteFiles) -> Iterator[Fault]:
+def unreadable(site: SiteFiles) -> Iterator[SiteFault]:
     """Yield the configurations that the reader of queues refuses."""
     for config in site.configs:
         if config.fault is not None:
-            yield Fault(config.where, str(config.fault).removeprefix(f"{config.where}: "))
+            yield SiteFault(config.where, str(config.fault).removeprefix(f"{config.where}: "))
 
 
-def unknown_properties(site: SiteFiles) -> Iterator[Fault]:
+def unknown_properties(site: SiteFiles) -> Iterator[SiteFault]:
     """Yield the properties that a queue requires and no node has."""
     for place, queue, index in _queues_and_machine(site):
         for name in _properties(queue.constraint):
             if name not in index.property_rows:
                 known = sorted(index.property_rows)
                 text = f"no {index.target_type} has the property {name}{did_you_mean(name, known)}"
-                yield Fault(f"{place}.requires", text)
+                yield SiteFault(f"{place}.requires", text)
 
 
-def unknown_hosts(site: SiteFiles) -> Iterator[Fault]:
+def unknown_hosts(site: SiteFiles) -> Iterator[SiteFault]:
     """Yield the hosts of a queue that the machine does not have."""
     for place, queue, index in _queues_and_machine(site):
         odd = [host for host in _hosts(queue.constraint) if host not in index.ordinal_of_host]
         if odd:
             meant = did_you_mean(odd[0], index.ordinal_of_host, cutoff=0.8) if len(odd) == 1 else ""
-            yield Fault(f"{place}.hosts", f"the machine has no {listed(odd)}{meant}")
+            yield SiteFault(f"{place}.hosts", f"the machine has no {listed(odd)}{meant}")
 
 
-def without_nodes(site: SiteFiles) -> Iterator[Fault]:
+def without_nodes(site: SiteFiles) -> Iterator[SiteFault]:
     """Yield the queues that have no node at all: their jobs would wait for ever."""
     for place, queue, index in _queues_and_machine(site):
         if not index.targets_matching(queue.constraint).any():
-            yield Fault(place, f"no {index.target_type} satisfies {queue.constraint}")
+            yield SiteFault(place, f"no {index.target_type} satisfies {queue.constraint}")
 
 
-def crossed_limits(site: SiteFiles) -> Iterator[Fault]:
+def crossed_limits(site: SiteFiles) -> Iterator[SiteFault]:
     """Yield the limits whose least value is above the most."""
     for place, queue in _queues(site):
         for key, least in queue.least.items():
             most = queue.most.get(key, least)
             if least > most:
                 where = f"{place}.policy.limits.job-size"
-                yield Fault(where, f"min.{key} is {least}, and max.{key} is {most}: no job can meet both")
+                yield SiteFault(where, f"min.{key} is {least}, and max.{key} is {most}: no job can meet both")
 
 
-def unreachable_limits(site: SiteFiles) -> Iterator[Fault]:
+def unreachable_limits(site: SiteFiles) -> Iterator[SiteFault]:
     """Yield the least sizes that are above all nodes of the queue together."""
     for place, queue, index in _queues_and_machine(site):
         there = _sizes(index, index.targets_matching(queue.constraint))
         for key, least in queue.least.items():
             if least > there[key]:
                 text = f"min.{key} is {least}, and the nodes of the queue have {there[key]} {SIZES[key]}"
-                yield Fault(f"{place}.policy.limits.job-size", text)
+                yield SiteFault(f"{place}.policy.limits.job-size", text)
 
 
-def default_durations(site: SiteFiles) -> Iterator[Fault]:
+def default_durations(site: SiteFiles) -> Iterator[SiteFault]:
     """Yield the default durations above the limit of their queue."""
     for place, queue in _queues(site):
         given = queue.default_duration
         if given is not None and given > queue.longest:
             default = "no limit" if given == INF else format_duration(given)
             text = f"the default duration is {default}, and the limit {format_duration(queue.longest)}"
-            yield Fault(f"{place}.policy.limits.duration", text)
+            yield SiteFault(f"{place}.policy.limits.duration", text)
 
 
-def nodes_in_no_queue(site: SiteFiles) -> Iterator[Fault]:
+def nodes_in_no_queue(site: SiteFiles) -> Iterator[SiteFault]:
     """Yield the nodes that no queue uses."""
     index = _index(site)
     for config in site.configs:
@@ -101,10 +101,10 @@ def nodes_in_no_queue(site: SiteFiles) -> Iterator[Fault]:
         ]
         if out:
             text = f"{len(out)} of {len(index)} {index.target_type}s are in no queue: {listed(out)}"
-            yield Fault(f"{config.where}: queues", text)
+            yield SiteFault(f"{config.where}: queues", text)
 
 
-def overlaps(site: SiteFiles) -> Iterator[Fault]:
+def overlaps(site: SiteFiles) -> Iterator[SiteFault]:
     """Yield the queues that have nodes in common, directly or through a third."""
     index = _index(site)
     for config in site.configs:
@@ -115,7 +115,7 @@ def overlaps(site: SiteFiles) -> Iterator[Fault]:
             names = [name for name, group in group_of.items() if group == number]
             if len(names) > 1:
                 text = f"{', '.join(names)} have {index.target_type}s in common and are scheduled together"
-                yield Fault(f"{config.where}: queues", text)
+                yield SiteFault(f"{config.where}: queues", text)
 
 
 # --- helpers --------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
     from pathlib import Path
 
-    from simsched.check.findings import Fault, Severity
+    from simsched.check.findings import Severity, SiteFault
     from simsched.check.site_files import SiteFiles
     from simsched.site.site import Site
 
@@ -22,7 +22,7 @@ class SiteRule(NamedTuple):
 
     severity: Severity
     meaning: str
-    look: Callable[[SiteFiles], Iterator[Fault]]
+    look: Callable[[SiteFiles], Iterator[SiteFault]]
 
 
 RULES: Mapping[str, SiteRule] = {

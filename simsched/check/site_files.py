@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from simsched.check.findings import Fault
+from simsched.check.findings import SiteFault
 from simsched.check.stated_nodes import GRAPH, R, StatedMachine, machine_of_graph, machine_of_r
 from simsched.errors import ClusterError, ConfigError, FormatError, SimschedError
 from simsched.formats.cluster.storage_map import StorageMap, is_storage_map, read_storage_map
@@ -70,7 +70,7 @@ class SiteFiles:
     configs: list[SiteConfig] = field(default_factory=list)
     maps: list[tuple[str, StorageMap]] = field(default_factory=list)
     outages: list[tuple[str, tuple[Outage, ...]]] = field(default_factory=list)
-    faults: list[Fault] = field(default_factory=list)
+    faults: list[SiteFault] = field(default_factory=list)
     notes: list[Note] = field(default_factory=list)
 
     @property
@@ -227,7 +227,7 @@ def _add(found: SiteFiles, where: str, make: Callable[[], StatedMachine]) -> Non
     try:
         found.machines.append(make())
     except ClusterError as error:
-        found.faults.append(Fault(where, str(error).removeprefix(f"{where}: ")))
+        found.faults.append(SiteFault(where, str(error).removeprefix(f"{where}: ")))
 
 
 def _other(graph: ResourceGraph, where: str) -> StatedMachine:

@@ -10,7 +10,7 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from simsched.check.findings import Fault
+from simsched.check.findings import SiteFault
 from simsched.check.node_rules import listed
 from simsched.check.stated_nodes import GRAPH, R
 from simsched.formats.rfc.units import is_unit, same_dimension, unit_of
@@ -32,7 +32,7 @@ STORAGE = frozenset(
 MEMORY = frozenset({"memory", "mem", "ram", "hbm", "gpumem", "gpu_memory", "l3cache"})
 
 
-def counted_twice(site: SiteFiles) -> Iterator[Fault]:
+def counted_twice(site: SiteFiles) -> Iterator[SiteFault]:
     """Yield the storage that is counted in two places."""
     for machine in site.machines:
         if machine.kind != R:
@@ -43,34 +43,34 @@ def counted_twice(site: SiteFiles) -> Iterator[Fault]:
             yield from _node_and_map(machine, where, map_)
     for server in _compared_servers(site):
         if server.there and abs(server.there - 2 * server.capacity) <= server.rounding:
-            yield Fault(
+            yield SiteFault(
                 server.where,
                 f"{_bytes(server.there)} below {server.vertex}, twice the capacity of {server.name} in "
                 f"{server.map_where}",
             )
 
 
-def capacities(site: SiteFiles) -> Iterator[Fault]:
+def capacities(site: SiteFiles) -> Iterator[SiteFault]:
     """Yield the servers whose capacity differs between the map and the graph, beyond rounding."""
     for server in _compared_servers(site):
         twice = abs(server.there - 2 * server.capacity) <= server.rounding
         if not twice and abs(server.there - server.capacity) > server.rounding:
             there = f"{_bytes(server.there)} below {server.vertex} in {server.where}"
             place = f"{server.map_where}: rabbits.{server.name}.capacity"
-            yield Fault(place, f"{_bytes(server.capacity)}, and {there}")
+            yield SiteFault(place, f"{_bytes(server.capacity)}, and {there}")
 
 
-def unknown_hosts_of_map(site: SiteFiles) -> Iterator[Fault]:
+def unknown_hosts_of_map(site: SiteFiles) -> Iterator[SiteFault]:
     """Yield the hosts of a map that the machine does not have."""
     for where, map_ in site.maps:
         named = {host for server in map_.servers.values() for host in server.hosts} | set(map_.server_of)
         for machine in site.machines[:1]:
             odd = named - set(machine.by_host) - site.excluded_hosts
             if odd:
-                yield Fault(where, f"{machine.where} has no {listed(odd)}")
+                yield SiteFault(where, f"{machine.where} has no {listed(odd)}")
 
 
-def contradictions_of_map(site: SiteFiles) -> Iterator[Fault]:
+def contradictions_of_map(site: SiteFiles) -> Iterator[SiteFault]:
     """Yield the hosts that the two tables of a map give to different servers, or two servers name."""
     for where, map_ in site.maps:
         servers: dict[str, list[str]] = defaultdict(list)
@@ -78,17 +78,16 @@ def contradictions_of_map(site: SiteFiles) -> Iterator[Fault]:
             for host in server.hosts:
                 servers[host].append(server.name)
         for host in sorted(servers.keys() | map_.server_of.keys()):
-            names = (
-                set(servers[host]) | {map_.server_of[host]} if host in map_.server_of else set(servers[host])
-            )
+            own = {map_.server_of[host]} if host in map_.server_of else set()
+            names = own | set(servers[host])
             if len(names) > 1:
-                yield Fault(f"{where}: computes.{host}", f"{host} is at {' and at '.join(sorted(names))}")
-            elif len(servers[host]) != 1 or host not in map_.server_of:
-                table = "rabbits" if not servers[host] else "computes"
-                yield Fault(f"{where}: {table}", f"{host} is in one of the tables computes and rabbits only")
+                yield SiteFault(f"{where}: computes.{host}", f"{host} is at {' and at '.join(sorted(names))}")
+            elif not own or not servers[host]:
+                table = "rabbits" if own else "computes"
+                yield SiteFault(f"{where}: {table}", f"lacks {host}, which the other table has")
 
 
-def localities(site: SiteFiles) -> Iterator[Fault]:
+def localities(site: SiteFiles) -> Iterator[SiteFault]:
     """Yield the servers whose hosts are in different parts of a graph, so that storage is not near them."""
     for machine in _graphs(site):
         store = _Store(machine)
@@ -97,7 +96,7 @@ def localities(site: SiteFiles) -> Iterator[Fault]:
                 places = {store.place_of[host] for host in server.hosts if host in store.place_of}
                 if len(places) > 1:
                     names = " and ".join(sorted(store.paths[vertex] for vertex in places))
-                    yield Fault(
+                    yield SiteFault(
                         machine.where, f"the hosts of {server.name} ({where}) are in several places: {names}"
                     )
 
@@ -174,7 +173,7 @@ class _Store:
         return any(vertex in self.targets for vertex in self.direct)
 
 
-def _above_and_below(store: _Store, where: str) -> Iterator[Fault]:
+def _above_and_below(store: _Store, where: str) -> Iterator[SiteFault]:
     """Yield the vertices that have as much storage right below them as deeper: the same, twice."""
     for vertex in [vertex for vertex in store.direct if vertex not in store.targets]:
         deeper = store.deeper(vertex)
@@ -182,10 +181,10 @@ def _above_and_below(store: _Store, where: str) -> Iterator[Fault]:
             same = [other for other, size in deeper.items() if size == amount and amount]
             if same:
                 text = f"{kind} below {store.paths[vertex]} and as much {same[0]} below its parts"
-                yield Fault(where, f"{text}: the same storage counts twice")
+                yield SiteFault(where, f"{text}: the same storage counts twice")
 
 
-def _nodes_and_above(site: SiteFiles) -> Iterator[Fault]:
+def _nodes_and_above(site: SiteFiles) -> Iterator[SiteFault]:
     """Yield R that counts storage on its ranks, where a graph has it above the nodes."""
     for machine in site.machines:
         kinds = [kind for kind in machine.totals if kind in STORAGE]
@@ -195,10 +194,10 @@ def _nodes_and_above(site: SiteFiles) -> Iterator[Fault]:
             store = _Store(graph)
             if store.direct and not store.on_targets():
                 text = f"R_lite counts {', '.join(kinds)} on its ranks, and {graph.where} above the nodes"
-                yield Fault(machine.where, f"{text}: the same storage counts twice")
+                yield SiteFault(machine.where, f"{text}: the same storage counts twice")
 
 
-def _node_and_map(machine: StatedMachine, where: str, map_: StorageMap) -> Iterator[Fault]:
+def _node_and_map(machine: StatedMachine, where: str, map_: StorageMap) -> Iterator[SiteFault]:
     """Yield the nodes that have storage of their own, and are served by a server of the map."""
     if machine.kind == GRAPH and not _Store(machine).on_targets():
         return
@@ -209,7 +208,7 @@ def _node_and_map(machine: StatedMachine, where: str, map_: StorageMap) -> Itera
     ]
     if found:
         text = f"counts storage on {listed(found)}, which {where} counts at their servers"
-        yield Fault(machine.where, f"{text}: the same storage counts twice")
+        yield SiteFault(machine.where, f"{text}: the same storage counts twice")
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,7 +40,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "validate": ("validate", "check jobspecs, clusters and workloads; print every fault with its place"),
     "convert": ("convert", "convert requests between jobspec, shape, Job Object and constraint formats"),
     "feasible": ("feasible", "check whether a cluster could ever run a request, and why not"),
-    "check": ("check", "check whether the files of a site agree: machine, queues, storage"),
+    "check": ("sites.check", "check whether the files of a site agree: machine, queues, storage"),
     "match": ("match", "print the allocation that each request would get, as R"),
     "run": ("run", "simulate a workload on a cluster under a queue policy"),
     "forecast": ("forecast", "predict when each waiting job would start"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from simsched.cli.options.queue_rules import add_queue_rules, configured_text, queue_question
+from simsched.cli.options.queue_options import add_queue_options, configured_text, queue_question
 from simsched.cli.options.requests import (
     AS_CLUSTER,
     REFUSALS,
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable, Iterator, Mapping
 
-    from simsched.cli.options.queue_rules import QueueQuestion
+    from simsched.cli.options.queue_options import QueueQuestion
     from simsched.cli.options.requests import Answers
     from simsched.cli.support.parser import Subparsers
     from simsched.formats.jobspec.jobspec import Jobspec
@@ -64,7 +64,7 @@ def register(subparsers: Subparsers) -> None:
         default=[],
         help="treat this request as running; may be repeated, in the order of placement (implies --now)",
     )
-    add_queue_rules(feasible)
+    add_queue_options(feasible)
     feasible.add_argument(
         "--format",
         choices=("text", "table", "json"),

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     QueueQuestion: TypeAlias = Callable[[Matcher, bool], Callable[[Jobspec], Outcome]]
 
 
-def add_queue_rules(parser: argparse.ArgumentParser) -> None:
+def add_queue_options(parser: argparse.ArgumentParser) -> None:
     """Add ``--config``, ``--queue`` and ``--duration``."""
     parser.add_argument(
         "--config",

@@ -1,0 +1,4 @@
+"""The verbs about the files of a site.
+
+May import `options`, `support` and every other package.
+"""
