@@ -93,6 +93,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         with contextlib.redirect_stdout(Visible(sys.stdout)), interruptible(lasting=argv is None):
             status = _run(arguments)
             sys.stdout.flush()
+    except UsageError as error:
+        sys.stderr.write(f"{printable(str(error), sys.stderr)}\n")
+        return EXIT_BAD_INPUT
     except BrokenPipeError:  # such as `simsched … | head`
         _silence_stdout()
         return EXIT_BROKEN_PIPE
@@ -119,9 +122,6 @@ def _run(arguments: list[str]) -> int:
     parser = build_parser(_verb_of(arguments))
     try:
         args = parse(parser, arguments)
-    except UsageError as error:
-        sys.stderr.write(f"{printable(str(error), sys.stderr)}\n")
-        return EXIT_BAD_INPUT
     except SystemExit as stop:  # argparse has printed the help
         return stop.code if isinstance(stop.code, int) else EXIT_BAD_INPUT
     function: Callable[[argparse.Namespace], int | None] | None = getattr(args, "run", None)
