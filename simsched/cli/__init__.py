@@ -49,6 +49,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "size": ("size", "find the smallest machine that meets a target"),
     "headroom": ("size", "find the highest load under which a machine meets a target"),
     "cluster": ("cluster", "show, make, convert, compare and list clusters"),
+    "site": ("site", "import the machine and the queues of a centre from its own files"),
     "workload": ("workload", "show, make, convert, deliver and list workloads"),
     "demo": ("demo", "run a small study in under a minute"),
     "completion": ("completion", "print the completion script of a shell"),

@@ -194,7 +194,7 @@ def write_site(site: Site, directory: str | Path) -> tuple[Path, bool]:
     refuse_edited(directory)
     with StagedFolder(directory, SITE) as staged:
         files = {**_cluster_text(site), QUEUES: _queues_text(site)}
-        files[README] = readme(site, next(iter(files)))
+        files[README] = readme(site, next(iter(files)), str(directory))
         for name, text in files.items():
             (staged.work / name).write_text(text, encoding="utf-8")
         # site.json is last: it has the digests of all other files
