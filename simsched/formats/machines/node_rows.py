@@ -121,9 +121,7 @@ def hosts_in(text: str, where: str, notes: NoteCollector) -> list[str]:
     try:
         return Hostlist.parse(text, where=where).expand(MAX_NODES)
     except FormatError as error:
-        notes.error(
-            error if error.where else type(error)(error.message, where=where, expected=error.expected)
-        )
+        notes.error(error if error.where else type(error)(error.message, where=where, expected=error.expected))
         return []
 
 
