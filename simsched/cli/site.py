@@ -57,12 +57,12 @@ def run_import(args: argparse.Namespace) -> int:
     """Import a site, and print it."""
     from simsched.folders import refuse_foreign
     from simsched.site.import_site import import_site
-    from simsched.site.site_folder import SITE, refuse_edited, write_site
+    from simsched.site.site_folder import SITE, refuse_edited, save_site
 
     refuse_edited(args.output)
-    refuse_foreign(args.output, SITE)
+    replaced = refuse_foreign(args.output, SITE)
     site = import_site(*args.paths, strict=args.strict)
-    path, replaced = write_site(site, args.output)
+    path = save_site(site, args.output)
     if not args.quiet:
         write("".join(f"{line}\n" for line in _text(site)))
     if replaced:

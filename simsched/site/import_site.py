@@ -69,6 +69,7 @@ def site_of(description: MachineDescription, sources: Sequence[Path], logs: Sequ
         notes=(*description.notes, *map(_log_note, logs)),
         sources=tuple(SiteSource(str(path), digest_of(path)) for path in sources if path.is_file()),
         format=description.format,
+        cpus_per_core=description.cpus_per_core,
         recipe=_in_megabytes(description.recipe),
     )
 

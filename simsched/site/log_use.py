@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from simsched.formats.rfc.units import UNITS, unit_of
-from simsched.workload.mapping import DEFAULT_TEMPLATE, GPU_TEMPLATE
 from simsched.workload.readers.gather import LEAVES_OUT
 
 if TYPE_CHECKING:
@@ -27,38 +26,41 @@ if TYPE_CHECKING:
 
 _MOST_NAMES = 5
 
-_WITHOUT = f"{GPU_TEMPLATE} else {DEFAULT_TEMPLATE}"
-
-
-def _with_memory(unit: str) -> str:
-    """Return the map that requests memory for records with memory, gpus for records with gpus."""
-    memory = f"{{unit:{unit}}}"
-    return (
-        f"slot={{gpus}}/[core={{cpg}};gpu;memory={{memg}}{memory}] else {GPU_TEMPLATE} else "
-        f"slot={{procs}}/[core;memory={{memp}}{memory}] else {DEFAULT_TEMPLATE}"
-    )
-
 
 def site_maps(site: Site) -> tuple[str, ...]:
     """Return the maps (`workload.mapping`) for logs that have none of their own; () for the usual ones.
 
-    Queues whose nodes have memory request it, others do not.
+    Queues whose nodes have memory request it, others do not.  Where a core has several processors, as
+    Slurm counts hardware threads, a job gets whole cores.
     """
     index = site.cluster.index
-    unit = _memory_unit(index)
-    if unit is None:
+    unit, per_core = _memory_unit(index), site.cpus_per_core
+    asks: dict[str, bool] = {}
+    anywhere = False
+    if unit is not None:
+        has_memory, queues = _targets_with_memory(index), queues_of(site)
+        anywhere = bool(has_memory.all())
+        for name, queue in ({} if queues is None else queues.queues).items():
+            asks[name] = _all_in(has_memory, index.targets_matching(queue.constraint))
+    if per_core == 1 and not anywhere and not any(asks.values()):
         return ()
-    has_memory, queues = _targets_with_memory(index), queues_of(site)
-    texts = {True: _with_memory(unit), False: _WITHOUT}
-    rows = {} if queues is None else queues.queues
-    asks = {
-        name: _all_in(has_memory, index.targets_matching(queue.constraint)) for name, queue in rows.items()
-    }
-    anywhere = bool(has_memory.all())
-    if not anywhere and not any(asks.values()):
-        return ()
-    others = (f"{name} -> {texts[ask]}" for name, ask in asks.items() if ask != anywhere)
-    return (texts[anywhere], *others)
+    texts = {True: _map(per_core, unit), False: _map(per_core, None)}
+    return (texts[anywhere], *(f"{name} -> {texts[ask]}" for name, ask in asks.items() if ask != anywhere))
+
+
+def _map(per_core: int, unit: str | None) -> str:
+    """Return the map that requests gpus for records with gpus, and memory for those with memory.
+
+    unit : that of the memory; None leaves memory out.
+    """
+    by, times = (f"/{per_core}", f"*{per_core}") if per_core > 1 else ("", "")
+    gpus, cores = f"slot={{gpus}}/[core={{cpg{by}}};gpu", f"slot={{procs{by}}}/"
+    parts = [f"{gpus}]", f"{cores}core"]
+    if unit is not None:
+        label = f"{{unit:{unit}}}"
+        parts.insert(0, f"{gpus};memory={{memg}}{label}]")
+        parts.insert(2, f"{cores}[core;memory={{memp{times}}}{label}]")
+    return " else ".join(parts)
 
 
 def queues_of(site: Site) -> Queues | None:
@@ -97,20 +99,23 @@ def _all_in(has_memory: Bools, targets: Bools) -> bool:
 # --- the sentence -----------------------------------------------------------------------------
 
 
-def notes_on_site(site: Site, workload: Workload) -> list[str]:
+def notes_on_site(site: Site, workload: Workload, *, mapped: bool = False) -> list[str]:
     """Return the notes of a workload for a run on a site: one sentence on its use, and the others."""
     others = [text for text in workload.notes if not text.startswith(LEAVES_OUT)]
-    return [use_sentence(site, workload), *others]
+    return [text for text in (use_sentence(site, workload, mapped=mapped), *others) if text]
 
 
-def use_sentence(site: Site, workload: Workload) -> str:
+def use_sentence(site: Site, workload: Workload, *, mapped: bool = False) -> str:
     """Return the sentence that says what a run does with partitions, memory, nodes and gpus of a log.
 
-    A part that neither the log nor its requests have is not mentioned.
+    `mapped` is true if the user gave the map.  A part that neither the log nor its requests have is not
+    mentioned.
     """
     kinds = _requested_kinds(workload)
     unused = next((text for text in workload.notes if text.startswith(LEAVES_OUT)), "")
     parts = list(_partitions(site, workload))
+    if site.cpus_per_core > 1 and not mapped and any(job.procs for job in workload):
+        parts.append(f"{site.cpus_per_core} processors are a core")
     if "memory" in kinds:
         parts.append("memory is requested")
     elif any(job.memory for job in workload):

@@ -10,7 +10,8 @@ A trace has "64 processors"; a graph-aware matcher needs a shape.  A template is
     {memp}    MB per processor     {memg}    MB per gpu            both rounded down, at least 1
 
 ``{mem|512}`` gives the value for records without one; without a default such a record is
-ignored and counted.  ``TEMPLATE else TEMPLATE`` takes the first template whose values the record has.
+ignored and counted.  ``{procs/2}`` is half of the value, rounded up, ``{memp*2}`` twice the value.
+``TEMPLATE else TEMPLATE`` takes the first template whose values the record has.
 A rule for a queue or partition has its name in front: ``gpu -> slot={gpus}/[core=8;gpu]``.
 Every distinct filled template gives *one* `Jobspec` object.
 """
@@ -38,7 +39,9 @@ PLACEHOLDERS = ("procs", "nodes", "ppn", "cpt", "tasks", "gpus", "gpn", "cpg", "
 _NODE_PLACEHOLDERS = frozenset(("nodes", "ppn", "gpn", "memn"))
 _ELSE = re.compile(r"\s+else\s+")
 # A placeholder is where a count would be; after a type or a count, braces are RFC 46's own (a label, a key).
-_PLACEHOLDER = re.compile(r"(?<=[=\-,\[:])\{\s*([A-Za-z_]+)\s*(?:\|\s*(\d+)\s*)?\}")
+_PLACEHOLDER = re.compile(
+    r"(?<=[=\-,\[:])\{\s*([A-Za-z_]+)\s*(?:([*/])\s*([1-9]\d{0,5})\s*)?(?:\|\s*(\d+)\s*)?\}"
+)
 
 
 def _ceil(value: int, by: int) -> int:
@@ -115,6 +118,7 @@ class Template:
     defaults: tuple[int | None, ...]
     otherwise: Template | None = None
     _made: dict[tuple[int, ...], Jobspec] = field(default_factory=dict, compare=False, repr=False)
+    _by_text: dict[str, Jobspec] = field(default_factory=dict, compare=False, repr=False)
 
     @classmethod
     def parse(cls, text: str) -> Template:
@@ -123,7 +127,7 @@ class Template:
         otherwise = cls.parse(more[0]) if more else None
         known: dict[str, int | None] = {}
         for match in _PLACEHOLDER.finditer(first):
-            name, default = match.group(1), match.group(2)
+            name, default = match.group(1), match.group(4)
             if name in PLACEHOLDERS:
                 known[name] = int(default) if default else known.get(name)
             else:
@@ -142,6 +146,7 @@ class Template:
         except SimschedError as error:
             raise ConfigError(f"the map {self.text!r} does not give a shape: {error.message}") from error
         self._made.clear()
+        self._by_text.clear()
 
     def holes(self) -> set[str]:
         """Return the placeholders that have no default, in every alternative."""
@@ -171,7 +176,10 @@ class Template:
             from simsched.formats.jobspec.jobspec import Jobspec
 
             given = dict(zip(self.names, values, strict=True))
-            made = Jobspec.from_shape(_PLACEHOLDER.sub(lambda match: _filled(match, given), self.text))
+            text = _PLACEHOLDER.sub(lambda match: _filled(match, given), self.text)
+            made = self._by_text.get(text)  # several values give one request where they are divided
+            if made is None:
+                made = self._by_text[text] = Jobspec.from_shape(text)
             self._made[values] = made
         return made
 
@@ -187,8 +195,13 @@ class Template:
 
 
 def _filled(match: re.Match[str], given: Mapping[str, int]) -> str:
-    name = match.group(1)
-    return str(given[name]) if name in given else match.group(0)
+    name, sign, factor = match.group(1, 2, 3)
+    if name not in given:
+        return match.group(0)
+    value = given[name]
+    if sign:
+        value = value * int(factor) if sign == "*" else _ceil(value, int(factor))
+    return str(value)
 
 
 @dataclass(frozen=True, slots=True)

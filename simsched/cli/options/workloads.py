@@ -103,7 +103,7 @@ def read_workloads(
         for name in names
     ]
     for part in parts:
-        write_notes(part, site)
+        write_notes(part, site, mapped=bool(args.map))
     workload = parts[0] if len(parts) == 1 else merge(parts)
     return apply_steps(workload, args.transform, generator(args)) if args.transform else workload
 
@@ -125,13 +125,13 @@ def write_ignored(workload: Workload) -> None:
         sys.stderr.write(f"ignored {records}: {reason}{f' ({places})' if places else ''}\n")
 
 
-def write_notes(workload: Workload, site: Site | None = None) -> None:
+def write_notes(workload: Workload, site: Site | None = None, *, mapped: bool = False) -> None:
     """Write the notes of a workload, and the warnings of Job Objects (awareness policy Warn, R12)."""
     notes: Sequence[str] = workload.notes
     if site is not None:
         from simsched.site.log_use import notes_on_site
 
-        notes = notes_on_site(site, workload)
+        notes = notes_on_site(site, workload, mapped=mapped)
     for text in notes:
         note(f"{workload.source}: {text}")
     warnings = workload.header.get("Note", "") if workload.kind == "sss" else ""
