@@ -38,9 +38,12 @@ class MachineDescription:
         the files state no queues.
     notes : what was assumed, left out or not understood, in the order of the files.
     format : the name of the format, ``slurm.conf``.
+    cpus_per_core : what the site's scheduler, and so its logs, count for one core of the recipe: 2 if it
+        counts hardware threads.  1 also if nodes differ.
     """
 
     recipe: Recipe
     config: Mapping[str, Any] = field(default_factory=dict)
     notes: tuple[Note, ...] = ()
     format: str = ""
+    cpus_per_core: int = 1
