@@ -23,7 +23,7 @@ import warnings
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from simsched.cli.support.messages import encoding_text, printable, text_of
+from simsched.cli.support.messages import encoding_text, notes_of_inputs, printable, text_of
 from simsched.cli.support.output import Visible, adapt
 from simsched.cli.support.parser import Parser, UsageError, parse
 from simsched.cli.support.signals import interruptible, status_of
@@ -91,7 +91,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     if argv is None and not sys.warnoptions:  # the process belongs to us
         warnings.simplefilter("ignore")  # our checks report the values that NumPy would warn of
     try:
-        with contextlib.redirect_stdout(Visible(sys.stdout)), interruptible(lasting=argv is None):
+        with (
+            contextlib.redirect_stdout(Visible(sys.stdout)),
+            interruptible(lasting=argv is None),
+            notes_of_inputs(),
+        ):
             status = _run(arguments)
             sys.stdout.flush()
     except UsageError as error:

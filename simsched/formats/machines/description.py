@@ -26,6 +26,10 @@ class Note:
     text: str
     where: str = ""
 
+    def __str__(self) -> str:
+        text = f"{self.where}: {self.text}" if self.where else self.text
+        return {"assumed": "assumed: ", "left out": "left out: ", "fault": "ignored: "}[self.kind] + text
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MachineDescription:

@@ -11,14 +11,15 @@ from simsched.formats.cluster.recipe import MAX_NODES, NodeGroup
 from simsched.formats.machines.description import Note
 from simsched.formats.rfc.host_ranges import split_name
 from simsched.formats.rfc.hostlist import Hostlist
-from simsched.formats.rfc.names import check_property
+from simsched.formats.rfc.idset import Idset
+from simsched.formats.rfc.names import check_host, check_property
+from simsched.formats.text.excerpts import clip
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from simsched.formats.cluster.recipe import Level, PoolSpec
     from simsched.formats.machines.description import NoteKind
-    from simsched.formats.rfc.idset import Idset
 
 MAX_UNITS = 1_000_000
 """The most cores or gpus of a node, as in a recipe."""
@@ -46,7 +47,7 @@ def groups_of(rows: Iterable[NodeRow]) -> tuple[NodeGroup, ...]:
     >>> [(group.hosts, sorted(group.down)) for group in groups_of(rows)]
     [(('n0', 'n1', 'n2'), ['n1'])]
     """
-    found = []
+    found: list[NodeGroup] = []
     for like, members in groupby(rows, key=lambda row: replace(row, host="", status="")):
         nodes = list(members)
         found.append(
@@ -121,8 +122,32 @@ def hosts_in(text: str, where: str, notes: NoteCollector) -> list[str]:
     try:
         return Hostlist.parse(text, where=where).expand(MAX_NODES)
     except FormatError as error:
-        notes.error(error if error.where else type(error)(error.message, where=where, expected=error.expected))
+        notes.error(
+            error if error.where else type(error)(error.message, where=where, expected=error.expected)
+        )
         return []
+
+
+def idset_in(value: object, where: str, notes: NoteCollector) -> Idset:
+    """Return the ids of an idset; a value that is not one is a fault, and means no ids."""
+    if not isinstance(value, str):
+        notes.fault(f"{clip(repr(value))} is not an idset", where, 'a text such as "0-47"')
+        return Idset(())
+    try:
+        return Idset.parse(value, where=where)
+    except FormatError as error:
+        notes.error(error)
+        return Idset(())
+
+
+def usable_host(name: str, where: str, notes: NoteCollector) -> bool:
+    """Return whether a hostlist can hold this name; a name that it cannot hold is a fault."""
+    try:
+        check_host(name, where)
+    except ClusterError as error:
+        notes.error(error)
+        return False
+    return True
 
 
 def usable_properties(names: Iterable[str], where: str, notes: NoteCollector) -> tuple[str, ...]:
@@ -137,7 +162,10 @@ def usable_properties(names: Iterable[str], where: str, notes: NoteCollector) ->
     return tuple(found)
 
 
-def refuse_empty(rows: Iterable[object], where: str, expected: str) -> None:
-    """Raise FormatError where a file that should list nodes has none."""
-    if not rows:
-        raise FormatError("the file describes no nodes", where=where, expected=expected)
+def named_ids(ids: Idset) -> Idset | None:
+    """Return ids, or None where they are 0, 1, 2 … as a recipe counts them.
+
+    >>> named_ids(Idset.parse("0-3")), str(named_ids(Idset.parse("2-3")))
+    (None, '2-3')
+    """
+    return None if ids == Idset.from_range(0, len(ids) - 1) else ids
