@@ -112,6 +112,17 @@ class PluginError(SimschedError):
     """A policy or order of another package raised an exception or returned an invalid value."""
 
 
+class InputWarning(UserWarning):
+    """An input is accepted, but parts of it were assumed, left out or not understood.
+
+    lines : one sentence each, with its place.
+    """
+
+    def __init__(self, source: str, lines: Iterable[str]) -> None:
+        self.lines = tuple(lines)
+        super().__init__(f"{source}: " + "; ".join(self.lines))
+
+
 MAX_COMPARED = 64
 """Number of characters that are compared for the nearest name; the cost is the square of the length."""
 

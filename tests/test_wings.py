@@ -14,7 +14,7 @@ ORDER = {
     "formats": ["text", "rfc", "jobspec", "sss", "cluster", "machines", ""],
     "match": ["requests", "state", "policies", "search", "explain", ""],
     "study": ["spec", "runs", "", "sizing"],
-    "cli": ["support", "options", "sites", ""],
+    "cli": ["support", "options", ""],
 }
 
 

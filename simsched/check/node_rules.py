@@ -113,8 +113,7 @@ def excluded(site: SiteFiles) -> Iterator[SiteFault]:
     for machine in site.machines[:1]:
         known_ranks = Idset.from_ids(node.rank for node in machine.nodes if node.rank is not None)
         for config in site.configs:
-            place = f"{config.where}: resource.exclude"
-            yield from _unknown_hosts(config.excluded, place, machine)
+            yield from _unknown_hosts(config.excluded, config.place("resource.exclude"), machine)
             if known_ranks:
                 yield from _unknown_ranks(config.where, config.outages, known_ranks, machine)
         for where, outages in site.outages:

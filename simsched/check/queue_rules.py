@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from simsched.check.findings import SiteFault
 from simsched.check.node_rules import listed
@@ -15,7 +15,7 @@ from simsched.simulation.queues import INF, SIZES
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from simsched.check.site_files import SiteFiles
+    from simsched.check.site_files import SiteConfig, SiteFiles
     from simsched.formats.rfc.constraint import Constraint
     from simsched.graph.index.index import Index
     from simsched.graph.index.types import Bools
@@ -38,7 +38,7 @@ def unknown_properties(site: SiteFiles) -> Iterator[SiteFault]:
             if name not in index.property_rows:
                 known = sorted(index.property_rows)
                 text = f"no {index.target_type} has the property {name}{did_you_mean(name, known)}"
-                yield SiteFault(f"{place}.requires", text)
+                yield SiteFault(place.of("requires"), text)
 
 
 def unknown_hosts(site: SiteFiles) -> Iterator[SiteFault]:
@@ -47,14 +47,14 @@ def unknown_hosts(site: SiteFiles) -> Iterator[SiteFault]:
         odd = [host for host in _hosts(queue.constraint) if host not in index.ordinal_of_host]
         if odd:
             meant = did_you_mean(odd[0], index.ordinal_of_host, cutoff=0.8) if len(odd) == 1 else ""
-            yield SiteFault(f"{place}.hosts", f"the machine has no {listed(odd)}{meant}")
+            yield SiteFault(place.of("hosts"), f"the machine has no {listed(odd)}{meant}")
 
 
 def without_nodes(site: SiteFiles) -> Iterator[SiteFault]:
     """Yield the queues that have no node at all: their jobs would wait for ever."""
     for place, queue, index in _queues_and_machine(site):
         if not index.targets_matching(queue.constraint).any():
-            yield SiteFault(place, f"no {index.target_type} satisfies {queue.constraint}")
+            yield SiteFault(place.of(), f"no {index.target_type} satisfies {queue.constraint}")
 
 
 def crossed_limits(site: SiteFiles) -> Iterator[SiteFault]:
@@ -63,7 +63,7 @@ def crossed_limits(site: SiteFiles) -> Iterator[SiteFault]:
         for key, least in queue.least.items():
             most = queue.most.get(key, least)
             if least > most:
-                where = f"{place}.policy.limits.job-size"
+                where = place.of(f"policy.limits.job-size.min.{key}")
                 yield SiteFault(where, f"min.{key} is {least}, and max.{key} is {most}: no job can meet both")
 
 
@@ -74,7 +74,7 @@ def unreachable_limits(site: SiteFiles) -> Iterator[SiteFault]:
         for key, least in queue.least.items():
             if least > there[key]:
                 text = f"min.{key} is {least}, and the nodes of the queue have {there[key]} {SIZES[key]}"
-                yield SiteFault(f"{place}.policy.limits.job-size", text)
+                yield SiteFault(place.of(f"policy.limits.job-size.min.{key}"), text)
 
 
 def default_durations(site: SiteFiles) -> Iterator[SiteFault]:
@@ -84,7 +84,7 @@ def default_durations(site: SiteFiles) -> Iterator[SiteFault]:
         if given is not None and given > queue.longest:
             default = "no limit" if given == INF else format_duration(given)
             text = f"the default duration is {default}, and the limit {format_duration(queue.longest)}"
-            yield SiteFault(f"{place}.policy.limits.duration", text)
+            yield SiteFault(place.of("policy.limits.duration"), text)
 
 
 def nodes_in_no_queue(site: SiteFiles) -> Iterator[SiteFault]:
@@ -101,7 +101,7 @@ def nodes_in_no_queue(site: SiteFiles) -> Iterator[SiteFault]:
         ]
         if out:
             text = f"{len(out)} of {len(index)} {index.target_type}s are in no queue: {listed(out)}"
-            yield SiteFault(f"{config.where}: queues", text)
+            yield SiteFault(config.place("queues"), text)
 
 
 def overlaps(site: SiteFiles) -> Iterator[SiteFault]:
@@ -115,7 +115,7 @@ def overlaps(site: SiteFiles) -> Iterator[SiteFault]:
             names = [name for name, group in group_of.items() if group == number]
             if len(names) > 1:
                 text = f"{', '.join(names)} have {index.target_type}s in common and are scheduled together"
-                yield SiteFault(f"{config.where}: queues", text)
+                yield SiteFault(config.place("queues"), text)
 
 
 # --- helpers --------------------------------------------------------------------------------------
@@ -125,15 +125,26 @@ def _index(site: SiteFiles) -> Index | None:
     return None if site.machine is None else site.machine.cluster.index
 
 
-def _queues(site: SiteFiles) -> Iterator[tuple[str, Queue]]:
+class _Place(NamedTuple):
+    """A queue in a configuration."""
+
+    config: SiteConfig
+    name: str
+
+    def of(self, key: str = "") -> str:
+        """Return the place of a key of the queue, or of the queue."""
+        return self.config.place(f"queues.{self.name}.{key}".rstrip("."))
+
+
+def _queues(site: SiteFiles) -> Iterator[tuple[_Place, Queue]]:
     """Yield each queue with its place."""
     for config in site.configs:
         if config.queues is not None:
             for name, queue in config.queues.queues.items():
-                yield f"{config.where}: queues.{name}", queue
+                yield _Place(config, name), queue
 
 
-def _queues_and_machine(site: SiteFiles) -> Iterator[tuple[str, Queue, Index]]:
+def _queues_and_machine(site: SiteFiles) -> Iterator[tuple[_Place, Queue, Index]]:
     """Yield each queue with its place and the machine; nothing without a machine."""
     index = _index(site)
     if index is not None:

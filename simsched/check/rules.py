@@ -92,10 +92,7 @@ def check_files(paths: Iterable[str | Path], site: Site | str | Path | None = No
     FormatError
         for a file that is empty, not well formed, or of an unknown kind; with the place.
     """
-    from simsched.site.site import Site
-    from simsched.site.site_folder import load_site
-
-    found = read_site_files(paths, site if isinstance(site, Site | None) else load_site(site))
+    found = read_site_files(paths, site)
     findings = tuple(
         Finding(code, rule.severity, fault.where, fault.text)
         for code, rule in RULES.items()

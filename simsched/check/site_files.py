@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from simsched.check.findings import SiteFault
@@ -12,20 +14,20 @@ from simsched.check.stated_nodes import GRAPH, R, StatedMachine, machine_of_grap
 from simsched.errors import ClusterError, ConfigError, FormatError, SimschedError
 from simsched.formats.cluster.storage_map import StorageMap, is_storage_map, read_storage_map
 from simsched.formats.rfc.idset import Idset
-from simsched.simulation.options.config_file import load_toml, queue_document
+from simsched.simulation.options.config_file import queue_document
 from simsched.simulation.options.run_config import KEYS, from_document
 from simsched.simulation.outages.outages import Outage, read_outages
+from simsched.site.site_folder import CLUSTER_FILES, QUEUES, load_site
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
-    from pathlib import Path
 
-    from simsched.formats.machines.description import Note
+    from simsched.formats.machines.description import MachineDescription, Note
     from simsched.graph.resource_graph import ResourceGraph
     from simsched.simulation.queues import Queues
     from simsched.site.site import Site
 
-EXPECTED = "R, JGF, a cluster recipe, TreePool, GRUG, a configuration, outages or a storage map"
+EXPECTED = "R, JGF, a cluster recipe, a site's own file, a configuration, outages or a storage map"
 
 _TABLE = re.compile(r"^\s*\[\[?[\w.\"' -]+\]\]?\s*(?:#.*)?$", re.MULTILINE)
 _FLUX = ("resource", "rabbit")
@@ -34,13 +36,21 @@ _FLUX = ("resource", "rabbit")
 
 @dataclass(frozen=True, slots=True)
 class SiteConfig:
-    """A configuration: its place and content, and its queues, or the fault for which they cannot be read."""
+    """A configuration: its place and content, its queues or the fault in them, and the lines of its keys."""
 
     where: str
     document: Mapping[str, Any]
     queues: Queues | None = None
     fault: SimschedError | None = None
     outages: tuple[Outage, ...] = ()
+    lines: Mapping[str, int] = field(default_factory=dict)
+
+    def place(self, path: str) -> str:
+        """Return the place of a key by its path, ``queues.debug.requires``, with its line if it is known."""
+        keys = path.split(".")
+        known = (".".join(keys[:n]) for n in range(len(keys), 0, -1))
+        line = next((self.lines[key] for key in known if key in self.lines), None)
+        return f"{self.where}: {path}" if line is None else f"{self.where}:{line}: {path}"
 
     @property
     def excluded(self) -> str:
@@ -105,7 +115,7 @@ def hosts_named(text: str, machine: StatedMachine) -> list[str]:
 # --- reading --------------------------------------------------------------------------------------
 
 
-def read_site_files(paths: Iterable[str | Path], site: Site | None = None) -> SiteFiles:
+def read_site_files(paths: Iterable[str | Path], site: Site | str | Path | None = None) -> SiteFiles:
     """Read files of any kind, and the folder of a site.
 
     Raises
@@ -116,11 +126,10 @@ def read_site_files(paths: Iterable[str | Path], site: Site | None = None) -> Si
         for a file that is empty, not well formed, or of an unknown kind; with the place.
     """
     found = SiteFiles()
-    if site is not None and site.cluster_file is not None:
-        _add_file(found, site.cluster_file)
-        _add_config(found, site.config, str(site.cluster_file.parent / "queues.toml"))
-        found.files.append((str(site.cluster_file.parent / "queues.toml"), "configuration"))
-        found.notes += site.notes
+    if isinstance(site, str | Path):
+        _add_folder(found, Path(site))
+    elif site is not None:
+        _add_site(found, site)
     for path in paths:
         _add_file(found, path)
     if not found.files:
@@ -128,18 +137,83 @@ def read_site_files(paths: Iterable[str | Path], site: Site | None = None) -> Si
     return found
 
 
+def _add_folder(found: SiteFiles, folder: Path) -> None:
+    """Add the files of a site's folder one by one, since `load_site` refuses a configuration with a fault."""
+    files = [folder / name for name in (*CLUSTER_FILES, QUEUES) if (folder / name).is_file()]
+    if not files:
+        load_site(folder)  # says what is missing
+    for path in files:
+        _add_file(found, path)
+    with suppress(SimschedError):  # a fault of the configuration is found by its rule
+        found.notes += load_site(folder).notes
+
+
+def _add_site(found: SiteFiles, site: Site) -> None:
+    found.files.append((site.name, "site"))
+    _add(found, site.name, lambda: _other(site.cluster.graph, site.name))
+    _add_config(found, site.config, site.name)
+    found.notes += site.notes
+
+
 def _add_file(found: SiteFiles, path: str | Path) -> None:
+    from simsched.formats.machines.read import describe_document, describe_text, opener
     from simsched.formats.text.documents import load_document, name_of, read_text
 
     where, text = name_of(path), read_text(path)
     if not text.strip():
         raise FormatError("the file is empty", where=where, expected=EXPECTED)
+    if _is_toml(text, where):
+        _add_toml(found, text, path)
+        return
+    if text.lstrip("\ufeff \t\r\n")[:1] != "{":
+        described = describe_text(text, where, open_file=opener(path))
+        if described is not None:
+            _add_description(found, described, where)
+            return
     if text.lstrip("\ufeff \t\r\n")[:1] == "<":
         _add_xml(found, text, where)
-    elif _is_toml(text, where):
-        _add_document(found, load_toml(text, where), where)
-    else:
-        _add_document(found, load_document(text, where), where)
+        return
+    document = load_document(text, where)
+    if not _add_document(found, document, where):
+        described = describe_document(document, where, open_file=opener(path))
+        if described is None:
+            raise FormatError("this is not a file of a site", where=where, expected=EXPECTED)
+        _add_description(found, described, where)
+
+
+def _add_toml(found: SiteFiles, text: str, path: str | Path) -> None:
+    """Add a configuration, ours or that of Flux; the nodes of the latter are a description of the machine."""
+    from simsched.formats.machines.read import describe_text, opener
+    from simsched.formats.text.documents import name_of
+    from simsched.formats.text.toml_text import load_toml, toml_lines
+
+    where = name_of(path)
+    document = load_toml(text, where)
+    if not _is_config(document):
+        raise FormatError("this is not a configuration", where=where, expected=EXPECTED)
+    found.files.append((where, "configuration"))
+    resource = document.get("resource")
+    if isinstance(resource, Mapping) and "config" in resource:
+        described = describe_text(text, where, open_file=opener(path))
+        if described is not None:
+            _add_nodes(found, described, where)
+    _add_config(found, document, where, toml_lines(text))
+
+
+def _add_description(found: SiteFiles, described: MachineDescription, where: str) -> None:
+    """Add a site's own file: its nodes, its queues, and the lines that were not understood."""
+    found.files.append((where, described.format))
+    _add_nodes(found, described, where)
+    if described.config:
+        _add_config(found, described.config, where)
+
+
+def _add_nodes(found: SiteFiles, described: MachineDescription, where: str) -> None:
+    from simsched.graph.build.recipe import from_recipe
+
+    found.notes += described.notes
+    if described.recipe.groups:
+        _add(found, where, lambda: _other(from_recipe(described.recipe, name=_name(where)), where))
 
 
 def _is_toml(text: str, where: str) -> bool:
@@ -147,7 +221,8 @@ def _is_toml(text: str, where: str) -> bool:
     return where.endswith(".toml") or (text.lstrip()[:1] != "{" and bool(_TABLE.search(text)))
 
 
-def _add_document(found: SiteFiles, document: Any, where: str) -> None:
+def _add_document(found: SiteFiles, document: Any, where: str) -> bool:
+    """Add a JSON or YAML document; return whether it is of a known kind."""
     if isinstance(document, list) or (isinstance(document, dict) and set(document) == {"outages"}):
         found.outages.append((where, read_outages(document, where)))
         found.files.append((where, "outages"))
@@ -160,21 +235,25 @@ def _add_document(found: SiteFiles, document: Any, where: str) -> None:
         _add_config(found, document, where)
         found.files.append((where, "configuration"))
     else:
-        raise FormatError("this is not a file of a site", where=where, expected=EXPECTED)
+        return False
+    return True
 
 
 def _is_config(document: Mapping[str, Any]) -> bool:
     return any(str(key).replace("_", "-") in KEYS or key in _FLUX for key in document)
 
 
-def _add_config(found: SiteFiles, document: Mapping[str, Any], where: str) -> None:
+def _add_config(
+    found: SiteFiles, document: Mapping[str, Any], where: str, lines: Mapping[str, int] | None = None
+) -> None:
+    config = SiteConfig(where, document, lines=lines or {})
     try:
         options = from_document(queue_document(document), where)
     except SimschedError as error:
-        found.configs.append(SiteConfig(where, document, fault=error))
+        found.configs.append(replace(config, fault=error))
         return
     queues, outages = options.get("queues"), tuple(options.get("outages", ()))
-    found.configs.append(SiteConfig(where, document, queues, outages=outages))
+    found.configs.append(replace(config, queues=queues, outages=outages))
 
 
 # --- descriptions of the machine ------------------------------------------------------------------
@@ -207,8 +286,6 @@ def _add_machine(found: SiteFiles, document: Mapping[str, Any], where: str) -> N
 
 
 def _name(where: str) -> str:
-    from pathlib import Path
-
     from simsched.bundled import plain_name
 
     return plain_name(Path(where))

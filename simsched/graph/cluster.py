@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -10,7 +11,7 @@ import networkx as nx
 
 from simsched import bundled
 from simsched.arguments import check, check_path
-from simsched.errors import ClusterError, SimschedError
+from simsched.errors import ClusterError, InputWarning, SimschedError
 from simsched.graph.build.cluster_files import read_graph
 from simsched.graph.build.networkx_graph import from_networkx
 from simsched.graph.build.rset import from_rset
@@ -18,6 +19,7 @@ from simsched.graph.resource_graph import ResourceGraph, is_finished
 
 if TYPE_CHECKING:
     from simsched.formats.cluster.rset import ResourceSet
+    from simsched.formats.machines.description import Note
     from simsched.graph.index.index import Index
 
 
@@ -34,6 +36,7 @@ class Cluster:
     name : its name in reports.
     graph : the frozen `networkx.MultiDiGraph` of `Pool` vertices; ``graph.copy()`` can be edited.
     source : the file or bundled name it came from, or None.
+    notes : what was assumed, left out or not understood when a site's own file was read (`Note`).
 
     Raises
     ------
@@ -58,6 +61,7 @@ class Cluster:
         self.graph = graph if _is_ours(graph) else from_networkx(graph)
         self.name = name or str(self.graph.graph.get("name") or "cluster")
         self.source = source
+        self.notes: tuple[Note, ...] = self.graph.graph.get("notes", ())
 
     @classmethod
     def from_rset(cls, rset: ResourceSet, *, name: str = "cluster", source: str | None = None) -> Cluster:
@@ -131,8 +135,10 @@ def as_cluster(value: ClusterLike) -> Cluster:
 def load_cluster(path_or_name: str | Path | ResourceGraph) -> Cluster:
     """Read a cluster from a file, or a bundled one by name; ``-`` is standard input.
 
-    The kind of file (R, R with a graph, JGF, TreePool, GRUG, recipe) is detected by content.  A
-    networkx graph is accepted as by `Cluster`.
+    The kind of file (R, R with a graph, JGF, TreePool, GRUG, recipe, or a site's own file such as
+    slurm.conf, a Flux configuration, pbsnodes -a, hwloc XML) is detected by content.  An `InputWarning`
+    lists the parts of a site's file that are assumed, left out or not understood; `Cluster.notes` keeps
+    them.  A networkx graph is accepted as by `Cluster`.
 
     Raises
     ------
@@ -151,4 +157,8 @@ def load_cluster(path_or_name: str | Path | ResourceGraph) -> Cluster:
         if error.where and str(path) in error.where:
             raise
         raise error.at(str(path_or_name)) from None
-    return Cluster(graph, name=str(graph.graph["name"]), source=str(path_or_name))
+    cluster = Cluster(graph, name=str(graph.graph["name"]), source=str(path_or_name))
+    if cluster.notes:
+        faults_first = sorted(cluster.notes, key=lambda note: note.kind != "fault")
+        warnings.warn(InputWarning(str(path_or_name), map(str, faults_first)), stacklevel=2)
+    return cluster

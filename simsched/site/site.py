@@ -34,6 +34,7 @@ class Site:
     notes : values that were assumed, left out or not understood when the site was imported.
     sources : the files that it was imported from.
     format : the formats of these files, ``slurm.conf``.
+    cpus_per_core : processors of its logs per core of the machine: Slurm counts hardware threads.
     cluster_file : the file in the folder of the site that holds the machine; None in memory.
     recipe : the machine of a site in memory; None if it is in `cluster_file`.
     """
@@ -43,6 +44,7 @@ class Site:
     notes: tuple[Note, ...] = ()
     sources: tuple[SiteSource, ...] = ()
     format: str = ""
+    cpus_per_core: int = 1
     cluster_file: Path | None = None
     recipe: Recipe | None = field(default=None, repr=False)
 

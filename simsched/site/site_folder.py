@@ -15,7 +15,7 @@ were written.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
 
@@ -27,7 +27,6 @@ from simsched.site.site import Site, SiteSource
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from simsched.formats.machines.description import NoteKind
 
 CLUSTER_FILES = ("cluster.yaml", "cluster.json")
 QUEUES, README, RECORD = "queues.toml", "README.md", "site.json"
@@ -38,7 +37,7 @@ FORMAT = 1
 class NoteRow(msgspec.Struct):
     """A note in ``site.json``."""
 
-    kind: NoteKind
+    kind: Literal["assumed", "left out", "fault"]
     text: str
     where: str = ""
 
@@ -57,6 +56,7 @@ class SiteRecord(msgspec.Struct, kw_only=True):
     site: int
     name: str
     format: str = ""
+    cpus_per_core: Annotated[int, msgspec.Meta(ge=1)] = 1
     sources: list[SourceRow] = []
     notes: list[NoteRow] = []
     files: dict[str, str] = {}
@@ -95,6 +95,7 @@ def load_site(path: str | Path) -> Site:
         notes=tuple(Note(row.kind, row.text, row.where) for row in known.notes),
         sources=tuple(SiteSource(row.name, row.sha256) for row in known.sources),
         format=known.format,
+        cpus_per_core=known.cpus_per_core,
         cluster_file=cluster_file,
     )
 
@@ -180,8 +181,8 @@ def refuse_edited(directory: str | Path) -> None:
 # --- writing --------------------------------------------------------------------------------
 
 
-def write_site(site: Site, directory: str | Path) -> tuple[Path, bool]:
-    """Write the folder of a site; return its path and whether an earlier import was replaced.
+def save_site(site: Site, directory: str | Path) -> Path:
+    """Write the folder of a site, and return its path.
 
     Raises
     ------
@@ -194,13 +195,12 @@ def write_site(site: Site, directory: str | Path) -> tuple[Path, bool]:
     refuse_edited(directory)
     with StagedFolder(directory, SITE) as staged:
         files = {**_cluster_text(site), QUEUES: _queues_text(site)}
-        files[README] = readme(site, next(iter(files)))
+        files[README] = readme(site, next(iter(files)), str(directory))
         for name, text in files.items():
             (staged.work / name).write_text(text, encoding="utf-8")
         # site.json is last: it has the digests of all other files
         (staged.work / RECORD).write_bytes(_record_text(site, staged.work))
-        path = staged.finish()
-    return path, staged.replaced
+        return staged.finish()
 
 
 def _cluster_text(site: Site) -> dict[str, str]:
@@ -254,6 +254,7 @@ def _record_text(site: Site, work: Path) -> bytes:
         site=FORMAT,
         name=site.name,
         format=site.format,
+        cpus_per_core=site.cpus_per_core,
         sources=[SourceRow(source.name, source.sha256) for source in site.sources],
         notes=[NoteRow(note.kind, note.text, note.where) for note in site.notes],
         files={path.name: digest_of(path) for path in sorted(work.iterdir())},

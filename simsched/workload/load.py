@@ -82,6 +82,7 @@ def load_workload(
     names: Callable[[], Names] | None = None,
     columns: str | None = None,
     delimiter: str | None = None,
+    default_map: Iterable[str] = (),
 ) -> Workload:
     """Read a workload: a file of any format in `READERS`, ``-``, or the name of a bundled one.
 
@@ -98,6 +99,7 @@ def load_workload(
     names : gives the cluster's hosts and properties, should patterns in SSS Job Objects need them.
     columns : columns of a Slurm dump without a header line, as ``sacct -o`` names them.
     delimiter : the separator of the columns of a Slurm dump (default: as in the header).
+    default_map : maps for a log where neither `map` nor the file gives one, such as those of a site.
 
     Raises
     ------
@@ -121,6 +123,7 @@ def load_workload(
         names=names,
         columns=_text_option("columns", columns),
         delimiter=_text_option("delimiter", delimiter),
+        default_maps=tuple(texts("default_map", default_map)),
     )
     reading.job_map()  # a bad map is refused before anything is read
     try:

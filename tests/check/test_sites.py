@@ -266,6 +266,8 @@ def test_the_folder_of_a_site(tmp_path):
     written(tmp_path, cluster_yaml="groups:\n- {name: n, hosts: 'n[0-3]', cores: 4}\n", queues_toml=QUEUES)
     result = check_files([], tmp_path)
     assert {finding.code for finding in result.findings} == {"queue-property", "queue-empty", "node-unqueued"}
+    (tmp_path / "queues.toml").write_text('[queues.a]\nparent = "b"\n')
+    assert {finding.code for finding in check_files([], tmp_path).findings} == {"configuration-invalid"}
     (other,) = written(tmp_path, R_json=r_document(HOSTS[:3]))
     assert "nodes-hosts" in {finding.code for finding in check_files([other], tmp_path).findings}
 
@@ -293,6 +295,13 @@ def test_a_file_that_cannot_be_read(tmp_path, content, fault):
     with pytest.raises((FormatError, ConfigError), match=fault) as error:
         check_files([path])
     assert str(path) in str(error.value)
+
+
+def test_a_folder_that_is_no_site(tmp_path):
+    with pytest.raises(ConfigError, match="no cluster file"):
+        check_files([], tmp_path)
+    with pytest.raises(ConfigError, match="no such folder"):
+        check_files([], tmp_path / "gone")
 
 
 def test_nothing_to_check():

@@ -129,16 +129,14 @@ def test_1508_a_slot_above_nodes_with_and_without_queue_and_storage(content, lim
 def test_flux_core_7676_a_request_without_a_duration_in_a_queue_with_a_limit():
     """Without the default duration it asks for an infinite time; the reason says so."""
     limited = {"queues": {"pbatch": {"requires": ["batch"], "policy": {"limits": {"duration": "1h"}}}}}
-    answer = ask(
-        CHASSIS, "slot{a}=1/node/slot{b}=1/core", config={**limited, "no-limit": "reject"}, queue="pbatch"
-    )
+    answer = ask(CHASSIS, "slot=1/node/core", config={**limited, "no-limit": "reject"}, queue="pbatch")
     assert codes(answer) == ["limit-duration"]
     assert "the job asks for no limit" in str(answer.reasons)
     default = {"policy": {"jobspec": {"defaults": {"system": {"duration": "30m"}}}}, "no-limit": "reject"}
-    answer = ask(CHASSIS, "slot{a}=1/node/slot{b}=1/core", config={**limited, **default}, queue="pbatch")
+    answer = ask(CHASSIS, "slot=1/node/core", config={**limited, **default}, queue="pbatch")
     assert answer
     assert answer.placement.duration == 1800
-    none = ask(CHASSIS, "slot{a}=1/node/slot{b}=1/core", config={"queues": {"pdebug": {}}}, queue="pbatch")
+    none = ask(CHASSIS, "slot=1/node/core", config={"queues": {"pdebug": {}}}, queue="pbatch")
     assert codes(none) == ["queue-unknown"]
 
 

@@ -166,7 +166,7 @@ WRONG = {
     "slurm.conf": ("# made by hand\nClusterName=big\nNodeName=n[1-4] CPUs=8\n", "slurm.conf"),
     "scontrol": (
         "NodeName=n1 Arch=x86_64 CoresPerSocket=8\n   CPUAlloc=0\n",
-        "the output of scontrol show node",
+        "the output of scontrol, which is a cluster",
     ),
     "hwloc": (
         '<?xml version="1.0"?>\n<!DOCTYPE topology SYSTEM "hwloc2.dtd">\n<topology version="2.0"/>\n',
@@ -187,6 +187,7 @@ WRONG = {
     ),
     "jgf": ('{"graph": {"nodes": [], "edges": []}}', "a resource graph (JGF), which is a cluster"),
 }  # fmt: skip
+READ_AS_CLUSTER = {"recipe", "r", "jgf", "slurm.conf", "scontrol", "hwloc", "toml"}
 READ_AS_WORKLOAD = {"swf", "swf without a header", "sacct", "jobs", "flux", "batsim"}
 
 
@@ -194,7 +195,7 @@ READ_AS_WORKLOAD = {"swf", "swf without a header", "sacct", "jobs", "flux", "bat
 def test_a_file_of_another_kind_is_named(kind, tmp_path, capfd):
     text, what = WRONG[kind]
     (tmp_path / "file").write_text(text)
-    commands = [] if kind in {"recipe", "r", "jgf"} else ["cluster show"]
+    commands = [] if kind in READ_AS_CLUSTER else ["cluster show"]
     commands += [] if kind in READ_AS_WORKLOAD else ["workload show"]
     for command in commands:
         assert simsched(f"{command} {tmp_path}/file") == 2

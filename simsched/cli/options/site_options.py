@@ -46,7 +46,8 @@ def place_site(args: argparse.Namespace, first: str, *rest: str) -> Site | None:
     """Move the positional arguments behind CLUSTER, and return the site.
 
     With ``--site`` the value of the positional argument `first` (CLUSTER) is that of the one after it, and
-    so on through `rest`; `first` becomes the file of the site's machine.
+    so on through `rest`; `first` becomes the file of the site's machine.  Logs without a map of their own
+    get those of the site.
 
     Raises
     ------
@@ -62,7 +63,24 @@ def place_site(args: argparse.Namespace, first: str, *rest: str) -> Site | None:
     for name, value in zip(rest, given, strict=False):
         setattr(args, name, value)
     setattr(args, first, str(site.cluster_file))
+    if not args.map:
+        from simsched.site.log_use import site_maps
+
+        args.default_map = list(site_maps(site)) or None
     return site
+
+
+def require(args: argparse.Namespace, **names: str) -> None:
+    """Raise UsageError if positional arguments (argument → its name in the help) are missing.
+
+    argparse cannot: which of them a command line needs depends on ``--site``.
+    """
+    missing = [metavar for name, metavar in names.items() if getattr(args, name) is None]
+    if missing:
+        from simsched.cli.support.parser import UsageError
+
+        message = f"the following arguments are required: {', '.join(missing)}"
+        raise UsageError(f"simsched {args.verb}", message)
 
 
 def refuse_words(site: str, words: Sequence[str]) -> None:

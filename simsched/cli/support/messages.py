@@ -4,10 +4,18 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from simsched.errors import InputWarning
+
 if TYPE_CHECKING:
-    from typing import TextIO
+    from collections.abc import Iterator
+    from typing import Any, TextIO
+
+MOST_NOTES = 20
+"""The most notes on one input that are printed."""
 
 
 def note(text: str) -> None:
@@ -18,6 +26,29 @@ def note(text: str) -> None:
 def warn(text: object) -> None:
     """Write a warning: the input is accepted, but probably wrong."""
     sys.stderr.write(f"simsched: warning: {text}\n")
+
+
+@contextmanager
+def notes_of_inputs() -> Iterator[None]:
+    """Write each `InputWarning` as notes on standard error, once, whatever the filters of warnings are."""
+    seen: set[str] = set()
+    with warnings.catch_warnings():
+        otherwise = warnings.showwarning
+
+        def show(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
+            if not isinstance(message, InputWarning):
+                otherwise(message, category, *place, **more)
+                return
+            new = [line for line in message.lines if line not in seen]
+            seen.update(new)
+            for line in new[:MOST_NOTES]:
+                note(printable(line, sys.stderr))
+            if len(new) > MOST_NOTES:
+                note(f"{len(new) - MOST_NOTES:,} more notes on this file")
+
+        warnings.showwarning = show
+        warnings.simplefilter("always", InputWarning)
+        yield
 
 
 def text_of(error: Exception) -> str:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from simsched.errors import ClusterError, FormatError, RequestError
 from simsched.formats.rfc.hostlist import Hostlist
+from simsched.formats.rfc.idset import Idset
 from simsched.formats.rfc.names import check_host, check_property
 from simsched.formats.rfc.units import same_dimension, unit_of
 from simsched.formats.text.schemas import first_fault
@@ -54,13 +55,18 @@ class PoolSpec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeGroup:
-    """Nodes that are alike.  `cores` and `gpus` are a node's; they divide over its localities."""
+    """Nodes that are alike.  `cores` and `gpus` are a node's; they divide over its localities.
+
+    `core_ids` and `gpu_ids` are the logical ids of these units, None for 0, 1, 2 …
+    """
 
     name: str
     hosts: tuple[str, ...]
     locality: tuple[Level, ...] = ()
     cores: int = 0
     gpus: int = 0
+    core_ids: Idset | None = None
+    gpu_ids: Idset | None = None
     pools: tuple[PoolSpec, ...] = ()
     properties: tuple[str, ...] = ()
     status: str = "up"
@@ -169,7 +175,8 @@ def _join(where: str | None, place: str) -> str:
 def _group(row: Mapping[str, Any], where: str) -> NodeGroup:
     hosts = _hosts_of(row, where)
     locality = _locality(row, where)
-    cores, gpus = row.get("cores", 0), row.get("gpus", 0)
+    cores, core_ids = _units(row, "core", where)
+    gpus, gpu_ids = _units(row, "gpu", where)
     domains = 1
     for level in locality:
         domains *= level.count
@@ -186,6 +193,8 @@ def _group(row: Mapping[str, Any], where: str) -> NodeGroup:
         locality=locality,
         cores=cores,
         gpus=gpus,
+        core_ids=core_ids,
+        gpu_ids=gpu_ids,
         pools=_pools_of(row, locality, where),
         properties=tuple(row.get("properties", ())),
         status=row.get("status", "up"),
@@ -193,6 +202,20 @@ def _group(row: Mapping[str, Any], where: str) -> NodeGroup:
         drained=_some_hosts(row, "drained", hosts, where),
         levels=_levels(row, where),
     )
+
+
+def _units(row: Mapping[str, Any], kind: str, where: str) -> tuple[int, Idset | None]:
+    """Return the number of cores or gpus of a node, and their ids where the row names them."""
+    count: int | None = row.get(f"{kind}s")
+    if f"{kind}_ids" not in row:
+        return count or 0, None
+    place = f"{where}.{kind}_ids"
+    ids = Idset.parse(row[f"{kind}_ids"], where=place)
+    if count is not None and count != len(ids):
+        raise ClusterError(f"there are {len(ids)} ids, but {count} {kind}s", where=place)
+    if len(ids) > MAX_NODES:
+        raise FormatError(f"{len(ids):,} {kind}s in a node", where=place, expected=f"at most {MAX_NODES:,}")
+    return len(ids), ids
 
 
 def _hosts_of(row: Mapping[str, Any], where: str) -> tuple[str, ...]:

@@ -26,6 +26,10 @@ class Note:
     text: str
     where: str = ""
 
+    def __str__(self) -> str:
+        text = f"{self.where}: {self.text}" if self.where else self.text
+        return {"assumed": "assumed: ", "left out": "left out: ", "fault": "ignored: "}[self.kind] + text
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MachineDescription:
@@ -38,9 +42,12 @@ class MachineDescription:
         the files state no queues.
     notes : what was assumed, left out or not understood, in the order of the files.
     format : the name of the format, ``slurm.conf``.
+    cpus_per_core : what the site's scheduler, and so its logs, count for one core of the recipe: 2 if it
+        counts hardware threads.  1 also if nodes differ.
     """
 
     recipe: Recipe
     config: Mapping[str, Any] = field(default_factory=dict)
     notes: tuple[Note, ...] = ()
     format: str = ""
+    cpus_per_core: int = 1

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from simsched.formats.sss.delivered_values import DeliveredValues, with_results
     from simsched.formats.sss.document import Document, check_document, read_document
-    from simsched.formats.sss.elements import Element, write_xml
     from simsched.formats.sss.feature_constraints import Names
     from simsched.formats.sss.records import JobRecord, has_patterns, job_objects, job_records
     from simsched.formats.sss.writer import job_element
+    from simsched.formats.text.xml_tree import Element, write_xml
 
 __all__ = [
     "DeliveredValues",
@@ -37,7 +37,7 @@ __all__ = [
 
 _HOMES = {
     "Document": "document",
-    "Element": "elements",
+    "Element": "simsched.formats.text.xml_tree",
     "JobRecord": "records",
     "Names": "feature_constraints",
     "DeliveredValues": "delivered_values",
@@ -48,7 +48,7 @@ _HOMES = {
     "job_records": "records",
     "read_document": "document",
     "with_results": "delivered_values",
-    "write_xml": "elements",
+    "write_xml": "simsched.formats.text.xml_tree",
 }
 
 
@@ -58,4 +58,5 @@ def __getattr__(name: str) -> object:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
 
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    home = _HOMES[name]
+    return getattr(import_module(home if "." in home else f"{__name__}.{home}"), name)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from simsched.formats.sss.elements import Element
+    from simsched.formats.text.xml_tree import Element
 
 _BY_NAME = ("Resource", "Extension", "ResourceLimit", "Variable")
 _APART = ("Requested", "Delivered", "TaskGroup", "TaskGroupDefaults", "Task", "TaskDefaults", "Environment")
@@ -20,7 +20,7 @@ def merged(own: Element, defaults: Element | None) -> Element:
     A property overrides its default, whether it is in Requested or outside; variables of the
     environment and resources override one by one; Delivered is separate from the request.
 
-    >>> from simsched.formats.sss.elements import Element
+    >>> from simsched.formats.text.xml_tree import Element
     >>> job = Element("Job", (), "", (Element("Id", (), "1"),))
     >>> print(merged(job, Element("JobDefaults", (), "", (Element("User", (), "ann"),))).value("User"))
     ann

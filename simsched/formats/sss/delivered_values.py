@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from simsched.formats.sss.elements import Element
+from simsched.formats.text.xml_tree import Element
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

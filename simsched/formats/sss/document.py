@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from simsched.errors import FormatError
 from simsched.formats.sss import vocabulary
-from simsched.formats.sss.elements import Element, parse_xml, write_xml
 from simsched.formats.sss.expressions import group_signs
 from simsched.formats.text.excerpts import clip, place
+from simsched.formats.text.xml_tree import Element, parse_xml, write_xml
 
 if TYPE_CHECKING:
     from collections.abc import Callable

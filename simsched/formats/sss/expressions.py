@@ -20,7 +20,7 @@ from simsched.formats.text.excerpts import place
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from simsched.formats.sss.elements import Element
+    from simsched.formats.text.xml_tree import Element
 
 ENDLESS = 10**9
 """Stands for no upper bound in a set of acceptable numbers."""

@@ -15,7 +15,7 @@ from simsched.formats.text.excerpts import clip, place
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from simsched.formats.sss.elements import Element
+    from simsched.formats.text.xml_tree import Element
 
 MAX_PATTERN = 200
 """The longest pattern, in characters."""

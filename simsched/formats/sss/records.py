@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from simsched.formats.sss.document import Document
-    from simsched.formats.sss.elements import Element
     from simsched.formats.sss.feature_constraints import Names
+    from simsched.formats.text.xml_tree import Element
 
 CONDITIONS = {"OnSuccess": "afterok", "OnFailure": "afternotok", "OnExit": "afterany"}
 """RFC 26's schemes for the conditions of dependencies."""

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from simsched.formats.jobspec.vertex import ResourceVertex
-    from simsched.formats.sss.elements import Element
+    from simsched.formats.text.xml_tree import Element
 
 _LABEL = re.compile(r"[^A-Za-z0-9_.-]+")
 

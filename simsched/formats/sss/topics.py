@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from simsched.formats.rfc.idset import Idset
-    from simsched.formats.sss.elements import Element
+    from simsched.formats.text.xml_tree import Element
 
 _SCALE: dict[str, int] = {unit: 1024**power for power, unit in enumerate(vocabulary.VALUES["units"])}
 UNITS = dict(

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from simsched.errors import RequestError
 from simsched.formats.rfc.constraint import And, Constraint, Hosts, Not, Or, Properties
-from simsched.formats.sss.elements import Element
 from simsched.formats.sss.records import CONDITIONS
 from simsched.formats.sss.topics import UNITS
 from simsched.formats.sss.vocabulary import IN_SLOT
+from simsched.formats.text.xml_tree import Element
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -78,6 +78,41 @@ def _json(*keys: str) -> str:
     return r"(?s)\A\s*[{\[]" + "".join(rf'(?=.*"{key}"\s*:)' for key in keys)
 
 
+SCONTROL, SLURM_CONF, FLUX_CONFIG = "the output of scontrol", "slurm.conf", "a Flux configuration (TOML)"
+FLUX_LIST, FLUX_STATUS = "the output of flux resource list", "the output of flux resource status"
+PBSNODES, QMGR = "the output of pbsnodes", "the output of qmgr (print server)"
+HWLOC, PLATFORM = "hwloc XML", "a SimGrid platform"
+
+_COLUMNS = r"(?m)\A[ \t]*(?:[A-Z]+[ \t]+)*STATE\b(?=[^\n]*[ \t]NNODES\b)"
+_MACHINES: tuple[tuple[str, str], ...] = (
+    (SCONTROL, r"(?s)\A\s*NodeName=\S+\s(?=.{0,2000}?\bCPUAlloc=)"),
+    (SCONTROL, r"(?s)\A\s*PartitionName=\S+\s(?=.{0,4000}?\bTotalCPUs=)"),
+    (FLUX_CONFIG, r"(?m)^[ \t]*\[\[?[ \t]*(?:resource|queues|policy|tbon|sched-fluxion-\w+)\b[\w.\" -]*\]"),
+    (FLUX_LIST, _COLUMNS + r"(?=[^\n]*[ \t](?:NCORES|LIST)\b)"),
+    (FLUX_STATUS, _COLUMNS),
+    (QMGR, r"(?m)^[ \t]*(?:create|set)[ \t]+(?:queue|server)\b"),
+    (
+        PBSNODES,
+        r"(?m)^\S+[ \t]*\n(?:[ \t]+\w[^\n]*\n){0,9}?[ \t]+(?:state|ntype|np|pcpus|resources_\w+\.\w+) = ",
+    ),
+    (SLURM_CONF, r"(?mi)^[ \t]*(?:ClusterName|Slurmctld\w+|ControlMachine|\w+Name|Include)[ \t]*=[ \t]*\S"),
+    (HWLOC, r"<!DOCTYPE topology|<topology\b|<object type=\"Machine\""),
+    (PLATFORM, r"<!DOCTYPE platform|<platform\b"),
+)
+"""Sites' own descriptions of machines and queues, by the beginning of a text."""
+
+
+def machine_look(head: str) -> str:
+    """Return the name of the kind of site file that a text begins like; empty if it is none.
+
+    >>> machine_look("ClusterName=x"), machine_look("groups: []")
+    ('slurm.conf', '')
+    """
+    return next((what for what, pattern in _COMPILED if pattern.search(head)), "")
+
+
+_COMPILED = tuple((what, re.compile(pattern)) for what, pattern in _MACHINES)
+
 _LOOKS: tuple[tuple[Look, re.Pattern[str]], ...] = tuple(
     (Look(what, role), re.compile(pattern))
     for what, role, pattern in (
@@ -99,12 +134,7 @@ _LOOKS: tuple[tuple[Look, re.Pattern[str]], ...] = tuple(
         ("LSF accounting (lsb.acct)", "", r'\A"[A-Z_]+" "\d+(?:\.\d+)*" \d{9,}'),
         ("SGE accounting", "", r"(?m)\A(?:#[^\n]*\n)*(?:[^:\n]*:){5}\d+:(?:[^:\n]*:){30}"),
         ("the output of scontrol show job", "", r"(?m)\A\s*JobId=\d+"),
-        ("the output of scontrol show node", "", r"(?m)\A\s*NodeName=\S+ (?:Arch|CoresPerSocket)="),
-        ("the output of scontrol show partition", "", r"(?m)\A\s*PartitionName=\S+\s*$"),
-        ("slurm.conf", "", r"(?mi)^\s*(?:ClusterName|SlurmctldHost|ControlMachine|\w+Name)\s*=\s*\S"),
-        ("hwloc XML", "", r"<!DOCTYPE topology|<topology\b|<object type=\"Machine\""),
-        ("a SimGrid platform", "", r"<platform\b"),
-        ("a Flux configuration (TOML)", "", r"(?m)^\s*\[\[?(?:resource|queues|sched-fluxion|policy)\b"),
+        *((what, CLUSTER, pattern) for what, pattern in _MACHINES),
         ("squeue's table", "", r"\A\s*JOBID\b[^\n]*\b(?:PARTITION|ST|NODELIST)\b"),
         ("sinfo's table", "", r"\A\s*(?:PARTITION|NODELIST)\b[^\n]*\b(?:AVAIL|STATE|NODES)\b"),
     )

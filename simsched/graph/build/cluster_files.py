@@ -14,12 +14,16 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
+    from simsched.formats.machines.read import OpenFile
     from simsched.graph.resource_graph import ResourceGraph
 
 BULK = 8 * 2**20
 """Larger JSON texts (bytes) are decoded straight into structs, and duplicate keys are not looked for."""
 
-KINDS = "R, R with a graph, JGF, TreePool, GRUG or a cluster recipe"
+KINDS = (
+    "R, R with a graph, JGF, TreePool, GRUG, a cluster recipe, or a site's own file: slurm.conf, scontrol, "
+    "a Flux configuration, flux resource list, pbsnodes -a, hwloc XML or a SimGrid platform"
+)
 
 
 def read_graph(path: str | Path, *, name: str) -> ResourceGraph:
@@ -30,7 +34,9 @@ def read_graph(path: str | Path, *, name: str) -> ResourceGraph:
     FormatError, ClusterError
         if the file is of an unknown kind, or the cluster it describes is impossible.
     """
-    return _from_box([read_bytes(path)], name, name_of(path))
+    from simsched.formats.machines.read import opener
+
+    return _from_box([read_bytes(path)], name, name_of(path), opener(path))
 
 
 def graph_from_bytes(data: bytes, *, name: str = "cluster", where: str | None = None) -> ResourceGraph:
@@ -38,14 +44,16 @@ def graph_from_bytes(data: bytes, *, name: str = "cluster", where: str | None = 
     return _from_box([data], name, where)
 
 
-def _from_box(box: list[bytes], name: str, where: str | None) -> ResourceGraph:
+def _from_box(
+    box: list[bytes], name: str, where: str | None, open_file: OpenFile | None = None
+) -> ResourceGraph:
     """Build from the one text in `box`; a large one is dropped as soon as it is decoded."""
     start = box[0][:4096].lstrip(b"\xef\xbb\xbf \t\r\n")[:1]
     if start == b"{" and len(box[0]) > BULK:
         return _from_large(box, name, where)
     text = _decoded(box.pop(), where)
     try:
-        return _from_text(text, start, name, where)
+        return _from_text(text, start, name, where, open_file)
     except LimitError:
         raise
     except FormatError as error:
@@ -54,8 +62,19 @@ def _from_box(box: list[bytes], name: str, where: str | None) -> ResourceGraph:
         raise unrecognised(text, where, CLUSTER, KINDS) or error from None
 
 
-def _from_text(text: str, start: bytes, name: str, where: str | None) -> ResourceGraph:
-    """Build from a text that begins with `start`: XML is GRUG, braces are JSON, anything else is YAML."""
+def _from_text(
+    text: str, start: bytes, name: str, where: str | None, open_file: OpenFile | None
+) -> ResourceGraph:
+    """Build from a text that begins with `start`: XML is GRUG, braces are JSON, anything else is YAML.
+
+    Files of sites come first: none of them is GRUG, and none is the YAML of a recipe.
+    """
+    if start != b"{":  # TOML begins with a bracket
+        from simsched.graph.build.machines import from_machine_text
+
+        graph = from_machine_text(text, name=name, where=where, open_file=open_file)
+        if graph is not None:
+            return graph
     if text.lstrip()[:1] == "<":
         from simsched.formats.cluster.grug import parse_grug
         from simsched.graph.build.grug import from_grug
@@ -66,11 +85,15 @@ def _from_text(text: str, start: bytes, name: str, where: str | None) -> Resourc
     document = load_json(text, where) if start in (b"{", b"[") else load_yaml(text, where)
     if "\\" in text and not is_unicode(document):
         raise FormatError("a text has half of a surrogate pair", where=where, expected="whole characters")
-    return graph_from_document(document, name=name, where=where)
+    return graph_from_document(document, name=name, where=where, open_file=open_file)
 
 
-def graph_from_document(document: Any, *, name: str = "cluster", where: str | None = None) -> ResourceGraph:
+def graph_from_document(
+    document: Any, *, name: str = "cluster", where: str | None = None, open_file: OpenFile | None = None
+) -> ResourceGraph:
     """Build the graph of a decoded document.
+
+    `open_file` returns the text of a file that the document names.
 
     Raises
     ------
@@ -89,6 +112,11 @@ def graph_from_document(document: Any, *, name: str = "cluster", where: str | No
             from simsched.graph.build.recipe import from_recipe
 
             return from_recipe(parse_recipe(document, where=where), name=name)
+        from simsched.graph.build.machines import from_machine_document
+
+        machine = from_machine_document(document, name=name, where=where, open_file=open_file)
+        if machine is not None:
+            return machine
     raise FormatError("this is not a description of a cluster", where=where, expected=KINDS)
 
 

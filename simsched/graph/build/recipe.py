@@ -256,8 +256,11 @@ def _inside(group: NodeGroup) -> Iterator[tuple[str, str, Pool]]:
                 found.append(suffix)
         innermost = found
         places += [(suffix, level.type) for suffix in found]
-    for kind, count in (("core", group.cores), ("gpu", group.gpus)):
-        for suffix, ids in _divided(count, innermost):
+    for kind, units in (
+        ("core", _ids(group.cores, group.core_ids)),
+        ("gpu", _ids(group.gpus, group.gpu_ids)),
+    ):
+        for suffix, ids in _divided(units, innermost):
             pool = numbered(kind, size=len(ids), ids=ids, properties=suffix_properties(names, kind))
             yield f"{suffix}/{kind}", suffix, pool
     numbers: dict[str, int] = {}
@@ -268,13 +271,19 @@ def _inside(group: NodeGroup) -> Iterator[tuple[str, str, Pool]]:
                     yield key, suffix, pool
 
 
-def _divided(count: int, places: Sequence[str]) -> Iterator[tuple[str, Idset]]:
-    """Divide unit ids 0 … count-1 over localities as evenly as possible."""
-    first = 0
-    for place, share in zip(places, _shares(count, len(places)), strict=True):
+def _ids(count: int, ids: Idset | None) -> Idset:
+    """Return the ids of units in a node: 0 … count-1 where the recipe names none."""
+    return Idset.from_range(0, count - 1) if ids is None else ids
+
+
+def _divided(units: Idset, places: Sequence[str]) -> Iterator[tuple[str, Idset]]:
+    """Divide unit ids over localities in their order and as evenly as possible."""
+    rest = units
+    for place, share in zip(places, _shares(len(units), len(places)), strict=True):
         if share:
-            yield place, Idset.from_range(first, first + share - 1)
-        first += share
+            mine = rest.take(share)
+            yield place, mine
+            rest = rest - mine
 
 
 def _pools(spec: PoolSpec, suffix: str, numbers: dict[str, int]) -> Iterator[tuple[str, Pool]]:

@@ -24,6 +24,7 @@ AS_SUBMITTED = {
     "submit": "submit",
     "procs": "procs",
     "recorded_state": "status",
+    "recorded_wait": "wait",
 }
 #: Columns of units, which are 0 for a job without an allocation.
 UNITS = ("nodes", "cores", "gpus", "slots")

@@ -61,14 +61,13 @@ def read_document(path: str | Path) -> dict[str, Any]:
     """Return the content of a file, checked only to be a table of keys; errors as `read_config`."""
     where = str(path)
     text = read_text(path)
-    document = load_toml(text, where) if where.endswith(".toml") else load_document(text, where)
+    document = _toml(text, where) if where.endswith(".toml") else load_document(text, where)
     if not isinstance(document, dict):
         raise ConfigError("not a configuration", where=where, expected="a table of keys")
     return document
 
 
-def load_toml(text: str, where: str) -> Any:
-    """Return a TOML text as values of JSON.  Raises ConfigError, FormatError for values that JSON lacks."""
+def _toml(text: str, where: str) -> Any:
     import tomllib
 
     try:

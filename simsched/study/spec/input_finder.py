@@ -32,10 +32,14 @@ MODELS = ("lublin", "mix")
 
 @dataclass(frozen=True, slots=True)
 class InputFinder:
-    """Finds inputs relative to a study file, whose document gives the places of faults."""
+    """Finds inputs relative to a study file, whose document gives the places of faults.
+
+    `default_map` are the maps of the study's site, for logs without maps of their own.
+    """
 
     home: Path
     document: StudyDocument
+    default_map: tuple[str, ...] = ()
 
     def find(self, name: str) -> Path:
         """Return the file of that name beside the study file or, without such a file, the name as a path."""
@@ -85,6 +89,8 @@ class InputFinder:
             return TaskInput.of_text(
                 canonical_json(row["jobs"]).decode(), "jobs.yaml", reading=reading
             ), steps
+        if self.default_map and "map" not in reading:
+            reading["default_map"] = list(self.default_map)
         return self._input("workloads", row["file"], reading, path), steps
 
     def _model(self, kind: str, row: Mapping[str, Any]) -> TaskInput:

@@ -36,6 +36,9 @@ _UNUSED = {
     "features": "features (--constrain features)",
 }
 
+LEAVES_OUT = "the requests ("
+"""The beginning of the note on parts of a log that the requests leave out."""
+
 #: Latest second that a log may name (year 9999); a later one is refused.
 LATEST = 253_402_300_800
 
@@ -165,7 +168,7 @@ class Gather:
         """Yield one sentence per part that the log has and the requests leave out."""
         left = [text for name, text in _UNUSED.items() if name in self.seen and not self._uses(name)]
         if left:
-            yield f"the requests ({self.job_map.default.text}) leave out: {', '.join(left)}"
+            yield f"{LEAVES_OUT}{self.job_map.default.text}) leave out: {', '.join(left)}"
 
     def _uses(self, name: str) -> bool:
         if name == "partitions":

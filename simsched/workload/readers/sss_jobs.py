@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
     from simsched.formats.jobspec.jobspec import Jobspec
     from simsched.formats.sss import Document
-    from simsched.formats.sss.elements import Element
     from simsched.formats.sss.records import JobRecord
+    from simsched.formats.text.xml_tree import Element
     from simsched.workload.job import Workload
 
 _BEFORE_RUNNING = frozenset(("Deferred", "Hold", "Staged", "Idle", "Queued", ""))
@@ -150,7 +150,7 @@ def write_sss(workload: Workload, skips: Skips | None = None) -> Iterator[str]:
         Naming the first such job, if there are no `skips` or they are strict; when no job is left.
     """
     from simsched.formats.sss import write_xml
-    from simsched.formats.sss.elements import Element
+    from simsched.formats.text.xml_tree import Element
 
     said = workload.header.get("UnixStartTime", "0")
     base = int(said) if said.isascii() and said.isdigit() and len(said) < 12 else 0
@@ -176,7 +176,7 @@ def _without_missing(made: dict[str, Element], skips: Skips) -> dict[str, Elemen
 def _element(job: Job, base: int, skips: Skips) -> Element | None:
     """Return the Job Object of a job; None, noted in `skips`, for one that cannot be written."""
     from simsched.formats.sss import job_element
-    from simsched.formats.sss.elements import Element
+    from simsched.formats.text.xml_tree import Element
 
     waits = [_in_the_epoch(item, base).to_json() for item in job.dependencies]
     jobspec = job.jobspec.with_system(

@@ -17,6 +17,7 @@ from simsched.formats.cluster.recipe import (
     format_recipe,
     parse_recipe,
 )
+from simsched.formats.cluster.recipe_document import recipe_document
 from simsched.formats.text.documents import load_yaml
 
 
@@ -144,3 +145,57 @@ def test_counts_that_do_not_fit(words, fault):
 def test_power_has_one_level():
     with pytest.raises(FormatError, match=r"power\.per: found an object \(expected at most 1 key\)"):
         parse_recipe({**group(), "power": {"per": {"rack": "1 kW", "pod": "2 kW"}}})
+
+
+def test_ids_of_cores_and_gpus_are_kept_as_given():
+    recipe = parse_recipe({"groups": [{"name": "n", "count": 1, "core_ids": "2-3,8-9", "gpu_ids": "1"}]})
+    assert (recipe.groups[0].cores, str(recipe.groups[0].core_ids), recipe.groups[0].gpus) == (
+        4,
+        "2-3,8-9",
+        1,
+    )
+    with pytest.raises(ClusterError, match=r"core_ids: there are 2 ids, but 4 cores"):
+        parse_recipe({"groups": [{"name": "n", "count": 1, "cores": 4, "core_ids": "2-3"}]})
+    with pytest.raises(FormatError, match="core_ids"):
+        parse_recipe({"groups": [{"name": "n", "count": 1, "core_ids": "3-2"}]})
+
+
+EVERYTHING = {
+    "name": "all",
+    "groups": [
+        {
+            "name": "a",
+            "hosts": "a[01-12],login",
+            "sockets": 2,
+            "numa": 2,
+            "cores": 8,
+            "gpu_ids": "1-2",
+            "memory": "256 GiB",
+            "pools": [
+                {"type": "hbm", "size": "16 GB", "in": "numa"},
+                {
+                    "type": "ssd",
+                    "name": "fast",
+                    "size": "1 TB",
+                    "count": 2,
+                    "path": "/x",
+                    "properties": ["p"],
+                },
+            ],
+            "properties": ["batch", "a100@gpu"],
+            "down": "a[02-03]",
+            "drained": "login",
+        },
+        {"name": "b", "hosts": "b0", "status": "drained", "racks": 2},
+    ],
+    "levels": [{"type": "row", "count": 2}, {"type": "rack", "count": 2}],
+    "pools": [{"type": "licence", "size": 4}],
+    "network": {"type": "fat-tree", "nodes_per_leaf": 4, "leaves_per_pod": 2, "spines": 2},
+    "power": {"budget": "10 kW", "per": {"rack": "5 kW"}, "node": "1 kW"},
+}
+
+
+def test_a_recipe_is_written_as_it_is_read():
+    assert recipe_document(parse_recipe(EVERYTHING)) == EVERYTHING
+    ring = {**group(), "network": {"type": "dragonfly", "groups": 2, "routers_per_group": 1}}
+    assert parse_recipe(recipe_document(parse_recipe(ring))) == parse_recipe(ring)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from simsched.errors import FormatError, LimitError
 from simsched.formats.sss import check_document, read_document, vocabulary, write_xml
-from simsched.formats.sss.elements import Element, parse_xml
+from simsched.formats.text.xml_tree import Element, parse_xml
 from tests import REPOSITORY
 
 tags = st.from_regex(r"[A-Za-z_][A-Za-z0-9_.-]{0,8}", fullmatch=True)
@@ -103,7 +103,7 @@ def test_entity_bombs_never_start():
 
 
 def test_too_many_bytes_are_refused(monkeypatch):
-    monkeypatch.setattr("simsched.formats.sss.elements.MAX_BYTES", 10)
+    monkeypatch.setattr("simsched.formats.text.xml_tree.MAX_BYTES", 10)
     with pytest.raises(LimitError, match="has 24 bytes"):
         read_document("<Job><Id>1234</Id></Job>")
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from simsched.errors import SimschedError
 from simsched.formats.jobspec.jobspec import Jobspec
 from simsched.formats.sss import Names, job_records, read_document, vocabulary
-from simsched.formats.sss.elements import Element, write_xml
+from simsched.formats.text.xml_tree import Element, write_xml
 
 CLUSTER = Names(("n1", "n2", "x"), ("ssd", "big"))
 WORDS = (

@@ -160,3 +160,9 @@ def test_a_recipe_for_too_much_is_counted_and_not_made():
         made(groups=[node(count=1_000_000, numa=100, cores=100)])
     with pytest.raises(ClusterError, match="2,000,000 nodes"):
         made(groups=[node(count=1_000_000), {"name": "m", "count": 1_000_000}])
+
+
+def test_named_ids_divide_over_the_localities():
+    graph = made(groups=[node(sockets=2, core_ids="2-5,8-9", gpu_ids="1,7")])
+    assert [str(pool_of(graph, f"n0/socket{at}/core").ids) for at in (0, 1)] == ["2-4", "5,8-9"]
+    assert [str(pool_of(graph, f"n0/socket{at}/gpu").ids) for at in (0, 1)] == ["1", "7"]

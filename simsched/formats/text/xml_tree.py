@@ -1,4 +1,7 @@
-"""XML of Job Objects as an immutable tree of elements; the dangerous constructs of XML are refused."""
+"""XML as an immutable tree of elements; the dangerous constructs of XML are refused.
+
+Used for Job Objects, hwloc topologies and SimGrid platforms.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ MAX_BYTES = 256 * 2**20
 """The most bytes an XML text may have."""
 
 MAX_DEPTH = 50
-"""The deepest nesting of elements; a Job Object needs about 8."""
+"""The deepest nesting of elements; a Job Object needs about 8, an hwloc topology about 15."""
 
 MAX_TEXT = 2**20
 """The most characters of one element's own text or of one attribute."""
@@ -77,13 +80,17 @@ class Element:
         return "".join(_written(self, "")).rstrip("\n")
 
 
-def parse_xml(data: bytes | str, where: str | None = None) -> Element:
+def parse_xml(data: bytes | str, where: str | None = None, *, doctype: str | None = None) -> Element:
     """Read an XML text into a tree.
+
+    `doctype` is the one document type that may be declared: by its name and the address of its DTD,
+    which is never opened.  A declaration with a part in brackets, where entities are defined, is refused,
+    and so is every entity that XML does not define itself.
 
     Raises
     ------
     FormatError
-        Not well formed, a DOCTYPE, text between elements; typographic quotation marks get a hint (R11).
+        Not well formed, another DOCTYPE, text between elements; typographic quotation marks get a hint (R11).
     LimitError
         Beyond `MAX_BYTES`, `MAX_DEPTH` or `MAX_TEXT`.
     """
@@ -95,7 +102,7 @@ def parse_xml(data: bytes | str, where: str | None = None) -> Element:
     if not raw.strip():
         raise FormatError("the document is empty", where=where, expected="XML")
     parser = expat.ParserCreate("utf-8" if isinstance(data, str) else None)
-    builder = _Builder(parser, where)
+    builder = _Builder(parser, where, doctype)
     try:
         parser.Parse(raw, True)
     except expat.ExpatError as error:
@@ -129,8 +136,8 @@ class _Frame:
 class _Builder:
     """Builds the tree from the parser's events."""
 
-    def __init__(self, parser: XMLParserType, where: str | None) -> None:
-        self.parser, self.where = parser, where
+    def __init__(self, parser: XMLParserType, where: str | None, accepted: str | None) -> None:
+        self.parser, self.where, self.accepted = parser, where, accepted
         self.root: Element | None = None
         self.frames: list[_Frame] = []
         parser.ordered_attributes = True
@@ -139,12 +146,22 @@ class _Builder:
         parser.EndElementHandler = self.end
         parser.CharacterDataHandler = self.characters
         parser.StartDoctypeDeclHandler = self.doctype
+        parser.SkippedEntityHandler = self.entity
 
     def at(self) -> str:
         return place(self.where, self.parser.CurrentLineNumber, self.parser.CurrentColumnNumber + 1)
 
-    def doctype(self, *_: object) -> None:
-        raise FormatError("a DOCTYPE is not accepted", where=self.at(), expected="the root element")
+    def doctype(self, name: str, _system: str | None, _public: str | None, own: int) -> None:
+        if self.accepted is None:
+            raise FormatError("a DOCTYPE is not accepted", where=self.at(), expected="the root element")
+        if name != self.accepted or own:
+            reason = "with declarations of its own" if own else f"of {clip(name)!r}"
+            expected = f'<!DOCTYPE {self.accepted} SYSTEM "…">, or none'
+            raise FormatError(f"a DOCTYPE {reason} is not accepted", where=self.at(), expected=expected)
+
+    def entity(self, name: str, _parameter: object) -> None:
+        # Without a DOCTYPE expat itself refuses unknown entities; with one it would skip them silently.
+        raise FormatError(f"the entity {clip(name)!r} is not defined", where=self.at(), expected="text")
 
     def start(self, name: str, attributes: list[str]) -> None:
         if len(self.frames) >= MAX_DEPTH:

@@ -1,0 +1,213 @@
+"""hwloc XML, versions 1 to 3: the inside of one node (``lstopo --of xml``), multiplied as the caller asks.
+
+Packages (sockets) and NUMA nodes become localities where the cores divide evenly over them, as they do on
+almost all hardware.  A NUMA node of version 1 contains packages or is in one; from version 2 on it is beside
+the cores that it serves.  Gpus are counted as Flux counts them: devices of CUDA, NVML, OpenCL, RSMI and
+LevelZero, once per PCI device, although several of these interfaces may show it.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from simsched.errors import FormatError
+from simsched.formats.cluster.recipe import MAX_NODES, Amount, Level, PoolSpec, Recipe
+from simsched.formats.machines.description import MachineDescription
+from simsched.formats.machines.node_rows import NodeRow, NoteCollector, groups_of, hosts_in, usable_host
+from simsched.formats.text.excerpts import clip, place
+from simsched.formats.text.xml_tree import parse_xml
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from simsched.formats.text.xml_tree import Element
+
+FORMAT = "hwloc XML"
+BACKENDS = ("CUDA", "NVML", "OpenCL", "RSMI", "LevelZero")
+_PROCESSORS = ("0302", "0380", "1200")
+"""PCI classes of accelerators: 3D controller, other display controller, processing accelerator."""
+_DISPLAY = "0300"
+
+
+def read_hwloc(
+    text: str, where: str, *, strict: bool = False, hosts: str | None = None
+) -> MachineDescription:
+    """Return the machine of nodes that are like the topology.
+
+    hosts : the names of the nodes as a hostlist (default: the one that the topology names).
+
+    Raises
+    ------
+    FormatError
+        if the text is not XML of hwloc or has no cores; under `strict` for the first part that is not
+        understood.
+    """
+    notes = NoteCollector(strict=strict)
+    root = parse_xml(text, where, doctype="topology")
+    if root.name != "topology":
+        raise FormatError(f"<{clip(root.name)}> is not a topology", where=where, expected="<topology>")
+    machines = [element for element in root.all("object") if element.attribute("type") == "Machine"]
+    if len(machines) != 1:
+        raise FormatError(
+            f"the topology has {len(machines)} machines", where=where, expected='one <object type="Machine">'
+        )
+    reader = _Reader(machines[0], where, notes)
+    inside = reader.row()
+    if hosts is None:
+        name = _info(machines[0], "HostName") or _info(machines[0], "Hostname") or ""
+        named = [name] if name and usable_host(name, where, notes) else ["node0"]
+        text = f"one node, {named[0]}; cluster make --like FILE --hosts HOSTLIST makes several"
+        notes.assumed(text, where)
+    else:
+        named = hosts_in(hosts, "--hosts", notes)[:MAX_NODES]
+    rows = [
+        NodeRow(host=host, cores=inside.cores, gpus=inside.gpus, locality=inside.locality, pools=inside.pools)
+        for host in named
+    ]
+    return MachineDescription(
+        recipe=Recipe(name=None, groups=groups_of(rows)), notes=notes.notes(), format=FORMAT
+    )
+
+
+def _walk(element: Element) -> Iterator[Element]:
+    """Yield the objects inside an object, each before those inside it."""
+    for child in element.all("object"):
+        yield child
+        yield from _walk(child)
+
+
+def _info(element: Element, name: str) -> str | None:
+    found = (info for info in element.all("info") if info.attribute("name") == name)
+    return next((info.attribute("value") for info in found), None)
+
+
+class _Reader:
+    """Reads one machine; `parents` has the object around each object, by identity."""
+
+    def __init__(self, machine: Element, where: str, notes: NoteCollector) -> None:
+        self.machine, self.where, self.notes = machine, where, notes
+        self.objects = list(_walk(machine))
+        self.parents = {id(child): parent for parent in (machine, *self.objects) for child in parent.children}
+
+    def of_type(self, *kinds: str) -> list[Element]:
+        return [element for element in self.objects if element.attribute("type") in kinds]
+
+    def at(self, element: Element) -> str:
+        return place(self.where, element.line, element.column)
+
+    def row(self) -> NodeRow:
+        """Return the node, without a name."""
+        cores = len(self.of_type("Core"))
+        units = len(self.of_type("PU"))
+        if not cores and units:
+            self.notes.assumed(
+                f"the topology has no cores: each of its {units} processing units is one", self.where
+            )
+            cores = units
+        elif units > cores:
+            self.notes.left_out(f"{units} hardware threads of {cores} cores", self.where)
+        if not cores:
+            raise FormatError(
+                "the topology has no cores", where=self.where, expected="objects of type Core or PU"
+            )
+        locality, gpus = self._locality(cores), self._gpus()
+        if len(locality) > 1 and gpus % _product(locality) and gpus % locality[0].count == 0:
+            # a recipe would put all gpus on the first NUMA nodes, which may be those of one socket
+            text = f"NUMA nodes: {gpus} gpus divide evenly over the sockets, but not over them"
+            self.notes.left_out(text, self.where)
+            locality = locality[:1]
+        return NodeRow(
+            host="", cores=cores, gpus=gpus, locality=locality, pools=tuple(self._memory(locality))
+        )
+
+    # -- localities
+
+    def _locality(self, cores: int) -> tuple[Level, ...]:
+        """Return sockets and NUMA domains, outermost first, as far as the cores divide over them."""
+        packages = self.of_type("Package", "Socket")
+        domains = [node for node in self.of_type("NUMANode") if self._has_cores(node)]
+        levels: list[Level] = []
+        if len(packages) > 1:
+            levels.append(Level("socket", len(packages)))
+        per_socket, rest = divmod(len(domains), max(1, len(packages)))
+        if len(domains) > 1 and not rest and per_socket > 1:
+            levels.append(Level("numa", per_socket))
+        elif len(domains) > 1 and (rest or len(packages) < 2):
+            self.notes.left_out(
+                f"{len(domains)} NUMA nodes, which do not divide over the packages", self.where
+            )
+        while levels and (cores % _product(levels) or not self._even(packages)):
+            lost = levels.pop()
+            self.notes.left_out(
+                f"{lost.count} {lost.type}s: the cores do not divide evenly over them", self.where
+            )
+        return tuple(levels)
+
+    def _has_cores(self, node: Element) -> bool:
+        """Return whether a NUMA node has processors of its own; memory devices such as CXL have none."""
+        cpus = node.attribute("cpuset")
+        return cpus is None or re.search(r"[1-9a-f]", cpus.replace("0x", ""), re.IGNORECASE) is not None
+
+    def _even(self, packages: list[Element]) -> bool:
+        counts = {sum(child.attribute("type") == "Core" for child in _walk(one)) for one in packages}
+        return len(counts) <= 1
+
+    # -- memory and devices
+
+    def _memory(self, locality: tuple[Level, ...]) -> Iterator[PoolSpec]:
+        """Yield the memory of each domain if all have the same, else that of the whole node."""
+        sizes = [size for node in (self.machine, *self.objects) if (size := self._bytes(node))]
+        if not sizes:
+            self.notes.left_out("memory, which the topology does not state", self.where)
+            return
+        level = locality[-1] if locality else None
+        if level is not None and len(sizes) == _product(locality) and len(set(sizes)) == 1:
+            yield PoolSpec(type="memory", amount=Amount(sizes[0], "B"), within=level.type)
+        else:
+            yield PoolSpec(type="memory", amount=Amount(sum(sizes), "B"))
+
+    def _bytes(self, element: Element) -> int:
+        """Return the memory of an object: an attribute, or in the oldest files an element."""
+        given = element.attribute("local_memory") or "0"
+        if not re.fullmatch(r"[0-9]{1,19}", given):
+            self.notes.fault(f"local_memory is {clip(given)!r}", self.at(element), "a number of bytes")
+            return 0
+        return int(given)
+
+    def _gpus(self) -> int:
+        """Return the number of gpus; one device that several interfaces show counts once."""
+        shown: dict[int, str] = {}
+        count = 0
+        for device in self.of_type("OSDev"):
+            backend = _info(device, "Backend") or device.attribute("subtype") or ""
+            if backend not in BACKENDS:
+                continue
+            card = id(self._card(device))
+            if shown.setdefault(card, backend) == backend:  # partitions of one card share the interface
+                count += 1
+        if count:
+            return count
+        kinds = [(device.attribute("pci_type") or "")[:4] for device in self.of_type("PCIDev")]
+        count = sum(kind in _PROCESSORS for kind in kinds)
+        if count:
+            self.notes.assumed(
+                f"{count} gpus, by their PCI class: no interface such as CUDA shows them", self.where
+            )
+        elif _DISPLAY in kinds:
+            self.notes.left_out("graphics cards that no interface for computing shows", self.where)
+        return count
+
+    def _card(self, device: Element) -> Element:
+        """Return the PCI device around a device of the operating system, or the device itself."""
+        above: Element | None = device
+        while above is not None and above.attribute("type") != "PCIDev":
+            above = self.parents.get(id(above))
+        return above or device
+
+
+def _product(levels: list[Level] | tuple[Level, ...]) -> int:
+    count = 1
+    for level in levels:
+        count *= level.count
+    return count

@@ -1,0 +1,117 @@
+"""The text of ``scontrol show node``, ``show partition`` and ``show config``, also with ``--oneliner``.
+
+Records begin with ``NodeName=`` or ``PartitionName=``.  Several of them, of both kinds, may be in one
+text, so the outputs of several commands can be put together.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from simsched.errors import FormatError
+from simsched.formats.machines.notebook import NoteBook
+from simsched.formats.machines.slurm.keys import GLOBAL
+from simsched.formats.machines.slurm.settings import Settings
+from simsched.formats.machines.slurm_records import SlurmRecords
+from simsched.formats.text.excerpts import clip
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from simsched.formats.machines.description import MachineDescription
+
+FORMAT = "scontrol"
+
+_RECORD = re.compile(r"\s*(NodeName|PartitionName)=(\S+)", re.IGNORECASE)
+_KEY = re.compile(r"(?:^|\s)([A-Za-z][A-Za-z0-9_/]*)=")
+_SETTING = re.compile(r"([A-Za-z][A-Za-z0-9_]*)\s+=\s?(.*)")
+_QUIET = re.compile(r"Configuration data as of|Slurmctld\(|\S+ is (?:UP|DOWN)|.*:\s*\Z", re.IGNORECASE)
+#: Keys of free text, which ends at the end of the line.
+_FREE = frozenset({"os", "reason", "comment", "extra"})
+#: Key of scontrol in lower case → key of slurm.conf.
+_RENAMED = {"cputot": "cpus", "qos": "qos", "availablefeatures": "features", "maxmempernode": "maxmempernode"}
+_NO_TASKS = re.compile(r"\[[^\]]*@[^\]]*\]\Z")
+
+
+def read_scontrol(text: str, where: str, *, strict: bool = False) -> MachineDescription:
+    """Return the machine and the queues that the output of scontrol describes.
+
+    A text without partitions gives the partitions that its nodes name; a text without nodes gives queues
+    with ``hosts``.  `merging.merge` joins both.
+
+    Raises
+    ------
+    FormatError
+        if the text has no record of a node, of a partition or of the configuration, and for the first
+        fault if `strict`.
+    """
+    notes = NoteBook(strict=strict)
+    records = SlurmRecords(notes, Settings(notes))
+    for kind, values, place in _records(text, where, notes):
+        if kind == "setting":
+            records.settings.add(values, place)
+        elif kind == "nodename":
+            _add_node(records, values, place)
+        else:
+            records.add_partition(values.pop(kind), values, place)
+    if records.is_empty:
+        expected = "NodeName=… or PartitionName=… records"
+        raise FormatError("this is not the output of scontrol", where=where, expected=expected)
+    return records.describe(FORMAT)
+
+
+def _add_node(records: SlurmRecords, values: dict[str, str], place: str) -> None:
+    """Add a node; the state of a node that has been reported is live, such as ``IDLE+DRAIN``."""
+    hosts = records.hosts(values.pop("nodename"), place, "nodename")
+    if not values.get("features"):
+        values["features"] = values.get("activefeatures", "")
+    values["state"] = _NO_TASKS.sub("", values.get("state", ""))
+    records.add_nodes(hosts, values, place)
+
+
+def _records(text: str, where: str, notes: NoteBook) -> Iterator[tuple[str, dict[str, str], str]]:
+    """Yield (kind, values, place) of each record and setting, in the order of the text.
+
+    A record goes on until the next one begins: its lines are indented, but they are not in texts that
+    were copied from web pages and mails.
+    """
+    kind, values, place = "", dict[str, str](), ""
+    for number, line in enumerate(text.split("\n"), 1):
+        bare = line.strip()
+        begin = _RECORD.match(line)
+        if begin is not None or not bare:
+            if values:
+                yield kind, values, place
+            kind, values = "", {}
+        if not bare:
+            continue
+        setting = None if begin else _SETTING.fullmatch(bare)
+        if begin is not None:
+            kind, place = begin[1].lower(), f"{where}:{number}"
+            _add_pairs(bare, values)
+        elif setting is not None and setting[1].lower() in GLOBAL:
+            yield "setting", {setting[1].lower(): _setting(setting[2])}, f"{where}:{number}"
+        elif values and _KEY.match(bare):
+            _add_pairs(bare, values)
+        elif not values and setting is None and _QUIET.match(bare) is None:
+            message = f"{clip(bare)!r} is not part of a record"
+            notes.fault(message, f"{where}:{number}", cause="not part of a record")
+    if values:
+        yield kind, values, place
+
+
+def _add_pairs(line: str, values: dict[str, str]) -> None:
+    """Add the keys of a line; values with blanks, such as that of OS, end where a key begins."""
+    found = list(_KEY.finditer(line))
+    for number, pair in enumerate(found):
+        end = found[number + 1].start() if number + 1 < len(found) else len(line)
+        key = pair[1].lower()
+        value = line[pair.end() : end].strip()
+        values.setdefault(_RENAMED.get(key, key), value)
+
+
+def _setting(text: str) -> str:
+    """Return a value of ``scontrol show config`` as slurm.conf has it: ``7-00:00:00``, ``30 sec`` → 30."""
+    number, _, unit = text.strip().partition(" ")
+    return number if unit in ("sec", "min", "percent", "bytes", "usec") else text.strip()

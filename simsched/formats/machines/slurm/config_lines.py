@@ -1,0 +1,143 @@
+"""slurm.conf and its relatives as lines of keys: comments, continuations, quotes, included files."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from simsched.errors import LimitError, SimschedError
+from simsched.formats.text.excerpts import clip
+from simsched.formats.text.input_files import MAX_TEXT
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from simsched.formats.machines.notebook import NoteBook
+
+MAX_DEPTH = 8
+"""Includes within includes."""
+MAX_FILES = 200
+"""The most files that one configuration may include."""
+
+_COMMENT = re.compile(r"(?<!\\)#.*")
+_PAIR = re.compile(r'\s*([A-Za-z0-9_.]+)\s*[-+*/]?=\s*(?:"([^"]*)"|(\S+))?(?=\s|\Z)')
+_WORD = re.compile(r"\s*(\S+)")
+_INCLUDE = re.compile(r"\s*include\s+(\S.*?)\s*\Z", re.IGNORECASE)
+_ESCAPE = re.compile(r"\\(.)")
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigLine:
+    """One logical line: its keys in lower case, in their order, with its place."""
+
+    values: dict[str, str]
+    where: str
+
+    @property
+    def kind(self) -> str:
+        """The first key, which says what the line describes."""
+        return next(iter(self.values), "")
+
+
+class ConfigFiles:
+    """The lines of a configuration with those of its included files at their places.
+
+    open_file : returns the text of a file by its name relative to the first one; None: there are none.
+    """
+
+    def __init__(self, notes: NoteBook, open_file: Callable[[str], str] | None) -> None:
+        self._notes = notes
+        self._open = open_file
+        self._opened = 0
+        self._characters = 0
+
+    def neighbour(self, name: str) -> str | None:
+        """Return the text of a file beside the first; None if there is none."""
+        if self._open is None:
+            return None
+        try:
+            return self._count(self._open(name))
+        except LimitError as error:
+            self._notes.fault(f"{name} was not read: {error.message}", name, error.expected)
+        except (SimschedError, OSError, LookupError):
+            return None
+        return None
+
+    def lines(self, text: str, where: str, above: tuple[str, ...] = ()) -> Iterator[ConfigLine]:
+        """Yield the lines of a text; an Include is replaced by the lines of the file."""
+        for number, line in _logical_lines(text):
+            place = f"{where}:{number}"
+            include = _INCLUDE.fullmatch(line)
+            if include is not None and "=" not in line.split()[0]:
+                yield from self._included(include[1].strip('"'), place, above)
+                continue
+            values = self._pairs(line, place)
+            if values:
+                yield ConfigLine(values, place)
+
+    def _included(self, name: str, place: str, above: tuple[str, ...]) -> Iterator[ConfigLine]:
+        """Yield the lines of an included file; a note says why it is not read."""
+        if self._open is None:
+            self._notes.left_out(f"the included file {clip(name)} was not read", place)
+        elif any(mark in name for mark in "*?["):
+            self._notes.fault(
+                f"Include {clip(name)}: patterns are not supported", place, "the name of a file"
+            )
+        elif name in above:
+            self._notes.fault(f"Include {clip(name)}: the file includes itself", place, "no cycle")
+        elif len(above) >= MAX_DEPTH or self._opened >= MAX_FILES:
+            expected = f"at most {MAX_DEPTH} levels and {MAX_FILES} files"
+            self._notes.fault(f"Include {clip(name)}: too many includes", place, expected)
+        else:
+            self._opened += 1
+            try:
+                text = self._count(self._open(name))
+            except (SimschedError, OSError, LookupError) as error:
+                reason = error.message if isinstance(error, SimschedError) else "it cannot be opened"
+                self._notes.fault(f"Include {clip(name)}: {reason}", place, "a file beside this one")
+                return
+            yield from self.lines(text, name, (*above, name))
+
+    def _count(self, text: str) -> str:
+        self._characters += len(text)
+        if self._characters > MAX_TEXT:
+            raise LimitError("the files are too large together", expected=f"at most {MAX_TEXT:,} characters")
+        return text
+
+    def _pairs(self, line: str, place: str) -> dict[str, str]:
+        """Return the keys of a line; a word that is not KEY=VALUE is a fault, and the rest is kept."""
+        values: dict[str, str] = {}
+        at = 0
+        while at < len(line):
+            pair = _PAIR.match(line, at)
+            if pair is None:
+                word = _WORD.match(line, at)
+                assert word is not None  # the line has no blanks at its end
+                self._notes.fault(f"{clip(word[1])!r} is not KEY=VALUE", place, cause="not KEY=VALUE")
+                at = word.end()
+                continue
+            value = pair[2] if pair[2] is not None else pair[3] or ""
+            values[pair[1].lower()] = _ESCAPE.sub(r"\1", value) if "\\" in value else value
+            at = pair.end()
+        return values
+
+
+def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
+    """Yield (number of the first line, text) without comments and blanks at the end, continuations joined.
+
+    A comment is removed before a backslash at the end of the line is looked for, as Slurm does.
+    """
+    kept, first = "", 0
+    for number, line in enumerate(text.split("\n"), 1):
+        bare = (_COMMENT.sub("", line) if "#" in line else line).rstrip()
+        first = first or number
+        if bare.endswith("\\"):
+            kept += bare[:-1] + " "
+            continue
+        whole = (kept + bare).strip()
+        if whole:
+            yield first, whole
+        kept, first = "", 0
+    if kept.strip():
+        yield first, kept.strip()

@@ -1,0 +1,252 @@
+"""One kind of node from the keys of a NodeName line (slurm.conf(5)): cores, memory, resources, status.
+
+A core of the recipe is a physical core; Slurm's CPUs may be its hardware threads.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from simsched.formats.cluster.recipe import Amount, Level, NodeGroup, PoolSpec
+from simsched.formats.machines.slurm.notation import Gres, gres_of, stated, whole_number
+from simsched.formats.rfc.idset import Idset
+from simsched.formats.rfc.names import FORBIDDEN
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from simsched.formats.machines.notebook import NoteBook
+
+MAX_MEMORY = 10**12
+"""The most MiB of memory or disk that a node may have."""
+NOT_POOLS = frozenset({"node", "cluster", "core", "memory", "socket", "storage", "slot"})
+"""Names of generic resources that have another meaning in a recipe."""
+
+_WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
+_FORBIDDEN = re.compile(f"[{re.escape(FORBIDDEN)}\\s]")
+_STATE_MARKS = "*~#!%$@^-+"
+
+
+@dataclass(frozen=True, slots=True)
+class NodeKind:
+    """The inside of a node.
+
+    group : a group without hosts; its properties are the types of the gpus (``a100@gpu``).
+    cpus_per_core : the CPUs that Slurm counts for one core of the group.
+    """
+
+    group: NodeGroup
+    cpus_per_core: int
+
+
+def property_name(text: str) -> str:
+    """Return a name as a property after RFC 20: characters that it forbids become ``_``.
+
+    >>> property_name("bigmem|ib")
+    'bigmem_ib'
+    """
+    return _FORBIDDEN.sub("_", text)
+
+
+def status_of(state: str) -> str | None:
+    """Return the status of a node in a state of Slurm; None for a node that is only planned (FUTURE).
+
+    >>> status_of("IDLE+DRAIN"), status_of("DOWN*"), status_of("CLOUD"), status_of("FUTURE")
+    ('drained', 'down', 'up', None)
+    """
+    flags = set(re.split(r"[+,\s]+", state.upper().replace("*", "+NOT_RESPONDING")))
+    words = {flag.strip(_STATE_MARKS) for flag in flags}
+    if words & {"FUTURE", "DYNAMIC_FUTURE"}:
+        return None
+    asleep = (
+        bool(words & {"POWERED_DOWN", "POWERING_DOWN", "POWERING_UP", "POWER_UP", "CLOUD"}) or "~" in state
+    )
+    if words & {"DOWN", "ERROR"} or ("NOT_RESPONDING" in words and not asleep):
+        return "down"
+    drained = {"DRAIN", "DRAINED", "DRAINING", "DRNG", "FAIL", "FAILING", "INVAL", "INVALID_REG"}
+    return "drained" if words & drained else "up"
+
+
+def node_kind(values: Mapping[str, str], notes: NoteBook, where: str, *, tmp_path: str) -> NodeKind:
+    """Return the kind of node that these keys describe; what is assumed or wrong is noted.
+
+    tmp_path : the directory whose size is ``TmpDisk`` (``TmpFS``).
+    """
+    layout = _layout(values, notes, where)
+    memory, disk = _memory(values, notes, where), _number(values, "tmpdisk", notes, where, most=MAX_MEMORY)
+    pools = [PoolSpec(type="memory", amount=Amount(memory, "MiB"))] if memory else []
+    if disk:
+        pools.append(PoolSpec(type="storage", amount=Amount(disk, "MiB"), path=tmp_path))
+        notes.assumed(
+            f"TmpDisk is a pool of type storage at {tmp_path}, which jobs share", where, cause="disk"
+        )
+    gpus, types, more = _resources(values, layout.sockets, notes, where)
+    sockets = layout.sockets
+    group = NodeGroup(
+        name="",
+        hosts=(),
+        locality=(Level("socket", sockets),) if sockets and layout.cores % sockets == 0 else (),
+        cores=layout.cores,
+        gpus=gpus,
+        pools=(*pools, *more),
+        properties=types,
+    )
+    return NodeKind(group, layout.cpus_per_core)
+
+
+# --- cores ---------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Layout:
+    """Sockets (0: they are not vertices), physical cores that jobs may use, CPUs in each."""
+
+    sockets: int
+    cores: int
+    cpus_per_core: int
+
+
+def _number(
+    values: Mapping[str, str], key: str, notes: NoteBook, where: str, *, least: int = 0, most: int = 65_535
+) -> int | None:
+    """Return the number of a key; None if it is not stated or not a number within bounds, which is noted."""
+    text = stated(values, key)
+    if not text:
+        return None
+    return notes.attempt(lambda value: whole_number(value, least=least, most=most), text, where, key)
+
+
+def _layout(values: Mapping[str, str], notes: NoteBook, where: str) -> _Layout:
+    """Return the cores, completed as slurmctld completes them (read_config.c, ``NodeName``)."""
+
+    def number(key: str) -> int | None:
+        return _number(values, key, notes, where, least=1)
+
+    per_socket, threads = number("corespersocket") or 1, number("threadspercore") or 1
+    boards, on_board = number("boards") or 1, number("socketsperboard")
+    sockets = boards * on_board if on_board else number("sockets")
+    cpus = number("cpus") or number("procs")
+    is_stated = sockets is not None
+    if sockets is None:
+        whole = cpus is not None and cpus % (per_socket * threads) == 0
+        sockets = cpus // (per_socket * threads) if cpus is not None and whole else boards
+    cores = sockets * per_socket
+    cpus_per_core = threads
+    if cpus is None:
+        if not is_stated and per_socket == 1:
+            notes.assumed("neither CPUs nor Sockets is stated: one core per socket", where, cause="cores")
+    elif cpus == cores:
+        cpus_per_core = 1
+    elif cpus == sockets:
+        notes.assumed("CPUs is the number of sockets: each of them is one core", where, cause="cpus=sockets")
+        per_socket, cores, cpus_per_core = 1, cpus, 1
+    elif cpus != cores * threads:
+        expected = f"{cores} or {cores * threads}, as Sockets, CoresPerSocket and ThreadsPerCore say"
+        notes.fault(f"CPUs={cpus} does not fit the sockets", where, expected, cause="CPUs do not fit")
+    if cpus_per_core > 1:
+        text = f"a core is a physical core, for which Slurm counts {cpus_per_core} CPUs (ThreadsPerCore)"
+        notes.assumed(text, where)
+    left = cores - _reserved_cores(values, cores, cpus_per_core, notes, where)
+    if left % sockets and per_socket > 1:
+        text = "sockets are not vertices, because the reserved cores are not the same number in each"
+        notes.assumed(text, where)
+    return _Layout(sockets if per_socket > 1 else 0, left, cpus_per_core)
+
+
+def _reserved_cores(
+    values: Mapping[str, str], cores: int, cpus_per_core: int, notes: NoteBook, where: str
+) -> int:
+    """Return the cores that are kept from jobs: CoreSpecCount, CPUSpecList, or CPUEfctv of scontrol."""
+    reserved = _number(values, "corespeccount", notes, where) or 0
+    listed, effective = stated(values, "cpuspeclist"), _number(values, "cpuefctv", notes, where, least=1)
+    if effective is not None:
+        reserved = max(0, cores - effective // cpus_per_core)
+    elif listed and not reserved:
+        found = notes.attempt(Idset.parse, listed, where, "cpuspeclist")
+        reserved = -(-len(found or ()) // cpus_per_core)
+    if reserved >= cores:
+        notes.fault(f"{reserved} reserved cores of {cores}", where, "fewer than the node has")
+        return 0
+    if reserved:
+        plural = "s" if reserved > 1 else ""
+        notes.assumed(
+            f"{reserved} core{plural} of a node reserved for the system are not in the graph", where
+        )
+    return reserved
+
+
+def _memory(values: Mapping[str, str], notes: NoteBook, where: str) -> int:
+    """Return the MiB of memory that jobs may use; 0 if it is not stated."""
+    memory = _number(values, "realmemory", notes, where, least=1, most=MAX_MEMORY)
+    if memory is None:
+        notes.assumed(
+            "RealMemory is not stated: these nodes have no memory to request", where, cause="memory"
+        )
+        return 0
+    reserved = _number(values, "memspeclimit", notes, where, most=MAX_MEMORY) or 0
+    if reserved >= memory:
+        notes.fault(f"MemSpecLimit={reserved} of {memory} MB", where, "less than RealMemory")
+        return memory
+    if reserved:
+        notes.assumed(f"{reserved} MB of a node reserved for the system are not in the graph", where)
+    return memory - reserved
+
+
+# --- generic resources ----------------------------------------------------------------
+
+
+def _resources(
+    values: Mapping[str, str], sockets: int, notes: NoteBook, where: str
+) -> tuple[int, tuple[str, ...], tuple[PoolSpec, ...]]:
+    """Return the gpus, the properties for their types, and the pools of other generic resources.
+
+    Gpus of one type are one pool per socket, as everywhere in recipes.  Gpus of several types are single
+    vertices in the node, each with the property of its type.
+    """
+    text = stated(values, "gres")
+    entries = notes.attempt(gres_of, text, where, "gres") if text else None
+    gpus = _by_type([entry for entry in entries or () if entry.name.lower() == "gpu"], notes, where)
+    others = [entry for entry in entries or () if entry.name.lower() != "gpu"]
+    more = _other_pools(others, notes, where)
+    types = tuple(f"{property_name(kind)}@gpu" for kind in gpus if kind)
+    if len(gpus) > 1:
+        single = (
+            PoolSpec(type="gpu", count=count, properties=(property_name(kind),) if kind else ())
+            for kind, count in gpus.items()
+        )
+        return 0, types, (*single, *more)
+    number = sum(gpus.values())
+    if number and sockets > 1:
+        text = "the gpus of a node are divided evenly over its sockets"
+        notes.assumed(text, where)
+    return number, types, more
+
+
+def _by_type(entries: Sequence[Gres], notes: NoteBook, where: str) -> dict[str, int]:
+    """Return the gpus of each type; too many are a fault."""
+    found: dict[str, int] = {}
+    for entry in entries:
+        if entry.count > 65_535:
+            notes.fault(f"gres: {entry.count:,} gpus in a node", where, "at most 65,535")
+        elif entry.count:
+            found[entry.type] = found.get(entry.type, 0) + entry.count
+    return found
+
+
+def _other_pools(entries: Sequence[Gres], notes: NoteBook, where: str) -> tuple[PoolSpec, ...]:
+    """Return a pool for each resource that jobs consume; parts of gpus are left out."""
+    found = []
+    for entry in entries:
+        name = entry.name
+        if name.lower() in ("mps", "shard"):
+            notes.left_out(f"{name}: parts of gpus; whole gpus can be requested", where, cause=name)
+        elif not entry.consumed:
+            notes.left_out(f"{name}: a resource that jobs do not consume (no_consume)", where, cause=name)
+        elif name in NOT_POOLS or _WORD.fullmatch(name) is None:
+            notes.left_out(f"{name}: the name is not a type that a request can have", where, cause=name)
+        elif entry.count:
+            kind = (property_name(entry.type),) if entry.type else ()
+            found.append(PoolSpec(type=name, amount=Amount(entry.count), properties=kind))
+    return tuple(found)

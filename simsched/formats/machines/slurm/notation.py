@@ -1,0 +1,179 @@
+"""Slurm's notations in configurations: times, numbers, node lists, generic resources (slurm.conf(5))."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from math import inf
+from typing import TYPE_CHECKING
+
+from simsched.errors import FormatError, LimitError
+from simsched.formats.cluster.recipe import MAX_NODES
+from simsched.formats.rfc.hostlist import Hostlist
+from simsched.formats.text.excerpts import clip
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+MAX_COUNT = 1_000_000
+"""The most cores, nodes or units of a resource that a value may state."""
+UNLIMITED = frozenset({"unlimited", "infinite", "-1"})
+ABSENT = frozenset({"", "(null)", "n/a", "none", "null"})
+"""Texts, in lower case, by which Slurm prints that a value is not set."""
+
+_TIME = re.compile(r"(?:(\d{1,9})-)?(\d{1,9})(?::(\d{1,9}))?(?::(\d{1,9}))?")
+_TIME_FORM = "minutes, minutes:seconds, hours:minutes:seconds, days-hours[:minutes[:seconds]] or UNLIMITED"
+_PLAIN_HOSTS = re.compile(r"[A-Za-z0-9_.-]+")
+_LAST_BRACKETS = re.compile(r"(.*\])([^\[\]]*\[[^\[\]]*\][^\[\]]*)")
+_SPACED = re.compile(r"[^,\[\]()]+|.", re.DOTALL)
+_GRES_COUNT = re.compile(r"(\d{1,15})([KMGTP]?)", re.IGNORECASE)
+_KILO = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4, "p": 5}
+
+
+def stated(values: Mapping[str, str], *keys: str) -> str:
+    """Return the value of the first of these keys that is set; empty if none is.
+
+    >>> stated({"gres": "(null)", "feature": "ib"}, "features", "feature"), stated({"gres": "(null)"}, "gres")
+    ('ib', '')
+    """
+    for key in keys:
+        value = values.get(key, "")
+        if value.lower() not in ABSENT:
+            return value
+    return ""
+
+
+def time_limit(text: str) -> float:
+    """Return the seconds of a time limit, `inf` for no limit.  Raises `FormatError`.
+
+    >>> time_limit("90"), time_limit("1-12"), time_limit("0:30"), time_limit("8:00:00")
+    (5400, 129600, 30, 28800)
+    """
+    if text.lower() in UNLIMITED:
+        return inf
+    found = _TIME.fullmatch(text)
+    if found is None:
+        raise FormatError(f"{text!r} is not a time", expected=_TIME_FORM)
+    days, first, second, third = found.groups()
+    if days is not None or third is not None:
+        hours, minutes, seconds = first, second, third
+    else:
+        hours, minutes, seconds = "0", first, second
+    return (int(days or 0) * 24 + int(hours)) * 3600 + int(minutes or 0) * 60 + int(seconds or 0)
+
+
+def whole_number(text: str, *, least: int = 0, most: int = MAX_COUNT) -> int:
+    """Return a whole number within bounds.  Raises `FormatError`.
+
+    >>> whole_number("128")
+    128
+    """
+    if not (text.isascii() and text.isdigit() and len(text) <= 18 and least <= int(text) <= most):
+        raise FormatError(f"{text!r} is not valid", expected=f"a whole number from {least:,} to {most:,}")
+    return int(text)
+
+
+def yes(text: str) -> bool:
+    """Return whether a switch is on.  Raises `FormatError`.
+
+    >>> yes("YES"), yes("no")
+    (True, False)
+    """
+    if text.lower() in ("yes", "true", "up", "1"):
+        return True
+    if text.lower() in ("no", "false", "down", "0", *ABSENT):
+        return False
+    raise FormatError(f"{text!r} is not valid", expected="YES or NO")
+
+
+def comma_parts(text: str) -> list[str]:
+    """Split at the commas outside brackets and parentheses; empty parts are dropped.
+
+    >>> comma_parts("n[1,3],login,gpu:2(S:0,1)")
+    ['n[1,3]', 'login', 'gpu:2(S:0,1)']
+    """
+    if "[" not in text and "(" not in text:
+        return [part for part in text.split(",") if part]
+    parts, depth = [""], 0
+    for piece in _SPACED.findall(text):
+        depth += 1 if piece in "[(" else -1 if piece in "])" else 0
+        if piece == "," and depth <= 0:
+            parts.append("")
+        else:
+            parts[-1] += piece
+    return [part for part in parts if part]
+
+
+def node_names(text: str, *, limit: int = MAX_NODES) -> list[str]:
+    """Return the names of a node list; unlike RFC 29, a name may have several pairs of brackets.
+
+    Raises
+    ------
+    FormatError
+        for a list that is not well formed, such as a range that descends.
+    LimitError
+        for more than `limit` names.
+
+    >>> node_names("r[0-1]n[1-2],login")
+    ['r0n1', 'r0n2', 'r1n1', 'r1n2', 'login']
+    """
+    if _PLAIN_HOSTS.fullmatch(text) and len(text) < 64:
+        return [text]
+    found: list[str] = []
+    for part in comma_parts(text) if text.count("[") > 1 else [text]:
+        found += _product(part, limit) if part.count("[") > 1 else Hostlist.parse(part).expand(limit)
+        if len(found) > limit:
+            raise LimitError(f"{clip(text)!r} names more nodes than that", expected=f"at most {limit:,}")
+    return found
+
+
+def _product(part: str, limit: int) -> list[str]:
+    """Return the names of one element with several pairs of brackets, the last one running fastest."""
+    split = _LAST_BRACKETS.fullmatch(part)
+    if split is None or part.count("[") > 8:
+        raise FormatError(f"{clip(part)!r} is not a node list", expected="such as rack[0-3]node[01-16]")
+    heads, tails = node_names(split[1], limit=limit), Hostlist.parse(split[2]).expand(limit)
+    if len(heads) * len(tails) > limit:
+        raise LimitError(f"{clip(part)!r} names more nodes than that", expected=f"at most {limit:,}")
+    return [head + tail for head in heads for tail in tails]
+
+
+@dataclass(frozen=True, slots=True)
+class Gres:
+    """One entry of a list of generic resources.
+
+    places : the sockets or cores that are near to it, such as ``S:0-1``; empty if not stated.
+    """
+
+    name: str
+    type: str
+    count: int
+    consumed: bool = True
+    places: str = ""
+
+
+def gres_of(text: str) -> list[Gres]:
+    """Return the entries of ``name[:type][:no_consume][:count][(places)]``, separated by commas.
+
+    Raises `FormatError`.
+
+    >>> gres_of("gpu:a100:4(S:0-1),bandwidth:lustre:no_consume:4G")[0]
+    Gres(name='gpu', type='a100', count=4, consumed=True, places='S:0-1')
+    """
+    return list(_gres_entries(text))
+
+
+def _gres_entries(text: str) -> Iterator[Gres]:
+    for part in comma_parts(text):
+        body, _, places = part.partition("(")
+        name, *fields = body.strip().split(":")
+        count, consumed = 1, True
+        if fields and (found := _GRES_COUNT.fullmatch(fields[-1])):
+            count = int(found[1]) * 1024 ** _KILO[found[2].lower()]
+            fields.pop()
+        if fields and fields[-1].lower() == "no_consume":
+            consumed = False
+            fields.pop()
+        if not name or len(fields) > 1 or count > 10**15:
+            raise FormatError(f"{clip(part)!r} is not a generic resource", expected="name[:type][:count]")
+        yield Gres(name, fields[0] if fields else "", count, consumed, places.rstrip(")"))

@@ -1,0 +1,135 @@
+"""One partition as a queue of a configuration (RFC 33's words): limits, defaults, priority."""
+
+from __future__ import annotations
+
+from math import inf
+from typing import TYPE_CHECKING, Any
+
+from simsched.formats.machines.slurm.keys import PARTITION
+from simsched.formats.machines.slurm.notation import UNLIMITED, stated, time_limit, whole_number, yes
+from simsched.formats.rfc.duration import format_duration
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from simsched.formats.machines.notebook import NoteBook
+
+EXCLUSIVE = "exclusive"
+CLOSED = [["0s", "inf"]]
+"""The windows of a queue of which no job starts."""
+MOST_NODES = 2**31 - 1
+
+#: Keys that affect which jobs start, and are not held → what they state.
+LEFT_OUT = {
+    "allocnodes": "the nodes from which jobs are submitted",
+    "allowaccounts": "the accounts that may use it",
+    "allowgroups": "the groups that may use it",
+    "allowqos": "the QOS that may use it",
+    "alternate": "the partition that takes its jobs when it is drained",
+    "defcpupergpu": "the default CPUs per gpu",
+    "defmempercpu": "the default memory per CPU",
+    "defmempergpu": "the default memory per gpu",
+    "defmempernode": "the default memory per node",
+    "denyaccounts": "the accounts that may not use it",
+    "denyqos": "the QOS that may not use it",
+    "exclusiveuser": "nodes are given to one user at a time",
+    "exclusivetopo": "switches are given to one job at a time",
+    "gracetime": "the time that a preempted job has to end",
+    "lln": "the least loaded nodes are used first",
+    "maxcpuspernode": "the most CPUs of a node",
+    "maxcpuspersocket": "the most CPUs of a socket",
+    "maxmempercpu": "the most memory per CPU",
+    "maxmempernode": "the most memory per node",
+    "overtimelimit": "the time that a job may run beyond its limit",
+    "qos": "the limits of its QOS",
+    "reqresv": "jobs need a reservation of Slurm",
+    "rootonly": "only root submits to it",
+}
+_NO_EFFECT = frozenset({"all", "no", "0", "default", *UNLIMITED})
+
+
+def queue_of(name: str, values: Mapping[str, str], notes: NoteBook, where: str) -> dict[str, Any]:
+    """Return the queue of a partition without its nodes; ``priority`` is always present."""
+    queue: dict[str, Any] = {"priority": _tier(values, notes, where)}
+    policy: dict[str, Any] = {}
+    limits: dict[str, Any] = {}
+    longest = _time(values, "maxtime", notes, where)
+    if longest is not None and longest < inf:
+        limits["duration"] = format_duration(longest)
+    sizes = _sizes(values, notes, where)
+    if sizes:
+        limits["job-size"] = sizes
+    if limits:
+        policy["limits"] = limits
+    usual = _time(values, "defaulttime", notes, where)
+    if usual is not None:
+        policy["jobspec"] = {"defaults": {"system": {"duration": format_duration(usual)}}}
+    if policy:
+        queue["policy"] = policy
+    state = stated(values, "state").upper()
+    if state and state != "UP":
+        queue["closed"] = CLOSED
+        notes.assumed(f"partition {name} is {state}: none of its jobs start", where)
+    _note_the_rest(name, values, notes, where)
+    return queue
+
+
+def is_default(values: Mapping[str, str], notes: NoteBook, where: str) -> bool:
+    """Return whether jobs that name no partition go to this one."""
+    return bool(notes.attempt(yes, values.get("default", "NO"), where, "default"))
+
+
+def is_exclusive(values: Mapping[str, str]) -> bool:
+    """Return whether each job of a partition has whole nodes."""
+    return _sharing(values).partition(":")[0] == EXCLUSIVE or values.get("exclusive", "").lower() == "node"
+
+
+def _sharing(values: Mapping[str, str]) -> str:
+    return stated(values, "oversubscribe", "shared").lower()
+
+
+def _tier(values: Mapping[str, str], notes: NoteBook, where: str) -> int:
+    text = stated(values, "prioritytier", "priority")
+    found = (
+        notes.attempt(lambda value: whole_number(value, most=65_535), text, where, "prioritytier")
+        if text
+        else 1
+    )
+    return 1 if found is None else found
+
+
+def _time(values: Mapping[str, str], key: str, notes: NoteBook, where: str) -> float | None:
+    text = stated(values, key)
+    return notes.attempt(time_limit, text, where, key) if text else None
+
+
+def _sizes(values: Mapping[str, str], notes: NoteBook, where: str) -> dict[str, Any]:
+    """Return the limits on nodes; a minimum of one node is not a limit."""
+    found: dict[str, Any] = {}
+    for key, side, trivial in (("maxnodes", "max", -1), ("minnodes", "min", 1)):
+        text = stated(values, key)
+        if not text or text.lower() in UNLIMITED:
+            continue
+        number = notes.attempt(lambda value: whole_number(value, most=MOST_NODES), text, where, key)
+        if number is not None and number > trivial:
+            found[side] = {"nnodes": number}
+    return found
+
+
+def _note_the_rest(name: str, values: Mapping[str, str], notes: NoteBook, where: str) -> None:
+    """Note the keys with an effect that a queue does not hold; one note for each key."""
+    for key in values.keys() & LEFT_OUT.keys():
+        value = stated(values, key)
+        if value and value.lower() not in _NO_EFFECT:
+            text = f"partition {name}: {PARTITION[key]}={value} ({LEFT_OUT[key]})"
+            notes.left_out(text, where, cause=f"partition {key}")
+    factor = stated(values, "priorityjobfactor")
+    if factor not in ("", "0", "1"):
+        text = f"partition {name}: PriorityJobFactor={factor} (its part of the priority of a job)"
+        notes.left_out(text, where, cause="partition priorityjobfactor")
+    kind, _, jobs = _sharing(values).partition(":")
+    if kind in ("yes", "force") and jobs != "1":
+        text = (
+            f"partition {name}: OverSubscribe={kind.upper()} (jobs share cores; here each core has one job)"
+        )
+        notes.left_out(text, where, cause="partition oversubscribe")

@@ -1,0 +1,222 @@
+"""The settings of a whole cluster as run options (``--config``): policy, order, preemption, licences.
+
+Settings that affect the schedule and have no counterpart are noted.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from math import inf
+from typing import TYPE_CHECKING, Any
+
+from simsched.formats.cluster.recipe import Amount, PoolSpec
+from simsched.formats.machines.slurm.keys import GLOBAL
+from simsched.formats.machines.slurm.node_records import NOT_POOLS
+from simsched.formats.machines.slurm.notation import (
+    UNLIMITED,
+    comma_parts,
+    stated,
+    time_limit,
+    whole_number,
+)
+from simsched.formats.machines.slurm.partition_records import LEFT_OUT
+from simsched.formats.rfc.duration import format_duration
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from simsched.formats.machines.notebook import NoteBook
+
+WHOLE_NODES = "firstnodex"
+"""The match policy that gives whole idle nodes."""
+WEIGHTS = ("age", "assoc", "fairshare", "jobsize", "partition", "qos", "tres")
+
+_TYPE = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
+
+#: Keys that affect the schedule, and are not held → what they state.
+_OTHERS = {
+    "accountingstorageenforce": "limits of associations and QOS, which are in the accounting database",
+    "burstbuffertype": "burst buffers",
+    "completewait": "the time that resources wait for other jobs to be complete",
+    "jobsubmitplugins": "plugins that change jobs at submission",
+    "preemptexempttime": "the time for which a job cannot be preempted",
+    "resvoverrun": "the time that jobs may run beyond a reservation of Slurm",
+    "schedulertimeslice": "the length of a time slice of gang scheduling",
+    "suspendprogram": "nodes that are switched off while they are idle",
+    "prioritysitefactorplugin": "a priority that a plugin of the site computes",
+}
+
+
+@dataclass(slots=True)
+class Settings:
+    """Keys of the whole cluster, in lower case, with their places; of a key twice, the last one counts."""
+
+    notes: NoteBook
+    values: dict[str, str] = field(default_factory=dict)
+    places: dict[str, str] = field(default_factory=dict)
+
+    def add(self, values: Mapping[str, str], where: str) -> None:
+        """Add the keys of a line."""
+        self.values.update(values)
+        self.places.update(dict.fromkeys(values, where))
+
+    def get(self, key: str) -> str:
+        """Return the value of a key in lower case; empty if it is not set."""
+        return stated(self.values, key).lower()
+
+    def where(self, key: str) -> str:
+        """Return the place of a key."""
+        return self.places.get(key, "")
+
+    @property
+    def tmp_path(self) -> str:
+        """The directory whose size is TmpDisk."""
+        return stated(self.values, "tmpfs") or "/tmp"  # noqa: S108 - a path on the nodes of the site
+
+    def run_options(self) -> dict[str, Any]:
+        """Return the run options that the settings state, without the queues."""
+        if not self.values:
+            return {}
+        config = self._policy()
+        config.update(self._order())
+        if self.get("selecttype") == "select/linear":
+            config["match-policy"] = WHOLE_NODES
+            text = "select/linear gives whole nodes to each job: match-policy = firstnodex"
+            self.notes.assumed(text, self.where("selecttype"))
+        if self.get("jobrequeue") == "0":
+            config["on-failure"] = "fail"
+        if self.get("overtimelimit") in UNLIMITED - {"-1"}:
+            config["overrun"] = "allow"
+        self._note_selection()
+        self._note_others()
+        return config
+
+    def licences(self) -> tuple[PoolSpec, ...]:
+        """Return a pool of the cluster for each licence; its type is the name of the licence."""
+        found: dict[str, PoolSpec] = {}
+        where = self.where("licenses")
+        for part in comma_parts(stated(self.values, "licenses").replace(";", ",")):
+            name, _, number = part.replace("*", ":").partition(":")
+            count = self.notes.attempt(whole_number, number or "1", where, "licenses")
+            if name in NOT_POOLS or _TYPE.fullmatch(name) is None:
+                text = f"the licence {name!r}: the name is not a type that a request can have"
+                self.notes.left_out(text, where, cause="licence")
+            elif count:
+                found[name] = PoolSpec(type=name, amount=Amount(count))
+        return tuple(found.values())
+
+    # --- the schedule
+
+    def _policy(self) -> dict[str, Any]:
+        """Return the queue policy for SchedulerType and SchedulerParameters."""
+        kind, where = self.get("schedulertype"), self.where("schedulertype")
+        if kind == "sched/builtin":
+            self._note_parameters(frozenset())
+            return {"queue-policy": "fcfs"}
+        if kind not in ("", "sched/backfill"):
+            self.notes.left_out(f"SchedulerType={self.values['schedulertype']}", where)
+        text = (
+            "queue-policy = easy: it reserves for the first waiting job; Slurm's backfill plans a start for "
+            "each of the jobs that it tests, which is closer to hybrid or conservative"
+        )
+        self.notes.assumed(text, where)
+        config: dict[str, Any] = {"queue-policy": "easy"}
+        depth = self._parameters().get("bf_max_job_test", "")
+        if depth:
+            place = self.where("schedulerparameters")
+            number = self.notes.attempt(
+                lambda value: whole_number(value, least=1), depth, place, "bf_max_job_test"
+            )
+            if number is not None:
+                config["policy-options"] = {"queue-depth": number}
+        self._note_parameters(frozenset({"bf_max_job_test"}))
+        return config
+
+    def _parameters(self) -> dict[str, str]:
+        parts = stated(self.values, "schedulerparameters").split(",")
+        return {
+            name.strip().lower(): value for name, _, value in (part.partition("=") for part in parts) if name
+        }
+
+    def _note_parameters(self, held: frozenset[str]) -> None:
+        left = [
+            f"{name}={value}" if value else name
+            for name, value in self._parameters().items()
+            if name not in held
+        ]
+        if left:
+            self.notes.left_out(f"SchedulerParameters: {', '.join(left)}", self.where("schedulerparameters"))
+
+    def _order(self) -> dict[str, Any]:
+        """Return the job order for PriorityType: fair share if its weight is the largest, else fifo."""
+        weights = {name: self._weight(name) for name in WEIGHTS}
+        used = [name for name, weight in weights.items() if weight]
+        where = self.where("prioritytype") or next((self.where(f"priorityweight{name}") for name in used), "")
+        if self.get("prioritytype") == "priority/basic" or not used:
+            return {}
+        shown = ", ".join(
+            f"{GLOBAL[f'priorityweight{name}']}={self.values[f'priorityweight{name}']}" for name in used
+        )
+        if weights["fairshare"] and weights["fairshare"] == max(weights.values()):
+            text = f"order = fairshare, for the largest of the weights {shown}; the others are left out"
+            self.notes.assumed(text, where)
+            return {"order": f"fairshare{self._half_life()}"}
+        if used != ["age"]:
+            text = f"the weights of the priority ({shown}): within a tier, jobs are ordered by submission"
+            self.notes.left_out(text, where)
+        return {}
+
+    def _weight(self, name: str) -> float:
+        """Return a weight; that of TRES is the largest of its list."""
+        key = f"priorityweight{name}"
+        numbers = re.findall(r"\d{1,15}(?:\.\d{1,15})?", stated(self.values, key))
+        return max(map(float, numbers), default=0.0)
+
+    def _half_life(self) -> str:
+        text = stated(self.values, "prioritydecayhalflife")
+        if not text:
+            return ""
+        where = self.where("prioritydecayhalflife")
+        seconds = self.notes.attempt(time_limit, text, where, "prioritydecayhalflife")
+        if seconds and seconds < inf:
+            return f":{format_duration(seconds)}"
+        self.notes.left_out(f"PriorityDecayHalfLife={text}: use decays with a half-life of one week", where)
+        return ""
+
+    def preempting(self, tiers: Mapping[str, int]) -> frozenset[str]:
+        """Return the partitions whose jobs may preempt those of lower tiers."""
+        kind, mode = self.get("preempttype"), self.get("preemptmode")
+        if kind in ("", "preempt/none") or mode in ("", "off"):
+            return frozenset()
+        where = self.where("preempttype")
+        if kind != "preempt/partition_prio" or not {"requeue"} & set(mode.split(",")):
+            self.notes.left_out(f"preemption with {self.values['preempttype']} and PreemptMode={mode}", where)
+            return frozenset()
+        text = "partitions preempt those of lower tiers; only jobs with preemptible-after are preempted"
+        self.notes.assumed(text, where)
+        least = min(tiers.values(), default=0)
+        return frozenset(name for name, tier in tiers.items() if tier > least)
+
+    # --- notes
+
+    def _note_selection(self) -> None:
+        parameters = self.get("selecttypeparameters")
+        where = self.where("selecttypeparameters")
+        if parameters and "memory" not in parameters and self.get("selecttype") != "select/linear":
+            text = f"memory is a resource of nodes, although Slurm does not count it ({parameters.upper()})"
+            self.notes.assumed(text, where)
+        for word in ("cr_lln", "cr_pack_nodes"):
+            if word in parameters:
+                better = "worstfit" if word == "cr_lln" else "bestfit"
+                text = f"{word.upper()}: the order in which nodes are used, near to match-policy = {better}"
+                self.notes.left_out(text, where)
+
+    def _note_others(self) -> None:
+        for key, meaning in (*_OTHERS.items(), *LEFT_OUT.items()):
+            value = stated(self.values, key)
+            if value and value.lower() not in ("0", "no", *UNLIMITED):
+                self.notes.left_out(f"{GLOBAL.get(key, key)}={value} ({meaning})", self.where(key))
+        if self.get("enforcepartlimits") in ("", "no"):
+            text = "jobs beyond a limit are rejected; Slurm keeps them waiting (EnforcePartLimits=NO)"
+            self.notes.assumed(text, self.where("enforcepartlimits"))

@@ -1,0 +1,223 @@
+"""Slurm's JSON: ``scontrol show node --json``, ``show partition --json``, ``sinfo --json``, slurmrestd.
+
+All have lists ``nodes``, ``partitions`` or ``sinfo``.  Numbers are plain, or, from data_parser v0.0.39
+on, ``{"set": …, "infinite": …, "number": …}``.  States and features are texts or lists of texts.  The
+partitions of v0.0.38 and before are flat; later ones have sections such as ``maximums``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from simsched.errors import FormatError
+from simsched.formats.machines.notebook import NoteBook
+from simsched.formats.machines.slurm.settings import Settings
+from simsched.formats.machines.slurm_records import SlurmRecords
+from simsched.formats.text.diagnostics import shown
+from simsched.formats.text.excerpts import clip
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from simsched.formats.machines.description import MachineDescription
+
+FORMAT = "Slurm's JSON"
+LISTS = ("nodes", "partitions", "sinfo")
+
+#: Key of slurm.conf → paths of its value in a node, the newest first.
+NODE_PATHS: Mapping[str, tuple[str, ...]] = {
+    "boards": ("boards",),
+    "corespersocket": ("cores",),
+    "cpus": ("cpus",),
+    "cpuefctv": ("effective_cpus",),
+    "features": ("features",),
+    "gres": ("gres",),
+    "memspeclimit": ("specialized_memory",),
+    "partitions": ("partitions",),
+    "realmemory": ("real_memory",),
+    "sockets": ("sockets",),
+    "state": ("state",),
+    "threadspercore": ("threads",),
+    "tmpdisk": ("temporary_disk",),
+    "weight": ("weight",),
+}
+#: The same for one entry of sinfo, which stands for several nodes.
+SINFO_PATHS: Mapping[str, tuple[str, ...]] = {
+    "corespersocket": ("cores/minimum",),
+    "cpus": ("cpus/minimum",),
+    "features": ("features/total",),
+    "gres": ("gres/total",),
+    "realmemory": ("memory/minimum",),
+    "sockets": ("sockets/minimum",),
+    "state": ("node/state",),
+    "threadspercore": ("threads/minimum",),
+    "tmpdisk": ("disk/minimum",),
+    "weight": ("weight/minimum",),
+}
+PARTITION_PATHS: Mapping[str, tuple[str, ...]] = {
+    "allowaccounts": ("accounts/allowed", "allowed_accounts"),
+    "allowgroups": ("groups/allowed", "allowed_groups"),
+    "allowqos": ("qos/allowed", "allowed_qos"),
+    "alternate": ("alternate", "alternative"),
+    "defaulttime": ("defaults/time", "default/time", "default_time_limit"),
+    "defmempercpu": ("defaults/partition_memory_per_cpu",),
+    "defmempernode": ("defaults/partition_memory_per_node",),
+    "denyaccounts": ("accounts/deny", "denied_accounts"),
+    "denyqos": ("qos/deny", "denied_qos"),
+    "gracetime": ("grace_time", "preemption_grace_time"),
+    "maxcpuspernode": ("maximums/cpus_per_node", "maximum_cpus_per_node"),
+    "maxcpuspersocket": ("maximums/cpus_per_socket",),
+    "maxmempercpu": ("maximums/partition_memory_per_cpu",),
+    "maxmempernode": ("maximums/partition_memory_per_node",),
+    "maxnodes": ("maximums/nodes", "maximum_nodes_per_job"),
+    "maxtime": ("maximums/time", "max_time_limit"),
+    "minnodes": ("minimums/nodes", "min nodes per job", "minimum_nodes_per_job"),
+    "nodes": ("nodes/configured", "nodes"),
+    "overtimelimit": ("maximums/over_time_limit", "over_time_limit"),
+    "priorityjobfactor": ("priority/job_factor", "priority_job_factor"),
+    "prioritytier": ("priority/tier", "priority_tier"),
+    "qos": ("qos/assigned", "qos"),
+    "state": ("partition/state", "state"),
+}
+_PLURALS = ("sockets", "cores", "cpus", "threads", "memory")
+_FORCED = 0x8000
+
+
+def read_slurm_document(document: Any, where: str, *, strict: bool = False) -> MachineDescription:
+    """Return the machine and the queues that a JSON document of Slurm describes.
+
+    Raises
+    ------
+    FormatError
+        if the document has none of the lists, and for the first fault if `strict`.
+    """
+    lists = {key: document.get(key) for key in LISTS} if isinstance(document, dict) else {}
+    rows = {key: value for key, value in lists.items() if isinstance(value, list)}
+    if not rows:
+        expected = "an object with a list nodes, partitions or sinfo"
+        raise FormatError("this is not a document of Slurm", where=where, expected=expected)
+    notes = NoteBook(strict=strict)
+    records = SlurmRecords(notes, Settings(notes))
+    add = {"nodes": _add_node, "partitions": _add_partition, "sinfo": _add_sinfo}
+    for key, items in rows.items():
+        for number, item in enumerate(items):
+            place = f"{where}: {key}[{number}]"
+            if isinstance(item, dict):
+                add[key](records, item, place)
+            else:
+                notes.fault(f"found {shown(item)}", place, "an object")
+    if records.is_empty:
+        raise FormatError("the document has no node and no partition", where=where, expected="at least one")
+    return records.describe(FORMAT)
+
+
+def _add_node(records: SlurmRecords, row: Mapping[str, Any], place: str) -> None:
+    values = _values(row, NODE_PATHS)
+    name = _text(row.get("name"))
+    if not name:
+        records.notes.fault("a node without a name", place)
+        return
+    values["state"] = "+".join(part for part in (values.get("state", ""), _flags(row)) if part)
+    records.add_nodes(records.hosts(name, place, "name"), values, place)
+
+
+def _flags(row: Mapping[str, Any]) -> str:
+    """Return the flags of a state, which were apart from it until v0.0.38."""
+    flags = row.get("state_flags")
+    return "+".join(map(_text, flags)) if isinstance(flags, list) else ""
+
+
+def _add_partition(records: SlurmRecords, row: Mapping[str, Any], place: str) -> None:
+    name = _text(row.get("name"))
+    if not name:
+        records.notes.fault("a partition without a name", place)
+        return
+    records.add_partition(name, _partition_values(row), place)
+
+
+def _partition_values(row: Mapping[str, Any]) -> dict[str, str]:
+    values = _values(row, PARTITION_PATHS)
+    flags = row.get("flags")
+    if isinstance(flags, list) and "default" in {_text(flag).lower() for flag in flags}:
+        values["default"] = "YES"
+    shares = _value(row, "maximums/shares")
+    if shares is not None:
+        values["oversubscribe"] = _sharing(_text(shares))
+    return values
+
+
+def _sharing(shares: str) -> str:
+    """Return OverSubscribe for the number of jobs that may share resources (slurm.h, ``max_share``)."""
+    if not shares.isdigit():
+        return ""
+    jobs = int(shares[:9])
+    if jobs == 0:
+        return "EXCLUSIVE"
+    return f"FORCE:{jobs & ~_FORCED}" if jobs & _FORCED else "NO" if jobs == 1 else f"YES:{jobs}"
+
+
+def _add_sinfo(records: SlurmRecords, row: Mapping[str, Any], place: str) -> None:
+    """Add the nodes of one line of sinfo, which have one state and one partition."""
+    values = _values(row, SINFO_PATHS)
+    partition = row.get("partition")
+    name = _text(partition.get("name")) if isinstance(partition, dict) else _text(partition)
+    name = name.rstrip("*")
+    values["partitions"] = name
+    if isinstance(partition, dict) and name and name not in records.partitions:
+        records.add_partition(name, _partition_values(partition), place)
+    text = ",".join(_words(_value(row, "nodes/nodes")))
+    if not text:
+        return  # a partition without nodes has a line as well
+    unlike = [kind for kind in _PLURALS if _value(row, f"{kind}/minimum") != _value(row, f"{kind}/maximum")]
+    if unlike:
+        message = (
+            f"sinfo joins nodes with different {', '.join(unlike)}: the smallest is taken for all of them"
+        )
+        records.notes.assumed(message, place, cause="sinfo joins nodes")
+    records.add_nodes(records.hosts(text, place, "nodes"), values, place, again=True)
+
+
+# --- values ---------------------------------------------------------------------------
+
+
+def _values(row: Mapping[str, Any], paths: Mapping[str, tuple[str, ...]]) -> dict[str, str]:
+    """Return the values of a record by the keys of slurm.conf, as texts."""
+    found = {}
+    for key, candidates in paths.items():
+        for path in candidates:
+            text = _text(_value(row, path))
+            if text:
+                found[key] = text
+                break
+    return found
+
+
+def _value(row: Mapping[str, Any], path: str) -> Any:
+    """Return the value at a path of keys; None if there is none."""
+    value: Any = row
+    for step in path.split("/"):
+        value = value.get(step) if isinstance(value, dict) else None
+    return value
+
+
+def _words(value: Any) -> list[str]:
+    return [_text(item) for item in value] if isinstance(value, list) else [_text(value)] if value else []
+
+
+def _text(value: Any) -> str:
+    """Return a value as slurm.conf would have it; empty for a value that is not set.
+
+    A list of states is joined by ``+`` and a list of names by commas, which `status_of` and
+    `comma_parts` both split.
+    """
+    if isinstance(value, dict):
+        if value.get("infinite") is True:
+            return "UNLIMITED"
+        return _text(value.get("number")) if value.get("set", True) is True else ""
+    if isinstance(value, list):
+        return ",".join(_text(item) for item in value)
+    if value is None or isinstance(value, bool):
+        return ""
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return clip(str(value), 10_000) if not isinstance(value, str) else value

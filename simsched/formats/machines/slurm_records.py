@@ -1,0 +1,314 @@
+"""`SlurmRecords`: nodes, partitions and settings as they are read, and the description that they make.
+
+All readers of Slurm's files collect the same records, whose keys are those of slurm.conf in lower case.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from simsched.errors import LimitError
+from simsched.formats.cluster.recipe import MAX_NODES, NodeGroup, Recipe
+from simsched.formats.machines.description import MachineDescription
+from simsched.formats.machines.groups import grouped, property_for
+from simsched.formats.machines.slurm.node_records import node_kind, property_name, status_of
+from simsched.formats.machines.slurm.notation import comma_parts, node_names, stated, whole_number
+from simsched.formats.machines.slurm.partition_records import is_default, is_exclusive, queue_of
+from simsched.formats.machines.slurm.settings import WHOLE_NODES, Settings
+from simsched.formats.rfc.hostlist import encode_hosts
+from simsched.formats.text.excerpts import clip
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from simsched.formats.cluster.recipe import SwitchTree
+    from simsched.formats.machines.notebook import NoteBook
+
+MAX_WEIGHT = 2**32
+_INSIDE_KEYS = """
+    boards corespeccount corespersocket cpuefctv cpus cpuspeclist gres memspeclimit procs realmemory sockets
+    socketsperboard threadspercore tmpdisk
+"""
+_INSIDE = frozenset(_INSIDE_KEYS.split())
+EVERY_NODE = "all"
+"""The nodes of a partition that has all nodes, in a file that names none of them."""
+
+
+@dataclass(slots=True)
+class NodeFacts:
+    """One node.
+
+    kind : its inside, shared between equal nodes.
+    partitions : those that its own record names (scontrol, JSON).
+    """
+
+    kind: NodeGroup
+    cpus_per_core: int
+    features: tuple[str, ...]
+    weight: int
+    status: str
+    partitions: tuple[str, ...]
+    where: str
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionFacts:
+    """One partition: its keys and the place of its line."""
+
+    values: Mapping[str, str]
+    where: str
+
+
+@dataclass(slots=True)
+class SlurmRecords:
+    """What the files of one reading state, in their order.
+
+    switches : the network, or None.
+    """
+
+    notes: NoteBook
+    settings: Settings
+    nodes: dict[str, NodeFacts] = field(default_factory=dict)
+    partitions: dict[str, PartitionFacts] = field(default_factory=dict)
+    node_sets: dict[str, PartitionFacts] = field(default_factory=dict)
+    switches: SwitchTree | None = None
+    _kinds: dict[tuple[tuple[str, str], ...], tuple[NodeGroup, int]] = field(default_factory=dict)
+    _groups: dict[NodeGroup, NodeGroup] = field(default_factory=dict)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing was understood."""
+        return not (self.nodes or self.partitions or self.node_sets or self.settings.values)
+
+    # --- reading
+
+    def hosts(self, text: str, where: str, key: str) -> list[str]:
+        """Return the names of a node list; a fault is noted and gives no names."""
+        return self.notes.attempt(node_names, text, where, key) or []
+
+    def add_nodes(
+        self, hosts: Sequence[str], values: Mapping[str, str], where: str, *, again: bool = False
+    ) -> None:
+        """Add nodes that are alike.
+
+        again : a node that is known already is in further partitions (sinfo lists nodes by partition);
+            otherwise a second record of a node is a fault, and the first one counts.
+        """
+        state = stated(values, "state")
+        status = status_of(state) if state else "up"
+        if status is None:
+            text = f"nodes in the state {state.upper()} are only planned and not in the graph"
+            self.notes.left_out(text, where, cause="future nodes")
+            return
+        if "CLOUD" in state.upper():
+            self.notes.assumed("nodes in the cloud are up; the time to start them is left out", where)
+        kind, cpus_per_core = self._kind(values, where)
+        features = tuple(comma_parts(stated(values, "features", "feature").replace(" ", "")))
+        partitions = tuple(comma_parts(stated(values, "partitions")))
+        weight = self._weight(values, where)
+        if len(self.nodes) + len(hosts) > MAX_NODES:
+            raise LimitError("too many nodes", where=where, expected=f"at most {MAX_NODES:,}")
+        for host in hosts:
+            known = self.nodes.get(host)
+            if known is None:
+                self.nodes[host] = NodeFacts(kind, cpus_per_core, features, weight, status, partitions, where)
+            elif again:
+                known.partitions = tuple(dict.fromkeys((*known.partitions, *partitions)))
+            else:
+                text = f"the node {host!r} occurs twice; that of {known.where} counts"
+                self.notes.fault(text, where, cause="a node twice")
+
+    def _weight(self, values: Mapping[str, str], where: str) -> int:
+        text = stated(values, "weight") or "1"
+        read = self.notes.attempt(lambda value: whole_number(value, most=MAX_WEIGHT), text, where, "weight")
+        return 1 if read is None else read
+
+    def _kind(self, values: Mapping[str, str], where: str) -> tuple[NodeGroup, int]:
+        """Return the inside of nodes with these keys; equal ones are one object."""
+        inside = tuple(sorted((key, value) for key, value in values.items() if key in _INSIDE))
+        found = self._kinds.get(inside)
+        if found is None:
+            made = node_kind(dict(inside), self.notes, where, tmp_path=self.settings.tmp_path)
+            group = self._groups.setdefault(made.group, made.group)
+            found = self._kinds[inside] = (group, made.cpus_per_core)
+        return found
+
+    def add_partition(self, name: str, values: Mapping[str, str], where: str) -> None:
+        """Add a partition; a second record of a name is a fault, and the first one counts."""
+        if name in self.partitions:
+            text = f"the partition {clip(name)!r} occurs twice; that of {self.partitions[name].where} counts"
+            self.notes.fault(text, where, cause="a partition twice")
+            return
+        self.partitions[name] = PartitionFacts(dict(values), where)
+
+    def set_states(self, text: str, state: str, where: str) -> None:
+        """Give nodes another state (DownNodes)."""
+        status = status_of(state)
+        for host in self.hosts(text, where, "downnodes"):
+            if host not in self.nodes:
+                self.notes.fault(f"there is no node {host!r}", where, cause="DownNodes")
+            elif status is not None:
+                self.nodes[host].status = status
+
+    # --- describing
+
+    def describe(self, form: str) -> MachineDescription:
+        """Return the description that all records make."""
+        members = self._members()
+        properties = self._property_names(members)
+        recipe = Recipe(
+            name=stated(self.settings.values, "clustername") or None,
+            groups=self._node_groups(members, properties),
+            pools=self.settings.licences(),
+            network=self.switches,
+        )
+        config = self._config(members, properties)
+        return MachineDescription(
+            recipe=recipe,
+            config=config,
+            notes=self.notes.notes(),
+            format=form,
+            cpus_per_core=self._cpus_per_core(),
+        )
+
+    def _cpus_per_core(self) -> int:
+        found = {facts.cpus_per_core for facts in self.nodes.values()}
+        return found.pop() if len(found) == 1 else 1
+
+    def _members(self) -> dict[str, list[str]]:
+        """Return the nodes of each partition: those of its own record, or else those that name it."""
+        named: dict[str, list[str]] = {}
+        for host, facts in self.nodes.items():
+            for name in facts.partitions:
+                named.setdefault(name, []).append(host)
+        found = {}
+        for name, facts_of_partition in self.partitions.items():
+            text = stated(facts_of_partition.values, "nodes")
+            hosts = self._resolved(name, text, facts_of_partition.where) if text else named.get(name, [])
+            if not hosts:
+                self.notes.fault(f"the partition {clip(name)!r} has no nodes", facts_of_partition.where)
+            found[name] = hosts
+        missing = [name for name in named if name not in found]
+        if missing:
+            text = f"the limits of the partitions {', '.join(missing)}, which this file does not state"
+            self.notes.left_out(text)
+        return {**found, **{name: named[name] for name in missing}}
+
+    def _resolved(self, name: str, text: str, where: str) -> list[str]:
+        """Return the nodes of a partition, each once; unknown ones are noted."""
+        found: dict[str, None] = {}
+        unknown: list[str] = []
+        for part in comma_parts(text):
+            if part.lower() == EVERY_NODE:
+                found.update(dict.fromkeys(self.nodes or (EVERY_NODE,)))
+                continue
+            hosts = self._set(part) if part in self.node_sets else self.hosts(part, where, "nodes")
+            for host in hosts:
+                if host in self.nodes or not self.nodes:
+                    found[host] = None
+                else:
+                    unknown.append(host)
+        if unknown:
+            shown = clip(encode_hosts(unknown))
+            text = f"partition {clip(name)}: there is no node {shown}"
+            self.notes.fault(text, where, "a NodeName before it", cause="partition of unknown nodes")
+        return list(found)
+
+    def _set(self, name: str) -> list[str]:
+        """Return the nodes of a NodeSet: those that it lists, and those with its feature."""
+        facts = self.node_sets[name]
+        text, feature = stated(facts.values, "nodes"), stated(facts.values, "feature", "features")
+        found = dict.fromkeys(self.hosts(text, facts.where, "nodes") if text else ())
+        if feature:
+            found |= dict.fromkeys(host for host, node in self.nodes.items() if feature in node.features)
+        return list(found)
+
+    def _property_names(self, members: Mapping[str, Sequence[str]]) -> dict[str, str]:
+        """Return the property of each partition, which no feature of other nodes has."""
+        known: dict[str, set[str]] = {}
+        for host, facts in self.nodes.items():
+            for name in (*map(property_name, facts.features), *facts.kind.properties):
+                known.setdefault(name, set()).add(host)
+        found = {}
+        for name, hosts in members.items():
+            own = set(hosts)
+            found[name] = property_for(property_name(name), own, known)
+            known[found[name]] = own
+            if found[name] != name:
+                text = f"the property of partition {clip(name)} is {found[name]}"
+                where = self.partitions[name].where if name in self.partitions else ""
+                self.notes.assumed(text, where)
+        return found
+
+    def _node_groups(
+        self, members: Mapping[str, Sequence[str]], properties: Mapping[str, str]
+    ) -> tuple[NodeGroup, ...]:
+        """Return the groups of equal nodes, those of a lower weight first."""
+        of_host: dict[str, list[str]] = {host: [] for host in self.nodes}
+        for name, hosts in members.items():
+            for host in hosts:
+                if host in of_host:
+                    of_host[host].append(properties[name])
+        if len({facts.weight for facts in self.nodes.values()}) > 1:
+            text = "nodes of a lower Weight come first: the match policy first prefers them, as Slurm does"
+            self.notes.assumed(text)
+        by_weight = sorted(self.nodes.items(), key=lambda item: item[1].weight)
+        return grouped(
+            (
+                host,
+                facts.kind,
+                tuple(
+                    dict.fromkeys(
+                        (*of_host[host], *map(property_name, facts.features), *facts.kind.properties)
+                    )
+                ),
+                facts.status,
+            )
+            for host, facts in by_weight
+        )
+
+    def _config(self, members: Mapping[str, Sequence[str]], properties: Mapping[str, str]) -> dict[str, Any]:
+        """Return the run options and the queues."""
+        config = self.settings.run_options()
+        queues: dict[str, dict[str, Any]] = {}
+        defaults: list[str] = []
+        for name, hosts in members.items():
+            facts = self.partitions.get(name, PartitionFacts({}, ""))
+            nodes: dict[str, Any] = {"requires": [properties[name]]}
+            if hosts and not self.nodes:
+                nodes = {"hosts": EVERY_NODE if EVERY_NODE in hosts else encode_hosts(hosts)}
+            queues[name] = nodes | queue_of(name, facts.values, self.notes, facts.where)
+            if is_default(facts.values, self.notes, facts.where):
+                defaults.append(name)
+        self._prioritise(queues)
+        self._give_whole_nodes(config)
+        if len(defaults) > 1:
+            text = f"the partitions {', '.join(defaults)} are all the default; the last one counts"
+            self.notes.fault(text, self.partitions[defaults[-1]].where)
+        if defaults:
+            config["policy"] = {"jobspec": {"defaults": {"system": {"queue": defaults[-1]}}}}
+        if queues:
+            config["queues"] = queues
+        return config
+
+    def _prioritise(self, queues: Mapping[str, dict[str, Any]]) -> None:
+        """Mark the queues that preempt, and drop priorities that are all the same."""
+        tiers = {name: queue["priority"] for name, queue in queues.items()}
+        for name in self.settings.preempting(tiers):
+            queues[name]["preempts"] = True
+        if len(set(tiers.values())) == 1:
+            for queue in queues.values():
+                del queue["priority"]
+
+    def _give_whole_nodes(self, config: dict[str, Any]) -> None:
+        """Choose whole nodes if all partitions are exclusive; note the partitions that are if some are."""
+        if "match-policy" in config:
+            return
+        exclusive = [name for name, facts in self.partitions.items() if is_exclusive(facts.values)]
+        if exclusive and len(exclusive) == len(self.partitions):
+            config["match-policy"] = WHOLE_NODES
+            self.notes.assumed("all partitions are exclusive: match-policy = firstnodex gives whole nodes")
+        elif exclusive:
+            text = f"the partitions {', '.join(exclusive)} give whole nodes (OverSubscribe=EXCLUSIVE)"
+            self.notes.left_out(text, self.partitions[exclusive[0]].where)
