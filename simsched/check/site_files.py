@@ -140,8 +140,8 @@ def read_site_files(paths: Iterable[str | Path], site: Site | str | Path | None 
 def _add_folder(found: SiteFiles, folder: Path) -> None:
     """Add the files of a site's folder one by one, since `load_site` refuses a configuration with a fault."""
     files = [folder / name for name in (*CLUSTER_FILES, QUEUES) if (folder / name).is_file()]
-    if not files:
-        load_site(folder)  # says what is missing
+    if len(files) != 2 or files[-1].name != QUEUES:
+        load_site(folder)  # raises the error that says what is missing
     for path in files:
         _add_file(found, path)
     with suppress(SimschedError):  # a fault of the configuration is found by its rule

@@ -89,24 +89,23 @@ def test_a_site_s_own_file(run, tmp_path, monkeypatch):
     assert "warning node-unqueued: 2 of 4 nodes are in no queue: n[2-3]" in out
 
 
+IN_LONG = """\
+slot=3/node: yes in queue long
+  note: default-queue: the request names no queue and goes to long
+"""
+NOT_IN_SHORT = """\
+slot=3/node: never in queue short
+  limit-duration: queue short allows 30m, the job asks for 1h
+  limit-nodes-max: queue short allows 2 nodes, the job asks for 3
+  queues that would take it: long
+"""
+
+
 def test_feasible_with_queues(run, tmp_path):
     (path,) = written(tmp_path, queues_toml=LIMITS)
-    assert run("feasible", "tiny", "slot=3/node", "--config", path) == (
-        0,
-        "slot=3/node: yes in queue long\n"
-        "  note: default-queue: the request names no queue and goes to long\n",
-        "",
-    )
-    assert run(
-        "feasible", "tiny", "slot=3/node", "--config", path, "--queue", "short", "--duration", "1h"
-    ) == (
-        1,
-        "slot=3/node: never in queue short\n"
-        "  limit-duration: queue short allows 30m, the job asks for 1h\n"
-        "  limit-nodes-max: queue short allows 2 nodes, the job asks for 3\n"
-        "  queues that would take it: long\n",
-        "",
-    )
+    command = ("feasible", "tiny", "slot=3/node", "--config", path)
+    assert run(*command) == (0, IN_LONG, "")
+    assert run(*command, "--queue", "short", "--duration", "1h") == (1, NOT_IN_SHORT, "")
 
 
 def test_feasible_in_a_queue_of_a_busy_cluster(run, tmp_path):
@@ -133,11 +132,7 @@ def test_feasible_as_table_and_json(run, tmp_path):
 def test_feasible_on_a_site(run, tmp_path):
     written(tmp_path, cluster_yaml="groups:\n- {name: n, count: 4, cores: 4}\n", queues_toml=LIMITS)
     assert run("feasible", "--site", tmp_path, "slot=3/node", "--queue", "short")[0] == 1
-    assert run("feasible", "--site", tmp_path, "slot=3/node")[:2] == (
-        0,
-        "slot=3/node: yes in queue long\n"
-        "  note: default-queue: the request names no queue and goes to long\n",
-    )
+    assert run("feasible", "--site", tmp_path, "slot=3/node")[:2] == (0, IN_LONG)
 
 
 @pytest.mark.parametrize(
