@@ -143,7 +143,7 @@ def read_description(
     several = not isinstance(path_or_paths, str | os.PathLike)
     given = [Path(path) for path in (path_or_paths if several else [path_or_paths])]  # type: ignore[union-attr]
     notes = NoteCollector(strict=strict)
-    texts = [(path, read_text(path, lenient=True)) for path in _files(given)]
+    texts = [(path, read_text(path, lenient=True)) for path in files_of(given)]
     parts = _flux_parts(texts, strict=strict)
     for path, text in texts:
         if sniffing.machine_look(text[:HEAD]) == sniffing.FLUX_CONFIG:
@@ -172,7 +172,7 @@ def opener(path: str | Path) -> OpenFile | None:
     return open_file
 
 
-def _files(given: Sequence[Path]) -> list[Path]:
+def files_of(given: Sequence[Path]) -> list[Path]:
     """Return the files of these paths; those of a folder by name, without the parts of a slurm.conf."""
     found: list[Path] = []
     for path in given:
