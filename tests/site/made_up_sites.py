@@ -113,7 +113,8 @@ def _records(rng: np.random.Generator, *, nodes: int, cores: int) -> Iterator[di
                 "id": f"{first}{mark}", "raw": number, "submit": int(at), "start": int(at) + wait, "run": run,
                 "limit": limit, "nodes": 1 if gpu else wide, "procs": procs if not gpu else 16,
                 "gpus": int(rng.integers(1, 5)) if gpu else 0, "partition": "gpu" if gpu else "batch",
-                "user": f"user{rng.integers(0, 40):02d}", "state": str(rng.choice(STATES, p=(0.9, 0.06, 0.04))),
+                "user": f"user{rng.integers(0, 40):02d}",
+                "state": str(rng.choice(STATES, p=(0.9, 0.06, 0.04))),
             }  # fmt: skip
             number += 1
 
@@ -135,8 +136,8 @@ def _sacct_rows(job: dict[str, Any]) -> list[str]:
     limit = "UNLIMITED" if job["limit"] is None else str(job["limit"])
     size = [job["nodes"], job["nodes"], job["procs"], f"{memory}n", tres, "0:0"]
     rows = [
-        [job["id"], job["raw"], "sim", job["user"], "proj", job["partition"], job["state"], *times, job["run"],
-         limit, *size],
+        [job["id"], job["raw"], "sim", job["user"], "proj", job["partition"], job["state"], *times,
+         job["run"], limit, *size],
     ]  # fmt: skip
     for step, name in (("batch", "batch"), ("extern", "extern"), ("0", "a.out")):
         rows.append(
