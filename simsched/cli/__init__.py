@@ -70,6 +70,8 @@ READ = {
     "outages": "--outages",
     "resume": "--resume",
     "details": "--details",
+    "trace": "--for",
+    "like": "--like",
     "left": "A",
     "right": "B",
     "file": "FILE",

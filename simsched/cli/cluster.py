@@ -21,7 +21,8 @@ def register(subparsers: Subparsers) -> None:
         "cluster",
         help="show, make, convert, compare and list clusters",
         description="Show, make, convert and compare clusters. A CLUSTER is a file (R, R with a graph, JGF, "
-        "TreePool, GRUG or recipe; it may be compressed), - for standard input, or a bundled name.",
+        "TreePool, GRUG, recipe, or a site's own file such as slurm.conf, a Flux configuration, pbsnodes -a "
+        "or hwloc XML; it may be compressed), - for standard input, or a bundled name.",
     )
     verbs = cluster.add_subparsers(title="actions", metavar="ACTION", dest="cluster_verb", required=True)
     _add_show(verbs)
@@ -59,11 +60,23 @@ def _add_show(verbs: Any) -> None:
 def _add_make(verbs: Any) -> None:
     make = verbs.add_parser(
         "make",
-        help="make a cluster from a recipe or from options",
-        description="Make a cluster from a recipe file, or from options for one group of equal nodes.",
+        help="make a cluster from a recipe, from options or for a trace",
+        description="Make a cluster from a recipe file, from options for one group of equal nodes, from one "
+        "node that another file describes (--like), or for a trace (--for). Assumptions are notes.",
     )
     make.add_argument(
         "recipe", metavar="RECIPE", nargs="?", help="recipe file (YAML), or - for standard input"
+    )
+    make.add_argument(
+        "--for",
+        metavar="TRACE",
+        dest="trace",
+        help="make the machine of a trace: from its header (SWF), otherwise from its largest requests",
+    )
+    make.add_argument(
+        "--like",
+        metavar="FILE",
+        help="nodes like the one that FILE describes (hwloc XML or another cluster); with --nodes or --hosts",
     )
     make.add_argument("--name", metavar="NAME", help="name of the cluster")
     make.add_argument("--nodes", type=int, metavar="N", help="number of nodes")
@@ -82,7 +95,7 @@ def _add_make(verbs: Any) -> None:
         dest="properties",
         help="property of all nodes or of some; may be repeated",
     )
-    _add_output(make, choices=(*FORMS, "recipe"), flag="--format")
+    _add_output(make, "--format")
     make.set_defaults(run=run_make)
 
 
@@ -94,7 +107,7 @@ def _add_convert(verbs: Any) -> None:
         "the format cannot represent.",
     )
     convert.add_argument("cluster", metavar="CLUSTER", help="a cluster file, or a bundled name")
-    _add_output(convert, choices=FORMS, flag="--to")
+    _add_output(convert, "--to", "--format")
     convert.add_argument("--hosts", metavar="HOSTLIST", help="keep only these execution targets")
     convert.add_argument("--remove", metavar="HOSTLIST", help="remove these execution targets")
     convert.add_argument(
@@ -132,9 +145,11 @@ def _add_diff(verbs: Any) -> None:
     compare.set_defaults(run=run_diff)
 
 
-def _add_output(parser: argparse.ArgumentParser, *, choices: tuple[str, ...], flag: str) -> None:
+def _add_output(parser: argparse.ArgumentParser, *flags: str) -> None:
+    choices = (*FORMS, "recipe")
     parser.add_argument(
-        flag,
+        *flags,
+        type=str.lower,
         choices=choices,
         dest="form",
         help=f"{', '.join(choices)} (default r, or r+jgf if r cannot represent the result)",

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import sys
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from simsched.cli.support.messages import warn_of
 from simsched.cli.support.output import put
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator
 
+    from simsched.formats.cluster.recipe import Recipe
     from simsched.graph.cluster import Cluster
     from simsched.graph.resource_graph import ResourceGraph
 
 FORMS = ("r", "r+jgf", "jgf", "treepool")
+MAX_NODES = 1_000_000
 MAKE_OPTIONS = ("hosts", "sockets", "numa", "cores", "gpus", "memory")
 
 
@@ -26,7 +30,7 @@ def run_make(args: argparse.Namespace) -> int:
     from simsched.graph.cluster import Cluster
     from simsched.graph.write.losses import MEASURED, losses
 
-    document, where = _recipe_of(args)
+    document, where = _made_from_file(args) or _recipe_of(args)
     name = args.name or document.get("name") or "cluster"
     with _by_options(args):
         graph = graph_from_document({**document, "name": name}, name=name, where=where)
@@ -41,6 +45,77 @@ def run_make(args: argparse.Namespace) -> int:
             cluster = _edited(cluster, [], [f"{label}={hosts}"])
     form = args.form or ("r" if not losses(cluster.graph, "r") else "r+jgf")
     return _write(cluster.graph, args, form, [MEASURED] if args.memory is not None else [])
+
+
+def _made_from_file(args: argparse.Namespace) -> tuple[dict[str, Any], str] | None:
+    """Return the recipe document for ``--for`` or ``--like``; None if neither is given.
+
+    Raises
+    ------
+    ConfigError
+        for options that contradict them.
+    """
+    from simsched.errors import ConfigError
+    from simsched.formats.cluster.recipe_document import recipe_document
+
+    if args.trace is None and args.like is None:
+        return None
+    flag = "--for" if args.like is None else "--like"
+    allowed = () if args.like is None else ("hosts",)
+    given = [key for key in MAKE_OPTIONS if getattr(args, key) is not None and key not in allowed]
+    if args.recipe is not None or given or (args.trace is not None and args.like is not None):
+        other = f"--{given[0]}" if given else "a recipe" if args.recipe is not None else "--for"
+        raise ConfigError(f"{flag} and {other} are both given", where="cluster make", expected="one of them")
+    recipe = _of_trace(args) if args.like is None else _like(args)
+    document = recipe_document(recipe)
+    for text in args.properties:
+        if "=" not in text:
+            for group in document["groups"]:
+                group["properties"] = list(dict.fromkeys([*group.get("properties", []), text]))
+    if args.racks is not None:
+        document["racks"] = args.racks
+    return document, args.trace or args.like
+
+
+def _of_trace(args: argparse.Namespace) -> Recipe:
+    """Return the machine of a trace, with its assumptions as a warning."""
+    from simsched.errors import ConfigError
+    from simsched.workload.load import load_workload
+    from simsched.workload.machine_of_trace import machine_of
+
+    if args.nodes is not None:
+        raise ConfigError("--for and --nodes are both given", where="cluster make", expected="one of them")
+    workload = load_workload(args.trace)
+    found = machine_of(workload)
+    warn_of(found.notes, args.trace)
+    return found.recipe
+
+
+def _like(args: argparse.Namespace) -> Recipe:
+    """Return nodes that are like those of a file, which has nodes of one kind."""
+    from simsched.errors import ConfigError
+    from simsched.formats.rfc.hostlist import Hostlist
+
+    given = _recipe_in(args.like)
+    if len(given.groups) != 1:
+        raise ConfigError(
+            f"there are {len(given.groups)} kinds of nodes", where=args.like, expected="nodes of one kind"
+        )
+    like = given.groups[0]
+    if args.hosts is not None:
+        hosts = tuple(Hostlist.parse(args.hosts, where="--hosts").expand(MAX_NODES))
+        if args.nodes not in (None, len(hosts)):
+            raise ConfigError(
+                f"there are {len(hosts)} hosts", where=f"--nodes {args.nodes}", expected="as many"
+            )
+    elif args.nodes is not None and 0 < args.nodes <= MAX_NODES:
+        hosts = tuple(f"node{number}" for number in range(args.nodes))
+    else:
+        raise ConfigError(
+            "the number of nodes", where="--like", expected=f"--hosts, or --nodes 1 to {MAX_NODES:,}"
+        )
+    group = replace(like, name="node", hosts=hosts, down=frozenset(), drained=frozenset(), levels=())
+    return replace(given, name=None, groups=(group,))
 
 
 def _refuse_properties_of_some(args: argparse.Namespace) -> None:
@@ -91,7 +166,7 @@ def _recipe_of(args: argparse.Namespace) -> tuple[dict[str, Any], str | None]:
         return document, str(args.recipe)
     if args.nodes is None and args.hosts is None:
         raise ConfigError(
-            "there is nothing to make", where="cluster make", expected="a recipe, --nodes or --hosts"
+            "there is nothing to make", where="cluster make", expected="a recipe, --nodes, --hosts or --for"
         )
     group: dict[str, Any] = {
         "name": "node",
@@ -110,6 +185,8 @@ def run_convert(args: argparse.Namespace) -> int:
     from simsched.graph.cluster import load_cluster
     from simsched.graph.write.losses import STATUS, losses
 
+    if args.form == "recipe":
+        return _convert_to_recipe(args)
     cluster = load_cluster(args.cluster)
     if args.hosts:
         cluster = edit.restrict(cluster, args.hosts)
@@ -123,6 +200,49 @@ def run_convert(args: argparse.Namespace) -> int:
     required = [STATUS] if any(not text.startswith("up=") for text in args.statuses) else []
     lost = any(sentence.startswith(STATUS) for sentence in losses(graph, "r"))
     return _write(graph, args, args.form or ("r+jgf" if required and lost else "r"), required)
+
+
+def _convert_to_recipe(args: argparse.Namespace) -> int:
+    """Write the nodes of a site's own file, or of a recipe, as a recipe.
+
+    Raises
+    ------
+    ConfigError
+        for edits, and for files of resources one by one: a recipe states the groups that a person knows.
+    """
+    from simsched.errors import ConfigError
+    from simsched.formats.cluster.recipe import format_recipe
+    from simsched.formats.cluster.recipe_document import recipe_document
+
+    if args.hosts or args.remove or args.constraint or args.statuses or args.properties:
+        raise ConfigError(
+            "a recipe is written without edits", where="--to recipe", expected="no other option"
+        )
+    put(format_recipe(recipe_document(_recipe_in(args.cluster))), args.output)
+    return 0
+
+
+def _recipe_in(name: str) -> Recipe:
+    """Return the recipe of a file, with its notes as a warning; errors as `load_cluster`."""
+    from pathlib import Path
+
+    from simsched import bundled
+    from simsched.errors import ConfigError
+    from simsched.formats.cluster.recipe import is_recipe, parse_recipe
+    from simsched.formats.machines.read import describe_text, opener
+    from simsched.formats.text.documents import load_document, name_of, read_text
+
+    path = bundled.resolve("clusters", name)
+    text, where = read_text(path), name_of(path)
+    found = describe_text(text, where, open_file=opener(path))
+    if found is not None:
+        warn_of(found.notes, where)
+        return replace(found.recipe, name=found.recipe.name or bundled.plain_name(Path(path)))
+    document = load_document(text, where) if text.lstrip()[:1] != "<" else None
+    if not is_recipe(document):
+        expected = "r, r+jgf, jgf or treepool; a recipe is written of a site's own file or of a recipe"
+        raise ConfigError(f"{where} cannot be written as a recipe", where="--to", expected=expected)
+    return parse_recipe(document, where=where)
 
 
 def _edited(cluster: Cluster, statuses: list[str], properties: list[str]) -> Cluster:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from shlex import quote
 from typing import TYPE_CHECKING
 
 from simsched.cli.support.messages import note
@@ -68,6 +69,8 @@ def run_import(args: argparse.Namespace) -> int:
     if replaced:
         note(f"replaced the earlier import in {path}")
     sys.stderr.write(f"written: {path}\n")
+    for log in site.logs:
+        note(f"{log} is a log of jobs; next: simsched run --site {quote(str(path))} {quote(log)} -o run")
     return 0
 
 

@@ -67,6 +67,7 @@ def site_of(description: MachineDescription, sources: Sequence[Path], logs: Sequ
         name=description.recipe.name or _name_of(sources),
         config=description.config,
         notes=(*description.notes, *map(_log_note, logs)),
+        logs=tuple(map(str, logs)),
         sources=tuple(SiteSource(str(path), digest_of(path)) for path in sources if path.is_file()),
         format=description.format,
         cpus_per_core=description.cpus_per_core,
@@ -94,8 +95,7 @@ def _is_log(path: Path) -> bool:
 
 
 def _log_note(path: Path) -> Note:
-    command = f"simsched run --site SITE {path} -o run"
-    return Note("left out", f"a log of jobs is not part of a site; `{command}` simulates it", str(path))
+    return Note("left out", "a log of jobs is not part of a site; `simsched run --site` takes it", str(path))
 
 
 def _in_megabytes(recipe: Recipe) -> Recipe:

@@ -8,7 +8,7 @@ be met.
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,11 +20,32 @@ if TYPE_CHECKING:
 
     from simsched.graph.index.index import Index
     from simsched.graph.index.types import Bools
-    from simsched.simulation.queues import Queues
+    from simsched.simulation.queues import Queue, Queues
     from simsched.site.site import Site
     from simsched.workload.job import Workload
 
 _MOST_NAMES = 5
+
+YEAR = 365 * 86400
+"""Seconds that an unlimited job may take in a queue that has a default, but no limit: as in Slurm."""
+
+
+def reading_on(site: Site) -> dict[str, Any]:
+    """Return how logs are read on a site, as the plain data of `workload.mapping.SiteReading`."""
+    queues = queues_of(site)
+    found: dict[str, Any] = {"maps": list(site_maps(site))}
+    if queues is not None:
+        limits = {name: _longest(queue) for name, queue in queues.queues.items()}
+        found["limits"] = {name: seconds for name, seconds in limits.items() if seconds is not None}
+        found["default_queue"] = queues.default
+    return found
+
+
+def _longest(queue: Queue) -> float | None:
+    """Return the limit of a job for which a log states none; None where it may stay unlimited."""
+    if queue.longest < float("inf"):
+        return queue.longest
+    return None if queue.default_duration is None else YEAR
 
 
 def site_maps(site: Site) -> tuple[str, ...]:

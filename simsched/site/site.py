@@ -35,6 +35,7 @@ class Site:
     sources : the files that it was imported from.
     format : the formats of these files, ``slurm.conf``.
     cpus_per_core : processors of its logs per core of the machine: Slurm counts hardware threads.
+    logs : logs of jobs that were among the files.
     cluster_file : the file in the folder of the site that holds the machine; None in memory.
     recipe : the machine of a site in memory; None if it is in `cluster_file`.
     """
@@ -45,6 +46,7 @@ class Site:
     sources: tuple[SiteSource, ...] = ()
     format: str = ""
     cpus_per_core: int = 1
+    logs: tuple[str, ...] = ()
     cluster_file: Path | None = None
     recipe: Recipe | None = field(default=None, repr=False)
 

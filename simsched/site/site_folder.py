@@ -58,6 +58,7 @@ class SiteRecord(msgspec.Struct, kw_only=True):
     format: str = ""
     cpus_per_core: Annotated[int, msgspec.Meta(ge=1)] = 1
     sources: list[SourceRow] = []
+    logs: list[str] = []
     notes: list[NoteRow] = []
     files: dict[str, str] = {}
 
@@ -96,6 +97,7 @@ def load_site(path: str | Path) -> Site:
         sources=tuple(SiteSource(row.name, row.sha256) for row in known.sources),
         format=known.format,
         cpus_per_core=known.cpus_per_core,
+        logs=tuple(known.logs),
         cluster_file=cluster_file,
     )
 
@@ -255,6 +257,7 @@ def _record_text(site: Site, work: Path) -> bytes:
         name=site.name,
         format=site.format,
         cpus_per_core=site.cpus_per_core,
+        logs=list(site.logs),
         sources=[SourceRow(source.name, source.sha256) for source in site.sources],
         notes=[NoteRow(note.kind, note.text, note.where) for note in site.notes],
         files={path.name: digest_of(path) for path in sorted(work.iterdir())},

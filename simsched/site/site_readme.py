@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING
 
 from simsched.site.site_tables import NODES, QUEUES, node_rows, notes_by_kind, queue_rows
@@ -17,7 +18,7 @@ USE = """\
 ## Use
 
     simsched feasible --site {folder} 'slot=4/core=8'
-    simsched run --site {folder} LOG -o run
+    simsched run --site {folder} {log} -o run
     simsched report run
 
 Correct `{cluster}` and `queues.toml` where they are wrong. An import into this folder does not replace
@@ -51,4 +52,5 @@ def _parts(site: Site, cluster: str, folder: str) -> Iterator[str]:
         yield "\n".join(f"- {visible(text)}".replace("\n", " ") for text in notes)
     if not found:
         yield "Nothing was assumed or left out."
-    yield USE.format(folder=folder, cluster=cluster)
+    log = shlex.quote(site.logs[0]) if site.logs else "LOG"
+    yield USE.format(folder=shlex.quote(folder), cluster=cluster, log=log)

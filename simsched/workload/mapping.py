@@ -19,13 +19,15 @@ Every distinct filled template gives *one* `Jobspec` object.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from simsched.arguments import check
 from simsched.errors import ConfigError, SimschedError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable
     from pathlib import Path
 
     from simsched.formats.jobspec.jobspec import Jobspec
@@ -328,6 +330,36 @@ def _split_rule(text: str) -> tuple[str, str]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SiteReading:
+    """How logs are read on their site.
+
+    Attributes
+    ----------
+    maps : in place of the default template, where neither the user nor the file gives a map.
+    limits : queue → seconds, the limits of jobs for which the log states none.  A log states the limit
+        that a job had, defaults included, so the default of its queue is not that of such a job.
+    default_queue : the queue of jobs without one.
+    """
+
+    maps: tuple[str, ...] = ()
+    limits: Mapping[str, float] = field(default_factory=dict)
+    default_queue: str | None = None
+
+    @classmethod
+    def from_dict(cls, document: Mapping[str, Any] | None) -> SiteReading | None:
+        """Return the reading of plain data with these fields as keys; None for None."""
+        if document is None:
+            return None
+        check("on_site", document, Mapping, "a mapping with maps, limits and default_queue")
+        return cls(**{**document, "maps": tuple(document.get("maps", ()))})
+
+    def limit(self, queue: str | None) -> float | None:
+        """Return the limit of a job without one in this queue; None if there is none."""
+        name = self.default_queue if queue is None else queue
+        return None if name is None else self.limits.get(name)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ReadOptions:
     """The options of all readers: the name of the source, the maps, and strictness.
 
@@ -335,8 +367,7 @@ class ReadOptions:
     number of records to read at most.  `constrain` lists the parts of a record that become an RFC 31
     constraint: ``features``, ``partition``.  `names` gives the cluster's hosts and properties,
     which SSS patterns are matched against.  `columns` names the columns of a Slurm dump without a
-    header line, and `delimiter` separates them.  `default_maps` take the place of the default template of a
-    log, where neither the user nor the file gives a map.
+    header line, and `delimiter` separates them.  `on_site` is how a log is read on the site it is from.
     """
 
     source: str = "workload"
@@ -350,12 +381,13 @@ class ReadOptions:
     names: Callable[[], Names] | None = None
     columns: str | None = None
     delimiter: str | None = None
-    default_maps: tuple[str, ...] = ()
+    on_site: SiteReading | None = None
 
     def job_map(self, default: str = DEFAULT_TEMPLATE, *, with_gpus: str | None = None) -> JobMap:
         """Return the map that was given, else the format's own `default` template."""
-        if self.maps is None and self.default_maps and default == DEFAULT_TEMPLATE:
-            return JobMap.parse(self.default_maps, procs_per_node=self.procs_per_node)
+        own = () if self.on_site is None else self.on_site.maps
+        if self.maps is None and own and default == DEFAULT_TEMPLATE:
+            return JobMap.parse(own, procs_per_node=self.procs_per_node)
         return JobMap.parse(
             self.maps, procs_per_node=self.procs_per_node, default=default, with_gpus=with_gpus
         )

@@ -46,8 +46,8 @@ def place_site(args: argparse.Namespace, first: str, *rest: str) -> Site | None:
     """Move the positional arguments behind CLUSTER, and return the site.
 
     With ``--site`` the value of the positional argument `first` (CLUSTER) is that of the one after it, and
-    so on through `rest`; `first` becomes the file of the site's machine.  Logs without a map of their own
-    get those of the site.
+    so on through `rest`; `first` becomes the file of the site's machine.  Logs are
+    read as `log_use` says.
 
     Raises
     ------
@@ -63,10 +63,10 @@ def place_site(args: argparse.Namespace, first: str, *rest: str) -> Site | None:
     for name, value in zip(rest, given, strict=False):
         setattr(args, name, value)
     setattr(args, first, str(site.cluster_file))
-    if not args.map:
-        from simsched.site.log_use import site_maps
+    if hasattr(args, "on_site"):
+        from simsched.site.log_use import reading_on
 
-        args.default_map = list(site_maps(site)) or None
+        args.on_site = reading_on(site)
     return site
 
 

@@ -28,9 +28,9 @@ transforms of the workload, in order, each with -t:
 
 READING = (
     "as_", "map", "procs_per_node", "constrain", "columns", "delimiter", "limit", "strict", "transform",
-    "default_map",
+    "on_site",
 )  # fmt: skip
-"""The arguments of `add_reading`; `default_map` has no option, a site sets it."""
+"""The arguments of `add_reading`; `on_site` has no option, a site sets it."""
 
 
 def add_reading(parser: argparse.ArgumentParser) -> None:
@@ -72,7 +72,7 @@ def add_reading(parser: argparse.ArgumentParser) -> None:
         metavar="STEP",
         help="apply a transform; may be repeated (see docs/workloads.md)",
     )
-    parser.set_defaults(default_map=None)
+    parser.set_defaults(on_site=None)
 
 
 def read_workloads(
@@ -98,7 +98,7 @@ def read_workloads(
             names=None if cluster is None else lambda: names_of(cluster),
             columns=args.columns,
             delimiter=args.delimiter,
-            default_map=args.default_map or (),
+            on_site=args.on_site,
         )
         for name in names
     ]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from simsched.errors import InputWarning
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from typing import Any, TextIO
 
 MOST_NOTES = 20
@@ -49,6 +49,12 @@ def notes_of_inputs() -> Iterator[None]:
         warnings.showwarning = show
         warnings.simplefilter("always", InputWarning)
         yield
+
+
+def warn_of(notes: Sequence[object], source: str) -> None:
+    """Warn of the notes on an input, as `load_cluster` does."""
+    if notes:
+        warnings.warn(InputWarning(source, map(str, notes)), stacklevel=2)
 
 
 def text_of(error: Exception) -> str:

@@ -1,7 +1,7 @@
 """SimGrid platforms (XML), as Batsim uses them: hosts and clusters; the network is left out.
 
-The host ``master_host``, also with a number, and hosts whose property ``role`` is master or storage run no jobs (Batsim's roles
-of hosts).  Jobs of Batsim take whole hosts; the attribute ``core`` is their number of cores.
+The host ``master_host``, also with a number, and hosts whose property ``role`` is master or storage run
+no jobs (Batsim's roles of hosts).  Jobs of Batsim take whole hosts; ``core`` is their number of cores.
 """
 
 from __future__ import annotations

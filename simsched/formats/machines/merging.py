@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from simsched.errors import FormatError
 from simsched.formats.cluster.recipe import MAX_NODES, NodeGroup, Recipe
 from simsched.formats.machines.description import MachineDescription, Note
-from simsched.formats.machines.groups import DOWN, DRAINED, UP, grouped, property_for
+from simsched.formats.machines.node_groups import DOWN, DRAINED, UP, grouped, property_for
 from simsched.formats.machines.slurm.node_records import property_name
 from simsched.formats.rfc.hostlist import Hostlist, encode_hosts
 from simsched.formats.text.excerpts import clip

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from simsched.errors import FormatError
 from simsched.formats.machines.notebook import NoteBook
 from simsched.formats.machines.slurm.keys import GLOBAL
+from simsched.formats.machines.slurm.notation import stated
 from simsched.formats.machines.slurm.settings import Settings
 from simsched.formats.machines.slurm_records import SlurmRecords
 from simsched.formats.text.excerpts import clip
@@ -25,13 +26,10 @@ FORMAT = "scontrol"
 
 _RECORD = re.compile(r"\s*(NodeName|PartitionName)=(\S+)", re.IGNORECASE)
 _KEY = re.compile(r"(?:^|\s)([A-Za-z][A-Za-z0-9_/]*)=")
-_SETTING = re.compile(r"([A-Za-z][A-Za-z0-9_]*)\s+=\s?(.*)")
+_SETTING = re.compile(r"([A-Za-z][A-Za-z0-9_]*)(?:\[\d+\])?\s+=\s?(.*)")
 _QUIET = re.compile(r"Configuration data as of|Slurmctld\(|\S+ is (?:UP|DOWN)|.*:\s*\Z", re.IGNORECASE)
-#: Keys of free text, which ends at the end of the line.
-_FREE = frozenset({"os", "reason", "comment", "extra"})
 #: Key of scontrol in lower case → key of slurm.conf.
-_RENAMED = {"cputot": "cpus", "qos": "qos", "availablefeatures": "features", "maxmempernode": "maxmempernode"}
-_NO_TASKS = re.compile(r"\[[^\]]*@[^\]]*\]\Z")
+_RENAMED = {"cputot": "cpus", "availablefeatures": "features"}
 
 
 def read_scontrol(text: str, where: str, *, strict: bool = False) -> MachineDescription:
@@ -62,11 +60,10 @@ def read_scontrol(text: str, where: str, *, strict: bool = False) -> MachineDesc
 
 
 def _add_node(records: SlurmRecords, values: dict[str, str], place: str) -> None:
-    """Add a node; the state of a node that has been reported is live, such as ``IDLE+DRAIN``."""
+    """Add a node; its features are the available ones, as in slurm.conf, or else the active ones."""
     hosts = records.hosts(values.pop("nodename"), place, "nodename")
-    if not values.get("features"):
+    if not stated(values, "features"):
         values["features"] = values.get("activefeatures", "")
-    values["state"] = _NO_TASKS.sub("", values.get("state", ""))
     records.add_nodes(hosts, values, place)
 
 

@@ -108,6 +108,8 @@ def read_slurm_document(document: Any, where: str, *, strict: bool = False) -> M
                 notes.fault(f"found {shown(item)}", place, "an object")
     if records.is_empty:
         raise FormatError("the document has no node and no partition", where=where, expected="at least one")
+    if records.partitions and not any("default" in facts.values for facts in records.partitions.values()):
+        notes.left_out("the default partition, which this JSON does not state", where)
     return records.describe(FORMAT)
 
 

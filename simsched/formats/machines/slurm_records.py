@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from simsched.errors import LimitError
 from simsched.formats.cluster.recipe import MAX_NODES, NodeGroup, Recipe
 from simsched.formats.machines.description import MachineDescription
-from simsched.formats.machines.groups import grouped, property_for
+from simsched.formats.machines.node_groups import grouped, property_for
 from simsched.formats.machines.slurm.node_records import node_kind, property_name, status_of
 from simsched.formats.machines.slurm.notation import comma_parts, node_names, stated, whole_number
 from simsched.formats.machines.slurm.partition_records import is_default, is_exclusive, queue_of
@@ -73,6 +73,7 @@ class SlurmRecords:
     partitions: dict[str, PartitionFacts] = field(default_factory=dict)
     node_sets: dict[str, PartitionFacts] = field(default_factory=dict)
     switches: SwitchTree | None = None
+    _planned: set[str] = field(default_factory=set)
     _kinds: dict[tuple[tuple[str, str], ...], tuple[NodeGroup, int]] = field(default_factory=dict)
     _groups: dict[NodeGroup, NodeGroup] = field(default_factory=dict)
 
@@ -100,6 +101,7 @@ class SlurmRecords:
         if status is None:
             text = f"nodes in the state {state.upper()} are only planned and not in the graph"
             self.notes.left_out(text, where, cause="future nodes")
+            self._planned.update(hosts)
             return
         if "CLOUD" in state.upper():
             self.notes.assumed("nodes in the cloud are up; the time to start them is left out", where)
@@ -163,17 +165,20 @@ class SlurmRecords:
             pools=self.settings.licences(),
             network=self.switches,
         )
-        config = self._config(members, properties)
+        config, cpus_per_core = self._config(members, properties), self._cpus_per_core()
+        notes = self.notes.notes()
         return MachineDescription(
-            recipe=recipe,
-            config=config,
-            notes=self.notes.notes(),
-            format=form,
-            cpus_per_core=self._cpus_per_core(),
+            recipe=recipe, config=config, notes=notes, format=form, cpus_per_core=cpus_per_core
         )
 
     def _cpus_per_core(self) -> int:
+        """Return the CPUs of a core if all nodes have the same number, else 1."""
         found = {facts.cpus_per_core for facts in self.nodes.values()}
+        if len(found) > 1:
+            text = (
+                "the CPUs of a core, of which nodes have different numbers: a log's CPUs are taken as cores"
+            )
+            self.notes.left_out(text)
         return found.pop() if len(found) == 1 else 1
 
     def _members(self) -> dict[str, list[str]]:
@@ -187,7 +192,8 @@ class SlurmRecords:
             text = stated(facts_of_partition.values, "nodes")
             hosts = self._resolved(name, text, facts_of_partition.where) if text else named.get(name, [])
             if not hosts:
-                self.notes.fault(f"the partition {clip(name)!r} has no nodes", facts_of_partition.where)
+                text = f"the partition {clip(name)} has no nodes: its jobs never start"
+                self.notes.assumed(text, facts_of_partition.where)
             found[name] = hosts
         missing = [name for name in named if name not in found]
         if missing:
@@ -207,7 +213,7 @@ class SlurmRecords:
             for host in hosts:
                 if host in self.nodes or not self.nodes:
                     found[host] = None
-                else:
+                elif host not in self._planned:
                     unknown.append(host)
         if unknown:
             shown = clip(encode_hosts(unknown))
@@ -219,7 +225,8 @@ class SlurmRecords:
         """Return the nodes of a NodeSet: those that it lists, and those with its feature."""
         facts = self.node_sets[name]
         text, feature = stated(facts.values, "nodes"), stated(facts.values, "feature", "features")
-        found = dict.fromkeys(self.hosts(text, facts.where, "nodes") if text else ())
+        every = text.lower() == EVERY_NODE
+        found = dict.fromkeys(self.nodes if every else self.hosts(text, facts.where, "nodes") if text else ())
         if feature:
             found |= dict.fromkeys(host for host, node in self.nodes.items() if feature in node.features)
         return list(found)

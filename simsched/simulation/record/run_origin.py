@@ -29,7 +29,7 @@ class WorkloadArguments(msgspec.Struct, forbid_unknown_fields=True):
     transform: list[str] | None = None
     columns: str | None = None
     delimiter: str | None = None
-    default_map: list[str] | None = None
+    on_site: dict[str, Any] | None = None
 
     def specified(self) -> dict[str, Any]:
         """Return the arguments that are not None, by name."""

@@ -69,9 +69,9 @@ def study_of(document: StudyDocument, *, home: Path, name: str) -> Study:
     finder = InputFinder(home, document)
     site = _site(content, finder)
     if site is not None:
-        from simsched.site.log_use import site_maps
+        from simsched.site.log_use import reading_on
 
-        finder = replace(finder, default_map=site_maps(site))
+        finder = replace(finder, on_site=reading_on(site))
     base = _base(content, finder, site)
     axes = tuple(axis_of(key, value, base, finder) for key, value in content.get("axes", {}).items())
     columns = [column(axis.name) for axis in axes]

@@ -194,12 +194,15 @@ class Gather:
     def _jobs(self, base: int) -> Iterator[Job]:
         """Yield the jobs, and let go of each row as soon as its job is made."""
         self.rows.reverse()
+        on_site = self.reading.on_site
         while self.rows:
             row = self.rows.pop()
             (id_, submit, jobspec, start, runtime, duration, user, group, queue, bank, name, partition,
              procs, nodes, memory, status, urgency, dependencies) = row  # fmt: skip
             assert submit is not None  # rows without a submit time were ignored
             assert not isinstance(jobspec, str)
+            if duration is None and on_site is not None:
+                duration = on_site.limit(queue)
             yield Job(
                 id=id_, submit=moved(submit, base), jobspec=jobspec, runtime=runtime, duration=duration,
                 user=user, group=group, queue=queue, bank=bank, name=name, partition=partition, procs=procs,

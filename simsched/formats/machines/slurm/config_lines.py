@@ -21,6 +21,7 @@ MAX_FILES = 200
 """The most files that one configuration may include."""
 
 _COMMENT = re.compile(r"(?<!\\)#.*")
+_UNQUOTED = re.compile(r'((?:[^"#\\]|\\.|"[^"]*")*+)#.*')
 _PAIR = re.compile(r'\s*([A-Za-z0-9_.]+)\s*[-+*/]?=\s*(?:"([^"]*)"|(\S+))?(?=\s|\Z)')
 _WORD = re.compile(r"\s*(\S+)")
 _INCLUDE = re.compile(r"\s*include\s+(\S.*?)\s*\Z", re.IGNORECASE)
@@ -123,6 +124,14 @@ class ConfigFiles:
         return values
 
 
+def _without_comment(line: str) -> str:
+    """Return a line up to its first ``#`` that is neither escaped nor between quotation marks."""
+    if '"' not in line:
+        return _COMMENT.sub("", line)
+    found = _UNQUOTED.match(line)
+    return found[1] if found else line
+
+
 def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
     """Yield (number of the first line, text) without comments and blanks at the end, continuations joined.
 
@@ -130,7 +139,7 @@ def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
     """
     kept, first = "", 0
     for number, line in enumerate(text.split("\n"), 1):
-        bare = (_COMMENT.sub("", line) if "#" in line else line).rstrip()
+        bare = (_without_comment(line) if "#" in line else line).rstrip()
         first = first or number
         if bare.endswith("\\"):
             kept += bare[:-1] + " "

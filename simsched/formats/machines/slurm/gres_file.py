@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from simsched.errors import FormatError
 from simsched.formats.machines.slurm.keys import GRES, refuse_unknown
 from simsched.formats.machines.slurm.notation import comma_parts, gres_of, node_names, stated, whole_number
 
@@ -46,7 +47,7 @@ class GresTypes:
             return 0
         try:
             entries = [entry for entry in gres_of(gres) if entry.name.lower() == "gpu"]
-        except ValueError:
+        except FormatError:  # noted where the node is read
             return 0
         return 0 if any(entry.type for entry in entries) else sum(entry.count for entry in entries)
 

@@ -9,6 +9,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from simsched.errors import FormatError
 from simsched.formats.cluster.recipe import Amount, Level, NodeGroup, PoolSpec
 from simsched.formats.machines.slurm.notation import Gres, gres_of, stated, whole_number
 from simsched.formats.rfc.idset import Idset
@@ -160,8 +161,8 @@ def _reserved_cores(
 ) -> int:
     """Return the cores that are kept from jobs: CoreSpecCount, CPUSpecList, or CPUEfctv of scontrol."""
     reserved = _number(values, "corespeccount", notes, where) or 0
-    listed, effective = stated(values, "cpuspeclist"), _number(values, "cpuefctv", notes, where, least=1)
-    if effective is not None:
+    listed, effective = stated(values, "cpuspeclist"), _number(values, "cpuefctv", notes, where)
+    if effective:  # 0 for a node that has never been seen
         reserved = max(0, cores - effective // cpus_per_core)
     elif listed and not reserved:
         found = notes.attempt(Idset.parse, listed, where, "cpuspeclist")
@@ -179,8 +180,8 @@ def _reserved_cores(
 
 def _memory(values: Mapping[str, str], notes: NoteBook, where: str) -> int:
     """Return the MiB of memory that jobs may use; 0 if it is not stated."""
-    memory = _number(values, "realmemory", notes, where, least=1, most=MAX_MEMORY)
-    if memory is None:
+    memory = _number(values, "realmemory", notes, where, most=MAX_MEMORY)
+    if memory is None or memory <= 1:  # 1 is Slurm's own value for nodes without RealMemory
         notes.assumed(
             "RealMemory is not stated: these nodes have no memory to request", where, cause="memory"
         )
@@ -218,10 +219,17 @@ def _resources(
         )
         return 0, types, (*single, *more)
     number = sum(gpus.values())
-    if number and sockets > 1:
-        text = "the gpus of a node are divided evenly over its sockets"
-        notes.assumed(text, where)
+    if number and sockets > 1 and not any(_spans(entry, sockets) for entry in entries or ()):
+        notes.assumed("the gpus of a node are divided evenly over its sockets", where)
     return number, types, more
+
+
+def _spans(entry: Gres, sockets: int) -> bool:
+    """Return whether the units are near to every socket (``S:0-1``)."""
+    try:
+        return len(Idset.parse(entry.places.removeprefix("S:"))) == sockets
+    except FormatError:  # a form of other versions, such as the numbers of cores
+        return False
 
 
 def _by_type(entries: Sequence[Gres], notes: NoteBook, where: str) -> dict[str, int]:

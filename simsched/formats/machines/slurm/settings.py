@@ -42,7 +42,6 @@ _OTHERS = {
     "jobsubmitplugins": "plugins that change jobs at submission",
     "preemptexempttime": "the time for which a job cannot be preempted",
     "resvoverrun": "the time that jobs may run beyond a reservation of Slurm",
-    "schedulertimeslice": "the length of a time slice of gang scheduling",
     "suspendprogram": "nodes that are switched off while they are idle",
     "prioritysitefactorplugin": "a priority that a plugin of the site computes",
 }
@@ -215,7 +214,7 @@ class Settings:
     def _note_others(self) -> None:
         for key, meaning in (*_OTHERS.items(), *LEFT_OUT.items()):
             value = stated(self.values, key)
-            if value and value.lower() not in ("0", "no", *UNLIMITED):
+            if value.strip("0:") and value.lower() not in ("no", *UNLIMITED):
                 self.notes.left_out(f"{GLOBAL.get(key, key)}={value} ({meaning})", self.where(key))
         if self.get("enforcepartlimits") in ("", "no"):
             text = "jobs beyond a limit are rejected; Slurm keeps them waiting (EnforcePartLimits=NO)"

@@ -76,8 +76,7 @@ class SwitchLines:
         joined = {host for hosts in self.hosts.values() for host in hosts}
         apart = sum(host not in joined for host in nodes)
         if apart:
-            text = f"{apart:,} nodes are on no switch"
-            self.notes.left_out(text)
+            self.notes.assumed(f"nodes that are on no switch: {apart:,}")
         levels = self._levels()
         return SwitchTree(
             switches=tuple(

@@ -1,0 +1,91 @@
+"""Several files of one site: the hardware of one, the queues and states of others."""
+
+import pytest
+
+import simsched as ss
+from simsched.errors import FormatError
+from simsched.formats.cluster.recipe import Level, NodeGroup, Recipe
+from simsched.formats.machines.description import MachineDescription
+from simsched.formats.machines.merging import merge
+from simsched.formats.machines.scontrol import read_scontrol
+from simsched.formats.machines.slurm_conf import read_slurm_conf
+from simsched.graph.build.recipe import from_recipe
+
+CONF = """
+ClusterName=elwood
+SchedulerType=sched/builtin
+NodeName=n[1-4] CPUs=8 RealMemory=1000 Features=ib Weight=5
+NodeName=g[1-2] CPUs=8 RealMemory=2000 Gres=gpu:a100:2 Features=ib,gpu
+"""
+PARTITIONS = """
+PartitionName=cpu Nodes=n[1-4] Default=YES MaxTime=1-00:00:00 PriorityTier=1
+PartitionName=gpu Nodes=g1 PriorityTier=2
+PartitionName=all Nodes=ALL PriorityTier=2
+"""
+
+
+def described(**words):
+    return MachineDescription(recipe=Recipe(name=None, groups=()), **words)
+
+
+def test_nodes_from_slurm_conf_and_partitions_from_scontrol():
+    found = merge([read_slurm_conf(CONF, "slurm.conf"), read_scontrol(PARTITIONS, "parts.txt")])
+    assert (found.recipe.name, found.format) == ("elwood", "slurm.conf + scontrol")
+    assert {group.hosts: group.properties for group in found.recipe.groups} == {
+        ("g1",): ("ib", "gpu", "a100@gpu", "partition-gpu", "all"),
+        ("g2",): ("ib", "gpu", "a100@gpu", "all"),
+        ("n1", "n2", "n3", "n4"): ("ib", "cpu", "all"),
+    }
+    assert {name: queue["requires"] for name, queue in found.config["queues"].items()} == {
+        "cpu": ["cpu"],
+        "gpu": ["partition-gpu"],
+        "all": ["all"],
+    }
+    assert found.config["queue-policy"] == "fcfs"
+    assert found.config["policy"]["jobspec"]["defaults"]["system"]["queue"] == "cpu"
+    assert len(ss.Cluster(from_recipe(found.recipe)).index.targets) == 6
+
+
+def test_the_order_of_the_files_does_not_matter_to_queues():
+    one = [read_slurm_conf(CONF, "slurm.conf"), read_scontrol(PARTITIONS, "parts.txt")]
+    first, second = merge(one), merge(one[::-1])
+    assert first.config["queues"] == second.config["queues"]
+    assert set(first.recipe.groups) == set(second.recipe.groups)
+
+
+def test_live_states_are_added_to_slurm_conf():
+    live = "NodeName=n2 CPUTot=8 State=DOWN*+DRAIN Partitions=cpu\nNodeName=n3 CPUTot=4 State=IDLE+DRAIN\n"
+    found = merge(
+        [read_slurm_conf(CONF, "slurm.conf"), read_scontrol(live.replace("\nN", "\n\nN"), "nodes.txt")]
+    )
+    group = next(group for group in found.recipe.groups if "n2" in group.hosts)
+    assert (group.cores, group.properties, group.status) == (8, ("ib", "cpu"), "down")
+    others = next(group for group in found.recipe.groups if "n3" in group.hosts)
+    assert (others.cores, others.drained) == (8, {"n3"})
+
+
+def test_a_partition_of_unknown_nodes_is_a_fault():
+    parts = read_scontrol("PartitionName=p Nodes=n[3-6]\n", "parts.txt")
+    found = merge([read_slurm_conf(CONF, "slurm.conf"), parts])
+    assert [note.text for note in found.notes if note.kind == "fault"] == [
+        "partition p: there is no node n[5-6]"
+    ]
+    assert [group.hosts for group in found.recipe.groups if "p" in group.properties] == [("n3", "n4")]
+
+
+def test_nodes_in_levels_stay_where_they_are():
+    racks = NodeGroup(name="n", hosts=("n1", "n2", "n3"), cores=4, levels=(Level("rack", 3),))
+    first = MachineDescription(recipe=Recipe(name="m", groups=(racks,)), format="a")
+    again = MachineDescription(
+        recipe=Recipe(name=None, groups=(NodeGroup(name="x", hosts=("n3", "x"), cores=1),))
+    )
+    found = merge([first, again, described(config={"queues": {"q": {"hosts": "n[1-2]"}}})])
+    assert [group.hosts for group in found.recipe.groups] == [("n1", "n2", "n3"), ("x",)]
+    assert found.config["queues"]["q"] == {"hosts": "n[1-2]"}
+
+
+def test_one_description_is_itself_and_none_is_an_error():
+    one = described(format="a")
+    assert merge([one]) is one
+    with pytest.raises(FormatError, match="there is no description to merge"):
+        merge([])
