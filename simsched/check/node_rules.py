@@ -6,8 +6,8 @@ from collections import Counter, defaultdict
 from typing import TYPE_CHECKING
 
 from simsched.check.findings import SiteFault
-from simsched.check.site_files import hosts_named
-from simsched.check.stated_nodes import GRAPH, R
+from simsched.check.site_files import hosts_named, ranks_named
+from simsched.check.stated_nodes import COUNTED, GRAPH, R
 from simsched.errors import FormatError, did_you_mean
 from simsched.formats.rfc.hostlist import encode_hosts
 from simsched.formats.rfc.idset import Idset
@@ -23,9 +23,6 @@ if TYPE_CHECKING:
 
 MOST_CHARACTERS = 120
 """The most characters of a hostlist in a text."""
-
-COUNTED = ("core", "gpu")
-"""Types that every description counts; other types are compared where both descriptions have them."""
 
 
 def impossible(site: SiteFiles) -> Iterator[SiteFault]:
@@ -111,14 +108,11 @@ def properties_extra(site: SiteFiles) -> Iterator[SiteFault]:
 def excluded(site: SiteFiles) -> Iterator[SiteFault]:
     """Yield the hosts and ranks that are excluded, drained or down and do not exist."""
     for machine in site.machines[:1]:
-        known_ranks = Idset.from_ids(node.rank for node in machine.nodes if node.rank is not None)
         for config in site.configs:
-            yield from _unknown_hosts(config.excluded, config.place("resource.exclude"), machine)
-            if known_ranks:
-                yield from _unknown_ranks(config.where, config.outages, known_ranks, machine)
+            yield from _unknown_names(config.excluded, config.place("resource.exclude"), machine)
+            yield from _unknown_in_outages(config.where, config.outages, machine)
         for where, outages in site.outages:
-            if known_ranks:
-                yield from _unknown_ranks(where, outages, known_ranks, machine)
+            yield from _unknown_in_outages(where, outages, machine)
 
 
 # --- helpers --------------------------------------------------------------------------------------
@@ -148,8 +142,10 @@ def _common(first: StatedMachine, other: StatedMachine) -> Iterator[tuple[Stated
 
 
 def _compared(first: StatedMachine, other: StatedMachine) -> list[str]:
-    both = [kind for kind in first.totals if kind in other.totals and kind not in COUNTED]
-    return [*(kind for kind in COUNTED if kind in first.totals or kind in other.totals), *both]
+    counted = [kind for kind in COUNTED if kind in first.totals or kind in other.totals]
+    if R in (first.kind, other.kind):  # R has numbers of ids, and no units
+        return counted
+    return counted + [kind for kind in first.totals if kind in other.totals and kind not in COUNTED]
 
 
 def _properties(site: SiteFiles, *, missing: bool) -> Iterator[SiteFault]:
@@ -166,11 +162,15 @@ def _properties(site: SiteFiles, *, missing: bool) -> Iterator[SiteFault]:
             )
 
 
-def _unknown_hosts(text: str, place: str, machine: StatedMachine) -> Iterator[SiteFault]:
+def _unknown_names(text: str, place: str, machine: StatedMachine) -> Iterator[SiteFault]:
+    """Yield the hosts or ranks of a text that the machine does not have."""
     try:
-        names = hosts_named(text, machine)
+        ranks, names = ranks_named(text), hosts_named(text, machine)
     except FormatError as error:
         yield SiteFault(place, error.message)
+        return
+    if ranks is not None:
+        yield from _unknown_ranks(ranks, place, machine)
         return
     odd = [name for name in names if name not in machine.by_host]
     if odd:
@@ -178,13 +178,15 @@ def _unknown_hosts(text: str, place: str, machine: StatedMachine) -> Iterator[Si
         yield SiteFault(place, f"{machine.where} has no {listed(odd)}{meant}")
 
 
-def _unknown_ranks(
-    where: str, outages: Iterable[Outage], known: Idset, machine: StatedMachine
-) -> Iterator[SiteFault]:
+def _unknown_in_outages(where: str, outages: Iterable[Outage], machine: StatedMachine) -> Iterator[SiteFault]:
     for number, outage in enumerate(outages):
-        odd = outage.ranks - known
-        if odd:
-            yield SiteFault(f"{where}: outages[{number}].ranks", f"{machine.where} has no rank {odd}")
+        yield from _unknown_ranks(outage.ranks, f"{where}: outages[{number}].ranks", machine)
+
+
+def _unknown_ranks(ranks: Idset, place: str, machine: StatedMachine) -> Iterator[SiteFault]:
+    known = Idset.from_ids(machine.cluster.index.ranks.tolist())
+    if odd := ranks - known:
+        yield SiteFault(place, f"{machine.where} has no rank {odd}")
 
 
 def listed(names: Iterable[str]) -> str:

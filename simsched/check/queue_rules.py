@@ -112,7 +112,7 @@ def overlaps(site: SiteFiles) -> Iterator[SiteFault]:
             continue
         group_of, count = groups_of_queues(config.queues, index, anywhere=False)
         for number in range(count):
-            names = [name for name, group in group_of.items() if group == number]
+            names = [name for name in config.queues.queues if group_of[name] == number]
             if len(names) > 1:
                 text = f"{', '.join(names)} have {index.target_type}s in common and are scheduled together"
                 yield SiteFault(config.place("queues"), text)

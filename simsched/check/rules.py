@@ -93,12 +93,12 @@ def check_files(paths: Iterable[str | Path], site: Site | str | Path | None = No
         for a file that is empty, not well formed, or of an unknown kind; with the place.
     """
     found = read_site_files(paths, site)
-    findings = tuple(
+    findings = dict.fromkeys(
         Finding(code, rule.severity, fault.where, fault.text)
         for code, rule in RULES.items()
         for fault in rule.look(found)
     )
-    return CheckResult(tuple(found.files), findings, _summary(found))
+    return CheckResult(tuple(found.files), tuple(findings), _summary(found))
 
 
 def _summary(site: SiteFiles) -> str:

@@ -99,6 +99,11 @@ class SiteFiles:
         return frozenset(found)
 
 
+def ranks_named(text: str) -> Idset | None:
+    """Return the ranks of a text that is an idset; None for a hostlist."""
+    return Idset.parse(text.strip("[] ")) if re.fullmatch(r"[\d,\-\[\] ]*", text) else None
+
+
 def hosts_named(text: str, machine: StatedMachine) -> list[str]:
     """Return the hosts of a text that is an idset of ranks or a hostlist, without ranks that do not exist.
 
@@ -106,10 +111,10 @@ def hosts_named(text: str, machine: StatedMachine) -> list[str]:
     """
     from simsched.formats.rfc.hostlist import Hostlist
 
-    if not re.fullmatch(r"[\d,\-\[\] ]*", text):
+    ranks = ranks_named(text)
+    if ranks is None:
         return Hostlist.parse(text, where="resource.exclude").expand()
-    of_rank = {node.rank: node.host for node in machine.nodes}
-    return [of_rank[rank] for rank in Idset.parse(text.strip("[] ")) if rank in of_rank]
+    return [node.host for node in machine.nodes if node.rank is not None and node.rank in ranks]
 
 
 # --- reading --------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from simsched.formats.rfc.units import is_unit, unit_of
 from simsched.graph.cluster import Cluster
 from simsched.graph.resource_graph import children_map, containment_root, execution_targets, pool_of
 
@@ -22,13 +23,17 @@ if TYPE_CHECKING:
 
 R, GRAPH = "R", "graph"
 
+COUNTED = ("core", "gpu")
+"""Types that every description counts, also where they have parts (hardware threads)."""
+
 
 @dataclass(frozen=True, slots=True)
 class StatedNode:
     """One node as a description states it.
 
-    `rank` is None where the description has no ranks.  `units` are those of each type of leaf below it;
-    `kind` is its type, which is not ``node`` for the storage servers of a graph.
+    `rank` is None where the description has no ranks.  `units` are those of each type below it, in bytes
+    and other base units where a graph has units.  `kind` is its type, which is not ``node`` for the storage
+    servers of a graph.
     """
 
     host: str
@@ -121,8 +126,8 @@ def _units(graph: ResourceGraph, vertex: str, below: Mapping[str, Sequence[str]]
     while stack:
         inner = stack.pop()
         pool = pool_of(graph, inner)
-        if inner in below:
-            stack.extend(below[inner])
-        else:
-            found[pool.type] += pool.size
+        stack.extend(below.get(inner, ()))
+        if inner not in below or pool.type in COUNTED:
+            factor = int(unit_of(pool.unit).factor) if is_unit(pool.unit) else 1
+            found[pool.type] += pool.size * factor
     return found

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 
 from simsched.check.findings import SiteFault
 from simsched.check.node_rules import listed
-from simsched.check.stated_nodes import GRAPH, R
+from simsched.check.stated_nodes import R
 from simsched.formats.rfc.units import is_unit, same_dimension, unit_of
 from simsched.graph.resource_graph import children_map, containment_paths, execution_targets, pool_of, walk
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from simsched.check.site_files import SiteFiles
     from simsched.check.stated_nodes import StatedMachine
@@ -28,6 +28,8 @@ STORAGE = frozenset(
     {"ssd", "nvme", "hdd", "disk", "storage", "rabbit", "scratch", "bb", "burstbuffer", "burst_buffer"}
 )
 """Types of vertices that are storage; any other type but memory is, if its unit is one of bytes."""
+
+GIB = 2**30
 
 MEMORY = frozenset({"memory", "mem", "ram", "hbm", "gpumem", "gpu_memory", "l3cache"})
 
@@ -116,10 +118,9 @@ class _Store:
 
     Attributes
     ----------
-    direct : vertex → type → the units of storage right below it, in bytes where they have a unit.
+    direct : vertex → (type, whether in bytes) → the storage right below it: bytes, or units without a size.
     place_of : host → the nearest vertex above it that has storage right below it.
     pieces : vertex → how many vertices of storage are right below it.
-    bytes_of : vertex → the bytes right below it; only where all of its storage has a unit.
     """
 
     def __init__(self, machine: StatedMachine) -> None:
@@ -128,9 +129,8 @@ class _Store:
         self._graph = graph
         self.paths = containment_paths(graph)
         self.targets = set(execution_targets(graph, self._below))
-        self.direct: dict[str, Counter[str]] = defaultdict(Counter)
+        self.direct: dict[str, Counter[tuple[str, bool]]] = defaultdict(Counter)
         self.pieces: Counter[str] = Counter()
-        self._unitless: set[str] = set()
         for vertex, children in self._below.items():
             for child in children:
                 if child not in self._below and is_storage(pool := pool_of(graph, child)):
@@ -139,11 +139,10 @@ class _Store:
         self._find_places()
 
     def _add(self, vertex: str, pool: Pool) -> None:
-        factor = int(unit_of(pool.unit).factor) if is_unit(pool.unit) else 1
-        self.direct[vertex][pool.type] += pool.size * factor
+        sized = is_unit(pool.unit)
+        factor = int(unit_of(pool.unit).factor) if sized else 1
+        self.direct[vertex][pool.type, sized] += pool.size * factor
         self.pieces[vertex] += 1
-        if not is_unit(pool.unit):
-            self._unitless.add(vertex)
 
     def _find_places(self) -> None:
         nearest: list[str | None] = []
@@ -156,11 +155,12 @@ class _Store:
 
     def bytes_below(self, vertex: str) -> int | None:
         """Return the bytes right below a vertex; None if some of its storage has no unit."""
-        return None if vertex in self._unitless else sum(self.direct[vertex].values())
+        amounts = self.direct[vertex]
+        return sum(amounts.values()) if all(sized for _, sized in amounts) else None
 
-    def deeper(self, vertex: str) -> Counter[str]:
-        """Return the storage below the children of a vertex, by type."""
-        found: Counter[str] = Counter()
+    def deeper(self, vertex: str) -> Counter[tuple[str, bool]]:
+        """Return the storage below the children of a vertex."""
+        found: Counter[tuple[str, bool]] = Counter()
         stack = list(self._below.get(vertex, ()))
         while stack:
             inner = stack.pop()
@@ -168,17 +168,35 @@ class _Store:
             stack.extend(self._below.get(inner, ()))
         return found
 
+    def is_shared(self) -> bool:
+        """Whether there is storage above the targets."""
+        return any(vertex not in self.targets for vertex in self.direct)
+
     def on_targets(self) -> bool:
         """Whether the targets have storage of their own."""
         return any(vertex in self.targets for vertex in self.direct)
 
+    def bytes_on(self, hosts: Iterable[str]) -> int:
+        """Return the bytes of storage on these hosts."""
+        wanted = set(hosts)
+        targets = [vertex for vertex in self.targets if pool_of(self._graph, vertex).name in wanted]
+        found = (self.direct.get(vertex, Counter()) + self.deeper(vertex) for vertex in targets)
+        return sum(amount for row in found for (_, sized), amount in row.items() if sized)
+
 
 def _above_and_below(store: _Store, where: str) -> Iterator[SiteFault]:
-    """Yield the vertices that have as much storage right below them as deeper: the same, twice."""
+    """Yield the vertices that have as much storage right below them as deeper: the same, twice.
+
+    Bytes that are equal are the same storage under any name, numbers of pieces only of one type.
+    """
     for vertex in [vertex for vertex in store.direct if vertex not in store.targets]:
         deeper = store.deeper(vertex)
-        for kind, amount in store.direct[vertex].items():
-            same = [other for other, size in deeper.items() if size == amount and amount]
+        for (kind, sized), amount in store.direct[vertex].items():
+            same = [
+                other
+                for (other, in_bytes), size in deeper.items()
+                if size == amount > 0 and in_bytes == sized and (sized or other == kind)
+            ]
             if same:
                 text = f"{kind} below {store.paths[vertex]} and as much {same[0]} below its parts"
                 yield SiteFault(where, f"{text}: the same storage counts twice")
@@ -192,20 +210,29 @@ def _nodes_and_above(site: SiteFiles) -> Iterator[SiteFault]:
             continue
         for graph in _graphs(site):
             store = _Store(graph)
-            if store.direct and not store.on_targets():
+            if store.is_shared() and not store.on_targets():
                 text = f"R_lite counts {', '.join(kinds)} on its ranks, and {graph.where} above the nodes"
                 yield SiteFault(machine.where, f"{text}: the same storage counts twice")
 
 
 def _node_and_map(machine: StatedMachine, where: str, map_: StorageMap) -> Iterator[SiteFault]:
-    """Yield the nodes that have storage of their own, and are served by a server of the map."""
-    if machine.kind == GRAPH and not _Store(machine).on_targets():
-        return
-    found = [
-        host
-        for host, node in machine.by_host.items()
-        if host in map_.server_of and any(kind in STORAGE for kind in node.units)
-    ]
+    """Yield the storage of servers that the machine counts on the nodes which they serve.
+
+    R has no sizes, and nodes with storage of any number are doubtful.  In a graph nodes may have disks of
+    their own beside the servers, and only the capacity of the server is its storage.
+    """
+    found: list[str] = []
+    if machine.kind == R:
+        found = [
+            host
+            for host, node in machine.by_host.items()
+            if host in map_.server_of and any(kind in STORAGE for kind in node.units)
+        ]
+    elif not (store := _Store(machine)).is_shared():
+        for server in map_.servers.values():
+            there = store.bytes_on(server.hosts)
+            if there and server.capacity and abs(there - server.capacity) <= len(server.hosts) * GIB:
+                found += server.hosts
     if found:
         text = f"counts storage on {listed(found)}, which {where} counts at their servers"
         yield SiteFault(machine.where, f"{text}: the same storage counts twice")
@@ -239,7 +266,7 @@ def _servers_in(store: _Store, where: str, map_where: str, map_: StorageMap) -> 
         (vertex,) = places
         there = store.bytes_below(vertex)
         if there is not None:
-            rounding = store.pieces[vertex] * 2**30
+            rounding = store.pieces[vertex] * GIB
             yield _ComparedServer(
                 server.name, map_where, where, store.paths[vertex], server.capacity, there, rounding
             )
@@ -255,4 +282,4 @@ def _bytes(number: int) -> str:
     >>> _bytes(3 * 2**30)
     '3 GiB'
     """
-    return f"{number / 2**30:,.0f} GiB"
+    return f"{number / GIB:,.0f} GiB"

@@ -54,12 +54,12 @@ class Placement:
 
     @cached_property
     def queues(self) -> Mapping[str, tuple[str, ...]]:
-        """Each queue → the codes of the reasons against the request there; () if it takes the request."""
+        """Each queue → the codes of the reasons against the request there; () if it takes and starts it."""
         return self.try_all()
 
     @property
     def takers(self) -> tuple[str, ...]:
-        """The queues that would take the request."""
+        """The queues that would take the request and start it."""
         return tuple(name for name, codes in self.queues.items() if not codes)
 
     def to_dict(self) -> dict[str, Any]:

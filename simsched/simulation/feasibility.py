@@ -210,10 +210,11 @@ class QueueFeasibility:
     def _every_queue(
         self, jobspec: Jobspec, requested: float, ask: Callable[[Jobspec], Outcome]
     ) -> Mapping[str, tuple[str, ...]]:
-        return {
-            name: self._verdict(jobspec, queue, requested, ask).codes
-            for name, queue in self._rules.queues.queues.items()
-        }
+        codes: dict[str, tuple[str, ...]] = {}
+        for name, queue in self._rules.queues.queues.items():
+            stopped = () if queue.started else ("queue-stopped",)
+            codes[name] = (*self._verdict(jobspec, queue, requested, ask).codes, *stopped)
+        return codes
 
 
 _NO_QUEUE = (

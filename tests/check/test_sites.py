@@ -14,6 +14,7 @@ from tests.check.siteworld import (
     HOSTS,
     PROPERTIES,
     QUEUES,
+    Graph,
     chassis_graph,
     findings,
     r_document,
@@ -86,13 +87,31 @@ def test_overlapping_queues_are_a_note(tmp_path):
 def test_storage_of_nodes_beside_that_of_their_chassis(tmp_path):
     """Nodes with a disk of their own, of another size than the server's: two storages."""
     graph = chassis_graph(properties=BY_HOST, on_nodes=7)
-    assert findings(tmp_path, R_json=R, jgf_json=graph)[0] == []
+    assert findings(tmp_path, R_json=R, jgf_json=graph, map_json=storage_map())[0] == []
+
+
+def test_cores_with_hardware_threads_and_memory_in_other_units(tmp_path):
+    """Cores count where they have parts; memory is compared in bytes, and not with R."""
+    graph = Graph()
+    for at, host in enumerate(HOSTS):
+        node = graph.add("cluster0", "node", host, rank=at)
+        graph.add(node, "memory", "memory0", size=2, unit="GiB")
+        for number in range(4):
+            core = graph.add(node, "core", f"core{number}")
+            for thread in range(2):
+                graph.add(core, "pu", f"pu{thread}")
+    recipe = "groups:\n- {name: n, hosts: 'n[0-3]', cores: 4, memory: 2048 MiB}\n"
+    r = r_document(memory=7)
+    assert findings(tmp_path, R_json=r, jgf_json=graph.document(), cluster_yaml=recipe)[0] == []
+    wrong = recipe.replace("2048", "1024")
+    assert findings(tmp_path, jgf_json=graph.document(), cluster_yaml=wrong)[0] == ["nodes-units"]
 
 
 # --- ten broken sites, and more -------------------------------------------------------------------
 
 QUEUES_2 = QUEUES.replace('["debug"]', '["debgu"]')
 MAP = storage_map()
+WITH_DISKS = "groups:\n- {name: n, count: 4, cores: 4, storage: [{type: ssd, size: 100 GiB}]}\n"
 LIMITS = "[queues.debug.policy.limits]\njob-size."
 
 
@@ -190,6 +209,16 @@ LIMITS = "[queues.debug.policy.limits]\njob-size."
             {"R_json": R, "flux_toml": '[resource]\nexclude = "n[3-4]"\n'},
             ["excluded-unknown"],
             "has no n4",
+        ),
+        (
+            {"R_json": R, "flux_toml": '[resource]\nexclude = "0,7-8"\n'},
+            ["excluded-unknown"],
+            "has no rank 7-8",
+        ),
+        (
+            {"cluster_yaml": WITH_DISKS, "map_json": storage_map()},
+            ["storage-twice"],
+            "counts storage on n[0-3], which",
         ),
         (
             {"R_json": R, "outages_yaml": "- {ranks: '3-5', start: 0, end: 1h, kind: drain}\n"},

@@ -113,6 +113,7 @@ def test_a_stopped_queue_is_a_note():
     answer = ask("slot=1/core", {"queues": {"q": {"started": False}}}, queue="q")
     assert answer
     assert [note.code for note in answer.placement.notes] == ["queue-stopped"]
+    assert answer.placement.takers == ()
 
 
 def test_no_queue_and_no_default():
