@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
+
 from simsched.check.findings import SiteFault
 from simsched.check.node_rules import listed
 from simsched.errors import did_you_mean
@@ -93,12 +95,11 @@ def nodes_in_no_queue(site: SiteFiles) -> Iterator[SiteFault]:
     for config in site.configs:
         if index is None or config.queues is None:
             continue
-        rows = [index.targets_matching(queue.constraint) for queue in config.queues.queues.values()]
-        out = [
-            host
-            for at, host in enumerate(index.hosts)
-            if not any(row[at] for row in rows) and host not in site.excluded_hosts
-        ]
+        served = np.zeros(len(index), dtype=np.bool_)
+        for queue in config.queues.queues.values():
+            served |= index.targets_matching(queue.constraint)
+        names = (index.hosts[at] for at in np.flatnonzero(~served).tolist())
+        out = [host for host in names if host not in site.excluded_hosts]
         if out:
             text = f"{len(out)} of {len(index)} {index.target_type}s are in no queue: {listed(out)}"
             yield SiteFault(config.place("queues"), text)

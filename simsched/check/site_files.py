@@ -20,7 +20,7 @@ from simsched.simulation.outages.outages import Outage, read_outages
 from simsched.site.site_folder import CLUSTER_FILES, QUEUES, load_site
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
     from simsched.formats.machines.description import MachineDescription, Note
     from simsched.graph.resource_graph import ResourceGraph
@@ -73,6 +73,7 @@ class SiteFiles:
     outages : outages, with their places.
     faults : descriptions that are well formed and describe no possible machine.
     notes : what an import could not understand.
+    excluded_hosts : the hosts that a configuration withholds from scheduling; a graph need not have them.
     """
 
     files: list[tuple[str, str]] = field(default_factory=list)
@@ -82,21 +83,13 @@ class SiteFiles:
     outages: list[tuple[str, tuple[Outage, ...]]] = field(default_factory=list)
     faults: list[SiteFault] = field(default_factory=list)
     notes: list[Note] = field(default_factory=list)
+    excluded_hosts: frozenset[str] = frozenset()
 
     @property
     def machine(self) -> StatedMachine | None:
         """The description that a scheduler goes by: a graph rather than R, else the first."""
         graphs = [machine for machine in self.machines if machine.kind == GRAPH]
         return next(iter(graphs or self.machines), None)
-
-    @property
-    def excluded_hosts(self) -> frozenset[str]:
-        """The hosts that a configuration withholds from scheduling; a graph need not have them."""
-        found: set[str] = set()
-        for config in self.configs:
-            for machine in self.machines:
-                found.update(hosts_named(config.excluded, machine))
-        return frozenset(found)
 
 
 def ranks_named(text: str) -> Idset | None:
@@ -139,7 +132,15 @@ def read_site_files(paths: Iterable[str | Path], site: Site | str | Path | None 
         _add_file(found, path)
     if not found.files:
         raise ConfigError("there is nothing to check", where="check", expected="FILE…, or --site DIR")
+    found.excluded_hosts = frozenset(_excluded_hosts(found))
     return found
+
+
+def _excluded_hosts(found: SiteFiles) -> Iterator[str]:
+    for config in found.configs:
+        for machine in found.machines:
+            with suppress(FormatError):  # its own rule reports the text
+                yield from hosts_named(config.excluded, machine)
 
 
 def _add_folder(found: SiteFiles, folder: Path) -> None:
@@ -179,7 +180,12 @@ def _add_file(found: SiteFiles, path: str | Path) -> None:
         _add_xml(found, text, where)
         return
     document = load_document(text, where)
-    if not _add_document(found, document, where):
+    if _is_config(document):
+        described = (
+            describe_document(document, where, open_file=opener(path)) if _has_nodes(document) else None
+        )
+        _add_config_file(found, document, where, described)
+    elif not _add_document(found, document, where):
         described = describe_document(document, where, open_file=opener(path))
         if described is None:
             raise FormatError("this is not a file of a site", where=where, expected=EXPECTED)
@@ -187,7 +193,6 @@ def _add_file(found: SiteFiles, path: str | Path) -> None:
 
 
 def _add_toml(found: SiteFiles, text: str, path: str | Path) -> None:
-    """Add a configuration, ours or that of Flux; the nodes of the latter are a description of the machine."""
     from simsched.formats.machines.read import describe_text, opener
     from simsched.formats.text.documents import name_of
     from simsched.formats.text.toml_text import load_toml, toml_lines
@@ -196,13 +201,34 @@ def _add_toml(found: SiteFiles, text: str, path: str | Path) -> None:
     document = load_toml(text, where)
     if not _is_config(document):
         raise FormatError("this is not a configuration", where=where, expected=EXPECTED)
-    found.files.append((where, "configuration"))
+    described = describe_text(text, where, open_file=opener(path)) if _has_nodes(document) else None
+    _add_config_file(found, document, where, described, toml_lines(text))
+
+
+def _is_config(document: Any) -> bool:
+    return isinstance(document, dict) and any(
+        str(key).replace("_", "-") in KEYS or key in _FLUX for key in document
+    )
+
+
+def _has_nodes(document: Mapping[str, Any]) -> bool:
+    """Whether a configuration is one of Flux that lists nodes."""
     resource = document.get("resource")
-    if isinstance(resource, Mapping) and "config" in resource:
-        described = describe_text(text, where, open_file=opener(path))
-        if described is not None:
-            _add_nodes(found, described, where)
-    _add_config(found, document, where, toml_lines(text))
+    return isinstance(resource, Mapping) and "config" in resource
+
+
+def _add_config_file(
+    found: SiteFiles,
+    document: Mapping[str, Any],
+    where: str,
+    described: MachineDescription | None,
+    lines: Mapping[str, int] | None = None,
+) -> None:
+    """Add a configuration, ours or that of Flux; the nodes of the latter are a description of the machine."""
+    found.files.append((where, "configuration"))
+    if described is not None:
+        _add_nodes(found, described, where)
+    _add_config(found, document, where, lines)
 
 
 def _add_description(found: SiteFiles, described: MachineDescription, where: str) -> None:
@@ -236,16 +262,9 @@ def _add_document(found: SiteFiles, document: Any, where: str) -> bool:
         found.files.append((where, "storage map"))
     elif isinstance(document, dict) and document.keys() & {"execution", "scheduling", "graph", "groups"}:
         _add_machine(found, document, where)
-    elif isinstance(document, dict) and _is_config(document):
-        _add_config(found, document, where)
-        found.files.append((where, "configuration"))
     else:
         return False
     return True
-
-
-def _is_config(document: Mapping[str, Any]) -> bool:
-    return any(str(key).replace("_", "-") in KEYS or key in _FLUX for key in document)
 
 
 def _add_config(

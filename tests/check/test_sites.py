@@ -211,6 +211,11 @@ LIMITS = "[queues.debug.policy.limits]\njob-size."
             "has no n4",
         ),
         (
+            {"R_json": R, "flux_toml": '[resource]\nexclude = "n[3"\n'},
+            ["excluded-unknown"],
+            "never closed",
+        ),
+        (
             {"R_json": R, "flux_toml": '[resource]\nexclude = "0,7-8"\n'},
             ["excluded-unknown"],
             "has no rank 7-8",
@@ -333,6 +338,32 @@ def test_a_folder_that_is_no_site(tmp_path):
         check_files([], tmp_path / "gone")
 
 
+def test_the_nodes_of_a_flux_configuration_are_a_description(tmp_path):
+    """In TOML, and as `flux config get` prints it."""
+    document = {
+        "resource": {
+            "config": [
+                {"hosts": "n[0-3]", "cores": "0-3"},
+                {"hosts": "n[0-2]", "properties": ["batch"]},
+                {"hosts": "n3", "properties": ["debug"]},
+            ]
+        },
+        "queues": {"batch": {"requires": ["batch"]}, "debug": {"requires": ["debug"]}},
+    }
+    toml = """
+[[resource.config]]
+hosts = "n[0-3]"
+cores = "0-3"
+[[resource.config]]
+hosts = "n[0-2]"
+properties = ["batch"]
+"""
+    assert findings(tmp_path, R_json=R, flux_json=document)[0] == []
+    codes, result = findings(tmp_path, R_json=R, flux_toml=toml)
+    assert codes == ["properties-missing"]
+    assert texts(result, "properties-missing")[0].startswith("lacks the property debug on n3")
+
+
 def test_nothing_to_check():
     with pytest.raises(ConfigError, match="there is nothing to check"):
         check_files([])
@@ -362,6 +393,7 @@ def test_a_large_site_is_quick(tmp_path):
         "R_json": r_document(hosts, 1),
         "jgf_json": chassis_graph(servers, 1),
         "map_json": storage_map(servers),
+        "queues_toml": "[queues.a]\nhosts = 'n[0-9998]'\n[queues.b]\nhosts = 'n[9999]'\n",
     }
     paths = written(tmp_path, **files)
     began = time.perf_counter()
