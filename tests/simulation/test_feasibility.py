@@ -155,7 +155,14 @@ def test_graph_reasons_have_codes_without_a_configuration():
     assert of("slot=3/node", "debug") == ["graph-constraint"]
     assert of("slot=1/node", "fast") == ["graph-property", "graph-constraint"]
     assert of("slot=1/core=5") == ["graph-count"]
+    assert of("[node=3{x};core=5]") == ["graph-together"]
     assert of("slot=3/[core=2;gpu]", "host:n0") == ["graph-constraint"]
+
+
+def test_parts_that_are_on_different_nodes():
+    tiny = ss.load_cluster("tiny")
+    answer = ss.feasible(tiny, ss.Jobspec.from_shape("slot=3/[core=3;gpu]"))
+    assert codes(answer) == ["graph-apart"]
 
 
 def test_busy_and_down():

@@ -174,10 +174,10 @@ class Funnel:
     def code(self) -> str:
         """The code of the reason (`reason_codes.REASON_CODES`)."""
         broke = self.broke_at
-        if broke is None:
-            return "graph-apart"
-        if broke.name == EXIST and self.note and not broke.left:
+        if broke is not None and broke.name == EXIST and self.note and not broke.left:
             return "graph-type"
+        if broke is None or (self.note and not self.held_by):
+            return "graph-apart"  # the other notes say so
         return "graph-busy" if broke.name == FITS and self.held_by else _CODES[broke.name]
 
     def to_dict(self) -> dict[str, Any]:
