@@ -180,15 +180,12 @@ def _partitions(site: Site, workload: Workload) -> Iterator[str]:
     strange = {name: count for name, count in named.items() if name is not None and name not in queues.queues}
     if strange:
         jobs = sum(strange.values())
+        those = "1 job of a partition" if jobs == 1 else f"{jobs:,} jobs of partitions"
         are = "is" if jobs == 1 else "are"
-        yield f"{_jobs(jobs)} of partitions that the site does not have {are} rejected ({_some(list(strange))})"
+        yield f"{those} that the site does not have {are} rejected ({_some(list(strange))})"
     if named.get(None):
         place = "on every node" if queues.default is None else f"in the queue {queues.default}"
         yield f"jobs without a partition run {place} ({named[None]:,})"
-
-
-def _jobs(number: int) -> str:
-    return "1 job" if number == 1 else f"{number:,} jobs"
 
 
 def _some(names: list[str]) -> str:

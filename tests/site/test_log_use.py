@@ -39,7 +39,7 @@ def site(*, memory="64000 MiB", gpu_memory="64000 MiB", config=None, cpus_per_co
         {"name": "g", "count": 1, "cores": 8, "gpus": 4, "properties": ["gpu"]},
     ]
     for group, amount in zip(groups, (memory, gpu_memory), strict=True):
-        group |= {"memory": amount} if amount else {}
+        group.update({"memory": amount} if amount else {})
     queues = {
         "batch": {"requires": ["batch"], "policy": {"limits": {"duration": "1d"}}},
         "gpu": {"requires": ["gpu"], "policy": {"jobspec": {"defaults": {"system": {"duration": "2h"}}}}},
@@ -116,7 +116,7 @@ def test_the_sentence_names_the_use_of_each_part(log):
     where = site(cpus_per_core=2)
     assert use_sentence(where, jobs_on(log, where)) == (
         "a job's partition is its queue and restricts its nodes (batch, gpu); "
-        "1 job of partitions that the site does not have is rejected (old); 2 processors are a core; "
+        "1 job of a partition that the site does not have is rejected (old); 2 processors are a core; "
         "memory is requested; node counts are left out ({nodes} and {ppn} in --map request them); "
         "gpus are requested"
     )
