@@ -109,7 +109,8 @@ def _targets_with_memory(index: Index) -> Bools:
     """Return the targets that have memory, available or not."""
     pool = index.pool_types["memory"]
     row = np.zeros(len(index), dtype=np.bool_)
-    row[pool.target[pool.target >= 0]] = True
+    # an index may have empty leaf pools, so that there is one for each target
+    row[pool.target[(pool.target >= 0) & (pool.size > 0)]] = True
     return row
 
 
@@ -179,14 +180,12 @@ def _partitions(site: Site, workload: Workload) -> Iterator[str]:
     strange = {name: count for name, count in named.items() if name is not None and name not in queues.queues}
     if strange:
         jobs = sum(strange.values())
-        yield f"{_jobs(jobs)} of partitions that the site does not have are rejected ({_some(list(strange))})"
+        those = "1 job of a partition" if jobs == 1 else f"{jobs:,} jobs of partitions"
+        are = "is" if jobs == 1 else "are"
+        yield f"{those} that the site does not have {are} rejected ({_some(list(strange))})"
     if named.get(None):
-        place = "may use every node" if queues.default is None else f"are in the queue {queues.default}"
-        yield f"{_jobs(named[None])} without a partition {place}"
-
-
-def _jobs(number: int) -> str:
-    return "1 job" if number == 1 else f"{number:,} jobs"
+        place = "on every node" if queues.default is None else f"in the queue {queues.default}"
+        yield f"jobs without a partition run {place} ({named[None]:,})"
 
 
 def _some(names: list[str]) -> str:

@@ -112,11 +112,15 @@ def _lines(text: str, where: str) -> Iterator[tuple[dict[str, str], str]]:
 
 
 def _cells(line: str, columns: list[tuple[str, int, int]]) -> dict[str, str]:
-    """Return the cells of a line by the names of their columns; a cell may be empty.
+    """Return the cells of a line by the names of their columns.
 
-    A word belongs to the heading that it overlaps.  A text may be longer than its heading, so a word
-    below none belongs to the text column on its left, and otherwise to the nearest column.
+    As many words as columns are the cells in their order.  Otherwise a cell is empty or has blanks: a word
+    belongs to the heading that it overlaps, a word below none to the text column on its left, because a
+    text may be longer than its heading, and otherwise to the nearest column.
     """
+    words = line.split()
+    if len(words) == len(columns):
+        return {name: word for (name, _, _), word in zip(columns, words, strict=True)}
     found: dict[str, list[str]] = {}
     for word in re.finditer(r"\S+", line):
         apart = [max(start - word.end() + 1, word.start() - end + 1, 0) for _, start, end in columns]
@@ -125,7 +129,7 @@ def _cells(line: str, columns: list[tuple[str, int, int]]) -> dict[str, str]:
         if apart[at] and columns[left][0] not in _RIGHT:
             at = left
         found.setdefault(columns[at][0], []).append(word[0])
-    return {"STATE": "", **{name: " ".join(words) for name, words in found.items()}}
+    return {"STATE": "", **{name: " ".join(parts) for name, parts in found.items()}}
 
 
 def _per_node(text: str, nodes: int, key: str, where: str, notes: NoteCollector) -> int:

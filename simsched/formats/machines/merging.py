@@ -22,9 +22,10 @@ EVERY_NODE = "all"
 def merge(descriptions: Iterable[MachineDescription]) -> MachineDescription:
     """Return the machine and the queues of several files of one site.
 
-    The first description of a node counts for its inside; the node has the properties of all, and is down
-    or drained if one says so.  Options of the configuration, and keys of a queue, are those of the first
-    that has them.  Queues with ``hosts`` become queues of a property, as those of one file are.
+    The first description of a node that has cores counts for its inside; the node has the properties of
+    all, and is down or drained if one says so.  Options of the configuration, and keys of a queue, are
+    those of the first that has them.  Queues with ``hosts`` become queues of a property, as those of one
+    file are.
 
     Raises `FormatError` without a description.
     """
@@ -33,12 +34,13 @@ def merge(descriptions: Iterable[MachineDescription]) -> MachineDescription:
         raise FormatError("there is no description to merge", expected="at least one file")
     if len(parts) == 1:
         return parts[0]
+    parts.sort(key=lambda part: not any(group.cores for group in part.recipe.groups))
     notes = [note for part in parts for note in part.notes]
     config = _joined_config([part.config for part in parts])
     if any(part.recipe.levels or any(group.levels for group in part.recipe.groups) for part in parts):
         groups = _as_they_are(parts)  # another order of the nodes would change their places in the levels
     else:
-        nodes = _joined_nodes(parts)
+        nodes = _joined_nodes(parts, notes)
         if nodes:
             _name_properties(config.get("queues", {}), nodes, notes)
         groups = grouped((host, *row) for host, row in nodes.items())
@@ -60,7 +62,7 @@ def merge(descriptions: Iterable[MachineDescription]) -> MachineDescription:
     )
 
 
-NodeRow = tuple[NodeGroup, tuple[str, ...], str]
+NodeOfGroup = tuple[NodeGroup, tuple[str, ...], str]
 """The group of a node without hosts, the properties of the node, and its status."""
 
 
@@ -92,11 +94,12 @@ def _as_they_are(parts: Sequence[MachineDescription]) -> tuple[NodeGroup, ...]:
     return tuple(found)
 
 
-def _joined_nodes(parts: Sequence[MachineDescription]) -> dict[str, NodeRow]:
+def _joined_nodes(parts: Sequence[MachineDescription], notes: list[Note]) -> dict[str, NodeOfGroup]:
     """Return the nodes of all descriptions, in the order of their first occurrence."""
     kinds: dict[NodeGroup, NodeGroup] = {}
-    found: dict[str, NodeRow] = {}
+    found: dict[str, NodeOfGroup] = {}
     for part in parts:
+        added = len(found)
         for group in part.recipe.groups:
             bare = replace(
                 group, name="", hosts=(), properties=(), status=UP, down=frozenset(), drained=frozenset()
@@ -112,10 +115,16 @@ def _joined_nodes(parts: Sequence[MachineDescription]) -> dict[str, NodeRow]:
                 if properties != group.properties:
                     properties = tuple(dict.fromkeys((*properties, *group.properties)))
                 found[host] = (before[0], properties, status if before[2] == UP else before[2])
+        if 0 < added < len(found) and part.format != parts[0].format:
+            more = len(found) - added
+            text = f"nodes of {part.format} that {parts[0].format} does not have are added: {more:,}"
+            notes.append(Note("assumed", text))
     return found
 
 
-def _name_properties(queues: dict[str, dict[str, Any]], nodes: dict[str, NodeRow], notes: list[Note]) -> None:
+def _name_properties(
+    queues: dict[str, dict[str, Any]], nodes: dict[str, NodeOfGroup], notes: list[Note]
+) -> None:
     """Give the nodes of each queue with ``hosts`` a property, which the queue requires instead."""
     known: dict[str, set[str]] = {}
     for host, (_, properties, _) in nodes.items():

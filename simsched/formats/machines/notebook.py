@@ -57,8 +57,13 @@ class NoteBook:
         try:
             return read(text)
         except SimschedError as error:
-            self.fault(f"{key}: {error.message}", where, error.expected)
+            self.fault(f"{key}: {error.message}", where, error.expected, cause=key)
             return None
+
+    def has_room(self, cause: str) -> bool:
+        """Whether one more fault of a cause has a note of its own."""
+        entry = self._entries.get(("fault", cause))
+        return entry is None or entry.number < MOST_FAULTS
 
     def notes(self) -> tuple[Note, ...]:
         """Return all notes; the last of a cause says how many more lines have it."""

@@ -197,5 +197,5 @@ def _set_time(table: dict[str, Any], value: str, where: str, notes: NoteCollecto
         notes.fault(f"{clip(value)!r} is not a time", where, "such as 24:00:00")
         return
     scales = (86400, 3600, 60, 1)[-len(parts) :]
-    seconds = sum(float(part) * scale for part, scale in zip(parts, scales, strict=True))
-    table["duration"] = format_duration(int(seconds) if seconds.is_integer() else seconds)
+    seconds: float = sum(float(part) * scale for part, scale in zip(parts, scales, strict=True))
+    table["duration"] = format_duration(int(seconds) if seconds % 1 == 0 else seconds)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -88,7 +87,9 @@ def describe_text(
     if head[:1] == "{":
         return describe_document(load_json(text, where), where, open_file=open_file, strict=strict)
     found = FORMATS.get(sniffing.machine_look(text[:HEAD]))
-    return found and found.read(text.removeprefix("\ufeff"), where, open_file=open_file, strict=strict)
+    if found is None:
+        return None
+    return found.read(text.removeprefix("\ufeff"), where, open_file=open_file, strict=strict)
 
 
 def describe_document(
@@ -141,8 +142,8 @@ def read_description(
         if no file describes nodes, or a file cannot be read; under `strict` also for the first line that
         is not understood.
     """
-    several = not isinstance(path_or_paths, str | os.PathLike)
-    given = [Path(path) for path in (path_or_paths if several else [path_or_paths])]  # type: ignore[union-attr]
+    paths = [path_or_paths] if isinstance(path_or_paths, str | Path) else path_or_paths
+    given = [Path(path) for path in paths]
     notes = NoteCollector(strict=strict)
     texts = [(path, read_text(path, lenient=True)) for path in files_of(given)]
     parts = _flux_parts(texts, strict=strict)

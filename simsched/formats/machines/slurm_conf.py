@@ -1,4 +1,4 @@
-"""slurm.conf (slurm.conf(5)) with the files that it includes, gres.conf and topology.conf beside it."""
+"""slurm.conf (slurm.conf(5)) with the files that it includes, gres.conf and the topology beside it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from simsched.errors import FormatError
 from simsched.formats.machines.notebook import NoteBook
-from simsched.formats.machines.slurm import keys
+from simsched.formats.machines.slurm import keys, topology_yaml
 from simsched.formats.machines.slurm.config_lines import ConfigFiles
 from simsched.formats.machines.slurm.gres_file import GresTypes, read_gres
 from simsched.formats.machines.slurm.notation import stated
@@ -62,7 +62,7 @@ class _Reading:
         self._files = files
         self._notes = records.notes
         self._defaults: dict[str, dict[str, str]] = {"nodename": {}, "partitionname": {}}
-        self._switches = SwitchLines(records.notes)
+        self._switches = SwitchLines(records.notes, records.reader)
 
     def is_known(self, line: ConfigLine) -> bool:
         """Whether a line begins with a key of Slurm."""
@@ -96,7 +96,7 @@ class _Reading:
     def _with_defaults(self, line: ConfigLine) -> dict[str, str] | None:
         """Return the keys of a line with those of the DEFAULT lines before it; None for a DEFAULT line."""
         name = line.values[line.kind]
-        own = {key: value for key, value in line.values.items() if key != line.kind}
+        own = {_SAME.get(key, key): value for key, value in line.values.items() if key != line.kind}
         if name.upper() == "DEFAULT":
             self._defaults[line.kind] |= own
             return None
@@ -130,22 +130,30 @@ class _Reading:
 
     def _gres_types(self) -> GresTypes:
         text = self._files.neighbour("gres.conf")
-        return read_gres(self._files.lines(text or "", "gres.conf"), self._notes)
+        return read_gres(self._files.lines(text or "", "gres.conf"), self._notes, self.records.reader)
 
     def _topology(self) -> SwitchLines:
-        """Return the switches of slurm.conf itself, or else those of the topology.conf beside it."""
-        plugin = self.records.settings.get("topologyplugin")
-        text = self._files.neighbour("topology.conf")
-        if self._switches.hosts or text is None:
-            if (
-                plugin not in ("", "topology/default", "topology/flat", "topology/none")
-                and not self._switches.hosts
-            ):
-                where = self.records.settings.where("topologyplugin")
-                self._notes.left_out(f"TopologyPlugin={plugin}: no topology.conf was read", where)
+        """Return the switches of slurm.conf itself, or of topology.yaml, or of topology.conf beside it."""
+        if self._switches.hosts:
             return self._switches
-        return read_switches(self._files.lines(text, "topology.conf"), self._notes)
+        text = self._files.neighbour(topology_yaml.NAME)
+        if text is not None:
+            return read_switches(
+                topology_yaml.topology_lines(text, self._notes), self._notes, self.records.reader
+            )
+        text = self._files.neighbour("topology.conf")
+        if text is not None:
+            lines = self._files.lines(text, "topology.conf")
+            return read_switches(lines, self._notes, self.records.reader)
+        plugin = self.records.settings.get("topologyplugin")
+        if plugin not in ("", "topology/default", "topology/flat", "topology/none"):
+            where = self.records.settings.where("topologyplugin")
+            self._notes.left_out(f"TopologyPlugin={plugin}: no topology.conf was read", where)
+        return self._switches
 
+
+_SAME = {"feature": "features", "shared": "oversubscribe"}
+"""Keys with two names; a line may use the other name than the DEFAULT line before it."""
 
 _KINDS: Mapping[str, None] = dict.fromkeys(
     ("nodename", "partitionname", "nodeset", "downnodes", "frontendname", "switchname", "blockname")

@@ -91,7 +91,7 @@ def read_slurm_document(document: Any, where: str, *, strict: bool = False) -> M
     FormatError
         if the document has none of the lists, and for the first fault if `strict`.
     """
-    lists = {key: document.get(key) for key in LISTS} if isinstance(document, dict) else {}
+    lists = {key: _list_of(document, key) for key in LISTS} if isinstance(document, dict) else {}
     rows = {key: value for key, value in lists.items() if isinstance(value, list)}
     if not rows:
         expected = "an object with a list nodes, partitions or sinfo"
@@ -111,6 +111,12 @@ def read_slurm_document(document: Any, where: str, *, strict: bool = False) -> M
     if records.partitions and not any("default" in facts.values for facts in records.partitions.values()):
         notes.left_out("the default partition, which this JSON does not state", where)
     return records.describe(FORMAT)
+
+
+def _list_of(document: Mapping[str, Any], key: str) -> Any:
+    """Return a list of the document; v0.0.39 has it in an object of the same name."""
+    found = document.get(key)
+    return found.get(key) if isinstance(found, dict) else found
 
 
 def _add_node(records: SlurmRecords, row: Mapping[str, Any], place: str) -> None:

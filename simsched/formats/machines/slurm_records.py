@@ -13,7 +13,7 @@ from simsched.formats.cluster.recipe import MAX_NODES, NodeGroup, Recipe
 from simsched.formats.machines.description import MachineDescription
 from simsched.formats.machines.node_groups import grouped, property_for
 from simsched.formats.machines.slurm.node_records import node_kind, property_name, status_of
-from simsched.formats.machines.slurm.notation import comma_parts, node_names, stated, whole_number
+from simsched.formats.machines.slurm.notation import NameReader, comma_parts, stated, whole_number
 from simsched.formats.machines.slurm.partition_records import is_default, is_exclusive, queue_of
 from simsched.formats.machines.slurm.settings import WHOLE_NODES, Settings
 from simsched.formats.rfc.hostlist import encode_hosts
@@ -31,6 +31,9 @@ _INSIDE_KEYS = """
     socketsperboard threadspercore tmpdisk
 """
 _INSIDE = frozenset(_INSIDE_KEYS.split())
+MAX_WORDS = 1000
+"""The most features or partitions of a node."""
+MAX_PARTITIONS = 10_000
 EVERY_NODE = "all"
 """The nodes of a partition that has all nodes, in a file that names none of them."""
 
@@ -73,9 +76,13 @@ class SlurmRecords:
     partitions: dict[str, PartitionFacts] = field(default_factory=dict)
     node_sets: dict[str, PartitionFacts] = field(default_factory=dict)
     switches: SwitchTree | None = None
+    reader: NameReader = field(init=False)
     _planned: set[str] = field(default_factory=set)
     _kinds: dict[tuple[tuple[str, str], ...], tuple[NodeGroup, int]] = field(default_factory=dict)
     _groups: dict[NodeGroup, NodeGroup] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.reader = NameReader(self.notes)
 
     @property
     def is_empty(self) -> bool:
@@ -86,7 +93,7 @@ class SlurmRecords:
 
     def hosts(self, text: str, where: str, key: str) -> list[str]:
         """Return the names of a node list; a fault is noted and gives no names."""
-        return self.notes.attempt(node_names, text, where, key) or []
+        return self.reader.names(text, where, key)
 
     def add_nodes(
         self, hosts: Sequence[str], values: Mapping[str, str], where: str, *, again: bool = False
@@ -106,11 +113,13 @@ class SlurmRecords:
         if "CLOUD" in state.upper():
             self.notes.assumed("nodes in the cloud are up; the time to start them is left out", where)
         kind, cpus_per_core = self._kind(values, where)
-        features = tuple(comma_parts(stated(values, "features", "feature").replace(" ", "")))
-        partitions = tuple(comma_parts(stated(values, "partitions")))
+        features = self._words(stated(values, "features", "feature").replace(" ", ""), where, "features")
+        partitions = self._words(stated(values, "partitions"), where, "partitions")
         weight = self._weight(values, where)
         if len(self.nodes) + len(hosts) > MAX_NODES:
             raise LimitError("too many nodes", where=where, expected=f"at most {MAX_NODES:,}")
+        self.reader.count(len(hosts) * (len(features) + len(partitions)), where)
+        twice = []
         for host in hosts:
             known = self.nodes.get(host)
             if known is None:
@@ -118,8 +127,18 @@ class SlurmRecords:
             elif again:
                 known.partitions = tuple(dict.fromkeys((*known.partitions, *partitions)))
             else:
-                text = f"the node {host!r} occurs twice; that of {known.where} counts"
-                self.notes.fault(text, where, cause="a node twice")
+                twice.append(host)
+        if twice:
+            text = f"the node {clip(twice[0])!r} occurs twice; that of {self.nodes[twice[0]].where} counts"
+            if len(twice) > 1:
+                text += f" (other nodes of this line too: {len(twice) - 1:,})"
+            self.notes.fault(text, where, cause="a node twice")
+
+    def _words(self, text: str, where: str, key: str) -> tuple[str, ...]:
+        words = tuple(dict.fromkeys(comma_parts(text)))
+        if len(words) > MAX_WORDS:
+            self.notes.fault(f"{key}: {len(words):,} names", where, f"at most {MAX_WORDS:,}", cause=key)
+        return words[:MAX_WORDS]
 
     def _weight(self, values: Mapping[str, str], where: str) -> int:
         text = stated(values, "weight") or "1"
@@ -142,6 +161,8 @@ class SlurmRecords:
             text = f"the partition {clip(name)!r} occurs twice; that of {self.partitions[name].where} counts"
             self.notes.fault(text, where, cause="a partition twice")
             return
+        if len(self.partitions) >= MAX_PARTITIONS:
+            raise LimitError("too many partitions", where=where, expected=f"at most {MAX_PARTITIONS:,}")
         self.partitions[name] = PartitionFacts(dict(values), where)
 
     def set_states(self, text: str, state: str, where: str) -> None:
@@ -205,8 +226,9 @@ class SlurmRecords:
         """Return the nodes of a partition, each once; unknown ones are noted."""
         found: dict[str, None] = {}
         unknown: list[str] = []
-        for part in comma_parts(text):
+        for part in dict.fromkeys(comma_parts(text)):
             if part.lower() == EVERY_NODE:
+                self.reader.count(len(self.nodes), where)
                 found.update(dict.fromkeys(self.nodes or (EVERY_NODE,)))
                 continue
             hosts = self._set(part) if part in self.node_sets else self.hosts(part, where, "nodes")
@@ -224,6 +246,7 @@ class SlurmRecords:
     def _set(self, name: str) -> list[str]:
         """Return the nodes of a NodeSet: those that it lists, and those with its feature."""
         facts = self.node_sets[name]
+        self.reader.count(len(self.nodes), facts.where)
         text, feature = stated(facts.values, "nodes"), stated(facts.values, "feature", "features")
         every = text.lower() == EVERY_NODE
         found = dict.fromkeys(self.nodes if every else self.hosts(text, facts.where, "nodes") if text else ())

@@ -22,7 +22,7 @@ def from_machine_text(
 ) -> ResourceGraph | None:
     """Return the graph of a text that is a site's own file; None if it is none."""
     found = describe_text(text, where or "", open_file=open_file)
-    return found and from_description(found, name=name, where=where)
+    return None if found is None else from_description(found, name=name, where=where)
 
 
 def from_machine_document(
@@ -30,7 +30,7 @@ def from_machine_document(
 ) -> ResourceGraph | None:
     """Return the graph of a JSON document that describes a machine; None if it is none."""
     found = describe_document(document, where or "", open_file=open_file)
-    return found and from_description(found, name=name, where=where)
+    return None if found is None else from_description(found, name=name, where=where)
 
 
 def from_description(

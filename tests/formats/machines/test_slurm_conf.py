@@ -432,6 +432,52 @@ def test_topology_block():
     ]
 
 
+TREE = """
+- topology: fabric
+  cluster_default: false
+  block: {block_sizes: [2], blocks: [{block: b1, nodes: "n[1-4]"}]}
+- topology: tree
+  cluster_default: true
+  tree:
+    switches:
+      - switch: top
+        children: s[1-2]
+      - {switch: s1, nodes: "n[1-3]"}
+      - {switch: s2, nodes: n4}
+"""
+
+
+def test_topology_yaml_has_precedence_over_topology_conf():
+    found = read("NodeName=n[1-4]\n", {"topology.yaml": TREE, "topology.conf": "SwitchName=x Nodes=n1\n"})
+    cluster = cluster_of(found)
+    assert ss.feasible(cluster, ss.Jobspec.from_shape("switch-level-1/node=4"))
+    assert not ss.feasible(cluster, ss.Jobspec.from_shape("switch/node=4"))
+    assert texts(found, "left out") == ["topology.yaml: the topologies fabric: the network is that of tree"]
+    blocks = read("NodeName=n[1-4]\n", {"topology.yaml": TREE.replace("true", "false")})
+    assert ss.feasible(cluster_of(blocks), ss.Jobspec.from_shape("block/node=4"))
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("a: [", "topology.yaml:2:1: not YAML"),
+        ("tree: {}", "topology.yaml: found an object (expected a list of topologies)"),
+        (
+            "- {tree: {switches: [3]}}",
+            "topology.yaml: [0].tree.switches[0]: found 3 (expected an object with",
+        ),
+        (
+            "- {tree: {switches: [{switch: a, node: n1}]}}",
+            "topology.yaml: [0].tree.switches[0]: unknown key 'node'",
+        ),
+    ],
+)
+def test_faults_of_topology_yaml(text, fault):
+    found = read("NodeName=n[1-4]\n", {"topology.yaml": text})
+    assert texts(found, "fault")[0].startswith(fault)
+    cluster_of(found)
+
+
 @pytest.mark.parametrize(
     ("lines", "fault"),
     [
@@ -545,7 +591,7 @@ WORDS = st.sampled_from([*_WORDS.split(), " ", " ", " ", "\n", "\n"])
 
 @given(st.one_of(st.text(max_size=200), st.lists(WORDS, max_size=40).map("".join)), st.booleans())
 def test_any_text_is_a_description_or_an_error_of_ours(text, strict):
-    files = {"a": text, "gres.conf": text, "topology.conf": text}
+    files = {"a": text, "gres.conf": text, "topology.conf" if strict else "topology.yaml": text}
     try:
         found = read(text, files, strict=strict)
         make_config(**from_document(found.config))
@@ -553,3 +599,20 @@ def test_any_text_is_a_description_or_an_error_of_ours(text, strict):
             cluster_of(found)
     except SimschedError:
         pass
+
+
+def test_all_node_lists_together_are_bounded(monkeypatch):
+    monkeypatch.setattr("simsched.formats.machines.slurm.notation.MAX_NAMES", 100)
+    lines = "".join(f"PartitionName=p{i} Nodes=ALL\n" for i in range(10))
+    with pytest.raises(LimitError, match="the node lists have too many names"):
+        read(f"NodeName=n[1-20]\n{lines}", {})
+
+
+def test_a_line_may_use_the_other_name_of_a_default():
+    text = "NodeName=DEFAULT Features=a\nNodeName=n1 Feature=b\nNodeName=n2\n"
+    assert [group.properties for group in read(text, {}).recipe.groups] == [("b",), ("a",)]
+
+
+def test_unknown_keys_are_bounded():
+    found = read("".join(f"Key{i}=1\n" for i in range(500)) + GOOD, {})
+    assert len(texts(found, "fault")) == 50

@@ -189,8 +189,11 @@ def test_nodes_of_three_data_parsers(document):
     assert texts(found, "fault") == []
 
 
-@pytest.mark.parametrize("document", [P37, P40], ids=["v0.0.37", "v0.0.40"])
-def test_partitions_of_two_data_parsers(document):
+P39 = {"partitions": {"partitions": P40["partitions"], "last_update": number(1700000000)}}
+
+
+@pytest.mark.parametrize("document", [P37, P39, P40], ids=["v0.0.37", "v0.0.39", "v0.0.40"])
+def test_partitions_of_three_data_parsers(document):
     found = read_slurm_document(document, "partitions.json")
     limits = {"duration": "2d", "job-size": {"max": {"nnodes": 8}}}
     assert found.config["queues"] == {
@@ -286,7 +289,7 @@ def test_nodes_and_partitions_of_two_documents_are_one_site():
     [
         ([], "x: this is not a document of Slurm"),
         ({"jobs": []}, "x: this is not a document of Slurm"),
-        ({"nodes": {"nodes": []}}, "x: this is not a document of Slurm"),
+        ({"nodes": {"n1": {"state": "free"}}}, "x: this is not a document of Slurm"),
         ({"nodes": []}, "x: the document has no node and no partition"),
     ],
 )

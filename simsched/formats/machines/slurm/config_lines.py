@@ -22,7 +22,7 @@ MAX_FILES = 200
 
 _COMMENT = re.compile(r"(?<!\\)#.*")
 _UNQUOTED = re.compile(r'((?:[^"#\\]|\\.|"[^"]*")*+)#.*')
-_PAIR = re.compile(r'\s*([A-Za-z0-9_.]+)\s*[-+*/]?=\s*(?:"([^"]*)"|(\S+))?(?=\s|\Z)')
+_PAIR = re.compile(r'\s*+([A-Za-z0-9_.]++)\s*+[-+*/]?=\s*(?:"([^"]*)"|(\S+))?(?=\s|\Z)')
 _WORD = re.compile(r"\s*(\S+)")
 _INCLUDE = re.compile(r"\s*include\s+(\S.*?)\s*\Z", re.IGNORECASE)
 _ESCAPE = re.compile(r"\\(.)")

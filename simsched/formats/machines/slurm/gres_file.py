@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING
 
 from simsched.errors import FormatError
 from simsched.formats.machines.slurm.keys import GRES, refuse_unknown
-from simsched.formats.machines.slurm.notation import comma_parts, gres_of, node_names, stated, whole_number
+from simsched.formats.machines.slurm.notation import (
+    NameReader,
+    comma_parts,
+    gres_of,
+    node_names,
+    stated,
+    whole_number,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -67,7 +74,7 @@ class GresTypes:
         return ",".join((typed, *others))
 
 
-def read_gres(lines: Iterable[ConfigLine], notes: NoteBook) -> GresTypes:
+def read_gres(lines: Iterable[ConfigLine], notes: NoteBook, reader: NameReader) -> GresTypes:
     """Return the gpus that a gres.conf lists."""
     found = GresTypes(notes)
     for line in lines:
@@ -78,7 +85,7 @@ def read_gres(lines: Iterable[ConfigLine], notes: NoteBook) -> GresTypes:
             continue
         number, kind = _count(line.values, notes, line.where), stated(line.values, "type")
         text = stated(line.values, "nodename")
-        for host in (notes.attempt(node_names, text, line.where, "nodename") or ()) if text else (_FOR_ALL,):
+        for host in reader.names(text, line.where, "nodename") if text else (_FOR_ALL,):
             types = found.gpus.setdefault(host, {})
             types[kind] = types.get(kind, 0) + number
     return found

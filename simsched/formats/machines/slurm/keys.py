@@ -5,11 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from simsched.errors import nearest
+from simsched.formats.text.excerpts import clip
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from simsched.formats.machines.notebook import NoteBook
+
+UNKNOWN = "unknown key"
+"""The cause of the faults of keys that Slurm does not have."""
 
 _NODE_KEYS = """
     NodeName BcastAddr Boards CoreSpecCount CoresPerSocket CPUs CPUSpecList CpuBind Feature Features Gres
@@ -89,9 +93,9 @@ def refuse_unknown(values: Mapping[str, str], known: Mapping[str, str], notes: N
         return
     for key in values:
         if key not in known:
-            meant = nearest(key, known)
+            meant = nearest(key, known) if notes.has_room(UNKNOWN) else None  # the search is expensive
             hint = f"; did you mean {known[meant]}?" if meant else ""
-            notes.fault(f"unknown key {key!r}{hint}", where)
+            notes.fault(f"unknown key {clip(key)!r}{hint}", where, cause=UNKNOWN)
 
 
 def by_lower(names: Iterable[str]) -> dict[str, str]:

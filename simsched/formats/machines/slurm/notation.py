@@ -15,8 +15,14 @@ from simsched.formats.text.excerpts import clip
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from simsched.formats.machines.notebook import NoteBook
+
 MAX_COUNT = 1_000_000
 """The most cores, nodes or units of a resource that a value may state."""
+MAX_NAMES = 20_000_000
+"""The most names of all node lists of a configuration, each as often as it occurs."""
+MAX_ELEMENT = 10_000
+"""The most characters of an element of a node list with several pairs of brackets."""
 UNLIMITED = frozenset({"unlimited", "infinite", "-1"})
 ABSENT = frozenset({"", "(null)", "n/a", "none", "null"})
 """Texts, in lower case, by which Slurm prints that a value is not set."""
@@ -25,7 +31,7 @@ _TIME = re.compile(r"(?:(\d{1,9})-)?(\d{1,9})(?::(\d{1,9}))?(?::(\d{1,9}))?")
 _TIME_FORM = "minutes, minutes:seconds, hours:minutes:seconds, days-hours[:minutes[:seconds]] or UNLIMITED"
 _PLAIN_HOSTS = re.compile(r"[A-Za-z0-9_.-]+")
 _LAST_BRACKETS = re.compile(r"(.*\])([^\[\]]*\[[^\[\]]*\][^\[\]]*)")
-_SPACED = re.compile(r"[^,\[\]()]+|.", re.DOTALL)
+_MARKS = re.compile(r"[,\[\]()]")
 _GRES_COUNT = re.compile(r"(\d{1,15})([KMGTP]?)", re.IGNORECASE)
 _KILO = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4, "p": 5}
 
@@ -94,14 +100,14 @@ def comma_parts(text: str) -> list[str]:
     """
     if "[" not in text and "(" not in text:
         return [part for part in text.split(",") if part]
-    parts, depth = [""], 0
-    for piece in _SPACED.findall(text):
-        depth += 1 if piece in "[(" else -1 if piece in "])" else 0
-        if piece == "," and depth <= 0:
-            parts.append("")
-        else:
-            parts[-1] += piece
-    return [part for part in parts if part]
+    parts, depth, begin = [], 0, 0
+    for mark in _MARKS.finditer(text):
+        if mark[0] != ",":
+            depth += 1 if mark[0] in "[(" else -1
+        elif depth <= 0:
+            parts.append(text[begin : mark.start()])
+            begin = mark.end()
+    return [part for part in (*parts, text[begin:]) if part]
 
 
 def node_names(text: str, *, limit: int = MAX_NODES) -> list[str]:
@@ -127,9 +133,34 @@ def node_names(text: str, *, limit: int = MAX_NODES) -> list[str]:
     return found
 
 
+class NameReader:
+    """Reads the node lists of one configuration, which may have `MAX_NAMES` names together."""
+
+    def __init__(self, notes: NoteBook) -> None:
+        self._notes = notes
+        self._left = MAX_NAMES
+
+    def names(self, text: str, where: str, key: str) -> list[str]:
+        """Return the names of a list, none if it is empty or not well formed, which is noted.
+
+        Raises `LimitError` if all lists together have too many names.
+        """
+        found = self._notes.attempt(node_names, text, where, key) or [] if text else []
+        self.count(len(found), where)
+        return found
+
+    def count(self, names: int, where: str) -> None:
+        """Count names that are not written out, such as those of ``ALL``; errors as `names`."""
+        self._left -= names
+        if self._left < 0:
+            raise LimitError(
+                "the node lists have too many names", where=where, expected=f"at most {MAX_NAMES:,}"
+            )
+
+
 def _product(part: str, limit: int) -> list[str]:
     """Return the names of one element with several pairs of brackets, the last one running fastest."""
-    split = _LAST_BRACKETS.fullmatch(part)
+    split = _LAST_BRACKETS.fullmatch(part) if len(part) <= MAX_ELEMENT else None
     if split is None or part.count("[") > 8:
         raise FormatError(f"{clip(part)!r} is not a node list", expected="such as rack[0-3]node[01-16]")
     heads, tails = node_names(split[1], limit=limit), Hostlist.parse(split[2]).expand(limit)

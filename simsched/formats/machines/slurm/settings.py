@@ -157,7 +157,7 @@ class Settings:
         shown = ", ".join(
             f"{GLOBAL[f'priorityweight{name}']}={self.values[f'priorityweight{name}']}" for name in used
         )
-        if weights["fairshare"] and weights["fairshare"] == max(weights.values()):
+        if weights["fairshare"] > max(weight for name, weight in weights.items() if name != "fairshare"):
             text = f"order = fairshare, for the largest of the weights {shown}; the others are left out"
             self.notes.assumed(text, where)
             return {"order": f"fairshare{self._half_life()}"}

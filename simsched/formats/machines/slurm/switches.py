@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from simsched.cycles import find_cycle
 from simsched.formats.cluster.recipe import Switch, SwitchTree
 from simsched.formats.machines.slurm.keys import BLOCK, SWITCH, refuse_unknown
-from simsched.formats.machines.slurm.notation import node_names, stated
+from simsched.formats.machines.slurm.notation import NameReader, stated
 from simsched.formats.text.excerpts import clip
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ class SwitchLines:
     """The lines of switches and blocks; names are Slurm's own."""
 
     notes: NoteBook
+    reader: NameReader
     hosts: dict[str, tuple[str, ...]] = field(default_factory=dict)
     below: dict[str, tuple[str, ...]] = field(default_factory=dict)
     places: dict[str, str] = field(default_factory=dict)
@@ -59,9 +60,7 @@ class SwitchLines:
         return True
 
     def _names(self, text: str, where: str) -> tuple[str, ...]:
-        if not text:
-            return ()
-        return tuple(dict.fromkeys(self.notes.attempt(node_names, text, where, "switch") or ()))
+        return tuple(dict.fromkeys(self.reader.names(text, where, "switch")))
 
     def tree(self, nodes: Mapping[str, object]) -> SwitchTree | None:
         """Return the network of the switches over `nodes`; None without switches, and for a cycle."""
@@ -137,9 +136,9 @@ class SwitchLines:
         return "switch" if levels[name] == 0 else f"switch-level-{levels[name]}"
 
 
-def read_switches(lines: Iterable[ConfigLine], notes: NoteBook) -> SwitchLines:
+def read_switches(lines: Iterable[ConfigLine], notes: NoteBook, reader: NameReader) -> SwitchLines:
     """Return the switches of a topology.conf; other lines are faults."""
-    found = SwitchLines(notes)
+    found = SwitchLines(notes, reader)
     for line in lines:
         if not found.add(line):
             notes.fault(f"unknown key {line.kind!r}", line.where, "SwitchName or BlockName")
