@@ -72,10 +72,18 @@ def register(subparsers: Subparsers) -> None:
 
 def run_forecast(args: argparse.Namespace) -> int:
     """Print when each waiting job would start."""
+    from pathlib import Path
+
     from simsched.errors import ConfigError
     from simsched.simulation.forecast.start_times import forecast_at
 
     site = place_site(args, "cluster", "workload")
+    if site is not None and args.workload is not None and (Path(args.workload) / "run.json").is_file():
+        raise ConfigError(
+            "a run directory has its own machine",
+            where="--site",
+            expected="--site DIR SNAPSHOT, or a WORKLOAD",
+        )
     require(args, cluster="CLUSTER|RUN", **({} if site is None else {"workload": "SNAPSHOT|WORKLOAD"}))
     if args.workload is None:
         options = _rules_of_run(args)

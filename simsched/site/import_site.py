@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from simsched.formats.machines.description import MachineDescription
 
 
+BINARY = "this is not a text file"
+
+
 def import_site(*paths: str | Path, strict: bool = False) -> Site:
     """Return the site that files and folders of a centre describe (slurm.conf, Flux's configuration …).
 
@@ -35,16 +38,21 @@ def import_site(*paths: str | Path, strict: bool = False) -> Site:
     ConfigError, FormatError, ClusterError
         if no file describes nodes, files contradict each other, or a file cannot be read; with the place.
     """
-    from simsched.formats.machines.read import files_of, read_description
+    from simsched.formats.machines.read import KNOWN, files_of, read_description
 
     for path in paths:
         check_path("paths", path)
     if not paths:
         raise ConfigError("there is no file to import", where="import_site", expected="files or folders")
-    files = files_of([Path(path) for path in paths])
+    given = [Path(path) for path in paths]
+    files = files_of(given)
     logs = [path for path in files if len(files) > 1 and _is_log(path)]
-    described = [path for path in files if path not in logs]
-    return site_of(read_description(described, strict=strict), described, logs)
+    binary = [path for path in files if path not in (*given, *logs) and _is_binary(path)]
+    described = [path for path in files if path not in (*logs, *binary)]
+    if not described:
+        raise ConfigError("there are only logs of jobs", where=", ".join(map(str, paths)), expected=KNOWN)
+    site = site_of(read_description(described, strict=strict), described, logs)
+    return replace(site, notes=(*site.notes, *(Note("left out", BINARY, str(path)) for path in binary)))
 
 
 def site_of(description: MachineDescription, sources: Sequence[Path], logs: Sequence[Path] = ()) -> Site:
@@ -92,6 +100,17 @@ def _is_log(path: Path) -> bool:
     except SimschedError:  # the reader of descriptions reports it
         return False
     return look is not None and look.role == WORKLOAD
+
+
+def _is_binary(path: Path) -> bool:
+    """Whether a file of a folder is not text; it need not have to do with the site."""
+    from simsched.formats.text.input_files import read_text
+
+    try:
+        read_text(path, lenient=True)
+    except SimschedError:
+        return True
+    return False
 
 
 def _log_note(path: Path) -> Note:

@@ -175,17 +175,19 @@ def _partitions(site: Site, workload: Workload) -> Iterator[str]:
             yield "partitions are left out (the site has no queues)"
         return
     known = [name for name in queues.queues if name in named]
+    word = "partition" if any(job.partition for job in workload) else "queue"
     if known:
-        yield f"a job's partition is its queue and restricts its nodes ({_some(known)})"
+        own = "a job's partition is its queue and" if word == "partition" else "a job's queue"
+        yield f"{own} restricts its nodes ({_some(known)})"
     strange = {name: count for name, count in named.items() if name is not None and name not in queues.queues}
     if strange:
         jobs = sum(strange.values())
-        those = "1 job of a partition" if jobs == 1 else f"{jobs:,} jobs of partitions"
+        those = f"1 job of a {word}" if jobs == 1 else f"{jobs:,} jobs of {word}s"
         are = "is" if jobs == 1 else "are"
         yield f"{those} that the site does not have {are} rejected ({_some(list(strange))})"
     if named.get(None):
         place = "on every node" if queues.default is None else f"in the queue {queues.default}"
-        yield f"jobs without a partition run {place} ({named[None]:,})"
+        yield f"jobs without a {word} run {place} ({named[None]:,})"
 
 
 def _some(names: list[str]) -> str:

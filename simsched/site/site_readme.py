@@ -6,13 +6,16 @@ import shlex
 from typing import TYPE_CHECKING
 
 from simsched.site.site_tables import NODES, QUEUES, node_rows, notes_by_kind, queue_rows
-from simsched.text_table import markdown_table
+from simsched.text_table import clip_end, markdown_table
 from simsched.visible import visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from simsched.site.site import Site
+
+HOSTS = 80
+"""The most characters of a hostlist in a table; the file of the machine has all hosts."""
 
 USE = """\
 ## Use
@@ -38,7 +41,8 @@ def _parts(site: Site, cluster: str, folder: str) -> Iterator[str]:
         yield markdown_table(("file", "SHA-256 begins with"), rows)
     yield "## Nodes"
     yield f"The machine is in `{cluster}`. Partitions and features are properties of its nodes."
-    yield markdown_table(NODES, node_rows(site))
+    rows = [(count, clip_end(hosts, HOSTS), *rest) for count, hosts, *rest in node_rows(site)]
+    yield markdown_table(NODES, rows)
     yield "## Queues"
     queues = queue_rows(site)
     if queues:

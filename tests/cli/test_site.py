@@ -153,6 +153,7 @@ def test_a_study_takes_a_site(hill, capsys):
         ("feasible --site hill --cluster tiny slot=1/core", "--cluster and --site are both given"),
         ("match --site hill tiny slot=1/core", "the cluster tiny and the site hill are both given"),
         ("forecast --site hill", "the following arguments are required: SNAPSHOT|WORKLOAD"),
+        ("forecast --site hill old --at 10", "a run directory has its own machine"),
         ("size --site hill tiny jobs.yaml --target mean_wait<=1h", "the cluster tiny and the site hill"),
         ("headroom --site hill --target mean_wait<=1h", "required: WORKLOAD"),
         ("sweep both.yaml -o x", "both.yaml:2:7: site: a cluster and a site are both given"),
@@ -166,6 +167,8 @@ def test_a_study_takes_a_site(hill, capsys):
 )
 def test_wrong_command_lines_are_one_message(hill, capsys, arguments, message):
     folder = hill.parent
+    (folder / "old").mkdir()
+    (folder / "old" / "run.json").write_text("{}")
     (folder / "both.yaml").write_text("cluster: tiny\nsite: hill\nworkload: jobs.yaml\n")
     (folder / "none.yaml").write_text("workload: jobs.yaml\n")
     (folder / "lost.yaml").write_text("site: lost\nworkload: jobs.yaml\n")

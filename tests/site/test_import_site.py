@@ -28,6 +28,15 @@ def test_a_log_is_left_aside_with_a_note(tmp_path):
     assert (note.kind, "simsched run --site" in note.text) == ("left out", True)
 
 
+def test_a_binary_file_of_a_folder_is_left_aside(tmp_path):
+    (tmp_path / "slurm.conf").write_text(SLURM_CONF)
+    (tmp_path / "core.12").write_bytes(bytes(range(256)) * 9)
+    site = ss.import_site(tmp_path)
+    assert [note.text for note in site.notes if note.where.endswith("core.12")] == ["this is not a text file"]
+    with pytest.raises(FormatError, match="binary"):
+        ss.import_site(tmp_path / "core.12")
+
+
 def test_a_folder_of_flux_is_a_site(tmp_path):
     flux_site(tmp_path / "ridge", jobs=5)
     site = ss.import_site(tmp_path / "ridge")
@@ -65,13 +74,14 @@ def test_two_descriptions_of_a_node_that_disagree_are_a_note(tmp_path, sockets, 
         ({"notes.txt": "buy milk\n"}, "not recognised"),
         ({"a.txt": "buy milk\n", "b.txt": "call mum\n"}, "no nodes are described"),
         ({}, "the folder has no files"),
+        ({"jobs.sacct": "JobID|Submit|State\n", "more.sacct": "JobID|Submit\n"}, "only logs of jobs"),
         ({"slurm.conf": "ClusterName=x\nPartitionName=p Nodes=n[1-4]\n"}, "no nodes are described"),
     ],
 )
 def test_files_that_describe_no_machine_are_refused(tmp_path, files, message):
     for name, text in files.items():
         (tmp_path / name).write_text(text)
-    with pytest.raises(FormatError, match=message):
+    with pytest.raises((FormatError, ConfigError), match=message):
         ss.import_site(tmp_path)
 
 

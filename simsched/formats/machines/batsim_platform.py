@@ -59,7 +59,7 @@ def read_platform(text: str, where: str, *, strict: bool = False) -> MachineDesc
         raise FormatError(f"<{clip(root.name)}> is not a platform", where=where, expected="<platform>")
     reader.zone(root)
     if not reader.rows:
-        raise FormatError("the platform has no hosts for jobs", where=where, expected="<host> or <cluster>")
+        reader.notes.refuse("the platform has no hosts for jobs", where, "<host> or <cluster>")
     notes = reader.notes
     if len(reader.speeds) > 1:
         notes.left_out(f"{len(reader.speeds)} speeds of hosts: every core takes the same time", where)

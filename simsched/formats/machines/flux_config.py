@@ -143,10 +143,10 @@ class _Reader:
             self.notes.left_out(text, self.at("resource.reserve"))
         config = queue_config(document, self.notes, self.at)
         if not rows and not config:
-            raise FormatError(
+            self.notes.refuse(
                 "the configuration describes neither nodes nor queues",
-                where=self.where or None,
-                expected="[[resource.config]] with hosts and cores, or [queues]",
+                self.where,
+                "[[resource.config]] with hosts and cores, or [queues]",
             )
         return MachineDescription(
             recipe=Recipe(name=None, groups=groups_of(rows)),

@@ -120,7 +120,7 @@ def _cells(line: str, columns: list[tuple[str, int, int]]) -> dict[str, str]:
     """
     words = line.split()
     if len(words) == len(columns):
-        return {name: word for (name, _, _), word in zip(columns, words, strict=True)}
+        return {"STATE": ""} | {name: word for (name, _, _), word in zip(columns, words, strict=True)}
     found: dict[str, list[str]] = {}
     for word in re.finditer(r"\S+", line):
         apart = [max(start - word.end() + 1, word.start() - end + 1, 0) for _, start, end in columns]
@@ -162,7 +162,7 @@ def _add(rows: dict[str, NodeRow], row: NodeRow, where: str, notes: NoteCollecto
 
 def _described(rows: dict[str, NodeRow], where: str, notes: NoteCollector, form: str) -> MachineDescription:
     if not rows:
-        raise FormatError("the table lists no nodes", where=where, expected=f"the output of {form}")
+        notes.refuse("the table lists no nodes", where, f"the output of {form}")
     groups = groups_of(rows.values())
     return MachineDescription(recipe=Recipe(name=None, groups=groups), notes=notes.notes(), format=form)
 

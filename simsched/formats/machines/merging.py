@@ -8,15 +8,14 @@ from typing import TYPE_CHECKING, Any
 from simsched.errors import FormatError
 from simsched.formats.cluster.recipe import MAX_NODES, NodeGroup, Recipe
 from simsched.formats.machines.description import MachineDescription, Note
-from simsched.formats.machines.node_groups import DOWN, DRAINED, UP, grouped, property_for
+from simsched.formats.machines.slurm.node_groups import DOWN, DRAINED, UP, grouped, property_for
 from simsched.formats.machines.slurm.node_records import property_name
+from simsched.formats.machines.slurm.slurm_records import EVERY_NODE, UNSTATED_LIMITS
 from simsched.formats.rfc.hostlist import Hostlist, encode_hosts
 from simsched.formats.text.excerpts import clip
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-EVERY_NODE = "all"
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 
 def merge(descriptions: Iterable[MachineDescription]) -> MachineDescription:
@@ -35,7 +34,7 @@ def merge(descriptions: Iterable[MachineDescription]) -> MachineDescription:
     if len(parts) == 1:
         return parts[0]
     parts.sort(key=lambda part: not any(group.cores for group in part.recipe.groups))
-    notes = [note for part in parts for note in part.notes]
+    notes = [note for part in parts for note in _lasting_notes(part, parts)]
     config = _joined_config([part.config for part in parts])
     if any(part.recipe.levels or any(group.levels for group in part.recipe.groups) for part in parts):
         groups = _as_they_are(parts)  # another order of the nodes would change their places in the levels
@@ -64,6 +63,15 @@ def merge(descriptions: Iterable[MachineDescription]) -> MachineDescription:
 
 NodeOfGroup = tuple[NodeGroup, tuple[str, ...], str]
 """The group of a node without hosts, the properties of the node, and its status."""
+
+
+def _lasting_notes(part: MachineDescription, parts: Sequence[MachineDescription]) -> Iterator[Note]:
+    """Yield the notes of a description that are still true beside the others, which may state limits."""
+    others = {name for other in parts if other is not part for name in other.config.get("queues", {})}
+    stated = others.issuperset(part.config.get("queues", {}))
+    for note in part.notes:
+        if not (stated and note.text.startswith(UNSTATED_LIMITS)):
+            yield note
 
 
 def _joined_config(configs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import groupby
-from typing import TYPE_CHECKING
+from operator import attrgetter
+from typing import TYPE_CHECKING, NoReturn
 
 from simsched.errors import ClusterError, FormatError, LimitError, did_you_mean
 from simsched.formats.cluster.recipe import MAX_NODES, NodeGroup
@@ -40,6 +41,9 @@ class NodeRow:
     status: str = "up"
 
 
+_LIKE = attrgetter("cores", "gpus", "core_ids", "gpu_ids", "locality", "pools", "properties")
+
+
 def groups_of(rows: Iterable[NodeRow]) -> tuple[NodeGroup, ...]:
     """Return the nodes as groups, in their order: neighbours that are alike are one group.
 
@@ -48,8 +52,9 @@ def groups_of(rows: Iterable[NodeRow]) -> tuple[NodeGroup, ...]:
     [(('n0', 'n1', 'n2'), ['n1'])]
     """
     found: list[NodeGroup] = []
-    for like, members in groupby(rows, key=lambda row: replace(row, host="", status="")):
+    for _, members in groupby(rows, key=_LIKE):
         nodes = list(members)
+        like = nodes[0]
         found.append(
             NodeGroup(
                 name=split_name(nodes[0].host).prefix or nodes[0].host,
@@ -76,6 +81,7 @@ class NoteCollector:
 
     def __init__(self, *, strict: bool = False) -> None:
         self.strict = strict
+        self._first: FormatError | ClusterError | None = None
         self._places: dict[tuple[NoteKind, str], list[str]] = {}
 
     def fault(self, message: str, where: str = "", expected: str | None = None) -> None:
@@ -86,8 +92,13 @@ class NoteCollector:
         """Note an error as a fault, or raise it if strict; limits are always raised."""
         if self.strict or isinstance(error, LimitError):
             raise error
+        self._first = self._first or error
         text = f"{error.message} (expected {error.expected})" if error.expected else error.message
         self._add("fault", text, error.where or "")
+
+    def refuse(self, message: str, where: str, expected: str) -> NoReturn:
+        """Raise FormatError for a file that describes nothing: its first fault, which may be the reason."""
+        raise self._first or FormatError(message, where=where or None, expected=expected)
 
     def unknown(self, key: str, known: Iterable[str], where: str = "") -> None:
         """Note a key that is not known: a fault if it resembles a known one."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from simsched.errors import FormatError
 from simsched.formats.cluster.recipe import Recipe
 from simsched.formats.machines.description import MachineDescription
 from simsched.formats.machines.node_rows import NoteCollector, usable_properties
@@ -67,7 +66,7 @@ def read_pbs_queues(text: str, where: str, *, strict: bool = False) -> MachineDe
         described = describe_nodes(nodes, where, notes)
         return MachineDescription(recipe=described.recipe, config=config, notes=notes.notes(), format="qmgr")
     if not config:
-        raise FormatError("there are no queues", where=where, expected='qmgr -c "print server"')
+        notes.refuse("there are no queues that run jobs", where, 'qmgr -c "print server"')
     recipe = Recipe(name=None, groups=())
     return MachineDescription(recipe=recipe, config=config, notes=notes.notes(), format=FORMAT)
 
@@ -107,7 +106,7 @@ def read_pbs_queues_document(
                 queues[name][f"{key}.{sub}" if sub else key] = (str(item), f"{place}.{key}")
     config = _config(queues, {}, notes)
     if not config:
-        raise FormatError("there are no queues", where=where, expected="qstat -Qf -F json")
+        notes.refuse("there are no queues that run jobs", where, "qstat -Qf -F json")
     recipe = Recipe(name=None, groups=())
     return MachineDescription(recipe=recipe, config=config, notes=notes.notes(), format=FORMAT)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from simsched.errors import FormatError, LimitError
+from simsched.errors import LimitError
 from simsched.formats.cluster.recipe import MAX_NODES, Amount, Level, PoolSpec, Recipe
 from simsched.formats.machines.description import MachineDescription
 from simsched.formats.machines.node_rows import (
@@ -146,7 +146,7 @@ def describe_nodes(nodes: Mapping[str, Attributes], where: str, notes: NoteColle
             parts.setdefault(host or row.host, []).append(row)
     rows = [_one(host, vnodes, notes) for host, vnodes in parts.items()]
     if not any(row.cores for row in rows):
-        raise FormatError("no node has cores", where=where, expected="the output of pbsnodes -a")
+        notes.refuse("no node has cores", where, "the output of pbsnodes -a")
     if len(rows) > MAX_NODES:
         raise LimitError(f"{len(rows):,} nodes", where=where, expected=f"at most {MAX_NODES:,}")
     notes.assumed("a cpu of PBS (ncpus, np) is a core", where)

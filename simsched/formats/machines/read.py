@@ -83,13 +83,11 @@ def describe_text(
     text: str, where: str, *, open_file: OpenFile | None = None, strict: bool = False
 ) -> MachineDescription | None:
     """Return the description that a text is; None if it is none of `FORMATS`."""
-    head = text[:HEAD].lstrip("\ufeff \t\r\n")
-    if head[:1] == "{":
+    text = text.removeprefix("\ufeff")
+    if text[:HEAD].lstrip()[:1] == "{":
         return describe_document(load_json(text, where), where, open_file=open_file, strict=strict)
     found = FORMATS.get(sniffing.machine_look(text[:HEAD]))
-    if found is None:
-        return None
-    return found.read(text.removeprefix("\ufeff"), where, open_file=open_file, strict=strict)
+    return None if found is None else found.read(text, where, open_file=open_file, strict=strict)
 
 
 def describe_document(

@@ -10,11 +10,11 @@ import re
 from typing import TYPE_CHECKING
 
 from simsched.errors import FormatError
-from simsched.formats.machines.notebook import NoteBook
 from simsched.formats.machines.slurm.keys import GLOBAL
 from simsched.formats.machines.slurm.notation import stated
+from simsched.formats.machines.slurm.notebook import NoteBook
 from simsched.formats.machines.slurm.settings import Settings
-from simsched.formats.machines.slurm_records import SlurmRecords
+from simsched.formats.machines.slurm.slurm_records import SlurmRecords
 from simsched.formats.text.excerpts import clip
 
 if TYPE_CHECKING:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from simsched.errors import FormatError
-from simsched.formats.machines.notebook import NoteBook
 from simsched.formats.machines.slurm import keys, topology_yaml
 from simsched.formats.machines.slurm.config_lines import ConfigFiles
 from simsched.formats.machines.slurm.gres_file import GresTypes, read_gres
 from simsched.formats.machines.slurm.notation import stated
+from simsched.formats.machines.slurm.notebook import NoteBook
 from simsched.formats.machines.slurm.settings import Settings
+from simsched.formats.machines.slurm.slurm_records import PartitionFacts, SlurmRecords
 from simsched.formats.machines.slurm.switches import SwitchLines, read_switches
-from simsched.formats.machines.slurm_records import PartitionFacts, SlurmRecords
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -45,7 +46,7 @@ def read_slurm_conf(
     notes = NoteBook(strict=strict)
     files = ConfigFiles(notes, open_file)
     reading = _Reading(SlurmRecords(notes, Settings(notes)), files)
-    lines = list(files.lines(text, where))
+    lines = list(files.lines(text, where, (PurePath(where).name,)))
     if not any(reading.is_known(line) for line in lines):
         raise FormatError(
             "this is not a slurm.conf", where=where, expected="NodeName=… and PartitionName=… lines"

@@ -10,9 +10,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from simsched.errors import FormatError
-from simsched.formats.machines.notebook import NoteBook
+from simsched.formats.machines.slurm.notebook import NoteBook
 from simsched.formats.machines.slurm.settings import Settings
-from simsched.formats.machines.slurm_records import SlurmRecords
+from simsched.formats.machines.slurm.slurm_records import SlurmRecords
 from simsched.formats.text.diagnostics import shown
 from simsched.formats.text.excerpts import clip
 

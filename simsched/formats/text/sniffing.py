@@ -93,7 +93,7 @@ _MACHINES: tuple[tuple[str, str], ...] = (
     (QMGR, r"(?m)^[ \t]*(?:create|set)[ \t]+(?:queue|server)\b"),
     (
         PBSNODES,
-        r"(?m)^\S+[ \t]*\n(?:[ \t]+\w[^\n]*\n){0,9}?[ \t]+(?:state|ntype|np|pcpus|resources_\w+\.\w+) = ",
+        r"(?m)^\S+[ \t\r]*\n(?:[ \t]+\w[^\n]*\n){0,9}?[ \t]+(?:state|ntype|np|pcpus|resources_\w+\.\w+) = ",
     ),
     (SLURM_CONF, r"(?mi)^[ \t]*(?:ClusterName|Slurmctld\w+|ControlMachine|\w+Name|Include)[ \t]*=[ \t]*\S"),
     (HWLOC, r"<!DOCTYPE topology|<topology\b|<object type=\"Machine\""),

@@ -29,7 +29,7 @@ def load_toml(text: str, where: str) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:  # a ValueError: more digits than Python reads
         found = _AT_LINE.search(str(error))
         spot = f"{where}:{found[1]}" if found else where
-        raise FormatError(f"not TOML: {clip(str(error), 200)}", where=spot, expected="TOML") from None
+        raise FormatError(f"not TOML: {clip(str(error), 200)}", where=spot) from None
     refuse_foreign(document, where)
     return document
 

@@ -59,6 +59,7 @@ def test_cores_that_do_not_divide_and_nodes_twice_are_said():
     ("line", "message"),
     [
         (" broken      1      2 a1", "unknown state 'broken'"),
+        ("             1      2 a1", "unknown state ''"),
         ("   free      1      x a1", "'x' is not a value of NCORES"),
         ("   free      1      2 a[2-1]", "descends"),
         ("   free      1 2000000 a1", "2,000,000 cores in each node"),
@@ -107,3 +108,8 @@ def test_the_scheduler_and_the_resource_service_in_json():
     assert states(found) == [("a0", "up"), ("a1", "drained"), ("a2", "down")]
     with pytest.raises(FormatError, match="j: offline"):
         read_flux_status_document({**document, "offline": "x"}, "j", strict=True)
+
+
+def test_a_damaged_heading_is_a_fault_of_its_lines():
+    with pytest.raises(FormatError, match="list:2: unknown state ''"):
+        read_flux_list("  STATE\x1b NNODES NCORES NODELIST\n free 1 2 a1\n", "list", strict=True)

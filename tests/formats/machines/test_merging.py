@@ -64,6 +64,13 @@ def test_live_states_are_added_to_slurm_conf():
     assert (others.cores, others.drained) == (8, {"n3"})
 
 
+def test_limits_that_another_file_states_are_not_missing():
+    nodes = read_scontrol("NodeName=n1 CPUTot=1 State=IDLE Partitions=a,b\n", "nodes.txt")
+    limits = [read_scontrol(f"PartitionName={name} Nodes=n1 MaxTime=60\n", "p.txt") for name in "ab"]
+    assert "limits" in merge([nodes, limits[0]]).notes[1].text
+    assert not any("limits" in note.text for note in merge([nodes, *limits]).notes)
+
+
 def test_a_partition_of_unknown_nodes_is_a_fault():
     parts = read_scontrol("PartitionName=p Nodes=n[3-6]\n", "parts.txt")
     found = merge([read_slurm_conf(CONF, "slurm.conf"), parts])

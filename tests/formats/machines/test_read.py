@@ -44,6 +44,17 @@ def test_each_kind_is_recognised(kind):
 
 
 @pytest.mark.parametrize("text", [FLUX, LIST, STATUS, PBS, HWLOC, PLATFORM])
+def test_line_ends_of_windows_and_a_byte_order_mark_change_nothing(text):
+    other = describe_text("\ufeff" + text.replace("\n", "\r\n"), "file")
+    assert other.recipe == describe_text(text, "file").recipe
+
+
+def test_a_file_without_nodes_names_the_fault_that_may_be_the_reason():
+    with pytest.raises(FormatError, match=r"f:2: resource.config\[0\].hosts: the range '3-1' descends"):
+        describe_text('[[resource.config]]\nhosts = "n[3-1]"\ncores = "0"\n', "f")
+
+
+@pytest.mark.parametrize("text", [FLUX, LIST, STATUS, PBS, HWLOC, PLATFORM])
 def test_a_description_is_written_and_read_as_a_recipe(text):
     recipe = describe_text(text, "file").recipe
     again = parse_recipe(recipe_document(recipe))

@@ -186,7 +186,7 @@ def test_properties_select_partitions_features_and_types_of_gpus():
         ("SOCKETS=1 corespersocket=8", 8, 1, 1),
         ("CPUs=2 Sockets=2 CoresPerSocket=8", 2, 0, 1),
         ("Sockets=2 CoresPerSocket=32 CoreSpecCount=2", 62, 2, 1),
-        ("Sockets=2 CoresPerSocket=32 CoreSpecCount=1", 63, 0, 1),
+        ("Sockets=2 CoresPerSocket=32 CoreSpecCount=1 Gres=gpu:2", 63, 0, 1),
         ("Sockets=2 CoresPerSocket=32 ThreadsPerCore=2 CPUSpecList=0-7", 60, 2, 2),
     ],
 )
@@ -547,6 +547,25 @@ def test_a_line_that_cannot_be_understood_is_a_note_and_the_rest_is_read(line, f
     assert str(error.value).startswith(fault)
 
 
+def test_an_include_of_another_place_is_the_file_of_its_name_here():
+    found = read(f"Include /etc/slurm/nodes.conf\nInclude /etc/slurm/gone.conf\n{GOOD}")
+    assert len(found.recipe.groups) == 4
+    assert "slurm.conf:1: Include /etc/slurm/nodes.conf: the file nodes.conf here was read" in texts(
+        found, "assumed"
+    )
+    assert texts(found, "fault")[0].startswith(
+        "slurm.conf:2: Include /etc/slurm/gone.conf: it cannot be opened"
+    )
+
+
+def test_a_file_that_includes_the_first_one_is_a_loop():
+    files = {"more.conf": "Include slurm.conf\nNodeName=m1\n", "slurm.conf": "Include more.conf\n"}
+    found = read(f"Include more.conf\n{GOOD}", files)
+    assert texts(found, "fault") == [
+        "more.conf:1: Include slurm.conf: the file includes itself (expected no cycle)"
+    ]
+
+
 def test_without_other_files_an_include_is_a_note():
     found = read_slurm_conf(f"Include nodes.conf\n{GOOD}", "slurm.conf")
     assert texts(found, "left out") == ["slurm.conf:1: the included file nodes.conf was not read"]
@@ -563,7 +582,7 @@ def test_too_many_nodes_are_refused_before_they_are_made(monkeypatch):
     assert "at most 1000000" in texts(found, "fault")[0]
     product = read(f"NodeName=a[0-9999]b[0-9999]\n{GOOD}", {})
     assert "names more nodes" in texts(product, "fault")[0]
-    monkeypatch.setattr("simsched.formats.machines.slurm_records.MAX_NODES", 10)
+    monkeypatch.setattr("simsched.formats.machines.slurm.slurm_records.MAX_NODES", 10)
     with pytest.raises(LimitError, match="too many nodes"):
         read("NodeName=a[1-6]\nNodeName=b[1-6]\n", {})
 

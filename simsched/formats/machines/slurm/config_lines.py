@@ -13,7 +13,7 @@ from simsched.formats.text.input_files import MAX_TEXT
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from simsched.formats.machines.notebook import NoteBook
+    from simsched.formats.machines.slurm.notebook import NoteBook
 
 MAX_DEPTH = 8
 """Includes within includes."""
@@ -58,7 +58,7 @@ class ConfigFiles:
         if self._open is None:
             return None
         try:
-            return self._count(self._open(name))
+            return self._opened_text(name)
         except LimitError as error:
             self._notes.fault(f"{name} was not read: {error.message}", name, error.expected)
         except (SimschedError, OSError, LookupError):
@@ -91,14 +91,32 @@ class ConfigFiles:
             expected = f"at most {MAX_DEPTH} levels and {MAX_FILES} files"
             self._notes.fault(f"Include {clip(name)}: too many includes", place, expected)
         else:
-            self._opened += 1
-            try:
-                text = self._count(self._open(name))
-            except (SimschedError, OSError, LookupError) as error:
-                reason = error.message if isinstance(error, SimschedError) else "it cannot be opened"
-                self._notes.fault(f"Include {clip(name)}: {reason}", place, "a file beside this one")
-                return
-            yield from self.lines(text, name, (*above, name))
+            text = self._text(name, place)
+            if text is not None:
+                yield from self.lines(text, name, (*above, name))
+
+    def _text(self, name: str, place: str) -> str | None:
+        """Return the text of an included file, or None with a note.
+
+        A site's configuration is often read elsewhere, where ``/etc/slurm`` has other files or none: then
+        the file of the same name beside the first one counts.
+        """
+        self._opened += 1
+        beside = name.rpartition("/")[2]
+        try:
+            return self._opened_text(name)
+        except (SimschedError, OSError, LookupError) as error:
+            text = self.neighbour(beside) if beside != name else None
+            if text is not None:
+                self._notes.assumed(f"Include {clip(name)}: the file {clip(beside)} here was read", place)
+                return text
+            reason = error.message if isinstance(error, SimschedError) else "it cannot be opened"
+            self._notes.fault(f"Include {clip(name)}: {reason}", place, "a file beside this one")
+        return None
+
+    def _opened_text(self, name: str) -> str:
+        assert self._open is not None
+        return self._count(self._open(name))
 
     def _count(self, text: str) -> str:
         self._characters += len(text)

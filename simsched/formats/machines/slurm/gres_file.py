@@ -19,8 +19,8 @@ from simsched.formats.machines.slurm.notation import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from simsched.formats.machines.notebook import NoteBook
     from simsched.formats.machines.slurm.config_lines import ConfigLine
+    from simsched.formats.machines.slurm.notebook import NoteBook
 
 _FOR_ALL = ""
 

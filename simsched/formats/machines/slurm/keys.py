@@ -10,7 +10,7 @@ from simsched.formats.text.excerpts import clip
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from simsched.formats.machines.notebook import NoteBook
+    from simsched.formats.machines.slurm.notebook import NoteBook
 
 UNKNOWN = "unknown key"
 """The cause of the faults of keys that Slurm does not have."""

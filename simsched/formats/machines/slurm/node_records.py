@@ -18,11 +18,11 @@ from simsched.formats.rfc.names import FORBIDDEN
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from simsched.formats.machines.notebook import NoteBook
+    from simsched.formats.machines.slurm.notebook import NoteBook
 
 MAX_MEMORY = 10**12
 """The most MiB of memory or disk that a node may have."""
-NOT_POOLS = frozenset({"node", "cluster", "core", "memory", "socket", "storage", "slot"})
+NOT_POOLS = frozenset({"node", "cluster", "core", "memory", "socket", "storage", "slot", "gpu", "switch"})
 """Names of generic resources that have another meaning in a recipe."""
 
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
@@ -84,11 +84,10 @@ def node_kind(values: Mapping[str, str], notes: NoteBook, where: str, *, tmp_pat
             f"TmpDisk is a pool of type storage at {tmp_path}, which jobs share", where, cause="disk"
         )
     gpus, types, more = _resources(values, layout.sockets, notes, where)
-    sockets = layout.sockets
     group = NodeGroup(
         name="",
         hosts=(),
-        locality=(Level("socket", sockets),) if sockets and layout.cores % sockets == 0 else (),
+        locality=(Level("socket", layout.sockets),) if layout.sockets else (),
         cores=layout.cores,
         gpus=gpus,
         pools=(*pools, *more),
@@ -150,10 +149,13 @@ def _layout(values: Mapping[str, str], notes: NoteBook, where: str) -> _Layout:
         text = f"a core is a physical core, for which Slurm counts {cpus_per_core} CPUs (ThreadsPerCore)"
         notes.assumed(text, where)
     left = cores - _reserved_cores(values, cores, cpus_per_core, notes, where)
-    if left % sockets and per_socket > 1:
+    if per_socket == 1:
+        return _Layout(0, left, cpus_per_core)
+    if left % sockets:  # a recipe divides the cores of a node evenly
         text = "sockets are not vertices, because the reserved cores are not the same number in each"
         notes.assumed(text, where)
-    return _Layout(sockets if per_socket > 1 else 0, left, cpus_per_core)
+        sockets = 0
+    return _Layout(sockets, left, cpus_per_core)
 
 
 def _reserved_cores(
@@ -208,7 +210,8 @@ def _resources(
     """
     text = stated(values, "gres")
     entries = notes.attempt(gres_of, text, where, "gres") if text else None
-    gpus = _by_type([entry for entry in entries or () if entry.name.lower() == "gpu"], notes, where)
+    listed = [entry for entry in entries or () if entry.name.lower() == "gpu"]
+    gpus = _by_type(listed, notes, where)
     others = [entry for entry in entries or () if entry.name.lower() != "gpu"]
     more = _other_pools(others, notes, where)
     types = tuple(f"{property_name(kind)}@gpu" for kind in gpus if kind)
@@ -219,7 +222,7 @@ def _resources(
         )
         return 0, types, (*single, *more)
     number = sum(gpus.values())
-    if number and sockets > 1 and not any(_spans(entry, sockets) for entry in entries or ()):
+    if number and sockets > 1 and not any(_spans(entry, sockets) for entry in listed):
         notes.assumed("the gpus of a node are divided evenly over its sockets", where)
     return number, types, more
 

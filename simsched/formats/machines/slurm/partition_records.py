@@ -12,7 +12,7 @@ from simsched.formats.rfc.duration import format_duration
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from simsched.formats.machines.notebook import NoteBook
+    from simsched.formats.machines.slurm.notebook import NoteBook
 
 EXCLUSIVE = "exclusive"
 CLOSED = [["0s", "inf"]]
@@ -118,10 +118,10 @@ def _sizes(values: Mapping[str, str], notes: NoteBook, where: str) -> dict[str, 
 
 def _note_the_rest(name: str, values: Mapping[str, str], notes: NoteBook, where: str) -> None:
     """Note the keys with an effect that a queue does not hold; one note for each key."""
-    for key in values.keys() & LEFT_OUT.keys():
+    for key, meaning in LEFT_OUT.items():
         value = stated(values, key)
         if value and value.lower() not in _NO_EFFECT:
-            text = f"partition {name}: {PARTITION[key]}={value} ({LEFT_OUT[key]})"
+            text = f"partition {name}: {PARTITION[key]}={value} ({meaning})"
             notes.left_out(text, where, cause=f"partition {key}")
     factor = stated(values, "priorityjobfactor")
     if factor not in ("", "0", "1"):

@@ -26,7 +26,7 @@ from simsched.formats.rfc.duration import format_duration
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from simsched.formats.machines.notebook import NoteBook
+    from simsched.formats.machines.slurm.notebook import NoteBook
 
 WHOLE_NODES = "firstnodex"
 """The match policy that gives whole idle nodes."""

@@ -14,8 +14,8 @@ from simsched.formats.text.excerpts import clip
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Mapping
 
-    from simsched.formats.machines.notebook import NoteBook
     from simsched.formats.machines.slurm.config_lines import ConfigLine
+    from simsched.formats.machines.slurm.notebook import NoteBook
 
 MAX_SWITCHES = 100_000
 

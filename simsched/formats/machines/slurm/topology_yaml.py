@@ -12,7 +12,7 @@ from simsched.formats.text.documents import load_yaml
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from simsched.formats.machines.notebook import NoteBook
+    from simsched.formats.machines.slurm.notebook import NoteBook
 
 NAME = "topology.yaml"
 

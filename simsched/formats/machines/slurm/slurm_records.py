@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from simsched.errors import LimitError
 from simsched.formats.cluster.recipe import MAX_NODES, NodeGroup, Recipe
 from simsched.formats.machines.description import MachineDescription
-from simsched.formats.machines.node_groups import grouped, property_for
+from simsched.formats.machines.slurm.node_groups import grouped, property_for
 from simsched.formats.machines.slurm.node_records import node_kind, property_name, status_of
 from simsched.formats.machines.slurm.notation import NameReader, comma_parts, stated, whole_number
 from simsched.formats.machines.slurm.partition_records import is_default, is_exclusive, queue_of
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from simsched.formats.cluster.recipe import SwitchTree
-    from simsched.formats.machines.notebook import NoteBook
+    from simsched.formats.machines.slurm.notebook import NoteBook
 
 MAX_WEIGHT = 2**32
 _INSIDE_KEYS = """
@@ -34,6 +34,8 @@ _INSIDE = frozenset(_INSIDE_KEYS.split())
 MAX_WORDS = 1000
 """The most features or partitions of a node."""
 MAX_PARTITIONS = 10_000
+UNSTATED_LIMITS = "the limits of the partitions"
+"""Begins the note on partitions of which only the nodes are known."""
 EVERY_NODE = "all"
 """The nodes of a partition that has all nodes, in a file that names none of them."""
 
@@ -157,6 +159,9 @@ class SlurmRecords:
 
     def add_partition(self, name: str, values: Mapping[str, str], where: str) -> None:
         """Add a partition; a second record of a name is a fault, and the first one counts."""
+        if not name:
+            self.notes.fault("a partition without a name", where)
+            return
         if name in self.partitions:
             text = f"the partition {clip(name)!r} occurs twice; that of {self.partitions[name].where} counts"
             self.notes.fault(text, where, cause="a partition twice")
@@ -169,6 +174,8 @@ class SlurmRecords:
         """Give nodes another state (DownNodes)."""
         status = status_of(state)
         for host in self.hosts(text, where, "downnodes"):
+            if host in self._planned:
+                continue
             if host not in self.nodes:
                 self.notes.fault(f"there is no node {host!r}", where, cause="DownNodes")
             elif status is not None:
@@ -196,9 +203,8 @@ class SlurmRecords:
         """Return the CPUs of a core if all nodes have the same number, else 1."""
         found = {facts.cpus_per_core for facts in self.nodes.values()}
         if len(found) > 1:
-            text = (
-                "the CPUs of a core, of which nodes have different numbers: a log's CPUs are taken as cores"
-            )
+            numbers = ", ".join(map(str, sorted(found)))
+            text = f"nodes differ in the CPUs per core ({numbers}): the CPUs of a log are taken as cores"
             self.notes.left_out(text)
         return found.pop() if len(found) == 1 else 1
 
@@ -218,8 +224,7 @@ class SlurmRecords:
             found[name] = hosts
         missing = [name for name in named if name not in found]
         if missing:
-            text = f"the limits of the partitions {', '.join(missing)}, which this file does not state"
-            self.notes.left_out(text)
+            self.notes.left_out(f"{UNSTATED_LIMITS} {', '.join(missing)}, which this file does not state")
         return {**found, **{name: named[name] for name in missing}}
 
     def _resolved(self, name: str, text: str, where: str) -> list[str]:
