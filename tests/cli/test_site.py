@@ -106,7 +106,8 @@ def test_an_import_says_that_it_replaced_one(here, capsys):
 
 
 def test_each_verb_takes_a_site_in_place_of_the_cluster(hill, capsys):
-    assert main(["feasible", "--site", "hill", "slot=8/core", "slot=4/gpu"]) == 0
+    assert main(["feasible", "--site", "hill", "slot=8/core"]) == 0
+    assert main(["feasible", "--site", "hill", "slot=4/gpu", "--queue", "gpu"]) == 0
     assert main(["match", "--site", "hill", "slot=8/core", "--format", "table"]) == 0
     assert main(["run", "--site", "hill", "jobs.yaml", "-o", "run", "--quiet"]) == 0
     assert main(["forecast", "--site", "hill", "jobs.yaml", "--at", "60"]) == 0
