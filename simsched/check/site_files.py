@@ -164,6 +164,7 @@ def _add_site(found: SiteFiles, site: Site) -> None:
 def _add_file(found: SiteFiles, path: str | Path) -> None:
     from simsched.formats.machines.read import describe_document, describe_text, opener
     from simsched.formats.text.documents import load_document, name_of, read_text
+    from simsched.formats.text.sniffing import unrecognised
 
     where, text = name_of(path), read_text(path)
     if not text.strip():
@@ -179,7 +180,10 @@ def _add_file(found: SiteFiles, path: str | Path) -> None:
     if text.lstrip("\ufeff \t\r\n")[:1] == "<":
         _add_xml(found, text, where)
         return
-    document = load_document(text, where)
+    try:
+        document = load_document(text, where)
+    except FormatError as error:
+        raise unrecognised(text, where, "", EXPECTED) or error from None
     if _is_config(document):
         described = (
             describe_document(document, where, open_file=opener(path)) if _has_nodes(document) else None
@@ -188,7 +192,8 @@ def _add_file(found: SiteFiles, path: str | Path) -> None:
     elif not _add_document(found, document, where):
         described = describe_document(document, where, open_file=opener(path))
         if described is None:
-            raise FormatError("this is not a file of a site", where=where, expected=EXPECTED)
+            fault = FormatError("this is not a file of a site", where=where, expected=EXPECTED)
+            raise unrecognised(text, where, "", EXPECTED) or fault
         _add_description(found, described, where)
 
 
@@ -254,7 +259,7 @@ def _is_toml(text: str, where: str) -> bool:
 
 def _add_document(found: SiteFiles, document: Any, where: str) -> bool:
     """Add a JSON or YAML document; return whether it is of a known kind."""
-    if isinstance(document, list) or (isinstance(document, dict) and set(document) == {"outages"}):
+    if isinstance(document, list) and document:
         found.outages.append((where, read_outages(document, where)))
         found.files.append((where, "outages"))
     elif is_storage_map(document):

@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from simsched.errors import did_you_mean
+from simsched.arguments import check, check_path, check_real
+from simsched.errors import ConfigError, did_you_mean
 from simsched.formats.jobspec.jobspec import as_jobspec
 from simsched.formats.rfc.duration import format_duration
 from simsched.match.explain.reason_codes import Reason
@@ -69,6 +70,7 @@ def queue_rules(config: QueueRules | Queues | Mapping[str, Any] | str | Path, wh
     if isinstance(config, Queues):
         return QueueRules(config)
     if not isinstance(config, Mapping):
+        check_path("config", config)
         config, where = read_document(config), str(config)
     options = from_document(queue_document(config), where or "config")
     return QueueRules(options.get("queues") or Queues({}), options.get("no_limit", "queue"))
@@ -94,7 +96,7 @@ def feasible(
     RequestError
         if the jobspec has no meaning on this cluster.
     ConfigError, FormatError
-        for a configuration that cannot be read.
+        for a configuration that cannot be read, and a queue or a duration without one.
 
     >>> import simsched as ss
     >>> config = {"queues": {"debug": {"policy": {"limits": {"job-size": {"max": {"nnodes": 2}}}}}}}
@@ -102,6 +104,11 @@ def feasible(
     >>> bool(answer), [reason.code for reason in answer.reasons.coded]
     (False, ['limit-nodes-max'])
     """
+    check("queue", queue, str | None, "the name of a queue")
+    if duration is not None:
+        check_real("duration", duration, 0)
+    if config is None and (queue is not None or duration is not None):
+        raise ConfigError("a queue or a duration needs a configuration", expected="config=…")
     matcher = Matcher(cluster, policy=policy)
     if config is None:
         return matcher.feasible_now(jobspec) if now else matcher.satisfiable(jobspec)

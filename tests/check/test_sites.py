@@ -314,6 +314,8 @@ def test_the_folder_of_a_site(tmp_path):
     [
         ("", "the file is empty"),
         ("hello: world\n", "this is not a file of a site"),
+        ("[]", "this is not a file of a site"),
+        ("JobID|Submit|Start\n1|2024-01-01T00:00:00|x\n", "it looks like sacct"),
         ('{"graph": {"nodes": 3}}', "expected"),
         ('{"computes": {}, "rabbits": {"r0": {"capacity": -1}}}', "a number of bytes"),
         ('{"computes": {"n0": 3}, "rabbits": {}}', "the name of a server"),

@@ -214,6 +214,25 @@ def test_a_wrong_configuration_is_an_error(document, fault):
         queue_rules(document)
 
 
+@pytest.mark.parametrize(
+    ("options", "fault"),
+    [
+        ({"config": 3}, "config is 3"),
+        ({"config": ""}, "config is ''"),
+        ({"config": {}, "queue": 3}, "queue is 3"),
+        ({"config": {}, "duration": "soon"}, "duration is 'soon'"),
+        ({"queue": "a"}, "needs a configuration"),
+    ],
+)
+def test_wrong_arguments(options, fault):
+    with pytest.raises(ConfigError, match=fault):
+        ask_with(options)
+
+
+def ask_with(options):
+    return ss.feasible(CLUSTER, ss.Jobspec.from_shape("slot=1/core"), **options)
+
+
 def test_a_stopped_parent_can_be_started_again():
     queues = Queues.from_dict(
         {"a": {"started": False}, "b": {"parent": "a"}, "c": {"parent": "a", "started": True}}
