@@ -34,12 +34,16 @@ if TYPE_CHECKING:
     from simsched.graph.cluster import load_cluster as load_cluster
     from simsched.graph.pool import Pool as Pool
     from simsched.match.matcher import Matcher as Matcher
-    from simsched.match.matcher import feasible as feasible
     from simsched.match.outcome import Busy as Busy
     from simsched.match.outcome import Infeasible as Infeasible
     from simsched.match.outcome import Matched as Matched
     from simsched.match.outcome import Outcome as Outcome
     from simsched.match.outcome import Undecided as Undecided
+    from simsched.simulation.feasibility import feasible as feasible
+    from simsched.site.import_site import import_site as import_site
+    from simsched.site.site import Site as Site
+    from simsched.site.site_folder import load_site as load_site
+    from simsched.site.site_folder import save_site as save_site
     from simsched.study.sizing.headroom import headroom as headroom
     from simsched.study.sizing.size import size as size
     from simsched.study.spec.study import Study as Study
@@ -75,12 +79,16 @@ _HOME = {
     "load_cluster": "simsched.graph.cluster",
     "Pool": "simsched.graph.pool",
     "Matcher": "simsched.match.matcher",
-    "feasible": "simsched.match.matcher",
+    "feasible": "simsched.simulation.feasibility",
     "Busy": "simsched.match.outcome",
     "Infeasible": "simsched.match.outcome",
     "Matched": "simsched.match.outcome",
     "Outcome": "simsched.match.outcome",
     "Undecided": "simsched.match.outcome",
+    "Site": "simsched.site.site",
+    "import_site": "simsched.site.import_site",
+    "load_site": "simsched.site.site_folder",
+    "save_site": "simsched.site.site_folder",
     "Study": "simsched.study.spec.study",
     "StudyResult": "simsched.study.study_result",
     "load_study": "simsched.study.spec.study_file",

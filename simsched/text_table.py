@@ -1,8 +1,10 @@
-"""Tables of plain text with aligned columns: the one printer behind every table for a terminal."""
+"""Tables: plain text with aligned columns, the one printer of every table for a terminal, and Markdown."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
+
+from simsched.visible import visible
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Sequence
@@ -70,6 +72,19 @@ def fitted_table(
         first = max(max(len(row[0]) for row in table) - over, LEAST_FIRST)
         table = [[clip_end(row[0], first), *row[1:]] for row in table]
     return "\n".join(table_lines(table, range(1, len(table[0]))))
+
+
+def markdown_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return a Markdown table, the first column to the left and the others to the right.
+
+    >>> print(markdown_table(["", "easy"], [["mean wait", "2 h"]]))
+    |  | easy |
+    | :-- | --: |
+    | mean wait | 2 h |
+    """
+    lines = [list(head), [":--", *["--:"] * (len(head) - 1)], *map(list, rows)]
+    escaped = [[visible(c).replace("|", "\\|").replace("\n", " ") for c in line] for line in lines]
+    return "\n".join("| " + " | ".join(line) + " |" for line in escaped)
 
 
 def _width(table: Sequence[Sequence[str]]) -> int:

@@ -17,6 +17,7 @@ PACKAGE = REPOSITORY / "simsched"
 LEFT_OF: dict[str, set[str]] = {
     name: set() for name in ("_version", "errors", "garbage", "human", "text_table", "visible")
 }
+LEFT_OF["text_table"] = {"visible"}
 LEFT_OF["arguments"] = {"errors"}  # what functions of the Python interface begin with
 LEFT_OF["cycles"] = set()  # cycles of any directed graph
 LEFT_OF["bundled"] = {"errors", "arguments"}  # where the bundled inputs are
@@ -31,13 +32,15 @@ LEFT_OF["schedule"] = LEFT_OF["match"] | {"match"}
 LEFT_OF["workload"] = LEFT_OF["formats"] | {"formats"}
 LEFT_OF["simulation"] = LEFT_OF["schedule"] | LEFT_OF["workload"] | {"schedule", "workload", "_version"}
 LEFT_OF["report"] = LEFT_OF["simulation"] | {"simulation"}
-LEFT_OF["study"] = LEFT_OF["report"] | {"report"}
-LEFT_OF["api"] = LEFT_OF["study"] | {"study"}
+LEFT_OF["site"] = LEFT_OF["simulation"] | {"simulation"}
+LEFT_OF["check"] = LEFT_OF["site"] | {"site"}
+LEFT_OF["study"] = LEFT_OF["report"] | {"report", "site"}
+LEFT_OF["api"] = LEFT_OF["study"] | {"study", "check"}
 LEFT_OF["cli"] = LEFT_OF["api"] | {"api", "simsched"}
 LEFT_OF["__main__"] = {"cli"}
 LEFT_OF["simsched"] = LEFT_OF["api"] | {"api"}  # the facade, simsched/__init__.py
 
-TEXT = {"formats", "workload", "study"}
+TEXT = {"formats", "workload", "study", "site"}
 #: Library → where it may be imported: a room, or the beginning of a module's path.
 FENCES: dict[str, set[str]] = {
     "networkx": {"graph"},
@@ -150,6 +153,7 @@ SHARED_NAMES = {
     "jgf",
     "recipe",
     "rset",
+    "site",
     "size",
     "sweep",
     "treepool",

@@ -40,6 +40,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "validate": ("validate", "check jobspecs, clusters and workloads; print every fault with its place"),
     "convert": ("convert", "convert requests between jobspec, shape, Job Object and constraint formats"),
     "feasible": ("feasible", "check whether a cluster could ever run a request, and why not"),
+    "check": ("check", "check whether the files of a site agree: machine, queues, storage"),
     "match": ("match", "print the allocation that each request would get, as R"),
     "run": ("run", "simulate a workload on a cluster under a queue policy"),
     "forecast": ("forecast", "predict when each waiting job would start"),
@@ -50,6 +51,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "size": ("size", "find the smallest machine that meets a target"),
     "headroom": ("size", "find the highest load under which a machine meets a target"),
     "cluster": ("cluster", "show, make, convert, compare and list clusters"),
+    "site": ("site", "import the machine and the queues of a centre from its own files"),
     "workload": ("workload", "show, make, convert, deliver and list workloads"),
     "demo": ("demo", "run a small study in under a minute"),
     "completion": ("completion", "print the completion script of a shell"),
@@ -113,6 +115,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         ):
             status = _run(arguments)
             sys.stdout.flush()
+    except UsageError as error:
+        sys.stderr.write(f"{printable(str(error), sys.stderr)}\n")
+        return EXIT_BAD_INPUT
     except BrokenPipeError:  # such as `simsched … | head`
         _silence_stdout()
         return EXIT_BROKEN_PIPE
@@ -142,9 +147,6 @@ def _run(arguments: list[str]) -> int:
     parser = build_parser(_verb_of(arguments))
     try:
         args = parse(parser, arguments)
-    except UsageError as error:
-        sys.stderr.write(f"{printable(str(error), sys.stderr)}\n")
-        return EXIT_BAD_INPUT
     except SystemExit as stop:  # argparse has printed the help
         return stop.code if isinstance(stop.code, int) else EXIT_BAD_INPUT
     function: Callable[[argparse.Namespace], int | None] | None = getattr(args, "run", None)

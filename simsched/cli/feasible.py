@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+from simsched.cli.options.queue_options import add_queue_options, configured_text, queue_question
 from simsched.cli.options.requests import (
     AS_CLUSTER,
     REFUSALS,
@@ -17,6 +18,7 @@ from simsched.cli.options.requests import (
     read_requests,
     split,
 )
+from simsched.cli.options.site_options import site_of
 from simsched.cli.support.output import print_lines
 from simsched.errors import ConfigError
 from simsched.garbage import seldom_collected
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable, Iterator, Mapping
 
+    from simsched.cli.options.queue_options import QueueQuestion
     from simsched.cli.options.requests import Answers
     from simsched.cli.support.parser import Subparsers
     from simsched.formats.jobspec.jobspec import Jobspec
@@ -61,6 +64,7 @@ def register(subparsers: Subparsers) -> None:
         default=[],
         help="treat this request as running; may be repeated, in the order of placement (implies --now)",
     )
+    add_queue_options(feasible)
     feasible.add_argument(
         "--format",
         choices=("text", "table", "json"),
@@ -77,11 +81,13 @@ def run_feasible(args: argparse.Namespace) -> int:
 
 
 def _answer_each(args: argparse.Namespace) -> int:
-    clusters, words = (args.clusters, args.words) if args.clusters else split(args.words)
+    site = site_of(args)
+    clusters, words = (args.clusters, args.words) if args.clusters else split(args.words, site)
+    ask = queue_question(args, site)
     answers: dict[str, list[tuple[NamedRequest, Outcome]]] = {}
     requests = list(read_requests(words, args.constraint, lenient=args.lenient))
     for cluster in clusters:
-        question = _question(cluster, args)
+        question = _question(cluster, args, ask)
         answers[cluster] = [(request, outcome_of(request, question)) for request in requests]
     yes = "now" if args.now or args.running else "yes"
     print_lines(FEASIBLE_WRITERS[args.format](answers, yes), "json" if args.format == "json" else "text")
@@ -91,8 +97,10 @@ def _answer_each(args: argparse.Namespace) -> int:
     return 0 if all(found) else 1
 
 
-def _question(cluster: str, args: argparse.Namespace) -> Callable[[Jobspec], Outcome]:
-    """Return the question about one cluster: jobspec → outcome."""
+def _question(
+    cluster: str, args: argparse.Namespace, ask: QueueQuestion | None
+) -> Callable[[Jobspec], Outcome]:
+    """Return the question about one cluster: jobspec → outcome; `ask` puts it to queues, if there are any."""
     from simsched.graph.cluster import load_cluster
     from simsched.match.matcher import Matcher
 
@@ -102,7 +110,10 @@ def _question(cluster: str, args: argparse.Namespace) -> Callable[[Jobspec], Out
             raise ConfigError(
                 "the request does not fit, so it cannot be running", where=f"--running {request.label}"
             )
-    return _remembered(matcher.feasible_now if args.now or args.running else matcher.satisfiable)
+    now = bool(args.now or args.running)
+    if ask is not None:
+        return ask(matcher, now)
+    return _remembered(matcher.feasible_now if now else matcher.satisfiable)
 
 
 def _remembered(question: Callable[[Jobspec], Outcome]) -> Callable[[Jobspec], Outcome]:
@@ -128,7 +139,10 @@ def _feasible_text(answers: Mapping[str, Answers], yes: str) -> Iterator[str]:
         if len(answers) > 1:
             yield f"{cluster}:"
         for request, outcome in column:
-            yield as_text(request, outcome, yes)
+            if outcome.placement is None:
+                yield as_text(request, outcome, yes)
+            else:
+                yield configured_text(request, outcome, yes)
 
 
 def _feasible_table(answers: Mapping[str, Answers], yes: str) -> Iterator[str]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from simsched import human
 from simsched.cli.options.recorded_command import refuse_changed_inputs
 from simsched.cli.options.run_options import NAMES, add_rules, checked_rules, time_of
+from simsched.cli.options.site_options import add_site, place_site, require
 from simsched.cli.options.workloads import READING, add_reading, read_inputs
 from simsched.cli.support.heartbeat import expected, heartbeat
 from simsched.cli.support.output import write
@@ -37,7 +38,7 @@ def register(subparsers: Subparsers) -> None:
         "directory, whose inputs are then simulated again with its options.",
     )
     forecast.add_argument(
-        "cluster", metavar="CLUSTER|RUN", help="a cluster file, a bundled name, or a run directory"
+        "cluster", metavar="CLUSTER|RUN", nargs="?", help="a cluster file, a bundled name, or a run directory"
     )
     forecast.add_argument(
         "workload",
@@ -45,6 +46,7 @@ def register(subparsers: Subparsers) -> None:
         nargs="?",
         help="a queue snapshot, a workload file, or a bundled name",
     )
+    add_site(forecast)
     forecast.add_argument(
         "--at",
         metavar="T",
@@ -70,13 +72,23 @@ def register(subparsers: Subparsers) -> None:
 
 def run_forecast(args: argparse.Namespace) -> int:
     """Print when each waiting job would start."""
+    from pathlib import Path
+
     from simsched.errors import ConfigError
     from simsched.simulation.forecast.start_times import forecast_at
 
+    site = place_site(args, "cluster", "workload")
+    if site is not None and args.workload is not None and (Path(args.workload) / "run.json").is_file():
+        raise ConfigError(
+            "a run directory has its own machine",
+            where="--site",
+            expected="--site DIR SNAPSHOT, or a WORKLOAD",
+        )
+    require(args, cluster="CLUSTER|RUN", **({} if site is None else {"workload": "SNAPSHOT|WORKLOAD"}))
     if args.workload is None:
         options = _rules_of_run(args)
     else:
-        options = checked_rules(args)
+        options = checked_rules(args, site)
         picture = _queue_snapshot(args)
         if picture is not None:
             return _run_live(args, picture, options)
@@ -87,7 +99,7 @@ def run_forecast(args: argparse.Namespace) -> int:
             "there is no time", where="forecast", expected="--at T, --resume FILE, or a queue snapshot"
         )
     at = None if args.at is None else time_of(args.at, "--at")
-    cluster, workload = read_inputs(args)
+    cluster, workload = read_inputs(args, site)
     seen: list[float] = []
     ends = (workload.span[0], at)
     with heartbeat("forecast", lambda spent: _state(seen[-1:], ends, spent), quiet=args.quiet):

@@ -17,6 +17,7 @@ from simsched.cli.options.requests import (
     read_requests,
     split,
 )
+from simsched.cli.options.site_options import site_of
 from simsched.cli.options.workloads import whole
 from simsched.text_table import table_lines
 
@@ -62,7 +63,7 @@ def run_match(args: argparse.Namespace) -> int:
     from simsched.graph.cluster import load_cluster
     from simsched.match.matcher import Matcher
 
-    (cluster,), words = split(args.words)
+    (cluster,), words = split(args.words, site_of(args))
     matcher = Matcher(load_cluster(cluster), policy=args.policy, seed=args.seed)
     outcomes = [
         (request, outcome_of(request, matcher.match))

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from simsched.cli.options.run_options import add_rules, rules_document, rules_of, time_of
+from simsched.cli.options.site_options import add_site, place_site, require
 from simsched.cli.options.workloads import add_reading, read_inputs
 from simsched.cli.support.messages import note
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from simsched.graph.cluster import Cluster
     from simsched.simulation.engine import Engine
     from simsched.simulation.record.run_directory import RunDirectory, RunResult
+    from simsched.site.site import Site
     from simsched.workload.job import Workload
 
 EXIT_FAULTS = 1
@@ -38,8 +40,9 @@ def register(subparsers: Subparsers) -> None:
         "none ran, 2 the input is wrong, 130 interrupted, 143 ended by SIGTERM (the results so far are then "
         "in DIR.partial).",
     )
-    run.add_argument("cluster", metavar="CLUSTER", help="a cluster file, or a bundled name")
-    run.add_argument("workload", metavar="WORKLOAD", help="a workload file, or a bundled name")
+    run.add_argument("cluster", metavar="CLUSTER", nargs="?", help="a cluster file, or a bundled name")
+    run.add_argument("workload", metavar="WORKLOAD", nargs="?", help="a workload file, or a bundled name")
+    add_site(run)
     run.add_argument("-o", "--output", metavar="DIR", required=True, help="run directory to write")
     add_rules(run)
     add_reading(run)
@@ -92,10 +95,12 @@ def run_run(args: argparse.Namespace) -> int:
     from simsched.folders import refuse_foreign
     from simsched.simulation.record.run_directory import RUN, RunDirectory
 
-    rules = _rules(args)
+    site = place_site(args, "cluster", "workload")
+    require(args, cluster="CLUSTER", workload="WORKLOAD")
+    rules = _rules(args, site)
     options = rules_of(args, rules) | _times(args)
     refuse_foreign(args.output, RUN)
-    cluster, workload = read_inputs(args)
+    cluster, workload = read_inputs(args, site)
     if not len(workload):
         note("the workload has no jobs")
     with stopping() as stop, RunDirectory(args.output) as directory:
@@ -169,7 +174,7 @@ def _simulate(
         )
 
 
-def _rules(args: argparse.Namespace) -> dict[str, Any]:
+def _rules(args: argparse.Namespace, site: Site | None) -> dict[str, Any]:
     """Return the rules as a document; they are checked before any input is read."""
     from simsched.errors import ConfigError
 
@@ -177,7 +182,7 @@ def _rules(args: argparse.Namespace) -> dict[str, Any]:
         raise ConfigError(
             "an audit needs the allocations", where="--audit --no-allocations", expected="one of them"
         )
-    return rules_document(args)
+    return rules_document(args, site)
 
 
 def _write_end(result: RunResult, directory: RunDirectory, path: Path) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from simsched import human
 from simsched.cli.options.run_options import add_rules, rules_document
+from simsched.cli.options.site_options import add_site, place_site, require
 from simsched.cli.options.workloads import READING, add_reading, whole
 from simsched.cli.support.heartbeat import expected, heartbeat
 from simsched.cli.support.messages import note
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from simsched.cli.support.parser import Subparsers
+    from simsched.site.site import Site
     from simsched.study.sizing.answer import Answer
     from simsched.study.sizing.evaluation import Evaluation
 
@@ -85,12 +87,14 @@ def register(subparsers: Subparsers) -> None:
 
 
 def _add_inputs(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("cluster", metavar="CLUSTER", help="a cluster file, or a bundled name")
+    parser.add_argument("cluster", metavar="CLUSTER", nargs="?", help="a cluster file, or a bundled name")
     parser.add_argument(
         "workload",
         metavar="WORKLOAD",
+        nargs="?",
         help="a workload file, the file of a mix, or a bundled name",
     )
+    add_site(parser)
     parser.add_argument(
         "--target", metavar="T", action="append", required=True, help="target to meet; may be repeated"
     )
@@ -200,24 +204,29 @@ def _answered(args: argparse.Namespace, search: Callable[[dict[str, Any]], Answe
 
     if args.runs and not args.output:
         raise ConfigError("there is no directory for the runs", where="--runs", expected="-o DIR")
+    site = place_site(args, "cluster", "workload")
+    require(args, cluster="CLUSTER", workload="WORKLOAD")
     tried: list[Evaluation] = []
     with heartbeat(args.verb, lambda spent: _state(tried, spent), quiet=args.quiet):
         if not args.output:
-            answer = search(_options(args, tried, None))
+            answer = search(_options(args, site, tried, None))
             _show_answer(answer, args.format)
             return 0 if answer else EXIT_NONE
-        return _written(args, search, tried)
+        return _written(args, site, search, tried)
 
 
 def _written(
-    args: argparse.Namespace, search: Callable[[dict[str, Any]], Answer], tried: list[Evaluation]
+    args: argparse.Namespace,
+    site: Site | None,
+    search: Callable[[dict[str, Any]], Answer],
+    tried: list[Evaluation],
 ) -> int:
     """Search, print the answer and write its directory."""
     from simsched.folders import StagedFolder
     from simsched.study.sizing.answer_folder import ANSWER, finish_answer
 
     with StagedFolder(args.output, ANSWER) as staged:
-        answer = search(_options(args, tried, staged.work / "runs" if args.runs else None))
+        answer = search(_options(args, site, tried, staged.work / "runs" if args.runs else None))
         _show_answer(answer, args.format)
         written = finish_answer(answer, staged)
     if staged.replaced:
@@ -236,11 +245,13 @@ def _show_answer(answer: Answer, kind: str) -> None:
         write(answer.text())
 
 
-def _options(args: argparse.Namespace, tried: list[Evaluation], runs: Path | None) -> dict[str, Any]:
+def _options(
+    args: argparse.Namespace, site: Site | None, tried: list[Evaluation], runs: Path | None
+) -> dict[str, Any]:
     """Return the keywords of `size` and `headroom`, which append evaluations to `tried` as they are made."""
     from simsched.formats.rfc.duration import parse_duration
 
-    options = rules_document(args)
+    options = rules_document(args, site)
     seed = options.pop("seed", 0)
     return {
         "load": args.load,

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from simsched.match.requests.dialect import Dialect
     from simsched.match.requests.request import Request
 
-__all__ = ["Matcher", "could_fit", "feasible", "select"]
+__all__ = ["Matcher", "could_fit", "select"]
 
 STATUSES = ("up", "down", "drained")
 
@@ -474,9 +474,3 @@ def _ends_of(ends: Mapping[int | str, float] | None) -> Mapping[int | str, float
     if ends is not None:
         check("ends", ends, Mapping, "id → the time of its end")
     return ends or {}
-
-
-def feasible(cluster: ClusterLike, jobspec: Jobspec, *, now: bool = False, policy: str = "first") -> Outcome:
-    """Whether a jobspec can match on a cluster: ever, or with `now` in its present up/down state."""
-    matcher = Matcher(cluster, policy=policy)
-    return matcher.feasible_now(jobspec) if now else matcher.satisfiable(jobspec)

@@ -14,9 +14,10 @@ from simsched.formats.text.excerpts import clip
 from simsched.match.explain.reasons import Funnel, Holder, Reasons, Step, Suggestion
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from simsched.formats.cluster.rset import ResourceSet
+    from simsched.match.explain.reason_codes import Reason
     from simsched.match.state.selection import Selection
 
 __all__ = [
@@ -26,11 +27,46 @@ __all__ = [
     "Infeasible",
     "Matched",
     "Outcome",
+    "Placement",
     "Reasons",
     "Step",
     "Suggestion",
     "Undecided",
 ]
+
+
+@dataclass(frozen=True, eq=False)
+class Placement:
+    """Where a configuration of queues puts a request.
+
+    Attributes
+    ----------
+    queue : the name of the queue; None if the request is in no queue.
+    duration : the seconds that the request has there, its own or a default; None is no limit.
+    notes : remarks that do not refuse the request: defaults that apply, a queue that is stopped.
+    try_all : tries the request in every queue.
+    """
+
+    queue: str | None
+    duration: float | None
+    notes: tuple[Reason, ...]
+    try_all: Callable[[], Mapping[str, tuple[str, ...]]]
+
+    @cached_property
+    def queues(self) -> Mapping[str, tuple[str, ...]]:
+        """Each queue → the codes of the reasons against the request there; () if it takes and starts it."""
+        return self.try_all()
+
+    @property
+    def takers(self) -> tuple[str, ...]:
+        """The queues that would take the request and start it."""
+        return tuple(name for name, codes in self.queues.items() if not codes)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the placement as JSON data."""
+        queues = {name: list(codes) for name, codes in self.queues.items()}
+        notes = [note.to_dict() for note in self.notes]
+        return {"queue": self.queue, "duration": self.duration, "notes": notes, "queues": queues}
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -43,6 +79,7 @@ class Outcome:
     id : the id for `Matcher.release`; None if nothing was claimed.
     start : the start of the allocation in seconds, if a time was given; else None.
     reasons : the reasons against a match (funnels as data; ``str()`` of it for people).
+    placement : the queue of the request, if the question was about a configuration of queues.
     select : finds the selection; None if the request does not fit.
     emit : makes the R of a selection.
     """
@@ -51,6 +88,7 @@ class Outcome:
     id: int | None = None
     start: float | None = None
     reasons: Reasons = field(default_factory=Reasons)
+    placement: Placement | None = None
     select: Callable[[], Selection | None] | None = None
     emit: Callable[[Selection], ResourceSet] | None = None
 
@@ -75,6 +113,8 @@ class Outcome:
             found["R"] = self.R.to_dict()
         if self.reasons:
             found["reasons"] = self.reasons.to_dict()
+        if self.placement is not None:
+            found.update(self.placement.to_dict())
         return found
 
     def __repr__(self) -> str:

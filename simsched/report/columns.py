@@ -55,6 +55,8 @@ JOBS: tuple[Column, ...] = (
     Column("promised", "float", "s", "the first start that it was promised; NaN: none"),
     Column("shape", "category", "", "its request as an RFC 46 shape"),
     Column("recorded_state", "category", "", "how it ended in the trace; NaN: not recorded"),
+    Column("recorded_start", "float", "s", "when it started in the trace; NaN: not recorded"),
+    Column("recorded_wait", "float", "s", "how long it waited in the trace; NaN: not recorded"),
 )
 
 #: every value that `result` can have, in the order of the reports

@@ -15,7 +15,8 @@ from simsched.report.compare import Interval, compare_runs, side_by_side
 from simsched.report.metrics.classes import day, run_time_class, size_class
 from simsched.report.metrics.metrics import by, ran
 from simsched.report.metrics.summary import metric
-from simsched.visible import cell, visible
+from simsched.text_table import markdown_table
+from simsched.visible import cell
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -92,19 +93,6 @@ def as_markdown(runs: Sequence[Run]) -> str:
                 markdown_table(head, reasons),
             ]
     return "\n\n".join(parts) + "\n"
-
-
-def markdown_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Return a Markdown table, the first column to the left and the others to the right.
-
-    >>> print(markdown_table(["", "easy"], [["mean wait", "2 h"]]))
-    |  | easy |
-    | :-- | --: |
-    | mean wait | 2 h |
-    """
-    lines = [list(head), [":--", *["--:"] * (len(head) - 1)], *map(list, rows)]
-    escaped = [[visible(c).replace("|", "\\|").replace("\n", " ") for c in line] for line in lines]
-    return "\n".join("| " + " | ".join(line) + " |" for line in escaped)
 
 
 def _figures(runs: Sequence[Run]) -> pd.DataFrame:

@@ -10,11 +10,11 @@ import pandas as pd
 
 from simsched import human
 from simsched.errors import RunError
-from simsched.report.export import csv_text, markdown_table
+from simsched.report.export import csv_text
 from simsched.report.metrics import machine_use
 from simsched.report.metrics.classes import day, run_time_class, size_class
 from simsched.report.metrics.metrics import by, ran
-from simsched.text_table import PAGE_WIDTH, fitted_table
+from simsched.text_table import PAGE_WIDTH, fitted_table, markdown_table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

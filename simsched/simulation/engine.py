@@ -38,11 +38,11 @@ if TYPE_CHECKING:
     from simsched.graph.index.index import Index
     from simsched.schedule.maintenance import Closure
     from simsched.schedule.pass_context import Start
+    from simsched.simulation.admission import Admission
     from simsched.simulation.jobs.conditions import Conditions, Met
     from simsched.simulation.jobs.prepare import Prepared
     from simsched.simulation.options.run_config import RunConfig
     from simsched.simulation.queue_groups import QueueGroup
-    from simsched.simulation.queues import Admission
     from simsched.simulation.record.recorder import Recorder
     from simsched.simulation.run_progress import Stateful
 

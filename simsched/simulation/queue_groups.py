@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from simsched.schedule.maintenance import Calendar
     from simsched.schedule.pass_context import QueuePolicy
     from simsched.schedule.profiles.plan import Plan
+    from simsched.simulation.admission import Admission
     from simsched.simulation.jobs.prepare import Prepared
     from simsched.simulation.options.run_config import RunConfig
-    from simsched.simulation.queues import Admission
 
 
 class QueueGroup(NamedTuple):

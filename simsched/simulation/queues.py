@@ -13,18 +13,15 @@ from typing import TYPE_CHECKING, Any
 
 from simsched.errors import ConfigError
 from simsched.formats.rfc import constraint as rfc31
-from simsched.formats.rfc.duration import format_duration, parse_time
+from simsched.formats.rfc.duration import parse_time
 from simsched.formats.rfc.hostlist import Hostlist
-from simsched.workload.job import Job
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from simsched.formats.jobspec.jobspec import Jobspec
     from simsched.formats.rfc.constraint import Constraint
-    from simsched.graph.index.index import Index
 
-KEYS = ("requires", "hosts", "parent", "priority", "policy", "closed", "preempts")
+KEYS = ("requires", "hosts", "parent", "priority", "policy", "closed", "preempts", "enabled", "started")
 WHERE = ("requires", "hosts")
 DEFAULTS = ("duration", "queue")
 """Attributes that a queue, or all queues, may set for jobs that do not set them."""
@@ -33,7 +30,14 @@ INF = float("inf")
 MOST = 2**31
 """Whole numbers in a configuration are less than this."""
 
-_SIZES = {"nnodes": "nodes", "ncores": "cores", "ngpus": "gpus"}
+NO_LIMIT = -1
+"""The limit on a size that is no limit."""
+
+STOPPED = ((0, INF),)
+"""The closed times of a queue that is stopped."""
+
+SIZES = {"nnodes": "nodes", "ncores": "cores", "ngpus": "gpus"}
+"""The keys of limits on the size of a job → the word in messages and in codes of reasons."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +48,11 @@ class Queue:
     ----------
     constraint : the targets it may use; None: all.
     priority : between queues; greater goes first, whatever the job order.
-    longest : most seconds that a job may request; jobs without a duration may get it (see `admit`).
+    longest : most seconds that a job may request; jobs without a duration may get it (`admission.admit`).
     most, least : resource type → most and least units that a job may request.
     default_duration : seconds for jobs without a duration.
     closed : times (stop, start) between which nothing of the queue starts.
+    enabled : whether it accepts jobs; a queue that is not `started` is closed for ever.
     preempts : whether its jobs may preempt running jobs that are preemptible.
     """
 
@@ -60,6 +65,12 @@ class Queue:
     default_duration: float | None = None
     closed: tuple[tuple[float, float], ...] = ()
     preempts: bool = False
+    enabled: bool = True
+
+    @property
+    def started(self) -> bool:
+        """Whether jobs of the queue ever start: it is not closed from the beginning without an end."""
+        return self.closed != STOPPED
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +138,8 @@ def _make(
             constraint=base.constraint if entry.keys().isdisjoint(WHERE) else _constraint(entry, place),
             priority=_integer(entry.get("priority", base.priority), f"{place}.priority"),
             preempts=_flag(entry.get("preempts", base.preempts), f"{place}.preempts"),
-            closed=_windows(entry["closed"], f"{place}.closed") if "closed" in entry else base.closed,
+            closed=_closed(entry, base.closed, place),
+            enabled=_flag(entry.get("enabled", base.enabled), f"{place}.enabled"),
         ),
         entry.get("policy", {}),
         f"{place}.policy",
@@ -171,6 +183,19 @@ def _flag(value: Any, place: str) -> bool:
     return value
 
 
+def _closed(
+    entry: Mapping[str, Any], above: tuple[tuple[float, float], ...], place: str
+) -> tuple[tuple[float, float], ...]:
+    """Return the times at which nothing of a queue starts; `above` are those of its parent."""
+    windows = _windows(entry["closed"], f"{place}.closed") if "closed" in entry else above
+    if "started" not in entry:
+        return windows
+    started = _flag(entry["started"], f"{place}.started")
+    if not started:
+        return STOPPED
+    return () if windows == STOPPED else windows
+
+
 def _windows(value: Any, place: str) -> tuple[tuple[float, float], ...]:
     found = []
     if not isinstance(value, list | tuple):
@@ -198,143 +223,31 @@ def _merged(windows: list[tuple[float, float]]) -> list[tuple[float, float]]:
 
 def _with_policy(queue: Queue, policy: Mapping[str, Any], place: str) -> Queue:
     """Read limits and defaults: ``limits.duration``, ``limits.job-size.max.nnodes`` and the like."""
-    _refuse_unknown(policy, ("limits", "jobspec", "access"), place)
+    _refuse_unknown(policy, ("limits", "jobspec", "access", "scheduler"), place)
     limits = policy.get("limits", {})
     _refuse_unknown(limits, ("duration", "job-size"), f"{place}.limits")
     if "duration" in limits:
-        queue = replace(queue, longest=parse_time(limits["duration"], where=f"{place}.limits.duration"))
+        # 0 is no limit, by which a queue lifts the limit for all queues
+        longest = parse_time(limits["duration"], where=f"{place}.limits.duration") or INF
+        queue = replace(queue, longest=longest)
     size = limits.get("job-size", {})
     _refuse_unknown(size, ("max", "min"), f"{place}.limits.job-size")
-    most = _sizes(size.get("max", {}), f"{place}.limits.job-size.max")
-    least = _sizes(size.get("min", {}), f"{place}.limits.job-size.min")
-    queue = replace(queue, most={**queue.most, **most}, least={**queue.least, **least})
+    most = _sizes(size.get("max", {}), queue.most, f"{place}.limits.job-size.max")
+    least = _sizes(size.get("min", {}), queue.least, f"{place}.limits.job-size.min")
+    queue = replace(queue, most=most, least=least)
     system = policy
     for key, known in (("jobspec", ("defaults",)), ("defaults", ("system",)), ("system", DEFAULTS)):
         system = system.get(key, {})
         place = f"{place}.{key}"
         _refuse_unknown(system, known, place)
     if "duration" in system:
-        seconds = parse_time(system["duration"], where=f"{place}.duration")
+        seconds = parse_time(system["duration"], where=f"{place}.duration") or INF
         queue = replace(queue, default_duration=seconds)
     return queue
 
 
-def _sizes(value: Mapping[str, Any], place: str) -> dict[str, int]:
-    _refuse_unknown(value, tuple(_SIZES), place)
-    return {key: _integer(number, f"{place}.{key}") for key, number in value.items()}
-
-
-@dataclass(frozen=True, slots=True)
-class Admission:
-    """The jobs as their queues admit them.
-
-    Attributes
-    ----------
-    jobs : the jobs with the constraint and default duration of their queue.
-    rejected : job → the reason why it is rejected at submission.
-    tiers : the priority of each job's queue.
-    groups : the group of queues of each job: queues of one group share targets.
-    group_count : how many groups there are.
-    of : the queue of each job, or None.
-    """
-
-    jobs: tuple[Job, ...]
-    rejected: Mapping[int, str]
-    tiers: list[int]
-    groups: list[int]
-    group_count: int
-    of: list[Queue | None]
-
-
-def admit(jobs: Sequence[Job], queues: Queues, index: Index, *, no_limit: str = "queue") -> Admission:
-    """Put every job into its queue: constraint, default duration, limits, and group.
-
-    A job that names no queue goes into the default one; without a default it is in no queue and
-    may use every target.  `no_limit` is for a job without a duration in a queue that has a limit and no
-    default: it gets the limit of the ``queue``, or a ``reject``.
-    """
-    made: list[Job] = []
-    rejected: dict[int, str] = {}
-    of: list[Queue | None] = []
-    known: dict[tuple[int, str], Jobspec] = {}
-    for number, job in enumerate(jobs):
-        name = job.queue if job.queue is not None else job.jobspec.queue or queues.default
-        queue = queues.queues.get(name) if name is not None else None
-        if name is not None and queue is None:
-            rejected[number] = f"rejected: there is no queue {name!r}"
-        of.append(queue)
-        made.append(job if queue is None else _placed(job, queue, known, no_limit))
-    anywhere = any(queue is None and number not in rejected for number, queue in enumerate(of))
-    group_of, count = _groups(queues, index, anywhere=anywhere)
-    groups = [0 if queue is None else group_of[queue.name] for queue in of]
-    for number, (job, queue) in enumerate(zip(made, of, strict=True)):
-        if queue is not None and queue.longest < (INF if job.duration is None else job.duration):
-            asked = "no limit" if job.duration is None else format_duration(job.duration)
-            limit = format_duration(queue.longest)
-            rejected[number] = f"rejected: queue {queue.name} allows {limit}, the job asks for {asked}"
-    tiers = [0 if queue is None else queue.priority for queue in of]
-    return Admission(tuple(made), rejected, tiers, groups, count, of)
-
-
-def _given_duration(queue: Queue, no_limit: str) -> float | None:
-    """Return the duration of jobs that request none, None for unlimited.
-
-    It is the queue's default, at most its limit, as Slurm's DefaultTime is; without a default it is
-    the limit, as Slurm's MaxTime is, unless such jobs are rejected.
-    """
-    if queue.default_duration is not None:
-        return min(queue.default_duration, queue.longest)
-    return queue.longest if queue.longest < INF and no_limit == "queue" else None
-
-
-def _placed(job: Job, queue: Queue, known: dict[tuple[int, str], Jobspec], no_limit: str) -> Job:
-    spec = known.get((id(job.jobspec), queue.name))
-    if spec is None:
-        spec = known[id(job.jobspec), queue.name] = _constrained(job.jobspec, queue)
-    asked = None if job.duration is None or job.duration == INF else job.duration
-    duration = _given_duration(queue, no_limit) if asked is None else asked
-    fields = {name: getattr(job, name) for name in job.__struct_fields__}
-    return Job(**{**fields, "jobspec": spec, "queue": queue.name, "duration": duration})
-
-
-def _constrained(spec: Jobspec, queue: Queue) -> Jobspec:
-    """Return the jobspec with the queue's constraint and-ed to its own."""
-    if queue.constraint is None:
-        return spec
-    mine = spec.constraint
-    both = queue.constraint if mine is None else rfc31.And((mine, queue.constraint))
-    return spec.with_system(constraints=rfc31.to_json(both))
-
-
-def size_fault(queue: Queue, sizes: Mapping[str, int]) -> str | None:
-    """Return the limit on the size of a job that is not met; `sizes` are nnodes, ncores, ngpus."""
-    for key, most in queue.most.items():
-        if sizes.get(key, 0) > most:
-            return f"rejected: queue {queue.name} allows {most} {_SIZES[key]}, the job asks for {sizes[key]}"
-    for key, least in queue.least.items():
-        if sizes.get(key, 0) < least:
-            asked = sizes.get(key, 0)
-            return f"rejected: queue {queue.name} requires {least} {_SIZES[key]}, the job asks for {asked}"
-    return None
-
-
-def _groups(queues: Queues, index: Index, *, anywhere: bool) -> tuple[dict[str, int], int]:
-    """Group the queues whose targets overlap, directly or through a third.
-
-    They are one group if there are jobs in no queue, which may run `anywhere`.
-    """
-    if anywhere:
-        return dict.fromkeys(queues.queues, 0), 1
-    groups: list[tuple[Any, list[str]]] = []
-    for name, queue in queues.queues.items():
-        mine, names = index.targets_matching(queue.constraint), [name]
-        apart = []
-        for targets, others in groups:
-            if (targets & mine).any():
-                mine, names = targets | mine, [*others, *names]
-            else:
-                apart.append((targets, others))
-        groups = [*apart, (mine, names)]
-    groups.sort(key=lambda group: min(list(queues.queues).index(name) for name in group[1]))
-    group_of = {name: number for number, (_, names) in enumerate(groups) for name in names}
-    return group_of, len(groups)
+def _sizes(value: Mapping[str, Any], above: Mapping[str, int], place: str) -> dict[str, int]:
+    """Return limits on sizes over those `above`; with -1 a queue has no limit, whatever is above."""
+    _refuse_unknown(value, tuple(SIZES), place)
+    given = {key: _integer(number, f"{place}.{key}") for key, number in value.items()}
+    return {key: number for key, number in {**above, **given}.items() if number != NO_LIMIT}

@@ -15,6 +15,7 @@ from simsched.garbage import collector_paused
 from simsched.match.policies.plugins import name_of
 from simsched.match.policies.policy import MatchPolicy, find_policy
 from simsched.schedule.policies.registry import naming_policy
+from simsched.simulation.admission import admit
 from simsched.simulation.engine import Engine
 from simsched.simulation.jobs.conditions import Conditions
 from simsched.simulation.jobs.prepare import prepare
@@ -28,7 +29,6 @@ from simsched.simulation.outages.disruption import (
 )
 from simsched.simulation.outages.outages import FAILURE
 from simsched.simulation.preemption import Preemption
-from simsched.simulation.queues import admit
 from simsched.simulation.record.allocation_log import AllocationLog
 from simsched.simulation.record.event_log import EventLog
 from simsched.simulation.record.file_digests import digest_of
@@ -46,9 +46,9 @@ if TYPE_CHECKING:
     from simsched.graph.cluster import Cluster
     from simsched.graph.index.index import Index
     from simsched.schedule.pass_context import QueuePolicy
+    from simsched.simulation.admission import Admission
     from simsched.simulation.jobs.prepare import Prepared
     from simsched.simulation.options.run_config import RunConfig
-    from simsched.simulation.queues import Admission
     from simsched.workload.job import Workload
 
 RUN_FORMAT = 1

@@ -6,19 +6,19 @@ import re
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from simsched import bundled
 from simsched.arguments import check, check_callable, check_whole, texts
 from simsched.errors import ConfigError, LimitError, SimschedError
 from simsched.formats.text.input_files import name_of
 from simsched.workload.job import Workload
-from simsched.workload.mapping import JobMap, ReadOptions
+from simsched.workload.mapping import JobMap, ReadOptions, SiteReading
 from simsched.workload.readers.sacct_lines import delimiter_of
 from simsched.workload.source import Source
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from simsched.formats.sss import Names
 
@@ -82,6 +82,7 @@ def load_workload(
     names: Callable[[], Names] | None = None,
     columns: str | None = None,
     delimiter: str | None = None,
+    on_site: Mapping[str, Any] | None = None,
 ) -> Workload:
     """Read a workload: a file of any format in `READERS`, ``-``, or the name of a bundled one.
 
@@ -98,6 +99,7 @@ def load_workload(
     names : gives the cluster's hosts and properties, should patterns in SSS Job Objects need them.
     columns : columns of a Slurm dump without a header line, as ``sacct -o`` names them.
     delimiter : the separator of the columns of a Slurm dump (default: as in the header).
+    on_site : how a log is read on the site that it is from, plain data as `site.log_use.reading_on` gives it.
 
     Raises
     ------
@@ -121,6 +123,7 @@ def load_workload(
         names=names,
         columns=_text_option("columns", columns),
         delimiter=_text_option("delimiter", delimiter),
+        on_site=SiteReading.from_dict(on_site),
     )
     reading.job_map()  # a bad map is refused before anything is read
     try:

@@ -7,23 +7,27 @@ A trace has "64 processors"; a graph-aware matcher needs a shape.  A template is
     {ppn}     ceil(procs / nodes)  {cpt}     processors per task (1 if unknown)
     {tasks}   ceil(procs / cpt)    {gpus}    gpus of the job       {gpn}  ceil(gpus / nodes)
     {cpg}     ceil(procs / gpus)   {mem}     MB per processor      {memn} MB per node
+    {memp}    MB per processor     {memg}    MB per gpu            both rounded down, at least 1
 
 ``{mem|512}`` gives the value for records without one; without a default such a record is
-ignored and counted.  A rule for a queue or partition has its name in front:
-``gpu -> slot={gpus}/[core=8;gpu]``.
+ignored and counted.  ``{procs/2}`` is half of the value, rounded up, ``{memp*2}`` twice the value.
+``TEMPLATE else TEMPLATE`` takes the first template whose values the record has.
+A rule for a queue or partition has its name in front: ``gpu -> slot={gpus}/[core=8;gpu]``.
 Every distinct filled template gives *one* `Jobspec` object.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from simsched.arguments import check
 from simsched.errors import ConfigError, SimschedError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable
     from pathlib import Path
 
     from simsched.formats.jobspec.jobspec import Jobspec
@@ -32,11 +36,14 @@ if TYPE_CHECKING:
 
 DEFAULT_TEMPLATE = "slot={procs}/core"
 GPU_TEMPLATE = "slot={gpus}/[core={cpg};gpu]"
-PLACEHOLDERS = ("procs", "nodes", "ppn", "cpt", "tasks", "gpus", "gpn", "cpg", "mem", "memn")
+PLACEHOLDERS = ("procs", "nodes", "ppn", "cpt", "tasks", "gpus", "gpn", "cpg", "mem", "memn", "memp", "memg")
 
 _NODE_PLACEHOLDERS = frozenset(("nodes", "ppn", "gpn", "memn"))
+_ELSE = re.compile(r"\s+else\s+")
 # A placeholder is where a count would be; after a type or a count, braces are RFC 46's own (a label, a key).
-_PLACEHOLDER = re.compile(r"(?<=[=\-,\[:])\{\s*([A-Za-z_]+)\s*(?:\|\s*(\d+)\s*)?\}")
+_PLACEHOLDER = re.compile(
+    r"(?<=[=\-,\[:])\{\s*([A-Za-z_]+)\s*(?:([*/])\s*([1-9]\d{0,5})\s*)?(?:\|\s*(\d+)\s*)?\}"
+)
 
 
 def _ceil(value: int, by: int) -> int:
@@ -71,6 +78,12 @@ def _megabytes(flat: Flat, per: int | None) -> int | None:
     return _ceil(flat.memory * per, 1024) if flat.memory and per else None
 
 
+def _megabytes_per_gpu(flat: Flat) -> int | None:
+    if not (flat.memory and flat.procs and flat.gpus):
+        return None
+    return max(flat.memory * flat.procs // (flat.gpus * 1024), 1)
+
+
 _VALUES: Mapping[str, Callable[[Flat, int | None], int | None]] = {
     "procs": lambda flat, _: flat.procs,
     "nodes": _nodes,
@@ -82,6 +95,9 @@ _VALUES: Mapping[str, Callable[[Flat, int | None], int | None]] = {
     "cpg": lambda flat, _: _ceil(flat.procs, flat.gpus) if flat.procs and flat.gpus else None,
     "mem": lambda flat, _: _megabytes(flat, 1),
     "memn": lambda flat, width: _megabytes(flat, _per_node(flat.procs, flat, width)),
+    # Rounded down: a job that requests all memory of a node would not fit on it with each share rounded up.
+    "memp": lambda flat, _: max(flat.memory // 1024, 1) if flat.memory else None,
+    "memg": lambda flat, _: _megabytes_per_gpu(flat),
 }
 
 
@@ -93,6 +109,8 @@ class MissingValueError(SimschedError):
 class Template:
     """One compiled template: its text, and the placeholders in it with their defaults.
 
+    `otherwise` is the template for records that lack a value of this one.
+
     >>> Template.parse("node={nodes}/slot={ppn}/core").names
     ('nodes', 'ppn')
     """
@@ -100,14 +118,18 @@ class Template:
     text: str
     names: tuple[str, ...]
     defaults: tuple[int | None, ...]
+    otherwise: Template | None = None
     _made: dict[tuple[int, ...], Jobspec] = field(default_factory=dict, compare=False, repr=False)
+    _by_text: dict[str, Jobspec] = field(default_factory=dict, compare=False, repr=False)
 
     @classmethod
     def parse(cls, text: str) -> Template:
         """Compile a template; ConfigError when it is not a shape once its placeholders are filled."""
+        first, *more = _ELSE.split(text.strip(), maxsplit=1)
+        otherwise = cls.parse(more[0]) if more else None
         known: dict[str, int | None] = {}
-        for match in _PLACEHOLDER.finditer(text):
-            name, default = match.group(1), match.group(2)
+        for match in _PLACEHOLDER.finditer(first):
+            name, default = match.group(1), match.group(4)
             if name in PLACEHOLDERS:
                 known[name] = int(default) if default else known.get(name)
             else:
@@ -115,7 +137,7 @@ class Template:
                     f"unknown placeholder {{{name}}} in the map {text!r}",
                     expected="one of " + ", ".join(f"{{{name}}}" for name in PLACEHOLDERS),
                 )
-        template = cls(text, tuple(known), tuple(known.values()))
+        template = cls(first, tuple(known), tuple(known.values()), otherwise)
         template._check()
         return template
 
@@ -126,10 +148,28 @@ class Template:
         except SimschedError as error:
             raise ConfigError(f"the map {self.text!r} does not give a shape: {error.message}") from error
         self._made.clear()
+        self._by_text.clear()
 
     def holes(self) -> set[str]:
-        """Return the placeholders that have no default."""
-        return {name for name, default in zip(self.names, self.defaults, strict=True) if default is None}
+        """Return the placeholders that have no default, in every alternative."""
+        own = {name for name, default in zip(self.names, self.defaults, strict=True) if default is None}
+        return own if self.otherwise is None else own & self.otherwise.holes()
+
+    def request(self, flat: Flat, procs_per_node: int | None) -> Jobspec:
+        """Return the request of a record by the first alternative whose values it has.
+
+        Raises
+        ------
+        MissingValueError
+            When the record lacks a value of the last alternative.
+        """
+        if self.otherwise is None:
+            return self.fill(self.values(flat, procs_per_node))
+        try:
+            values = self.values(flat, procs_per_node)
+        except MissingValueError:
+            return self.otherwise.request(flat, procs_per_node)
+        return self.fill(values)
 
     def fill(self, values: tuple[int, ...]) -> Jobspec:
         """Return the jobspec of these values (in the order of `names`); equal values share it."""
@@ -138,7 +178,10 @@ class Template:
             from simsched.formats.jobspec.jobspec import Jobspec
 
             given = dict(zip(self.names, values, strict=True))
-            made = Jobspec.from_shape(_PLACEHOLDER.sub(lambda match: _filled(match, given), self.text))
+            text = _PLACEHOLDER.sub(lambda match: _filled(match, given), self.text)
+            made = self._by_text.get(text)  # several values give one request where they are divided
+            if made is None:
+                made = self._by_text[text] = Jobspec.from_shape(text)
             self._made[values] = made
         return made
 
@@ -154,8 +197,13 @@ class Template:
 
 
 def _filled(match: re.Match[str], given: Mapping[str, int]) -> str:
-    name = match.group(1)
-    return str(given[name]) if name in given else match.group(0)
+    name, sign, factor = match.group(1, 2, 3)
+    if name not in given:
+        return match.group(0)
+    value = given[name]
+    if sign:
+        value = value * int(factor) if sign == "*" else _ceil(value, int(factor))
+    return str(value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,7 +296,7 @@ class JobMap:
         template = self.template_for(*names)
         if flat.gpus and self.with_gpus is not None and template is self.default:
             template = self.with_gpus
-        base = template.fill(template.values(flat, self.procs_per_node))
+        base = template.request(flat, self.procs_per_node)
         return base if constraint is None else self._with_constraint(base, constraint, key)
 
     def _with_constraint(self, base: Jobspec, constraint: Constraint, key: str) -> Jobspec:
@@ -264,20 +312,51 @@ class JobMap:
 #: Placeholders, and the type of resource, by which a template requests each of these.
 _ASKS = {
     "nodes": (("nodes", "ppn", "gpn", "memn"), "node"),
-    "memory": (("mem", "memn"), "memory"),
-    "gpus": (("gpus", "gpn", "cpg"), "gpu"),
+    "memory": (("mem", "memn", "memp", "memg"), "memory"),
+    "gpus": (("gpus", "gpn", "cpg", "memg"), "gpu"),
 }
 
 
 def _asks(template: Template, kind: str) -> bool:
     """Whether a template has a placeholder for something, or names its type with a number of its own."""
     holes, type_ = _ASKS[kind]
-    return not set(holes).isdisjoint(template.names) or re.search(rf"\b{type_}\b", template.text) is not None
+    own = not set(holes).isdisjoint(template.names) or re.search(rf"\b{type_}\b", template.text) is not None
+    return own or (template.otherwise is not None and _asks(template.otherwise, kind))
 
 
 def _split_rule(text: str) -> tuple[str, str]:
     queue, arrow, template = text.rpartition("->")
     return (queue.strip(), template.strip()) if arrow else ("", text.strip())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SiteReading:
+    """How logs are read on their site.
+
+    Attributes
+    ----------
+    maps : in place of the default template, where neither the user nor the file gives a map.
+    limits : queue → seconds, the limits of jobs for which the log states none.  A log states the limit
+        that a job had, defaults included, so the default of its queue is not that of such a job.
+    default_queue : the queue of jobs without one.
+    """
+
+    maps: tuple[str, ...] = ()
+    limits: Mapping[str, float] = field(default_factory=dict)
+    default_queue: str | None = None
+
+    @classmethod
+    def from_dict(cls, document: Mapping[str, Any] | None) -> SiteReading | None:
+        """Return the reading of plain data with these fields as keys; None for None."""
+        if document is None:
+            return None
+        check("on_site", document, Mapping, "a mapping with maps, limits and default_queue")
+        return cls(**{**document, "maps": tuple(document.get("maps", ()))})
+
+    def limit(self, queue: str | None) -> float | None:
+        """Return the limit of a job without one in this queue; None if there is none."""
+        name = self.default_queue if queue is None else queue
+        return None if name is None else self.limits.get(name)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -288,7 +367,7 @@ class ReadOptions:
     number of records to read at most.  `constrain` lists the parts of a record that become an RFC 31
     constraint: ``features``, ``partition``.  `names` gives the cluster's hosts and properties,
     which SSS patterns are matched against.  `columns` names the columns of a Slurm dump without a
-    header line, and `delimiter` separates them.
+    header line, and `delimiter` separates them.  `on_site` is how a log is read on the site it is from.
     """
 
     source: str = "workload"
@@ -302,9 +381,13 @@ class ReadOptions:
     names: Callable[[], Names] | None = None
     columns: str | None = None
     delimiter: str | None = None
+    on_site: SiteReading | None = None
 
     def job_map(self, default: str = DEFAULT_TEMPLATE, *, with_gpus: str | None = None) -> JobMap:
         """Return the map that was given, else the format's own `default` template."""
+        own = () if self.on_site is None else self.on_site.maps
+        if self.maps is None and own and default == DEFAULT_TEMPLATE:
+            return JobMap.parse(own, procs_per_node=self.procs_per_node)
         return JobMap.parse(
             self.maps, procs_per_node=self.procs_per_node, default=default, with_gpus=with_gpus
         )

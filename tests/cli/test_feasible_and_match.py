@@ -78,7 +78,7 @@ def test_feasible_as_json(run):
     status, out, _ = run("feasible", "tiny", "slot=1/core", "slot=5/node", "--format", "json")
     yes, no = json.loads(out)
     assert status == 1
-    assert yes == {"request": "slot=1/core", "answer": "yes"}
+    assert yes == {"version": 1, "request": "slot=1/core", "answer": "yes"}
     assert (no["request"], no["answer"]) == ("slot=5/node", "never")
     assert no["reasons"]["funnels"][0]["needed"] == 5
 

@@ -92,3 +92,16 @@ def exists(name):
     except (ImportError, AttributeError):
         return False
     return True
+
+
+def test_codes_of_reasons_and_findings():
+    from simsched.check.rules import RULES
+    from simsched.match.explain.reason_codes import REASON_CODES
+
+    for title, codes in (("Codes of reasons", REASON_CODES), ("Codes of findings", RULES)):
+        assert sorted(first_column(section("checks", title))) == sorted(codes)
+    text = page("checks")
+    for code, meaning in REASON_CODES.items():
+        assert f"| `{code}` | {meaning} |" in text
+    for code, rule in RULES.items():
+        assert f"| `{code}` | {rule.severity} | {rule.meaning} |" in text

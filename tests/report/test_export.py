@@ -10,6 +10,7 @@ import pytest
 
 from simsched.report import export
 from simsched.report.data.tables import load_run
+from simsched.text_table import markdown_table
 
 
 @pytest.fixture
@@ -55,7 +56,7 @@ def test_csv_has_a_row_a_figure_with_its_unit(runs):
 
 
 def test_markdown_escapes_what_would_break_a_table():
-    assert export.markdown_table(["", "a|b"], [["x\ny", "1"]]) == "|  | a\\|b |\n| :-- | --: |\n| x y | 1 |"
+    assert markdown_table(["", "a|b"], [["x\ny", "1"]]) == "|  | a\\|b |\n| :-- | --: |\n| x y | 1 |"
 
 
 def test_markdown_tells_figures_reasons_and_pairs(runs):

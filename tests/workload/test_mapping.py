@@ -31,6 +31,16 @@ def shape(template, procs_per_node=None, **flat):
         ("slot=4{procs}/node{x}", None, {"procs": 9}, "slot=4{procs}/node{x}"),  # a label, not a hole
         ("slot=1-{procs}/core", None, {"procs": 9}, "slot=1-9/core"),
         ("slot={gpus|2}/gpu", None, {"procs": 1}, "slot=2/gpu"),
+        ("slot={procs/4}/core", None, {"procs": 9}, "slot=3/core"),
+        ("slot={procs/4|9}/core", None, {"procs": 9}, "slot=3/core"),
+        ("slot={gpus*2|3}/gpu", None, {"procs": 9}, "slot=6/gpu"),
+        ("slot={procs}/[core;memory={memp*2}{unit:MB}]", None, {"procs": 3, "memory": 2047},
+         "slot=3/[core;memory=2{unit:MB}]"),
+        ("slot={gpus}/[gpu;memory={memg}]", None, {"procs": 3, "gpus": 2, "memory": 1024},
+         "slot=2/[gpu;memory]"),
+        ("slot={gpus}/gpu else slot={procs}/core", None, {"procs": 3, "gpus": 2}, "slot=2/gpu"),
+        ("slot={gpus}/gpu else slot={procs}/core", None, {"procs": 3}, "slot=3/core"),
+        ("node={nodes}/gpu={gpus} else node={nodes} else slot={procs}/core", 2, {"procs": 3}, "node=2"),
     ],
 )  # fmt: skip
 def test_templates(template, width, flat, expected):
@@ -43,6 +53,9 @@ def test_templates(template, width, flat, expected):
         ("slot={proc}/core", r"unknown placeholder \{proc\}.*expected one of \{procs\}"),
         ("slot={procs/core", "does not give a shape"),
         ("", "does not give a shape"),
+        ("slot={procs}/core else slot={proc}/core", r"unknown placeholder \{proc\}"),
+        ("slot={procs}/core else ", "does not give a shape"),
+        ("slot={procs/0}/core", "does not give a shape"),
         (["a -> node={nodes}", "a -> node={nodes}"], "two maps for 'a'"),
         (["slot={procs}/core", "node={nodes}"], "two maps without a queue"),
     ],
@@ -60,6 +73,16 @@ def test_a_width_below_one_is_refused():
 def test_a_record_that_lacks_a_value_says_which():
     with pytest.raises(MissingValueError, match=r"needs \{nodes\}"):
         JobMap.parse("node={nodes}/slot/core").jobspec(Flat(procs=4))
+
+
+def test_a_record_that_lacks_a_value_of_every_alternative_says_what_the_last_one_needs():
+    with pytest.raises(MissingValueError, match=r"needs \{nodes\}"):
+        JobMap.parse("slot={gpus}/gpu else node={nodes}").jobspec(Flat(procs=4))
+
+
+def test_values_that_are_divided_give_equal_requests_as_one_object():
+    jobs = JobMap.parse("slot={procs/2}/core")
+    assert jobs.jobspec(Flat(procs=3)) is jobs.jobspec(Flat(procs=4))
 
 
 def test_rules_by_queue_fall_back_to_the_default():

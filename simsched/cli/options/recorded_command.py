@@ -47,8 +47,8 @@ def recorded_inputs(command: Mapping[str, Any]) -> tuple[Cluster, Workload]:
     from dataclasses import replace
 
     from simsched.graph.cluster import load_cluster
+    from simsched.simulation.admission import admit
     from simsched.simulation.options.run_config import from_document
-    from simsched.simulation.queues import admit
 
     options = from_document(command["rules"], "run.json")
     parser = argparse.ArgumentParser()

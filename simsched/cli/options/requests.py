@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
+from simsched.cli.options.site_options import add_site, refuse_words
 from simsched.cli.support.messages import note, warn
 from simsched.errors import ConfigError, FormatError, SimschedError
 
@@ -14,8 +15,12 @@ if TYPE_CHECKING:
 
     from simsched.formats.jobspec.jobspec import Jobspec
     from simsched.match.outcome import Outcome
+    from simsched.site.site import Site
 
     Answers: TypeAlias = Sequence[tuple["NamedRequest", Outcome]]
+
+ANSWER_VERSION = 1
+"""The version of ``formats/schemas/feasible-answers.json``, which each answer in JSON states."""
 
 AS_CLUSTER = "the cluster has to be the first argument"
 FILE_ENDINGS = (".yaml", ".yml", ".json", ".jsonl", ".xml", ".gz")
@@ -47,10 +52,14 @@ def add_common(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="accept, with a warning, jobspecs whose tasks name no slot or an unknown one",
     )
+    add_site(parser, runs=False)
 
 
-def split(words: Sequence[str]) -> tuple[list[str], Sequence[str]]:
-    """Split the arguments into the cluster and the requests."""
+def split(words: Sequence[str], site: Site | None = None) -> tuple[list[str], Sequence[str]]:
+    """Split the arguments into the cluster and the requests; with a site, all of them are requests."""
+    if site is not None:
+        refuse_words(str(site.path), words)
+        return [str(site.cluster_file)], words
     if len(words) < 2:
         raise ConfigError("there is no request", where=words[0], expected="CLUSTER REQUEST…")
     return [words[0]], words[1:]
@@ -148,11 +157,14 @@ def as_text(request: NamedRequest, outcome: Outcome, yes: str) -> str:
 def as_json(request: NamedRequest, outcome: Outcome, yes: str) -> dict[str, Any]:
     """Return an answer as data; a refusal has its reasons."""
     answer: dict[str, Any] = {
+        "version": ANSWER_VERSION,
         "request": request.label,
         "answer": yes if outcome else REFUSALS[outcome.status],
     }
     if not outcome:
         answer["reasons"] = outcome.reasons.to_dict()
+    if outcome.placement is not None:
+        answer.update(outcome.placement.to_dict())
     return answer
 
 

@@ -9,6 +9,8 @@ from simsched.cli.options.workloads import whole
 if TYPE_CHECKING:
     import argparse
 
+    from simsched.site.site import Site
+
 NAMES = ("queue_policy", "match_policy", "order", "seed", "overrun", "think_times", "on_failure", "no_limit")
 """Arguments whose values need no reading."""
 
@@ -71,9 +73,9 @@ def add_rules(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def checked_rules(args: argparse.Namespace) -> dict[str, Any]:
+def checked_rules(args: argparse.Namespace, site: Site | None = None) -> dict[str, Any]:
     """Return the fields of `RunConfig` from the configuration file, overridden by the command line."""
-    return rules_of(args, rules_document(args))
+    return rules_of(args, rules_document(args, site))
 
 
 def rules_of(args: argparse.Namespace, document: dict[str, Any]) -> dict[str, Any]:
@@ -85,8 +87,10 @@ def rules_of(args: argparse.Namespace, document: dict[str, Any]) -> dict[str, An
     return options
 
 
-def rules_document(args: argparse.Namespace) -> dict[str, Any]:
+def rules_document(args: argparse.Namespace, site: Site | None = None) -> dict[str, Any]:
     """Return the rules as a configuration document: plain data that a worker elsewhere can read.
+
+    The configuration of a site takes the place of that of ``--config``.
 
     Raises
     ------
@@ -97,6 +101,8 @@ def rules_document(args: argparse.Namespace) -> dict[str, Any]:
 
     simulation, policy = _options(args)
     found = _config(args.config) if args.config else {}
+    if site is not None:
+        found = dict(site.config)
     if args.epilog:
         read_epilog(args.epilog, "--epilog")
     given = {name: getattr(args, name) for name in (*NAMES, "epilog", "failures")}

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from simsched.formats.sss import Names
     from simsched.graph.cluster import Cluster
+    from simsched.site.site import Site
     from simsched.workload.job import Workload
 
 TRANSFORMS = """\
@@ -27,8 +28,9 @@ transforms of the workload, in order, each with -t:
 
 READING = (
     "as_", "map", "procs_per_node", "constrain", "columns", "delimiter", "limit", "strict", "transform",
+    "on_site",
 )  # fmt: skip
-"""The arguments of `add_reading`."""
+"""The arguments of `add_reading`; `on_site` has no option, a site sets it."""
 
 
 def add_reading(parser: argparse.ArgumentParser) -> None:
@@ -70,10 +72,14 @@ def add_reading(parser: argparse.ArgumentParser) -> None:
         metavar="STEP",
         help="apply a transform; may be repeated (see docs/workloads.md)",
     )
+    parser.set_defaults(on_site=None)
 
 
 def read_workloads(
-    args: argparse.Namespace, names: Sequence[str], cluster: Cluster | None = None
+    args: argparse.Namespace,
+    names: Sequence[str],
+    cluster: Cluster | None = None,
+    site: Site | None = None,
 ) -> Workload:
     """Read workloads, merge and transform them; `cluster` resolves host patterns in SSS Job Objects."""
     from simsched.workload.load import load_workload
@@ -92,21 +98,22 @@ def read_workloads(
             names=None if cluster is None else lambda: names_of(cluster),
             columns=args.columns,
             delimiter=args.delimiter,
+            on_site=args.on_site,
         )
         for name in names
     ]
     for part in parts:
-        write_notes(part)
+        write_notes(part, site, mapped=bool(args.map))
     workload = parts[0] if len(parts) == 1 else merge(parts)
     return apply_steps(workload, args.transform, generator(args)) if args.transform else workload
 
 
-def read_inputs(args: argparse.Namespace) -> tuple[Cluster, Workload]:
+def read_inputs(args: argparse.Namespace, site: Site | None = None) -> tuple[Cluster, Workload]:
     """Read the cluster and the workload of a run, and report ignored records."""
     from simsched.graph.cluster import load_cluster
 
-    cluster = load_cluster(args.cluster)
-    workload = read_workloads(args, [args.workload], cluster)
+    cluster = load_cluster(args.cluster) if site is None else site.cluster
+    workload = read_workloads(args, [args.workload], cluster, site)
     write_ignored(workload)
     return cluster, workload
 
@@ -118,9 +125,14 @@ def write_ignored(workload: Workload) -> None:
         sys.stderr.write(f"ignored {records}: {reason}{f' ({places})' if places else ''}\n")
 
 
-def write_notes(workload: Workload) -> None:
+def write_notes(workload: Workload, site: Site | None = None, *, mapped: bool = False) -> None:
     """Write the notes of a workload, and the warnings of Job Objects (awareness policy Warn, R12)."""
-    for text in workload.notes:
+    notes: Sequence[str] = workload.notes
+    if site is not None:
+        from simsched.site.log_use import notes_on_site
+
+        notes = notes_on_site(site, workload, mapped=mapped)
+    for text in notes:
         note(f"{workload.source}: {text}")
     warnings = workload.header.get("Note", "") if workload.kind == "sss" else ""
     for text in filter(None, warnings.split("\n")):

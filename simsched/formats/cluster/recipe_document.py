@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from simsched.formats.cluster.recipe import Amount, FatTree, PoolSpec
+from simsched.formats.cluster.recipe import Amount, FatTree, PoolSpec, SwitchTree
 from simsched.formats.rfc.hostlist import Hostlist
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from simsched.formats.cluster.recipe import Level, NodeGroup, Power, Recipe
+    from simsched.formats.cluster.recipe import Dragonfly, Level, NodeGroup, Power, Recipe, Switch
     from simsched.formats.rfc.idset import Idset
 
 
@@ -29,9 +29,7 @@ def recipe_document(recipe: Recipe) -> dict[str, Any]:
     if recipe.pools:
         document["pools"] = [_pool(pool) for pool in recipe.pools]
     if recipe.network is not None:
-        kind = "fat-tree" if isinstance(recipe.network, FatTree) else "dragonfly"
-        numbers = {key: value for key, value in asdict(recipe.network).items() if value}
-        document["network"] = {"type": kind, **numbers}
+        document["network"] = _network(recipe.network)
     if recipe.power is not None:
         document["power"] = _power(recipe.power)
     return document
@@ -98,6 +96,20 @@ def _pool(pool: PoolSpec) -> dict[str, Any]:
     if pool.path is not None:
         row["path"] = pool.path
     return row | ({"properties": list(pool.properties)} if pool.properties else {})
+
+
+def _network(network: FatTree | Dragonfly | SwitchTree) -> dict[str, Any]:
+    if isinstance(network, SwitchTree):
+        return {"type": "tree", "switches": [_switch(switch) for switch in network.switches]}
+    kind = "fat-tree" if isinstance(network, FatTree) else "dragonfly"
+    return {"type": kind, **{key: value for key, value in asdict(network).items() if value}}
+
+
+def _switch(switch: Switch) -> dict[str, Any]:
+    row: dict[str, Any] = {"name": switch.name}
+    if switch.type != "switch":
+        row["type"] = switch.type
+    return row | {key: _hosts(names) for key in ("hosts", "switches") if (names := getattr(switch, key))}
 
 
 def _amount(amount: Amount) -> int | str:

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from simsched.errors import FormatError
 from simsched.formats.machines.description import MachineDescription
 from simsched.formats.machines.node_rows import NodeRow, NoteCollector, groups_of
+from simsched.formats.rfc.hostlist import encode_hosts
 from simsched.formats.text import sniffing
 from simsched.formats.text.input_files import name_of, read_text
 from simsched.formats.text.json_text import load_json
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from simsched.formats.cluster.recipe import Recipe
 
@@ -145,7 +146,7 @@ def read_description(
     paths = [path_or_paths] if isinstance(path_or_paths, str | Path) else path_or_paths
     given = [Path(path) for path in paths]
     notes = NoteCollector(strict=strict)
-    texts = [(path, read_text(path, lenient=True)) for path in _files(given)]
+    texts = [(path, read_text(path, lenient=True)) for path in files_of(given)]
     parts = _flux_parts(texts, strict=strict)
     for path, text in texts:
         if sniffing.machine_look(text[:HEAD]) == sniffing.FLUX_CONFIG:
@@ -174,7 +175,7 @@ def opener(path: str | Path) -> OpenFile | None:
     return open_file
 
 
-def _files(given: Sequence[Path]) -> list[Path]:
+def files_of(given: Sequence[Path]) -> list[Path]:
     """Return the files of these paths; those of a folder by name, without the parts of a slurm.conf."""
     found: list[Path] = []
     for path in given:
@@ -227,6 +228,7 @@ def _combined(parts: Sequence[MachineDescription], notes: NoteCollector, where: 
         config=config,
         notes=(*(note for part in parts for note in part.notes), *notes.notes()),
         format=", ".join(dict.fromkeys(part.format for part in ordered)),
+        cpus_per_core=base.cpus_per_core,
     )
 
 
@@ -241,6 +243,7 @@ def _merged(first: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]
 
 def _add_rows(rows: dict[str, NodeRow], part: MachineDescription, first: str, notes: NoteCollector) -> None:
     """Add the nodes of a file of the same format, or the states and properties of nodes that are known."""
+    unlike: dict[str, list[str]] = {}
     for row in rows_of(part.recipe):
         known = rows.get(row.host)
         if known is None and part.format == first:
@@ -248,9 +251,28 @@ def _add_rows(rows: dict[str, NodeRow], part: MachineDescription, first: str, no
         elif known is None and row.status == "up":  # a list leaves out nodes that are excluded
             notes.fault(f"nodes of {part.format} that {first} does not have, such as {row.host}")
         elif known is not None:
+            for difference in _differences(known, row):
+                unlike.setdefault(difference, []).append(row.host)
             both = tuple(dict.fromkeys((*known.properties, *row.properties)))
             status = row.status if known.status == "up" else known.status
             rows[row.host] = replace(known, properties=both, status=status)
+    for difference, hosts in unlike.items():
+        notes.fault(f"{encode_hosts(hosts)}: {difference} in {first}, which counts", part.format)
+
+
+def _differences(known: NodeRow, row: NodeRow) -> Iterator[str]:
+    """Yield the amounts in which two descriptions of a node differ; an amount that is missing is none."""
+    for kind, first, second in (
+        ("cores", known.cores, row.cores),
+        ("gpus", known.gpus, row.gpus),
+        ("memory", _memory(known), _memory(row)),
+    ):
+        if first and second and first != second:
+            yield f"{second} {kind}, but {first}"
+
+
+def _memory(row: NodeRow) -> str:
+    return next((f"{p.amount.size} {p.amount.unit}" for p in row.pools if p.type == "memory"), "")
 
 
 def rows_of(recipe: Recipe) -> Iterable[NodeRow]:

@@ -9,7 +9,7 @@ from simsched.formats.rfc import constraint as rfc31
 from simsched.graph.index.types import ABOVE, BELOW, TARGET
 from simsched.match.explain.funnel import Case, Times, can_have, units_step
 from simsched.match.explain.occupancy import Occupancy
-from simsched.match.explain.reasons import EXIST, FITS, IDLE, UP, Funnel, Reasons, Step
+from simsched.match.explain.reasons import EXIST, FITS, IDLE, TOGETHER, UP, Funnel, Reasons, Step
 from simsched.match.explain.suggestions import suggestions
 from simsched.match.requests.request import ABSENT, POOL, SLOT, VERTEX
 
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
 MOST_NAMES = 20
 """Known properties listed if a request names one that the cluster does not have."""
-
-TOGETHER = "each part fits by itself, but not all of them together"
 
 
 def explain(

@@ -9,8 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from simsched.match.explain.reason_codes import Reason
+
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 SHOWN = 5
 """Holders that ``str()`` lists; `to_dict` lists all."""
@@ -25,6 +27,19 @@ _WORDS = {
     IDLE: "{left} idle enough",
     FITS: "{left} fit {note}",
 }
+
+#: The filter that left too little → the code of the reason.
+_CODES = {
+    EXIST: "graph-count",
+    UP: "graph-down",
+    CONSTRAINT: "graph-constraint",
+    ID: "graph-id",
+    IDLE: "graph-busy",
+    FITS: "graph-content",
+}
+
+TOGETHER = "each part fits by itself, but not all of them together"
+"""The note of a request whose parts fit one by one."""
 
 _SHORT = {
     EXIST: "the idle cluster holds {holds}",
@@ -155,6 +170,16 @@ class Funnel:
         """The first filter that left too little, or None."""
         return next((step for step in self.steps if step.holds < self.needed), None)
 
+    @property
+    def code(self) -> str:
+        """The code of the reason (`reason_codes.REASON_CODES`)."""
+        broke = self.broke_at
+        if broke is not None and broke.name == EXIST and self.note and not broke.left:
+            return "graph-type"
+        if broke is None or (self.note and not self.held_by):
+            return "graph-apart"  # the other notes say so
+        return "graph-busy" if broke.name == FITS and self.held_by else _CODES[broke.name]
+
     def to_dict(self) -> dict[str, Any]:
         """Return the funnel as JSON data."""
         broke = self.broke_at
@@ -232,12 +257,13 @@ class Reasons:
 
     Attributes
     ----------
+    configured : the reasons that the configuration of the queues has against the request.
     funnels : one or more for each top-level vertex that fails, the outer ones first.
     note : a remark on the request as a whole.
     changes : changes with which the whole request matches, each of them tried.
     """
 
-    __slots__ = ("_changes", "_found", "_make", "_try")
+    __slots__ = ("_changes", "_found", "_make", "_try", "configured")
 
     def __init__(
         self,
@@ -252,6 +278,13 @@ class Reasons:
         self._changes = changes
         self._make = find
         self._try = attempt
+        self.configured: tuple[Reason, ...] = ()
+
+    def with_configured(self, reasons: tuple[Reason, ...], keep: Callable[[Suggestion], bool]) -> Reasons:
+        """Return these reasons after those of a configuration; `keep` selects changes."""
+        twin = Reasons(*self._found, find=self._make, attempt=lambda: tuple(filter(keep, self.changes)))
+        twin.configured = reasons
+        return twin
 
     def _explained(self) -> tuple[tuple[Funnel, ...], str]:
         if self._make is not None:
@@ -275,12 +308,27 @@ class Reasons:
             self._changes, self._try = self._try(), None
         return self._changes
 
+    @property
+    def coded(self) -> tuple[Reason, ...]:
+        """Each reason with its code: those of the configuration, the note, then a line for each funnel."""
+        return (*self.configured, *self._noted(), *(Reason(f.code, f.short()) for f in self.funnels))
+
+    def _noted(self) -> Iterator[Reason]:
+        """Yield the note as a reason; it is about unknown properties if funnels follow it."""
+        if self.note == TOGETHER:
+            yield Reason("graph-together", self.note)
+        elif self.note:
+            yield Reason("graph-property" if self.funnels else "graph-undecided", self.note)
+
     def __bool__(self) -> bool:
-        return bool(self._make or any(self._found))
+        return bool(self.configured or self._make or any(self._found))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the reasons as JSON data."""
-        found: dict[str, Any] = {"funnels": [funnel.to_dict() for funnel in self.funnels]}
+        found: dict[str, Any] = {
+            "codes": [reason.to_dict() for reason in self.coded],
+            "funnels": [funnel.to_dict() for funnel in self.funnels],
+        }
         if self.note:
             found["note"] = self.note
         found["would_do"] = [change.to_dict() for change in self.changes]
@@ -288,10 +336,20 @@ class Reasons:
 
     def short(self) -> str:
         """Return one line, for tables."""
+        if self.configured:
+            return self.configured[0].text
         return self.funnels[0].short() if self.funnels else self.note
 
+    def with_codes(self) -> Iterator[str]:
+        """Yield the lines of ``str()``, with the code before each reason."""
+        yield from map(str, (*self.configured, *self._noted()))
+        for funnel in self.funnels:
+            yield from f"{funnel.code}: {funnel}".splitlines()
+        yield from (change.sentence for change in self.changes)
+
     def __str__(self) -> str:
-        lines = [self.note] if self.note else []
+        lines = [str(reason) for reason in self.configured]
+        lines += [self.note] if self.note else []
         lines += map(str, self.funnels)
         lines += [change.sentence for change in self.changes]
         return "\n".join(lines)

@@ -256,10 +256,11 @@ def _without_one(constraint: Constraint) -> Iterator[tuple[str, Constraint]]:
         case rfc31.And() if len(constraint.args) > 1:
             for part in constraint.args:
                 others = tuple(other for other in constraint.args if other is not part)
-                yield _named(part), others[0] if len(others) == 1 else rfc31.And(others)
+                yield named_part(part), others[0] if len(others) == 1 else rfc31.And(others)
 
 
-def _named(part: Constraint) -> str:
+def named_part(part: Constraint) -> str:
+    """Return a part of a constraint in the words of a suggestion."""
     if isinstance(part, rfc31.Properties) and len(part.names) == 1:
         return f"the property {part.names[0]}"
     return f"the constraint {part}"

@@ -24,6 +24,7 @@ AS_SUBMITTED = {
     "submit": "submit",
     "procs": "procs",
     "recorded_state": "status",
+    "recorded_wait": "wait",
 }
 #: Columns of units, which are 0 for a job without an allocation.
 UNITS = ("nodes", "cores", "gpus", "slots")
@@ -38,6 +39,7 @@ def wrong_row(
     expected = {column: getattr(job, name) for column, name in AS_SUBMITTED.items()}
     expected["queue"] = _queue(recorded, job, row)
     expected["shape"] = _shape(job, shapes)
+    expected["recorded_start"] = None if job.wait is None else job.submit + job.wait
     if job.duration is not None or not recorded.queues:  # otherwise its queue may have a default
         expected["duration"] = inf if job.duration is None else job.duration
     for column, value in expected.items():

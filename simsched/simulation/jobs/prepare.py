@@ -16,8 +16,8 @@ from simsched.match.search.exact import SearchLimitError
 from simsched.match.search.select import select
 from simsched.match.state.availability import Availability
 from simsched.schedule.job_table import JobTable
+from simsched.simulation.admission import size_fault
 from simsched.simulation.jobs.sizes import Sizes, plain_units
-from simsched.simulation.queues import size_fault
 from simsched.simulation.record.recorder import DROPPED, FAILED, INFEASIBLE
 
 if TYPE_CHECKING:
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from simsched.graph.index.index import Index
     from simsched.match.policies.policy import MatchPolicy
     from simsched.match.requests.request import Content, Request
+    from simsched.simulation.admission import Admission
     from simsched.simulation.options.run_config import RunConfig
-    from simsched.simulation.queues import Admission
     from simsched.workload.job import Job
 
 UNLIMITED = float("inf")

@@ -35,7 +35,15 @@ from simsched.formats.text.excerpts import clip
 from simsched.simulation.options.run_config import from_document
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
+
+FLUX_TABLES = frozenset(
+    {"access", "accounting", "archive", "bootstrap", "content", "content-s3", "cron", "dws", "exec"}
+    | {"flux-accounting", "ingest", "job-exec", "job-manager", "job-ingest", "kvs", "modules", "rabbit"}
+    | {"resource", "sdexec", "systemd", "tbon", "tbon-stats"}
+)
+"""Tables of a Flux configuration that are not about queues; those that begin with ``sched-`` are neither."""
 
 
 def read_config(path: str | Path) -> dict[str, Any]:
@@ -68,3 +76,16 @@ def _toml(text: str, where: str) -> Any:
         raise ConfigError(f"not TOML: {clip(str(error), 200)}", where=where) from None
     refuse_foreign(document, where)
     return document
+
+
+def queue_document(document: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a configuration, ours or that of Flux, without the tables that say nothing about queues.
+
+    A policy without queues is dropped as well: in Flux it is that of the one queue without a name.
+    """
+    ignored = FLUX_TABLES if document.get("queues") else FLUX_TABLES | {"queues", "policy"}
+    return {
+        key: value
+        for key, value in document.items()
+        if key not in ignored and not str(key).startswith("sched-")
+    }

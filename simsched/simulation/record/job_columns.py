@@ -57,7 +57,13 @@ def job_columns(workload: Workload, prepared: Prepared, recorder: Recorder) -> d
         "promised": np.array(recorder.promised + [NAN] * more, dtype=np.float64),
         "shape": _texts(shapes + [None] * more),
         "recorded_state": _texts([job.status for job in jobs] + [None] * more),
+        "recorded_start": _floats([_recorded_start(job) for job in jobs] + [None] * more),
+        "recorded_wait": _floats([job.wait for job in jobs] + [None] * more),
     }
+
+
+def _recorded_start(job: Job) -> float | None:
+    return None if job.wait is None else job.submit + job.wait
 
 
 def _was_job(skip: Skip) -> bool:

@@ -27,6 +27,9 @@ class WorkloadArguments(msgspec.Struct, forbid_unknown_fields=True):
     limit: int | None = None
     strict: bool | None = None
     transform: list[str] | None = None
+    columns: str | None = None
+    delimiter: str | None = None
+    on_site: dict[str, Any] | None = None
 
     def specified(self) -> dict[str, Any]:
         """Return the arguments that are not None, by name."""

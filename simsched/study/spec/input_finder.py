@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,10 +32,14 @@ MODELS = ("lublin", "mix")
 
 @dataclass(frozen=True, slots=True)
 class InputFinder:
-    """Finds inputs relative to a study file, whose document gives the places of faults."""
+    """Finds inputs relative to a study file, whose document gives the places of faults.
+
+    `on_site` is how logs are read on the study's site; empty without a site.
+    """
 
     home: Path
     document: StudyDocument
+    on_site: Mapping[str, Any] = field(default_factory=dict)
 
     def find(self, name: str) -> Path:
         """Return the file of that name beside the study file or, without such a file, the name as a path."""
@@ -85,6 +89,8 @@ class InputFinder:
             return TaskInput.of_text(
                 canonical_json(row["jobs"]).decode(), "jobs.yaml", reading=reading
             ), steps
+        if self.on_site:
+            reading["on_site"] = dict(self.on_site)
         return self._input("workloads", row["file"], reading, path), steps
 
     def _model(self, kind: str, row: Mapping[str, Any]) -> TaskInput:

@@ -6,17 +6,21 @@ docs/studies.md describes the format; its schema is ``formats/schemas/study.json
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from simsched.arguments import check, check_path
-from simsched.errors import ConfigError
+from simsched.errors import ConfigError, SimschedError
 from simsched.formats.study_document import StudyDocument, read_study_document, study_document
 from simsched.simulation.options.config_file import read_document
 from simsched.study.spec.axes import axis_of
 from simsched.study.spec.input_finder import InputFinder
 from simsched.study.spec.run_task import KEEP, Measure, RunTask
-from simsched.study.spec.study import SEED, RunFilter, Study, StudyAxis, column, comparison
+from simsched.study.spec.study import SEED, RunFilter, Study, StudyAxis, column, comparison, merged
+
+if TYPE_CHECKING:
+    from simsched.site.site import Site
 
 KEPT = {
     "figures": (),
@@ -63,7 +67,12 @@ def study_of(document: StudyDocument, *, home: Path, name: str) -> Study:
     """Return the study of a document that conforms to the schema."""
     content = document.content
     finder = InputFinder(home, document)
-    base = _base(content, finder)
+    site = _site(content, finder)
+    if site is not None:
+        from simsched.site.log_use import reading_on
+
+        finder = replace(finder, on_site=reading_on(site))
+    base = _base(content, finder, site)
     axes = tuple(axis_of(key, value, base, finder) for key, value in content.get("axes", {}).items())
     columns = [column(axis.name) for axis in axes]
     for number, taken in enumerate(columns):
@@ -84,10 +93,31 @@ def study_of(document: StudyDocument, *, home: Path, name: str) -> Study:
     )
 
 
-def _base(content: Mapping[str, Any], finder: InputFinder) -> RunTask:
-    cluster, edits = finder.cluster(content["cluster"], ("cluster",))
+def _site(content: Mapping[str, Any], finder: InputFinder) -> Site | None:
+    """Return the site of a study, which takes the place of the cluster and gives the configuration."""
+    if "site" not in content:
+        return None
+    place = finder.document.place(("site",))
+    if "cluster" in content:
+        raise ConfigError("a cluster and a site are both given", where=place, expected="one of them")
+    from simsched.site.site_folder import load_site
+
+    try:
+        return load_site(finder.find(content["site"]))
+    except SimschedError as error:
+        raise error.at(place) from None
+
+
+def _base(content: Mapping[str, Any], finder: InputFinder, site: Site | None) -> RunTask:
+    if site is None:
+        cluster, edits = finder.cluster(content["cluster"], ("cluster",))
+    else:
+        cluster, edits = finder.cluster(str(site.cluster_file), ("site",))
     workload, transforms = finder.workload(content["workload"], ("workload",))
     options = _options(content.get("config", {}), finder)
+    if site is not None:
+        options = merged(site.config, options)
+        finder.check_options(options, finder.document.place(("site",)))
     return RunTask(
         cluster=cluster,
         workload=workload,

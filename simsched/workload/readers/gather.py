@@ -36,6 +36,9 @@ _UNUSED = {
     "features": "features (--constrain features)",
 }
 
+LEAVES_OUT = "the requests ("
+"""The beginning of the note on parts of a log that the requests leave out."""
+
 #: Latest second that a log may name (year 9999); a later one is refused.
 LATEST = 253_402_300_800
 
@@ -165,7 +168,7 @@ class Gather:
         """Yield one sentence per part that the log has and the requests leave out."""
         left = [text for name, text in _UNUSED.items() if name in self.seen and not self._uses(name)]
         if left:
-            yield f"the requests ({self.job_map.default.text}) leave out: {', '.join(left)}"
+            yield f"{LEAVES_OUT}{self.job_map.default.text}) leave out: {', '.join(left)}"
 
     def _uses(self, name: str) -> bool:
         if name == "partitions":
@@ -191,12 +194,15 @@ class Gather:
     def _jobs(self, base: int) -> Iterator[Job]:
         """Yield the jobs, and let go of each row as soon as its job is made."""
         self.rows.reverse()
+        on_site = self.reading.on_site
         while self.rows:
             row = self.rows.pop()
             (id_, submit, jobspec, start, runtime, duration, user, group, queue, bank, name, partition,
              procs, nodes, memory, status, urgency, dependencies) = row  # fmt: skip
             assert submit is not None  # rows without a submit time were ignored
             assert not isinstance(jobspec, str)
+            if duration is None and on_site is not None:
+                duration = on_site.limit(queue)
             yield Job(
                 id=id_, submit=moved(submit, base), jobspec=jobspec, runtime=runtime, duration=duration,
                 user=user, group=group, queue=queue, bank=bank, name=name, partition=partition, procs=procs,

@@ -321,6 +321,12 @@ def test_busy_names_who_holds_it_and_when_it_ends(tiny):
     assert json.loads(json.dumps(answer.to_dict())) == {
         "status": "busy",
         "reasons": {
+            "codes": [
+                {
+                    "code": "graph-busy",
+                    "text": "slot: 4 needed, 1 available, the rest is in use, limited by core",
+                }
+            ],
             "funnels": [
                 {
                     "path": "slot",
@@ -506,7 +512,7 @@ def test_reasons_of_a_yes_are_empty(tiny):
     answer = ss.Matcher(tiny).satisfiable(JOBSPEC("slot/core"))
     assert not answer.reasons
     assert str(answer.reasons) == ""
-    assert answer.reasons.to_dict() == {"funnels": [], "would_do": []}
+    assert answer.reasons.to_dict() == {"codes": [], "funnels": [], "would_do": []}
 
 
 def test_a_jobspec_that_means_nothing_here_is_an_error(center):

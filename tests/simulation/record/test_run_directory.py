@@ -19,7 +19,7 @@ from tests.simulation.simworld import job, machine, run, workload
 JOBS_COLUMNS = [
     *("id", "name", "user", "bank", "queue", "urgency", "submit", "eligible", "start", "end", "duration"),
     *("runtime", "nodes", "cores", "gpus", "slots", "procs", "result", "reason", "backfilled"),
-    *("promised", "shape", "recorded_state"),
+    *("promised", "shape", "recorded_state", "recorded_start", "recorded_wait"),
 ]
 QUEUE = (
     job(1, 0, "slot=3/core", 6, user="ann", queue="batch"),
@@ -48,7 +48,7 @@ def test_the_tables_have_the_columns_of_the_contract(tmp_path):
     first, second, third, never = jobs.fetchall()
     assert first == (
         *("1", None, "ann", None, "batch", 16, 0.0, 0.0, 0.0, 6.0, 6.0, 6.0),
-        *(3, 3, 0, 3, None, "COMPLETED", None, False, None, "slot=3/core", None),
+        *(3, 3, 0, 3, None, "COMPLETED", None, False, None, "slot=3/core", None, None, None),
     )
     assert second[JOBS_COLUMNS.index("procs")] == 4
     assert third[JOBS_COLUMNS.index("duration")] == float("inf")
@@ -123,6 +123,17 @@ def test_the_state_that_a_trace_recorded_is_in_the_table_of_jobs(tmp_path):
     path = simulate(machine(4), load_workload(trace)).save(tmp_path / "run")
     rows = duckdb.sql(f"SELECT id, recorded_state FROM '{path}/jobs.parquet' ORDER BY id").fetchall()
     assert rows == [("1", "COMPLETED"), ("2", "FAILED"), ("3", "CANCELED"), ("4", None)]
+
+
+def test_the_starts_that_a_trace_recorded_are_beside_the_simulated_ones(tmp_path):
+    rows = ((1, 10, 5), (2, 20, -1), (3, 30, 0))  # id, submission, wait; -1 is unknown
+    text = "\n".join(f"{n} {at} {wait} 9 1 -1 -1 1 20 -1 1 1 1 1 1 -1 -1 -1" for n, at, wait in rows)
+    trace = tmp_path / "trace.swf"
+    trace.write_text(text + "\n")
+    path = simulate(machine(4), load_workload(trace)).save(tmp_path / "run")
+    names = "submit, recorded_start, recorded_wait"
+    rows = duckdb.sql(f"SELECT {names} FROM '{path}/jobs.parquet' ORDER BY id").fetchall()
+    assert rows == [(10, 15, 5), (20, None, None), (30, 30, 0)]
 
 
 def test_an_empty_run_can_be_written(tmp_path):

@@ -1,0 +1,185 @@
+"""Rules on queues: their nodes exist, their limits can be met, and every node is in a queue."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from simsched.check.findings import SiteFault
+from simsched.check.node_rules import listed
+from simsched.errors import did_you_mean
+from simsched.formats.rfc import constraint as rfc31
+from simsched.formats.rfc.duration import format_duration
+from simsched.simulation.admission import groups_of_queues
+from simsched.simulation.queues import INF, SIZES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from simsched.check.site_files import SiteConfig, SiteFiles
+    from simsched.formats.rfc.constraint import Constraint
+    from simsched.graph.index.index import Index
+    from simsched.graph.index.types import Bools
+    from simsched.simulation.queues import Queue
+
+_TYPES = {"ncores": "core", "ngpus": "gpu"}
+
+
+def unreadable(site: SiteFiles) -> Iterator[SiteFault]:
+    """Yield the configurations that the reader of queues refuses."""
+    for config in site.configs:
+        if config.fault is not None:
+            yield SiteFault(config.where, str(config.fault).removeprefix(f"{config.where}: "))
+
+
+def unknown_properties(site: SiteFiles) -> Iterator[SiteFault]:
+    """Yield the properties that a queue requires and no node has."""
+    for place, queue, index in _queues_and_machine(site):
+        for name in _properties(queue.constraint):
+            if name not in index.property_rows:
+                known = sorted(index.property_rows)
+                text = f"no {index.target_type} has the property {name}{did_you_mean(name, known)}"
+                yield SiteFault(place.of("requires"), text)
+
+
+def unknown_hosts(site: SiteFiles) -> Iterator[SiteFault]:
+    """Yield the hosts of a queue that the machine does not have."""
+    for place, queue, index in _queues_and_machine(site):
+        odd = [host for host in _hosts(queue.constraint) if host not in index.ordinal_of_host]
+        if odd:
+            meant = did_you_mean(odd[0], index.ordinal_of_host, cutoff=0.8) if len(odd) == 1 else ""
+            yield SiteFault(place.of("hosts"), f"the machine has no {listed(odd)}{meant}")
+
+
+def without_nodes(site: SiteFiles) -> Iterator[SiteFault]:
+    """Yield the queues that have no node at all: their jobs would wait for ever."""
+    for place, queue, index in _queues_and_machine(site):
+        if not index.targets_matching(queue.constraint).any():
+            yield SiteFault(place.of(), f"no {index.target_type} satisfies {queue.constraint}")
+
+
+def crossed_limits(site: SiteFiles) -> Iterator[SiteFault]:
+    """Yield the limits whose least value is above the most."""
+    for place, queue in _queues(site):
+        for key, least in queue.least.items():
+            most = queue.most.get(key, least)
+            if least > most:
+                where = place.of(f"policy.limits.job-size.min.{key}")
+                yield SiteFault(where, f"min.{key} is {least}, and max.{key} is {most}: no job can meet both")
+
+
+def unreachable_limits(site: SiteFiles) -> Iterator[SiteFault]:
+    """Yield the least sizes that are above all nodes of the queue together."""
+    for place, queue, index in _queues_and_machine(site):
+        there = _sizes(index, index.targets_matching(queue.constraint))
+        for key, least in queue.least.items():
+            if least > there[key]:
+                text = f"min.{key} is {least}, and the nodes of the queue have {there[key]} {SIZES[key]}"
+                yield SiteFault(place.of(f"policy.limits.job-size.min.{key}"), text)
+
+
+def default_durations(site: SiteFiles) -> Iterator[SiteFault]:
+    """Yield the default durations above the limit of their queue."""
+    for place, queue in _queues(site):
+        given = queue.default_duration
+        if given is not None and given > queue.longest:
+            default = "no limit" if given == INF else format_duration(given)
+            text = f"the default duration is {default}, and the limit {format_duration(queue.longest)}"
+            yield SiteFault(place.of("policy.limits.duration"), text)
+
+
+def nodes_in_no_queue(site: SiteFiles) -> Iterator[SiteFault]:
+    """Yield the nodes that no queue uses."""
+    index = _index(site)
+    for config in site.configs:
+        if index is None or config.queues is None:
+            continue
+        served = np.zeros(len(index), dtype=np.bool_)
+        for queue in config.queues.queues.values():
+            served |= index.targets_matching(queue.constraint)
+        names = (index.hosts[at] for at in np.flatnonzero(~served).tolist())
+        out = [host for host in names if host not in site.excluded_hosts]
+        if out:
+            text = f"{len(out)} of {len(index)} {index.target_type}s are in no queue: {listed(out)}"
+            yield SiteFault(config.place("queues"), text)
+
+
+def overlaps(site: SiteFiles) -> Iterator[SiteFault]:
+    """Yield the queues that have nodes in common, directly or through a third."""
+    index = _index(site)
+    for config in site.configs:
+        if index is None or config.queues is None:
+            continue
+        group_of, count = groups_of_queues(config.queues, index, anywhere=False)
+        for number in range(count):
+            names = [name for name in config.queues.queues if group_of[name] == number]
+            if len(names) > 1:
+                text = f"{', '.join(names)} have {index.target_type}s in common and are scheduled together"
+                yield SiteFault(config.place("queues"), text)
+
+
+# --- helpers --------------------------------------------------------------------------------------
+
+
+def _index(site: SiteFiles) -> Index | None:
+    return None if site.machine is None else site.machine.cluster.index
+
+
+class _Place(NamedTuple):
+    """A queue in a configuration."""
+
+    config: SiteConfig
+    name: str
+
+    def of(self, key: str = "") -> str:
+        """Return the place of a key of the queue, or of the queue."""
+        return self.config.place(f"queues.{self.name}.{key}".rstrip("."))
+
+
+def _queues(site: SiteFiles) -> Iterator[tuple[_Place, Queue]]:
+    """Yield each queue with its place."""
+    for config in site.configs:
+        if config.queues is not None:
+            for name, queue in config.queues.queues.items():
+                yield _Place(config, name), queue
+
+
+def _queues_and_machine(site: SiteFiles) -> Iterator[tuple[_Place, Queue, Index]]:
+    """Yield each queue with its place and the machine; nothing without a machine."""
+    index = _index(site)
+    if index is not None:
+        for place, queue in _queues(site):
+            yield place, queue, index
+
+
+def _properties(constraint: Constraint | None) -> Iterator[str]:
+    """Yield the properties of a queue's constraint, which is properties, hosts or both."""
+    match constraint:
+        case rfc31.Properties():
+            yield from (name.removeprefix("^") for name in constraint.names)
+        case rfc31.And():
+            for part in constraint.args:
+                yield from _properties(part)
+
+
+def _hosts(constraint: Constraint | None) -> Iterator[str]:
+    match constraint:
+        case rfc31.Hosts():
+            yield from constraint.hostlist.unique()
+        case rfc31.And():
+            for part in constraint.args:
+                yield from _hosts(part)
+
+
+def _sizes(index: Index, row: Bools) -> dict[str, int]:
+    """Return the nodes, cores and GPUs of some targets, by the names of limits."""
+    found = {"nnodes": int(row.sum())}
+    for key, kind in _TYPES.items():
+        pool = index.pool_types.get(kind)
+        if pool is None:
+            found[key] = 0
+        else:
+            inside = (pool.target >= 0) & row[pool.target]
+            found[key] = int(pool.size[inside].sum())
+    return found

@@ -1,0 +1,355 @@
+"""`SiteFiles`: the files of a site, each recognised by its content and read by itself."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from simsched.check.findings import SiteFault
+from simsched.check.stated_nodes import GRAPH, R, StatedMachine, machine_of_graph, machine_of_r
+from simsched.errors import ClusterError, ConfigError, FormatError, SimschedError
+from simsched.formats.cluster.storage_map import StorageMap, is_storage_map, read_storage_map
+from simsched.formats.rfc.idset import Idset
+from simsched.simulation.options.config_file import queue_document
+from simsched.simulation.options.run_config import KEYS, from_document
+from simsched.simulation.outages.outages import Outage, read_outages
+from simsched.site.site_folder import CLUSTER_FILES, QUEUES, load_site
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from simsched.formats.machines.description import MachineDescription, Note
+    from simsched.graph.resource_graph import ResourceGraph
+    from simsched.simulation.queues import Queues
+    from simsched.site.site import Site
+
+EXPECTED = "R, JGF, a cluster recipe, a site's own file, a configuration, outages or a storage map"
+
+_TABLE = re.compile(r"^\s*\[\[?[\w.\"' -]+\]\]?\s*(?:#.*)?$", re.MULTILINE)
+_FLUX = ("resource", "rabbit")
+"""Tables of Flux that say something about the machine."""
+
+
+@dataclass(frozen=True, slots=True)
+class SiteConfig:
+    """A configuration: its place and content, its queues or the fault in them, and the lines of its keys."""
+
+    where: str
+    document: Mapping[str, Any]
+    queues: Queues | None = None
+    fault: SimschedError | None = None
+    outages: tuple[Outage, ...] = ()
+    lines: Mapping[str, int] = field(default_factory=dict)
+
+    def place(self, path: str) -> str:
+        """Return the place of a key by its path, ``queues.debug.requires``, with its line if it is known."""
+        keys = path.split(".")
+        known = (".".join(keys[:n]) for n in range(len(keys), 0, -1))
+        line = next((self.lines[key] for key in known if key in self.lines), None)
+        return f"{self.where}: {path}" if line is None else f"{self.where}:{line}: {path}"
+
+    @property
+    def excluded(self) -> str:
+        """The nodes that Flux withholds from scheduling: an idset of ranks or a hostlist; mostly empty."""
+        table = self.document.get("resource")
+        value = table.get("exclude", "") if isinstance(table, Mapping) else ""
+        return str(value)
+
+
+@dataclass(slots=True)
+class SiteFiles:
+    """All that the files of a site say, in the order of the files.
+
+    Attributes
+    ----------
+    files : name and kind of each file.
+    machines : the descriptions of the machine; R with a graph gives two.
+    configs : configurations of queues, or of Flux.
+    maps : storage maps, with their places.
+    outages : outages, with their places.
+    faults : descriptions that are well formed and describe no possible machine.
+    notes : what an import could not understand.
+    excluded_hosts : the hosts that a configuration withholds from scheduling; a graph need not have them.
+    """
+
+    files: list[tuple[str, str]] = field(default_factory=list)
+    machines: list[StatedMachine] = field(default_factory=list)
+    configs: list[SiteConfig] = field(default_factory=list)
+    maps: list[tuple[str, StorageMap]] = field(default_factory=list)
+    outages: list[tuple[str, tuple[Outage, ...]]] = field(default_factory=list)
+    faults: list[SiteFault] = field(default_factory=list)
+    notes: list[Note] = field(default_factory=list)
+    excluded_hosts: frozenset[str] = frozenset()
+
+    @property
+    def machine(self) -> StatedMachine | None:
+        """The description that a scheduler goes by: a graph rather than R, else the first."""
+        graphs = [machine for machine in self.machines if machine.kind == GRAPH]
+        return next(iter(graphs or self.machines), None)
+
+
+def ranks_named(text: str) -> Idset | None:
+    """Return the ranks of a text that is an idset; None for a hostlist."""
+    return Idset.parse(text.strip("[] ")) if re.fullmatch(r"[\d,\-\[\] ]*", text) else None
+
+
+def hosts_named(text: str, machine: StatedMachine) -> list[str]:
+    """Return the hosts of a text that is an idset of ranks or a hostlist, without ranks that do not exist.
+
+    Raises FormatError for a text of neither form.
+    """
+    from simsched.formats.rfc.hostlist import Hostlist
+
+    ranks = ranks_named(text)
+    if ranks is None:
+        return Hostlist.parse(text, where="resource.exclude").expand()
+    return [node.host for node in machine.nodes if node.rank is not None and node.rank in ranks]
+
+
+# --- reading --------------------------------------------------------------------------------------
+
+
+def read_site_files(paths: Iterable[str | Path], site: Site | str | Path | None = None) -> SiteFiles:
+    """Read files of any kind, and the folder of a site.
+
+    Raises
+    ------
+    ConfigError
+        if there is nothing to check.
+    FormatError
+        for a file that is empty, not well formed, or of an unknown kind; with the place.
+    """
+    found = SiteFiles()
+    if isinstance(site, str | Path):
+        _add_folder(found, Path(site))
+    elif site is not None:
+        _add_site(found, site)
+    for path in paths:
+        _add_file(found, path)
+    if not found.files:
+        raise ConfigError("there is nothing to check", where="check", expected="FILE…, or --site DIR")
+    found.excluded_hosts = frozenset(_excluded_hosts(found))
+    return found
+
+
+def _excluded_hosts(found: SiteFiles) -> Iterator[str]:
+    for config in found.configs:
+        for machine in found.machines:
+            with suppress(FormatError):  # its own rule reports the text
+                yield from hosts_named(config.excluded, machine)
+
+
+def _add_folder(found: SiteFiles, folder: Path) -> None:
+    """Add the files of a site's folder one by one, since `load_site` refuses a configuration with a fault."""
+    files = [folder / name for name in (*CLUSTER_FILES, QUEUES) if (folder / name).is_file()]
+    if len(files) != 2 or files[-1].name != QUEUES:
+        load_site(folder)  # raises the error that says what is missing
+    for path in files:
+        _add_file(found, path)
+    with suppress(SimschedError):  # a fault of the configuration is found by its rule
+        found.notes += load_site(folder).notes
+
+
+def _add_site(found: SiteFiles, site: Site) -> None:
+    found.files.append((site.name, "site"))
+    _add(found, site.name, lambda: _other(site.cluster.graph, site.name))
+    _add_config(found, site.config, site.name)
+    found.notes += site.notes
+
+
+def _add_file(found: SiteFiles, path: str | Path) -> None:
+    from simsched.formats.machines.read import describe_document, describe_text, opener
+    from simsched.formats.text.documents import load_document, name_of, read_text
+    from simsched.formats.text.sniffing import unrecognised
+
+    where, text = name_of(path), read_text(path)
+    if not text.strip():
+        raise FormatError("the file is empty", where=where, expected=EXPECTED)
+    if _is_toml(text, where):
+        _add_toml(found, text, path)
+        return
+    if text.lstrip("\ufeff \t\r\n")[:1] != "{":
+        described = describe_text(text, where, open_file=opener(path))
+        if described is not None:
+            _add_description(found, described, where)
+            return
+    if text.lstrip("\ufeff \t\r\n")[:1] == "<":
+        _add_xml(found, text, where)
+        return
+    try:
+        document = load_document(text, where)
+    except FormatError as error:
+        raise unrecognised(text, where, "", EXPECTED) or error from None
+    if _is_config(document):
+        described = (
+            describe_document(document, where, open_file=opener(path)) if _has_nodes(document) else None
+        )
+        _add_config_file(found, document, where, described)
+    elif not _add_document(found, document, where):
+        described = describe_document(document, where, open_file=opener(path))
+        if described is None:
+            fault = FormatError("this is not a file of a site", where=where, expected=EXPECTED)
+            raise unrecognised(text, where, "", EXPECTED) or fault
+        _add_description(found, described, where)
+
+
+def _add_toml(found: SiteFiles, text: str, path: str | Path) -> None:
+    from simsched.formats.machines.read import describe_text, opener
+    from simsched.formats.text.documents import name_of
+    from simsched.formats.text.toml_text import load_toml, toml_lines
+
+    where = name_of(path)
+    document = load_toml(text, where)
+    if not _is_config(document):
+        raise FormatError("this is not a configuration", where=where, expected=EXPECTED)
+    described = describe_text(text, where, open_file=opener(path)) if _has_nodes(document) else None
+    _add_config_file(found, document, where, described, toml_lines(text))
+
+
+def _is_config(document: Any) -> bool:
+    return isinstance(document, dict) and any(
+        str(key).replace("_", "-") in KEYS or key in _FLUX for key in document
+    )
+
+
+def _has_nodes(document: Mapping[str, Any]) -> bool:
+    """Whether a configuration is one of Flux that lists nodes."""
+    resource = document.get("resource")
+    return isinstance(resource, Mapping) and "config" in resource
+
+
+def _add_config_file(
+    found: SiteFiles,
+    document: Mapping[str, Any],
+    where: str,
+    described: MachineDescription | None,
+    lines: Mapping[str, int] | None = None,
+) -> None:
+    """Add a configuration, ours or that of Flux; the nodes of the latter are a description of the machine."""
+    found.files.append((where, "configuration"))
+    if described is not None:
+        _add_nodes(found, described, where)
+    _add_config(found, document, where, lines)
+
+
+def _add_description(found: SiteFiles, described: MachineDescription, where: str) -> None:
+    """Add a site's own file: its nodes, its queues, and the lines that were not understood."""
+    found.files.append((where, described.format))
+    _add_nodes(found, described, where)
+    if described.config:
+        _add_config(found, described.config, where)
+
+
+def _add_nodes(found: SiteFiles, described: MachineDescription, where: str) -> None:
+    from simsched.graph.build.recipe import from_recipe
+
+    found.notes += described.notes
+    if described.recipe.groups:
+        _add(found, where, lambda: _other(from_recipe(described.recipe, name=_name(where)), where))
+
+
+def _is_toml(text: str, where: str) -> bool:
+    """Whether a text is TOML: by its name, or by a line that is the head of a table."""
+    return where.endswith(".toml") or (text.lstrip()[:1] != "{" and bool(_TABLE.search(text)))
+
+
+def _add_document(found: SiteFiles, document: Any, where: str) -> bool:
+    """Add a JSON or YAML document; return whether it is of a known kind."""
+    if isinstance(document, list) and document:
+        found.outages.append((where, read_outages(document, where)))
+        found.files.append((where, "outages"))
+    elif is_storage_map(document):
+        found.maps.append((where, read_storage_map(document, where)))
+        found.files.append((where, "storage map"))
+    elif isinstance(document, dict) and document.keys() & {"execution", "scheduling", "graph", "groups"}:
+        _add_machine(found, document, where)
+    else:
+        return False
+    return True
+
+
+def _add_config(
+    found: SiteFiles, document: Mapping[str, Any], where: str, lines: Mapping[str, int] | None = None
+) -> None:
+    config = SiteConfig(where, document, lines=lines or {})
+    try:
+        options = from_document(queue_document(document), where)
+    except SimschedError as error:
+        found.configs.append(replace(config, fault=error))
+        return
+    queues, outages = options.get("queues"), tuple(options.get("outages", ()))
+    found.configs.append(replace(config, queues=queues, outages=outages))
+
+
+# --- descriptions of the machine ------------------------------------------------------------------
+
+
+def _add_xml(found: SiteFiles, text: str, where: str) -> None:
+    from simsched.graph.build.cluster_files import graph_from_bytes
+
+    found.files.append((where, "GRUG"))
+    _add(found, where, lambda: _other(graph_from_bytes(text.encode(), name=_name(where), where=where), where))
+
+
+def _add_machine(found: SiteFiles, document: Mapping[str, Any], where: str) -> None:
+    """Add the descriptions of one document: R, a graph, both, or one of another format."""
+    from simsched.graph.build.cluster_files import graph_from_document
+
+    is_r, has_graph = "execution" in document, _graph_of(document) is not None
+    if not is_r and not has_graph:
+        found.files.append((where, "recipe"))
+        _add(
+            found, where, lambda: _other(graph_from_document(document, name=_name(where), where=where), where)
+        )
+        return
+    found.files.append((where, "R with a graph" if is_r and has_graph else R if is_r else "JGF"))
+    if is_r:
+        _add(found, where, lambda: _from_r(document, where))
+    if has_graph:
+        place = where if "graph" in document else f"{where}: scheduling.graph"
+        _add(found, place, lambda: _from_graph(document, place))
+
+
+def _name(where: str) -> str:
+    from simsched.bundled import plain_name
+
+    return plain_name(Path(where))
+
+
+def _graph_of(document: Mapping[str, Any]) -> Any:
+    """Return the graph of a document of JGF, or of R's scheduling; None without one."""
+    if "graph" in document:
+        return document["graph"]
+    scheduling = document.get("scheduling")
+    return scheduling.get("graph") if isinstance(scheduling, dict) else None
+
+
+def _add(found: SiteFiles, where: str, make: Callable[[], StatedMachine]) -> None:
+    """Add a description; one that is well formed and contradicts itself is a fault, and the others count."""
+    try:
+        found.machines.append(make())
+    except ClusterError as error:
+        found.faults.append(SiteFault(where, str(error).removeprefix(f"{where}: ")))
+
+
+def _other(graph: ResourceGraph, where: str) -> StatedMachine:
+    return machine_of_graph(graph, where, "other", ranked=False)
+
+
+def _from_r(document: Mapping[str, Any], where: str) -> StatedMachine:
+    from simsched.formats.cluster.rset import ResourceSet
+
+    plain = {key: value for key, value in document.items() if key != "scheduling"}
+    return machine_of_r(ResourceSet.from_dict(plain, where), where, _name(where))
+
+
+def _from_graph(document: Mapping[str, Any], where: str) -> StatedMachine:
+    from simsched.formats.cluster.jgf import jgf_from_object
+    from simsched.graph.build.jgf import from_jgf
+
+    jgf = jgf_from_object(_graph_of(document), where=where)
+    return machine_of_graph(from_jgf(jgf, name="cluster", where=where), where, GRAPH, ranked=True)

@@ -1,0 +1,58 @@
+"""``simsched check``: whether the files of a site agree."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from simsched.cli.support.output import print_lines
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterator
+
+    from simsched.check.findings import CheckResult
+    from simsched.cli.support.parser import Subparsers
+
+
+def register(subparsers: Subparsers) -> None:
+    """Add the verb ``check``."""
+    parser = subparsers.add_parser(
+        "check",
+        help="check whether the files of a site agree: machine, queues, storage",
+        description="Check whether descriptions of one machine (R, JGF, recipes …), configurations of its "
+        "queues, outages and storage maps agree, and print each fault with its place and code.",
+        epilog="Exit status: 0 no fault, 1 some faults, 2 the input is wrong.",
+    )
+    parser.add_argument(
+        "files",
+        nargs="*",
+        metavar="FILE",
+        help="file of any kind, or - for standard input; the first description of the machine is the measure",
+    )
+    parser.add_argument("--site", metavar="DIR", help="check also the folder of a site")
+    parser.add_argument("--format", choices=("text", "json"), default="text", help="text (default) or json")
+    parser.set_defaults(run=run_check)
+
+
+def run_check(args: argparse.Namespace) -> int:
+    """Print the findings; return 0 if there is none but notes, else 1."""
+    from simsched.check.rules import check_files
+
+    result = check_files(args.files, args.site)
+    if args.format == "json":
+        print_lines([json.dumps(result.to_dict(), indent=2)], "json")
+    else:
+        print_lines(_lines(result), "text")
+    return 0 if result else 1
+
+
+def _lines(result: CheckResult) -> Iterator[str]:
+    yield from map(str, result.findings)
+    if result:
+        yield f"no fault: {result.summary}"
+        return
+    counts = Counter(finding.severity for finding in result.findings)
+    words = [f"{number} {kind}{'s' if number > 1 else ''}" for kind, number in counts.items()]
+    yield f"{', '.join(words)}: {result.summary}"

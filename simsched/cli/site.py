@@ -1,0 +1,108 @@
+"""``simsched site``: import the machine and the queues of a centre, and show them."""
+
+from __future__ import annotations
+
+import sys
+from shlex import quote
+from typing import TYPE_CHECKING
+
+from simsched.cli.support.messages import note
+from simsched.cli.support.output import write
+from simsched.text_table import clip_end, table_lines
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterator
+
+    from simsched.cli.support.parser import Subparsers
+    from simsched.site.site import Site
+
+HOSTS = 40
+"""The most characters of a hostlist in a table."""
+
+
+def register(subparsers: Subparsers) -> None:
+    """Add the verb ``site`` and its actions."""
+    site = subparsers.add_parser(
+        "site",
+        help="import the machine and the queues of a centre from its own files",
+        description="Import the machine and the queues of a centre from its own files into one folder, "
+        "which --site takes, and show it.",
+    )
+    verbs = site.add_subparsers(title="actions", metavar="ACTION", dest="site_verb", required=True)
+    bring = verbs.add_parser(
+        "import",
+        help="write the folder of a site from slurm.conf, Flux's configuration and others",
+        description="Read the files of a centre (slurm.conf, scontrol show node, Flux's configuration, "
+        "pbsnodes -a, hwloc and others; docs/sites.md has the list) and write a folder with the machine, the "
+        "queues, and a README of what was understood, assumed and left out.  An earlier import in DIR is "
+        "replaced, unless one of its files was edited.  A directory with any other files is never changed.",
+        epilog="Exit status: 0 done, 2 the input is wrong.",
+    )
+    bring.add_argument("paths", metavar="FILE", nargs="+", help="a file of the centre, or a folder of them")
+    bring.add_argument("-o", "--output", metavar="DIR", required=True, help="folder to write")
+    bring.add_argument("--strict", action="store_true", help="refuse lines that are not understood")
+    bring.add_argument("--quiet", action="store_true", help="do not print the site")
+    bring.set_defaults(run=run_import)
+    show = verbs.add_parser(
+        "show",
+        help="print the nodes, the queues and the notes of a site",
+        description="Print the nodes, the queues and the notes of a site.",
+    )
+    show.add_argument("folder", metavar="DIR", help="folder of a site")
+    show.add_argument("--format", choices=("text", "json"), default="text", help="text (default) or json")
+    show.set_defaults(run=run_show)
+
+
+def run_import(args: argparse.Namespace) -> int:
+    """Import a site, and print it."""
+    from simsched.folders import refuse_foreign
+    from simsched.site.import_site import import_site
+    from simsched.site.site_folder import SITE, refuse_edited, save_site
+
+    refuse_edited(args.output)
+    replaced = refuse_foreign(args.output, SITE)
+    site = import_site(*args.paths, strict=args.strict)
+    path = save_site(site, args.output)
+    if not args.quiet:
+        write("".join(f"{line}\n" for line in _text(site)))
+    if replaced:
+        note(f"replaced the earlier import in {path}")
+    sys.stderr.write(f"written: {path}\n")
+    for log in site.logs:
+        note(f"{log} is a log of jobs; next: simsched run --site {quote(str(path))} {quote(log)} -o run")
+    return 0
+
+
+def run_show(args: argparse.Namespace) -> int:
+    """Print a site."""
+    from simsched.site.site_folder import load_site
+
+    site = load_site(args.folder)
+    if args.format == "json":
+        import json
+
+        from simsched.site.site_tables import facts
+
+        write(json.dumps(facts(site), indent=2, ensure_ascii=False) + "\n", "json")
+    else:
+        write("".join(f"{line}\n" for line in _text(site)))
+    return 0
+
+
+def _text(site: Site) -> Iterator[str]:
+    from simsched.site.site_tables import NODES, QUEUES, node_rows, notes_by_kind, queue_rows
+
+    source = f", from {site.format}" if site.format else ""
+    yield f"{site.name}: {len(site.cluster.index):,} nodes, {len(site.queues):,} queues{source}"
+    rows = [(count, clip_end(hosts, HOSTS), *rest) for count, hosts, *rest in node_rows(site)]
+    yield ""
+    yield from table_lines([NODES, *rows], right=[0])
+    queues = queue_rows(site)
+    if queues:
+        yield ""
+        yield from table_lines([QUEUES, *queues], right=[1, 2])
+    for heading, notes in notes_by_kind(site).items():
+        yield ""
+        yield f"{heading}:"
+        yield from (f"  {text}" for text in notes)

@@ -1,0 +1,135 @@
+"""The import of a site: the files of a centre become one `Site`.
+
+`formats.machines` reads the files.  Here logs are set aside, the configuration is checked, and memory is
+counted in MB, since a log's requests for memory are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from simsched.arguments import check_path
+from simsched.errors import ConfigError, SimschedError
+from simsched.formats.cluster.recipe import Amount
+from simsched.formats.machines.description import Note
+from simsched.formats.rfc.units import UNITS, convert
+from simsched.site.site import Site, SiteSource
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from simsched.formats.cluster.recipe import PoolSpec, Recipe
+    from simsched.formats.machines.description import MachineDescription
+
+
+BINARY = "this is not a text file"
+
+
+def import_site(*paths: str | Path, strict: bool = False) -> Site:
+    """Return the site that files and folders of a centre describe (slurm.conf, Flux's configuration …).
+
+    Files of a folder that are logs of jobs are left aside, with a note.  Under `strict` a line that is not
+    understood is an error.
+
+    Raises
+    ------
+    ConfigError, FormatError, ClusterError
+        if no file describes nodes, files contradict each other, or a file cannot be read; with the place.
+    """
+    from simsched.formats.machines.read import KNOWN, files_of, read_description
+
+    for path in paths:
+        check_path("paths", path)
+    if not paths:
+        raise ConfigError("there is no file to import", where="import_site", expected="files or folders")
+    given = [Path(path) for path in paths]
+    files = files_of(given)
+    logs = [path for path in files if len(files) > 1 and _is_log(path)]
+    binary = [path for path in files if path not in (*given, *logs) and _is_binary(path)]
+    described = [path for path in files if path not in (*logs, *binary)]
+    if not described:
+        raise ConfigError("there are only logs of jobs", where=", ".join(map(str, paths)), expected=KNOWN)
+    site = site_of(read_description(described, strict=strict), described, logs)
+    return replace(site, notes=(*site.notes, *(Note("left out", BINARY, str(path)) for path in binary)))
+
+
+def site_of(description: MachineDescription, sources: Sequence[Path], logs: Sequence[Path] = ()) -> Site:
+    """Return the site of a description; `sources` are the files that it was read from.
+
+    Raises
+    ------
+    ConfigError
+        if its configuration is not valid.
+    """
+    from simsched.simulation.options.run_config import from_document, make_config
+    from simsched.simulation.record.file_digests import digest_of
+
+    where = ", ".join(map(str, sources)) or description.format
+    try:
+        make_config(**from_document(description.config, where))
+    except SimschedError as error:
+        raise error if error.where and where in error.where else error.at(where) from None
+    return Site(
+        name=description.recipe.name or _name_of(sources),
+        config=description.config,
+        notes=(*description.notes, *map(_log_note, logs)),
+        logs=tuple(map(str, logs)),
+        sources=tuple(SiteSource(str(path), digest_of(path)) for path in sources if path.is_file()),
+        format=description.format,
+        cpus_per_core=description.cpus_per_core,
+        recipe=_in_megabytes(description.recipe),
+    )
+
+
+def _name_of(sources: Sequence[Path]) -> str:
+    """Return the name of the folder of the first source."""
+    return (sources[0].resolve().parent.name if sources else "") or "site"
+
+
+def _is_log(path: Path) -> bool:
+    """Whether a file is a log of jobs, by its beginning."""
+    from simsched.formats.text.sniffing import WORKLOAD, look_of
+    from simsched.workload.source import Source
+
+    if path.suffix == ".parquet":
+        return True
+    try:
+        look = look_of(Source.of(path).head().lstrip("\ufeff"))
+    except SimschedError:  # the reader of descriptions reports it
+        return False
+    return look is not None and look.role == WORKLOAD
+
+
+def _is_binary(path: Path) -> bool:
+    """Whether a file of a folder is not text; it need not have to do with the site."""
+    from simsched.formats.text.input_files import read_text
+
+    try:
+        read_text(path, lenient=True)
+    except SimschedError:
+        return True
+    return False
+
+
+def _log_note(path: Path) -> Note:
+    return Note("left out", "a log of jobs is not part of a site; `simsched run --site` takes it", str(path))
+
+
+def _in_megabytes(recipe: Recipe) -> Recipe:
+    """Return the machine with the memory of its nodes in MB or MiB.
+
+    A request is rounded up to whole units of the machine's memory: in GB, each core would take one.
+    """
+    groups = tuple(replace(group, pools=tuple(map(_finer, group.pools))) for group in recipe.groups)
+    return replace(recipe, groups=groups)
+
+
+def _finer(pool: PoolSpec) -> PoolSpec:
+    amount = pool.amount
+    if pool.type != "memory" or amount.unit not in UNITS:
+        return pool
+    finer = "MiB" if "i" in amount.unit else "MB"
+    size = convert(amount.size, amount.unit, finer)
+    return replace(pool, amount=Amount(size, finer)) if isinstance(size, int) else pool

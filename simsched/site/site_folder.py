@@ -1,0 +1,265 @@
+"""The folder of a site: the machine, ``queues.toml``, ``README.md`` and the record of the import.
+
+::
+
+    site/cluster.yaml    the machine as a recipe; or cluster.json, a graph that no recipe can hold
+    site/queues.toml     the configuration of the queues, in the layout of --config
+    site/README.md       the nodes, queues and limits that were understood, and everything assumed
+    site/site.json       the sources with their digests, the notes, and the digests of the other files
+
+The machine and ``queues.toml`` make a site; a folder with these two alone, written by hand, is one as
+well.  People may edit all files, so an import replaces an earlier import only if its files are as they
+were written.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import msgspec
+
+from simsched.arguments import check_path
+from simsched.errors import ConfigError, RunError, SimschedError
+from simsched.folders import Layout, StagedFolder
+from simsched.site.site import Site, SiteSource
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+CLUSTER_FILES = ("cluster.yaml", "cluster.json")
+QUEUES, README, RECORD = "queues.toml", "README.md", "site.json"
+EXPECTED = "a folder with cluster.yaml or cluster.json, and queues.toml"
+FORMAT = 1
+
+
+class NoteRow(msgspec.Struct):
+    """A note in ``site.json``."""
+
+    kind: Literal["assumed", "left out", "fault"]
+    text: str
+    where: str = ""
+
+
+class SourceRow(msgspec.Struct):
+    """A source in ``site.json``."""
+
+    name: str
+    sha256: str
+
+
+class SiteRecord(msgspec.Struct, kw_only=True):
+    """The content of ``site.json``: `files` are the digests of the other files, by name."""
+
+    simsched: str
+    site: int
+    name: str
+    format: str = ""
+    cpus_per_core: Annotated[int, msgspec.Meta(ge=1)] = 1
+    sources: list[SourceRow] = []
+    logs: list[str] = []
+    notes: list[NoteRow] = []
+    files: dict[str, str] = {}
+
+
+# --- reading --------------------------------------------------------------------------------
+
+
+def load_site(path: str | Path) -> Site:
+    """Return the site of a folder, which ``simsched site import`` or a person has written.
+
+    The machine is read at the first use of `Site.cluster`.
+
+    Raises
+    ------
+    ConfigError, FormatError
+        if the folder or one of its files is missing, or the configuration is not valid; with the place.
+    """
+    from simsched.formats.machines.description import Note
+    from simsched.simulation.options.config_file import read_document
+    from simsched.simulation.options.run_config import from_document, make_config
+
+    check_path("path", path)
+    folder = Path(path)
+    cluster_file = _cluster_file(folder)
+    queues = folder / QUEUES
+    if not queues.is_file():
+        raise ConfigError(f"the site has no {QUEUES}", where=str(folder), expected=EXPECTED)
+    config = read_document(queues)
+    make_config(**from_document(config, str(queues)))
+    record = _record(folder)
+    known = record or SiteRecord(simsched="", site=FORMAT, name=folder.resolve().name or "site")
+    return Site(
+        name=known.name,
+        config={key.replace("_", "-"): value for key, value in config.items()},
+        notes=tuple(Note(row.kind, row.text, row.where) for row in known.notes),
+        sources=tuple(SiteSource(row.name, row.sha256) for row in known.sources),
+        format=known.format,
+        cpus_per_core=known.cpus_per_core,
+        logs=tuple(known.logs),
+        cluster_file=cluster_file,
+    )
+
+
+def _cluster_file(folder: Path) -> Path:
+    """Return the file of the machine in the folder of a site."""
+    if not folder.is_dir():
+        fault = "this is a file" if folder.exists() else "there is no such folder"
+        raise ConfigError(fault, where=str(folder), expected=EXPECTED)
+    found = [folder / name for name in CLUSTER_FILES if (folder / name).is_file()]
+    if len(found) != 1:
+        fault = "the site has both cluster.yaml and cluster.json" if found else "the site has no cluster file"
+        raise ConfigError(fault, where=str(folder), expected=EXPECTED)
+    return found[0]
+
+
+def _record(folder: Path) -> SiteRecord | None:
+    """Return ``site.json``; None without one, FormatError if it is damaged."""
+    from simsched.formats.text.input_files import read_bytes
+    from simsched.formats.text.json_text import decode_json_bulk
+
+    path = folder / RECORD
+    return decode_json_bulk(read_bytes(path), str(path), kind=SiteRecord) if path.is_file() else None
+
+
+def edited_files(folder: Path) -> list[str]:
+    """Return the files of an imported site that were changed or removed since the import."""
+    record = _record(folder)
+    return [] if record is None else list(_edited(folder, record))
+
+
+def _edited(folder: Path, record: SiteRecord) -> Iterator[str]:
+    from simsched.simulation.record.file_digests import digest_of
+
+    for name, digest in record.files.items():
+        path = folder / Path(name).name
+        if not path.is_file() or digest_of(path) != digest:
+            yield name
+
+
+# --- the rule of replacement ------------------------------------------------------------------
+
+
+def _strangers(folder: Path) -> Iterator[str] | None:
+    """Yield the entries of a folder that an import would lose; None if it is not an imported site."""
+    try:
+        record = _record(folder)
+    except SimschedError:
+        return None
+    return None if record is None or not record.files else _lost(folder, record)
+
+
+def _lost(folder: Path, record: SiteRecord) -> Iterator[str]:
+    own = {RECORD, *record.files}
+    for path in sorted(folder.iterdir()):
+        if path.name not in own or path.is_symlink() or not path.is_file():
+            yield path.name
+    yield from (name for name in _edited(folder, record) if (folder / name).exists())
+
+
+def _is_whole(folder: Path) -> bool:
+    return not (_strangers(folder) is None or edited_files(folder))
+
+
+SITE = Layout("site", _strangers, _is_whole)
+"""The layout of the folder of a site, by which an earlier import is recognised."""
+
+
+def refuse_edited(directory: str | Path) -> None:
+    """Raise RunError if an import into a directory would lose changes that a person made there."""
+    folder = Path(directory)
+    if not folder.is_dir() or _strangers(folder) is None:
+        return
+    edited = [name for name in edited_files(folder) if (folder / name).exists()]
+    if edited:
+        raise RunError(
+            f"{edited[0]} was edited since the site was imported, and the changes would be lost",
+            where=str(directory),
+            expected="another directory, or the edited file elsewhere",
+        )
+
+
+# --- writing --------------------------------------------------------------------------------
+
+
+def save_site(site: Site, directory: str | Path) -> Path:
+    """Write the folder of a site, and return its path.
+
+    Raises
+    ------
+    RunError
+        if the directory cannot be written, or holds anything but an earlier import that is as it was
+        written.
+    """
+    from simsched.site.site_readme import readme
+
+    refuse_edited(directory)
+    with StagedFolder(directory, SITE) as staged:
+        files = {**_cluster_text(site), QUEUES: _queues_text(site)}
+        files[README] = readme(site, next(iter(files)), str(directory))
+        for name, text in files.items():
+            (staged.work / name).write_text(text, encoding="utf-8")
+        # site.json is last: it has the digests of all other files
+        (staged.work / RECORD).write_bytes(_record_text(site, staged.work))
+        return staged.finish()
+
+
+def _cluster_text(site: Site) -> dict[str, str]:
+    """Return the file of the machine: a recipe if it says the same, else the graph as JGF."""
+    from simsched.formats.cluster.recipe import format_recipe, parse_recipe
+    from simsched.formats.cluster.recipe_document import recipe_document
+    from simsched.graph.write.documents_of import to_bytes
+
+    if site.cluster_file is not None:
+        return {site.cluster_file.name: site.cluster_file.read_text(encoding="utf-8")}
+    if site.recipe is not None:
+        document = {"name": site.name, **recipe_document(site.recipe)}
+        try:
+            same = parse_recipe(document) == site.recipe
+        except SimschedError:  # a reader may divide a node in ways that a recipe has no words for
+            same = False
+        if same:
+            return {"cluster.yaml": format_recipe(document)}
+    return {"cluster.json": to_bytes(site.cluster.graph, "jgf").decode()}
+
+
+HEAD = """\
+# The queues of {name}: the layout of --config, with the words of RFC 33.
+# Edit this file freely.  `simsched --site` reads it, and an import never replaces an edited file.
+"""
+
+
+def _queues_text(site: Site) -> str:
+    import tomli_w
+
+    text = tomli_w.dumps(_plain(site.config))
+    return HEAD.format(name=site.name) + (f"\n{text}" if text else "\n# The sources name no queues.\n")
+
+
+def _plain(value: Any) -> Any:
+    """Return a value as the types that TOML has: dict and list."""
+    from collections.abc import Mapping
+
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items() if item is not None}
+    return [_plain(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+def _record_text(site: Site, work: Path) -> bytes:
+    from simsched._version import version
+    from simsched.formats.text.json_text import encode_json
+    from simsched.simulation.record.file_digests import digest_of
+
+    record = SiteRecord(
+        simsched=version(),
+        site=FORMAT,
+        name=site.name,
+        format=site.format,
+        cpus_per_core=site.cpus_per_core,
+        logs=list(site.logs),
+        sources=[SourceRow(source.name, source.sha256) for source in site.sources],
+        notes=[NoteRow(note.kind, note.text, note.where) for note in site.notes],
+        files={path.name: digest_of(path) for path in sorted(work.iterdir())},
+    )
+    return encode_json(msgspec.to_builtins(record))

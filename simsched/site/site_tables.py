@@ -1,0 +1,94 @@
+"""The nodes and queues of a site as rows of text, for ``site show`` and the README."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from simsched.formats.rfc.duration import format_duration
+from simsched.site.log_use import queues_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from simsched.simulation.queues import Queue
+    from simsched.site.site import Site
+
+NODES = ("nodes", "hosts", "each holds", "properties", "status")
+QUEUES = ("queue", "nodes", "priority", "time limit", "default time", "job size", "closed")
+MISSING = "-"
+
+KINDS = {"fault": "Not understood", "assumed": "Assumed", "left out": "Left out"}
+"""Kind of a note → the heading of these notes, in their order."""
+
+
+def node_rows(site: Site) -> list[tuple[str, ...]]:
+    """Return one row of `NODES` per group of equal nodes."""
+    from simsched.graph.inspect.view import summary
+
+    return [
+        (
+            f"{group.count:,}",
+            group.hosts,
+            ", ".join(f"{amount} {kind}" for kind, amount in group.holds.items()) or MISSING,
+            " ".join(group.properties) or MISSING,
+            group.status,
+        )
+        for group in summary(site.cluster.graph).groups
+    ]
+
+
+def queue_rows(site: Site) -> list[tuple[str, ...]]:
+    """Return one row of `QUEUES` per queue; the default queue is marked."""
+    queues = queues_of(site)
+    if queues is None:
+        return []
+    index = site.cluster.index
+    return [
+        (
+            name if name != queues.default else f"{name} (default)",
+            f"{int(index.targets_matching(queue.constraint).sum()):,}",
+            str(queue.priority),
+            _time(queue.longest),
+            _time(queue.default_duration),
+            ", ".join(_sizes(queue)) or MISSING,
+            ", ".join(f"{_time(stop)} to {_time(start)}" for stop, start in queue.closed) or MISSING,
+        )
+        for name, queue in queues.queues.items()
+    ]
+
+
+def _time(seconds: float | None) -> str:
+    return MISSING if seconds is None or seconds == float("inf") else format_duration(seconds)
+
+
+def _sizes(queue: Queue) -> Iterator[str]:
+    for sign, sizes in (("at least", queue.least), ("at most", queue.most)):
+        for key, number in sizes.items():
+            kind = key.removeprefix("n")
+            yield f"{sign} {number:,} {kind if number != 1 else kind.removesuffix('s')}"
+
+
+def notes_by_kind(site: Site) -> dict[str, list[str]]:
+    """Return the notes with their places under the headings of `KINDS`; empty headings are left out."""
+    found: dict[str, list[str]] = {}
+    for kind, heading in KINDS.items():
+        rows = [
+            f"{note.where}: {note.text}" if note.where else note.text
+            for note in site.notes
+            if note.kind == kind
+        ]
+        if rows:
+            found[heading] = rows
+    return found
+
+
+def facts(site: Site) -> dict[str, Any]:
+    """Return the site as JSON values."""
+    return {
+        "name": site.name,
+        "format": site.format,
+        "sources": [{"name": source.name, "sha256": source.sha256} for source in site.sources],
+        "nodes": [dict(zip(NODES, row, strict=True)) for row in node_rows(site)],
+        "queues": [dict(zip(QUEUES, row, strict=True)) for row in queue_rows(site)],
+        "notes": [{"kind": note.kind, "text": note.text, "where": note.where} for note in site.notes],
+    }

@@ -1,0 +1,359 @@
+"""Answers for a cluster with queues: each code, defaults, and agreement with the jobs that a run rejects."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import simsched as ss
+from simsched.errors import ConfigError, SimschedError
+from simsched.formats.text.schemas import first_fault
+from simsched.match.explain.reason_codes import NOTES, REASON_CODES
+from simsched.simulation.feasibility import queue_rules
+from simsched.simulation.queues import Queues
+from simsched.simulation.simulate import simulate
+from simsched.workload.job import Job
+from tests.simulation.simworld import machine, workload
+
+CLUSTER = machine(4, cores=4, gpus=1, properties={"batch": "0-2", "debug": "2-3"})
+
+
+def ask(shape, config, *, duration=None, constraint=None, **more):
+    spec = ss.Jobspec.from_shape(shape, duration=duration, constraint=constraint)
+    return ss.feasible(CLUSTER, spec, config=config, **more)
+
+
+def codes(answer):
+    return [reason.code for reason in answer.reasons.coded]
+
+
+def queue(**limits):
+    """A queue `q`, which is the default, with these limits."""
+    policy = {"jobspec": {"defaults": {"system": {"queue": "q"}}}}
+    return {"policy": policy, "queues": {"q": {"policy": {"limits": limits}}}}
+
+
+# --- single reasons -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("shape", "config", "expected"),
+    [
+        ("slot=3/node", queue(**{"job-size": {"max": {"nnodes": 2}}}), "limit-nodes-max"),
+        ("slot=2/node", queue(**{"job-size": {"min": {"nnodes": 3}}}), "limit-nodes-min"),
+        ("slot=5/core", queue(**{"job-size": {"max": {"ncores": 4}}}), "limit-cores-max"),
+        ("slot=2/core", queue(**{"job-size": {"min": {"ncores": 4}}}), "limit-cores-min"),
+        ("slot=2/gpu", queue(**{"job-size": {"max": {"ngpus": 1}}}), "limit-gpus-max"),
+        ("slot=2/core", queue(**{"job-size": {"min": {"ngpus": 1}}}), "limit-gpus-min"),
+        ("slot=2/core", {"queues": {"q": {"enabled": False}}}, "queue-disabled"),
+    ],
+)
+def test_a_refusal_has_one_code_and_the_graph_has_no_objection(shape, config, expected):
+    answer = ask(shape, config, queue="q")
+    assert not answer
+    assert codes(answer) == [expected]
+
+
+def test_the_reason_has_both_numbers():
+    (reason,) = ask("slot=3/node", queue(**{"job-size": {"max": {"nnodes": 2}}})).reasons.coded
+    assert (reason.queue, reason.limit, reason.requested) == ("q", 2, 3)
+    assert reason.text == "queue q allows 2 nodes, the job asks for 3"
+
+
+def test_a_duration_above_the_limit():
+    assert codes(ask("slot=1/core", queue(duration="30m"), duration="1h")) == ["limit-duration"]
+    assert ask("slot=1/core", queue(duration="30m"), duration="30m")
+
+
+def test_a_request_without_a_duration_gets_the_limit_or_is_refused():
+    answer = ask("slot=1/core", queue(duration="30m"))
+    assert answer.placement.duration == 1800
+    assert [note.code for note in answer.placement.notes] == ["default-queue", "default-duration"]
+    strict = {**queue(duration="30m"), "no-limit": "reject"}
+    assert codes(ask("slot=1/core", strict)) == ["limit-duration"]
+
+
+def test_the_duration_for_requests_that_state_none():
+    spec = ss.Jobspec.from_shape("slot=1/core")
+    assert ss.feasible(CLUSTER, spec, config=queue(duration="30m"), duration=60).placement.duration == 60
+    assert not ss.feasible(CLUSTER, spec, config=queue(duration="30m"), duration=3600)
+
+
+def test_an_unknown_queue_names_the_nearest():
+    answer = ask("slot=1/core", {"queues": {"batch": {}}}, queue="bach")
+    assert codes(answer) == ["queue-unknown"]
+    assert "did you mean batch?" in str(answer.reasons)
+
+
+def test_all_reasons_are_given_at_once():
+    config = queue(duration="30m", **{"job-size": {"max": {"nnodes": 2, "ngpus": 1}}})
+    answer = ask("slot=9/node/gpu", config, duration="1h")
+    assert codes(answer) == ["limit-duration", "limit-nodes-max", "limit-gpus-max", "graph-count"]
+
+
+def test_a_queue_whose_nodes_do_not_suffice():
+    """Two nodes are in the debug queue; no change of the request drops a queue's constraint."""
+    config = {"queues": {"debug": {"requires": ["debug"]}, "batch": {"requires": ["batch"]}}}
+    answer = ask("slot=3/node", config, queue="debug")
+    assert codes(answer) == ["queue-constraint", "graph-constraint"]
+    assert [change.kind for change in answer.reasons.changes] == ["count"]
+    assert answer.placement.takers == ("batch",)
+    assert answer.placement.queues["debug"] == ("queue-constraint", "graph-constraint")
+
+
+def test_what_the_cluster_cannot_hold_is_not_the_queue_s_fault():
+    config = {"queues": {"debug": {"requires": ["debug"]}}}
+    assert codes(ask("slot=5/node", config, queue="debug")) == ["graph-count"]
+
+
+def test_a_stopped_queue_is_a_note():
+    answer = ask("slot=1/core", {"queues": {"q": {"started": False}}}, queue="q")
+    assert answer
+    assert [note.code for note in answer.placement.notes] == ["queue-stopped"]
+    assert answer.placement.takers == ()
+
+
+def test_no_queue_and_no_default():
+    answer = ask("slot=1/core", {"queues": {"q": {}}})
+    assert answer
+    assert answer.placement.queue is None
+    assert [note.code for note in answer.placement.notes] == ["queue-none"]
+
+
+def test_the_jobspec_s_own_queue():
+    spec = ss.Jobspec.from_shape("slot=3/node").with_system(queue="debug")
+    config = {"queues": {"debug": {"requires": ["debug"]}, "batch": {}}}
+    assert not ss.feasible(CLUSTER, spec, config=config)
+    assert ss.feasible(CLUSTER, spec, config=config, queue="batch")
+
+
+def test_a_configuration_without_queues_asks_the_graph_alone():
+    spec = ss.Jobspec.from_shape("slot=1/core").with_system(queue="any")
+    for config in ({}, {"queue-policy": "easy"}, {"policy": {"limits": {"duration": "1h"}}}):
+        assert ss.feasible(CLUSTER, spec, config=config)
+
+
+def test_minus_one_and_zero_lift_a_general_limit():
+    """flux-config-policy(5): a queue defeats a general limit with -1, a duration with "0"."""
+    limits = {"duration": "1h", "job-size": {"max": {"nnodes": 1}, "min": {"ncores": 4}}}
+    free = {"duration": "0", "job-size": {"max": {"nnodes": -1}, "min": {"ncores": -1}}}
+    config = {"policy": {"limits": limits}, "queues": {"a": {}, "b": {"policy": {"limits": free}}}}
+    refused = ask("slot=2/node/core", config, duration="2h", queue="a")
+    assert codes(refused) == ["limit-duration", "limit-nodes-max", "limit-cores-min"]
+    assert ask("slot=2/node/core", config, duration="2h", queue="b")
+
+
+def test_graph_reasons_have_codes_without_a_configuration():
+    def of(shape, constraint=None):
+        return codes(ss.feasible(CLUSTER, ss.Jobspec.from_shape(shape, constraint=constraint)))
+
+    assert of("slot=5/node") == ["graph-count"]
+    assert of("slot=1/rack") == ["graph-type"]
+    assert of("slot=3/node", "debug") == ["graph-constraint"]
+    assert of("slot=1/node", "fast") == ["graph-property", "graph-constraint"]
+    assert of("slot=1/core=5") == ["graph-count"]
+    assert of("[node=3{x};core=5]") == ["graph-together"]
+    assert of("slot=3/[core=2;gpu]", "host:n0") == ["graph-constraint"]
+
+
+def test_parts_that_are_on_different_nodes():
+    tiny = ss.load_cluster("tiny")
+    answer = ss.feasible(tiny, ss.Jobspec.from_shape("slot=3/[core=3;gpu]"))
+    assert codes(answer) == ["graph-apart"]
+
+
+def test_busy_and_down():
+    matcher = ss.Matcher(CLUSTER)
+    matcher.match(ss.Jobspec.from_shape("slot=3/node"))
+    assert codes(matcher.feasible_now(ss.Jobspec.from_shape("slot=2/node"))) == ["graph-busy"]
+    matcher.set_status("down", ranks="3")
+    assert codes(matcher.feasible_now(ss.Jobspec.from_shape("slot=4/node"))) == ["graph-down"]
+
+
+def test_now_in_a_queue():
+    config = {"queues": {"debug": {"requires": ["debug"]}}}
+    matcher = ss.Matcher(CLUSTER)
+    matcher.match(ss.Jobspec.from_shape("slot=1/node", constraint="debug"))
+    from simsched.simulation.feasibility import QueueFeasibility
+
+    answer = QueueFeasibility(matcher, queue_rules(config)).answer(
+        ss.Jobspec.from_shape("slot=2/node"), queue="debug", now=True
+    )
+    assert isinstance(answer, ss.Busy)
+    assert codes(answer) == ["graph-busy"]
+
+
+# --- configurations -------------------------------------------------------------------------------
+
+
+def test_tables_of_flux_that_are_not_about_queues_are_ignored(tmp_path):
+    path = tmp_path / "system.toml"
+    path.write_text(
+        '[bootstrap]\nport = 8050\n[resource]\nexclude = "n0"\n[sched-fluxion-qmanager]\n'
+        'queue-policy = "easy"\n[policy.scheduler]\nx = 1\n[queues.debug]\nrequires = ["debug"]\n'
+    )
+    assert list(queue_rules(path).queues.queues) == ["debug"]
+
+
+@pytest.mark.parametrize(
+    ("document", "fault"),
+    [
+        ({"queus": {}}, "unknown key 'queus'"),
+        ({"queues": {"a": {"parent": "b"}}}, "parent 'b' is not another queue"),
+        ({"queues": {"a": {"enabled": "no"}}}, "not true or false"),
+        ({"queues": {"a": {"started": 1}}}, "not true or false"),
+        ({"queues": ["a"]}, "no queues"),
+        ({"queues": {"a": {}}, "policy": {"jobspec": {"defaults": {"system": {"queue": "z"}}}}}, "'z'"),
+    ],
+)
+def test_a_wrong_configuration_is_an_error(document, fault):
+    with pytest.raises(ConfigError, match=fault):
+        queue_rules(document)
+
+
+@pytest.mark.parametrize(
+    ("options", "fault"),
+    [
+        ({"config": 3}, "config is 3"),
+        ({"config": ""}, "config is ''"),
+        ({"config": {}, "queue": 3}, "queue is 3"),
+        ({"config": {}, "duration": "soon"}, "duration is 'soon'"),
+        ({"queue": "a"}, "needs a configuration"),
+    ],
+)
+def test_wrong_arguments(options, fault):
+    with pytest.raises(ConfigError, match=fault):
+        ask_with(options)
+
+
+def ask_with(options):
+    return ss.feasible(CLUSTER, ss.Jobspec.from_shape("slot=1/core"), **options)
+
+
+def test_a_stopped_parent_can_be_started_again():
+    queues = Queues.from_dict(
+        {"a": {"started": False}, "b": {"parent": "a"}, "c": {"parent": "a", "started": True}}
+    ).queues
+    assert [queues[name].started for name in "abc"] == [False, False, True]
+
+
+def test_jobs_of_disabled_and_stopped_queues_in_a_run():
+    queues = Queues.from_dict({"off": {"enabled": False}, "held": {"started": False}, "on": {}})
+    jobs = [
+        Job(id=name, submit=0, jobspec=ss.Jobspec.from_shape("slot=1/core"), duration=5, queue=name)
+        for name in ("off", "held", "on")
+    ]
+    found = simulate(CLUSTER, workload(*jobs), queues=queues)
+    assert dict(zip(found.jobs["id"], found.jobs["result"], strict=True)) == {
+        "off": "FAILED",
+        "held": "PENDING",
+        "on": "COMPLETED",
+    }
+    assert "rejected: queue off accepts no jobs" in found.jobs["reason"]
+
+
+# --- agreement with runs --------------------------------------------------------------------------
+
+SIZES = st.dictionaries(st.sampled_from(["nnodes", "ncores", "ngpus"]), st.integers(-1, 5), max_size=2)
+LIMITS = st.fixed_dictionaries(
+    {},
+    optional={
+        "duration": st.sampled_from(["0", "10s", "1m", "inf"]),
+        "job-size": st.fixed_dictionaries({}, optional={"max": SIZES, "min": SIZES}),
+    },
+)
+POLICY = st.fixed_dictionaries(
+    {},
+    optional={
+        "limits": LIMITS,
+        "jobspec": st.sampled_from([{"defaults": {"system": {"duration": d}}} for d in ("5s", "2m", "0")]),
+    },
+)
+QUEUE = st.fixed_dictionaries(
+    {},
+    optional={
+        "requires": st.sampled_from([["batch"], ["debug"], ["batch", "debug"], ["none"], ["^debug"]]),
+        "hosts": st.sampled_from(["n0", "n[0-2]", "n[3-9]", "x1", "all"]),
+        "enabled": st.booleans(),
+        "policy": POLICY,
+    },
+)
+QUEUES = st.dictionaries(st.sampled_from("abc"), QUEUE, min_size=1, max_size=3)
+SHAPES = (
+    "slot=1/core", "slot=3/core", "slot=9/core=2", "slot=2/node", "slot=5/node", "slot=2/[core=2;gpu]",
+    "node=2{x}", "slot=1/rack", "slot=1-4/node", "gpu=3", "slot=1/core=5", "core{unit: GB}",
+)  # fmt: skip
+JOB = st.tuples(
+    st.sampled_from(SHAPES),
+    st.sampled_from([None, "a", "b", "c", "z"]),
+    st.sampled_from([None, 5, 60, 600, float("inf")]),
+    st.sampled_from([None, "batch", "^batch", "host:n3", "nothing"]),
+)
+
+
+@given(
+    queues=QUEUES,
+    policy=POLICY,
+    default=st.sampled_from([None, "a", "b"]),
+    reject=st.booleans(),
+    jobs=st.lists(JOB, min_size=1, max_size=6),
+)
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+def test_a_run_rejects_exactly_the_jobs_that_are_not_feasible(queues, policy, default, reject, jobs):
+    default = default if default in queues else None
+    if default is not None:
+        system = policy.get("jobspec", {}).get("defaults", {}).get("system", {})
+        policy = {**policy, "jobspec": {"defaults": {"system": {**system, "queue": default}}}}
+    config = {"queues": queues, "policy": policy, "no-limit": "reject" if reject else "queue"}
+    rules = queue_rules(config)
+    made = []
+    for number, (shape, name, duration, constraint) in enumerate(jobs):
+        asked = None if duration in (None, float("inf")) else duration
+        spec = ss.Jobspec.from_shape(shape, duration=asked, constraint=constraint)
+        made.append(Job(id=str(number), submit=0, jobspec=spec, runtime=1, duration=duration, queue=name))
+    found = simulate(CLUSTER, workload(*made), queues=rules.queues, no_limit=rules.no_limit)
+    rejected = {
+        name: reason
+        for name, result, reason in zip(*(found.jobs[k] for k in ("id", "result", "reason")), strict=True)
+        if result in ("INFEASIBLE", "FAILED")
+    }
+    for job in made:
+        try:
+            answer = ss.feasible(CLUSTER, job.jobspec, config=rules, queue=job.queue)
+        except SimschedError:  # the request has no meaning here: the graph refuses it
+            assert job.id in rejected
+            continue
+        assert bool(answer) == (job.id not in rejected), (job, answer, rejected)
+        text = rejected.get(job.id, "")
+        if text.startswith("rejected: "):
+            assert text.removeprefix("rejected: ").partition(";")[0] in str(answer.reasons)
+
+
+# --- the published form ---------------------------------------------------------------------------
+
+
+def test_answers_follow_their_schema():
+    from simsched.cli.options.requests import NamedRequest, as_json
+
+    config = {**queue(duration="30m", **{"job-size": {"max": {"nnodes": 2}}})}
+    rows = []
+    for shape in (*SHAPES[:-1], "slot=9/node"):
+        spec = ss.Jobspec.from_shape(shape, duration="1h", constraint="batch")
+        rows += [
+            as_json(NamedRequest(shape, spec), ss.feasible(CLUSTER, spec, **options), "yes")
+            for options in ({}, {"config": config}, {"config": config, "queue": "z"})
+        ]
+    assert {row["answer"] for row in rows} == {"yes", "never"}
+    assert first_fault("feasible-answers", json.loads(json.dumps(rows))) is None
+    assert first_fault("feasible-answers", [{**rows[0], "answer": "perhaps"}]) is not None
+
+
+def test_the_schema_has_every_code():
+    from simsched.formats.text.schemas import schema_text
+
+    reason = json.loads(schema_text("feasible-answers"))["$defs"]["reason"]
+    assert reason["properties"]["code"]["enum"] == list(REASON_CODES)
+    assert set(REASON_CODES) >= NOTES
