@@ -94,6 +94,7 @@ def _of_trace(args: argparse.Namespace) -> Recipe:
 def _like(args: argparse.Namespace) -> Recipe:
     """Return nodes that are like those of a file, which has nodes of one kind."""
     from simsched.errors import ConfigError
+    from simsched.formats.cluster.recipe import Recipe
     from simsched.formats.rfc.hostlist import Hostlist
 
     given = _recipe_in(args.like)
@@ -105,17 +106,16 @@ def _like(args: argparse.Namespace) -> Recipe:
     if args.hosts is not None:
         hosts = tuple(Hostlist.parse(args.hosts, where="--hosts").expand(MAX_NODES))
         if args.nodes not in (None, len(hosts)):
-            raise ConfigError(
-                f"there are {len(hosts)} hosts", where=f"--nodes {args.nodes}", expected="as many"
-            )
+            text = f"--hosts and --nodes differ: {len(hosts):,} and {args.nodes:,}"
+            raise ConfigError(text, where="cluster make", expected="one of them")
     elif args.nodes is not None and 0 < args.nodes <= MAX_NODES:
         hosts = tuple(f"node{number}" for number in range(args.nodes))
     else:
-        raise ConfigError(
-            "the number of nodes", where="--like", expected=f"--hosts, or --nodes 1 to {MAX_NODES:,}"
-        )
-    group = replace(like, name="node", hosts=hosts, down=frozenset(), drained=frozenset(), levels=())
-    return replace(given, name=None, groups=(group,))
+        expected = f"--hosts, or --nodes from 1 to {MAX_NODES:,}"
+        raise ConfigError("the number of nodes is not given", where="--like", expected=expected)
+    nobody: frozenset[str] = frozenset()
+    group = replace(like, name="node", hosts=hosts, status="up", down=nobody, drained=nobody, levels=())
+    return Recipe(name=None, groups=(group,))
 
 
 def _refuse_properties_of_some(args: argparse.Namespace) -> None:
@@ -208,7 +208,7 @@ def _convert_to_recipe(args: argparse.Namespace) -> int:
     Raises
     ------
     ConfigError
-        for edits, and for files of resources one by one: a recipe states the groups that a person knows.
+        for edits, and for files whose resources are vertices of a graph (JGF, GRUG).
     """
     from simsched.errors import ConfigError
     from simsched.formats.cluster.recipe import format_recipe
@@ -227,7 +227,7 @@ def _recipe_in(name: str) -> Recipe:
     from pathlib import Path
 
     from simsched import bundled
-    from simsched.errors import ConfigError
+    from simsched.errors import ConfigError, FormatError
     from simsched.formats.cluster.recipe import is_recipe, parse_recipe
     from simsched.formats.machines.read import describe_text, opener
     from simsched.formats.text.documents import load_document, name_of, read_text
@@ -235,13 +235,16 @@ def _recipe_in(name: str) -> Recipe:
     path = bundled.resolve("clusters", name)
     text, where = read_text(path), name_of(path)
     found = describe_text(text, where, open_file=opener(path))
+    if found is not None and not found.recipe.groups:
+        text = f"{found.format} describes no nodes"
+        raise FormatError(text, where=where, expected="a file that lists nodes")
     if found is not None:
         warn_of(found.notes, where)
         return replace(found.recipe, name=found.recipe.name or bundled.plain_name(Path(path)))
     document = load_document(text, where) if text.lstrip()[:1] != "<" else None
     if not is_recipe(document):
         expected = "r, r+jgf, jgf or treepool; a recipe is written of a site's own file or of a recipe"
-        raise ConfigError(f"{where} cannot be written as a recipe", where="--to", expected=expected)
+        raise ConfigError(f"{name} cannot be written as a recipe", where="--to", expected=expected)
     return parse_recipe(document, where=where)
 
 

@@ -52,7 +52,7 @@ class _Largest:
 
 
 def machine_of(workload: Workload) -> MachineDescription:
-    """Return the machine on which a trace was recorded, as far as the trace tells.
+    """Return the machine on which a trace was recorded, as far as the trace states it.
 
     ``MaxNodes`` and ``MaxProcs`` of the header count.  Without them the machine is as large as the largest
     request.  A trace without nodes has nodes of one core, so that its jobs may share them as they did.

@@ -63,10 +63,18 @@ def test_a_recipe_of_a_site_file_takes_no_edits_and_of_other_files_there_is_none
     (tmp_path / "f.toml").write_text(FLUX)
     status, _, err = run("cluster", "convert", tmp_path / "f.toml", "--to", "recipe", "--remove", "n0")
     assert (status, "a recipe is written without edits" in err) == (2, True)
-    status, _, err = run("cluster", "convert", "tiny", "--to", "recipe")
+    status, _, err = run("cluster", "convert", "grug4", "--to", "recipe")
     assert (status, "cannot be written as a recipe" in err) == (2, True)
+    status, out, _ = run("cluster", "convert", "tiny", "--to", "recipe")
+    assert (status, out.startswith("name: tiny\ngroups:\n- name: node\n  hosts: node[0-1]\n")) == (0, True)
     status, out, _ = run("cluster", "convert", "racked", "--to", "recipe")
     assert (status, out.startswith("name: racked\ngroups:\n")) == (0, True)
+
+
+def test_queues_alone_are_no_recipe(run, tmp_path):
+    (tmp_path / "q").write_text("create queue a\nset queue a enabled = True\n")
+    status, _, err = run("cluster", "convert", tmp_path / "q", "--to", "recipe")
+    assert (status, "queues of PBS describes no nodes" in err) == (2, True)
 
 
 def test_one_node_is_multiplied(run, tmp_path):
@@ -78,8 +86,8 @@ def test_one_node_is_multiplied(run, tmp_path):
     status, out, _ = run(*make, "--nodes", 3)
     assert json.loads(out)["execution"]["nodelist"] == ["node[0-2]"]
     for more, message in (
-        ((), "expected --hosts, or --nodes"),
-        (("--nodes", 2, "--hosts", "m1"), "there are 1 hosts"),
+        ((), "the number of nodes is not given (expected --hosts, or --nodes"),
+        (("--nodes", 2, "--hosts", "m1"), "--hosts and --nodes differ: 1 and 2"),
         (("--nodes", 2, "--cores", 4), "--like and --cores are both given"),
     ):
         status, _, err = run(*make, *more)

@@ -257,6 +257,8 @@ class _Reader:
         except (FormatError, ClusterError) as error:
             self.notes.error(error)
             return []
+        if document.get("scheduling"):
+            self.notes.left_out(f"the graph or topology in {path}; as a cluster itself it is kept", where)
         self._scheduling(resource)
         return rows
 

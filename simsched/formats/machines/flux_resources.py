@@ -171,10 +171,7 @@ def _described(rows: dict[str, NodeRow], where: str, notes: NoteCollector, form:
 
 
 def read_flux_list_document(
-    document: dict[str, Any],
-    where: str,
-    *,
-    strict: bool = False,
+    document: dict[str, Any], where: str, *, strict: bool = False
 ) -> MachineDescription:
     """Return the machine of the scheduler's answer: ``all`` and ``down``, each R or null."""
     notes = NoteCollector(strict=strict)
@@ -189,10 +186,7 @@ def read_flux_list_document(
 
 
 def read_flux_status_document(
-    document: dict[str, Any],
-    where: str,
-    *,
-    strict: bool = False,
+    document: dict[str, Any], where: str, *, strict: bool = False
 ) -> MachineDescription:
     """Return the machine of the resource service's answer: R, ranks that are offline, drained or excluded."""
     notes = NoteCollector(strict=strict)
@@ -218,6 +212,17 @@ def read_flux_status_document(
 
 def _ranks(value: Any, where: str, notes: NoteCollector) -> Idset:
     return idset_in(value or "", where, notes)
+
+
+def read_r(document: dict[str, Any], where: str, *, strict: bool = False) -> MachineDescription:
+    """Return the nodes of R, to be described together with other files; errors as `rows_of_r`.
+
+    R alone is read as a graph of its own, which also keeps ranks, times and a graph in it.
+    """
+    notes = NoteCollector(strict=strict)
+    if document.get("scheduling"):
+        notes.left_out("the graph or topology of R", f"{where}: scheduling")
+    return _described({row.host: row for row in rows_of_r(document, where)}, where, notes, "R")
 
 
 def rows_of_r(document: Any, where: str) -> list[NodeRow]:

@@ -12,9 +12,9 @@ import re
 from typing import TYPE_CHECKING
 
 from simsched.errors import FormatError
-from simsched.formats.cluster.recipe import MAX_NODES, Amount, Level, PoolSpec, Recipe
+from simsched.formats.cluster.recipe import Amount, Level, PoolSpec, Recipe
 from simsched.formats.machines.description import MachineDescription
-from simsched.formats.machines.node_rows import NodeRow, NoteCollector, groups_of, hosts_in, usable_host
+from simsched.formats.machines.node_rows import NodeRow, NoteCollector, groups_of, usable_host
 from simsched.formats.text.excerpts import clip, place
 from simsched.formats.text.xml_tree import parse_xml
 
@@ -30,12 +30,8 @@ _PROCESSORS = ("0302", "0380", "1200")
 _DISPLAY = "0300"
 
 
-def read_hwloc(
-    text: str, where: str, *, strict: bool = False, hosts: str | None = None
-) -> MachineDescription:
-    """Return the machine of nodes that are like the topology.
-
-    hosts : the names of the nodes as a hostlist (default: the one that the topology names).
+def read_hwloc(text: str, where: str, *, strict: bool = False) -> MachineDescription:
+    """Return the machine of the one node that a topology describes.
 
     Raises
     ------
@@ -52,21 +48,12 @@ def read_hwloc(
         raise FormatError(
             f"the topology has {len(machines)} machines", where=where, expected='one <object type="Machine">'
         )
-    reader = _Reader(machines[0], where, notes)
-    inside = reader.row()
-    if hosts is None:
-        name = _info(machines[0], "HostName") or _info(machines[0], "Hostname") or ""
-        named = [name] if name and usable_host(name, where, notes) else ["node0"]
-        text = f"one node, {named[0]}; cluster make --like FILE --hosts HOSTLIST makes several"
-        notes.assumed(text, where)
-    else:
-        named = hosts_in(hosts, "--hosts", notes)[:MAX_NODES]
-    rows = [
-        NodeRow(host=host, cores=inside.cores, gpus=inside.gpus, locality=inside.locality, pools=inside.pools)
-        for host in named
-    ]
+    name = _info(machines[0], "HostName") or _info(machines[0], "Hostname") or ""
+    host = name if name and usable_host(name, where, notes) else "node0"
+    row = _Reader(machines[0], where, notes).row(host)
+    notes.assumed(f"one node, {host}; cluster make --like FILE --hosts HOSTLIST makes several", where)
     return MachineDescription(
-        recipe=Recipe(name=None, groups=groups_of(rows)), notes=notes.notes(), format=FORMAT
+        recipe=Recipe(name=None, groups=groups_of([row])), notes=notes.notes(), format=FORMAT
     )
 
 
@@ -96,8 +83,8 @@ class _Reader:
     def at(self, element: Element) -> str:
         return place(self.where, element.line, element.column)
 
-    def row(self) -> NodeRow:
-        """Return the node, without a name."""
+    def row(self, host: str) -> NodeRow:
+        """Return the node under this name."""
         cores = len(self.of_type("Core"))
         units = len(self.of_type("PU"))
         if not cores and units:
@@ -118,7 +105,7 @@ class _Reader:
             self.notes.left_out(text, self.where)
             locality = locality[:1]
         return NodeRow(
-            host="", cores=cores, gpus=gpus, locality=locality, pools=tuple(self._memory(locality))
+            host=host, cores=cores, gpus=gpus, locality=locality, pools=tuple(self._memory(locality))
         )
 
     # -- localities

@@ -26,6 +26,10 @@ MAX_UNITS = 1_000_000
 """The most cores or gpus of a node, as in a recipe."""
 
 
+MAX_NOTES = 1_000
+"""The most notes of one reading; of the others there is only the number."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeRow:
     """One node; the fields are those of a `NodeGroup`."""
@@ -83,6 +87,7 @@ class NoteCollector:
         self.strict = strict
         self._first: FormatError | ClusterError | None = None
         self._places: dict[tuple[NoteKind, str], list[str]] = {}
+        self._more = 0
 
     def fault(self, message: str, where: str = "", expected: str | None = None) -> None:
         """Note a part of the file that is not understood and not used.  Raises FormatError if strict."""
@@ -117,14 +122,19 @@ class NoteCollector:
         self._add("left out", text, where)
 
     def _add(self, kind: NoteKind, text: str, where: str) -> None:
-        self._places.setdefault((kind, text), []).append(where)
+        if (kind, text) in self._places or len(self._places) < MAX_NOTES:
+            self._places.setdefault((kind, text), []).append(where)
+        else:
+            self._more += 1
 
     def notes(self) -> tuple[Note, ...]:
         """Return the notes in the order in which each sentence first occurred."""
         found = []
         for (kind, text), places in self._places.items():
-            more = f" ({len(places):,} times)" if len(places) > 1 else ""
-            found.append(Note(kind, text + more, places[0]))
+            times = f" ({len(places):,} times)" if len(places) > 1 else ""
+            found.append(Note(kind, text + times, places[0]))
+        if self._more:
+            found.append(Note("fault", f"{self._more:,} more faults and notes of this file"))
         return tuple(found)
 
 

@@ -53,6 +53,7 @@ class MachineFormat:
 
 
 SLURM_JSON, PBS_JSON, PBS_QUEUES_JSON = "JSON of Slurm", "pbsnodes -F json", "qstat -Qf -F json"
+R = "R"
 FLUX_JSON, FLUX_STATUS_JSON, FLUX_CONFIG_JSON = (
     "flux resource list",
     "flux resource status",
@@ -69,6 +70,7 @@ FORMATS: dict[str, MachineFormat] = {
     sniffing.FLUX_STATUS: MachineFormat("flux_resources", "read_flux_status", opens=False),
     FLUX_JSON: MachineFormat("flux_resources", "read_flux_list_document", opens=False),
     FLUX_STATUS_JSON: MachineFormat("flux_resources", "read_flux_status_document", opens=False),
+    R: MachineFormat("flux_resources", "read_r", opens=False),
     sniffing.PBSNODES: MachineFormat("pbsnodes", "read_pbsnodes", opens=False),
     PBS_JSON: MachineFormat("pbsnodes", "read_pbsnodes_document", opens=False),
     sniffing.QMGR: MachineFormat("pbs_queues", "read_pbs_queues", opens=False),
@@ -109,14 +111,15 @@ def _kind_of(document: dict[str, Any]) -> str:
         return SLURM_JSON
     if isinstance(document.get("partitions"), list | dict):
         return SLURM_JSON
+    if _is_r(document):
+        return R
     if _is_r(document.get("all")):
         return FLUX_JSON
     if _is_r(document.get("R")):
         return FLUX_STATUS_JSON
-    flux = isinstance(document.get("resource"), dict) or any(
-        key.startswith("sched-fluxion") for key in document
-    )
-    return FLUX_CONFIG_JSON if flux else ""
+    flux = ("resource", "queues") if "groups" not in document else ()
+    tables = any(isinstance(document.get(key), dict) and document[key] for key in flux)
+    return FLUX_CONFIG_JSON if tables or any(key.startswith("sched-fluxion") for key in document) else ""
 
 
 def _is_r(value: Any) -> bool:

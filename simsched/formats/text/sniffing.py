@@ -105,13 +105,19 @@ _MACHINES: tuple[tuple[str, str], ...] = (
 def machine_look(head: str) -> str:
     """Return the name of the kind of site file that a text begins like; empty if it is none.
 
+    A recipe is none, although a text in it may look like one.
+
     >>> machine_look("ClusterName=x"), machine_look("groups: []")
     ('slurm.conf', '')
     """
-    return next((what for what, pattern in _COMPILED if pattern.search(head)), "")
+    kinds = _XML if head.lstrip()[:1] == "<" else _COMPILED
+    found = next((what for what, pattern in kinds if pattern.search(head)), "")
+    return "" if found and kinds is _COMPILED and _RECIPE.search(head) else found
 
 
+_RECIPE = re.compile(r"(?m)^groups[ \t]*:")
 _COMPILED = tuple((what, re.compile(pattern)) for what, pattern in _MACHINES)
+_XML = tuple(entry for entry in _COMPILED if entry[0] in (HWLOC, PLATFORM))
 
 _LOOKS: tuple[tuple[Look, re.Pattern[str]], ...] = tuple(
     (Look(what, role), re.compile(pattern))

@@ -66,6 +66,8 @@ def test_a_description_is_written_and_read_as_a_recipe(text):
     [
         "",
         "groups:\n- {name: n, count: 2, cores: 4}\n",
+        "description: |\n  ClusterName=x\n  [resource]\ngroups:\n- {name: n, count: 2}\n",
+        "<graphml>\nClusterName=x\n</graphml>",
         "jobs:\n  - {shape: slot=1/core}\n",
         '{"groups": []}',
         "; MaxProcs: 4\n1 0 5 3600 4\n",
@@ -115,6 +117,23 @@ def test_a_configuration_names_files_beside_it(tmp_path):
     assert read_description(tmp_path / "flux.toml").recipe.groups[0].hosts == ("m",)
 
 
+def test_r_and_queues_of_flux_are_one_site(tmp_path):
+    lite = [{"rank": "0-1", "children": {"core": "4-7", "gpu": "0"}}]
+    (tmp_path / "R").write_text(
+        json.dumps(
+            {"version": 1, "execution": {"R_lite": lite, "nodelist": ["m[0-1]"]}, "scheduling": {"x": 1}}
+        )
+    )
+    (tmp_path / "config.json").write_text(
+        json.dumps({"queues": {"a": {"policy": {"limits": {"duration": "1h"}}}}})
+    )
+    found = read_description([tmp_path / "config.json", tmp_path / "R"])
+    (group,) = found.recipe.groups
+    assert (group.hosts, str(group.core_ids), group.gpus) == (("m0", "m1"), "4-7", 1)
+    assert from_document(found.config)["queues"].queues["a"].longest == 3600
+    assert [note.text for note in found.notes] == ["the graph or topology of R"]
+
+
 def test_topologies_of_several_nodes_are_one_machine(tmp_path):
     for name in ("x", "y"):
         inside = f'<object type="Machine"><info name="HostName" value="{name}"/>'
@@ -133,6 +152,13 @@ def test_inputs_without_nodes_are_refused(tmp_path):
         read_description(tmp_path / "prose")
     with pytest.raises(FormatError, match="no such file"):
         read_description(tmp_path / "nothing")
+
+
+def test_thousands_of_faults_are_counted():
+    text = PBS + "".join(f"n{n}\n     np = 4\n     state = s{n}\n" for n in range(1, 3000))
+    notes = describe_text(text, "f").notes
+    assert len(notes) == 1001
+    assert notes[-1].text == "2,000 more faults and notes of this file"
 
 
 def test_strict_ends_at_the_first_fault(tmp_path):

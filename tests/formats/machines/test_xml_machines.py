@@ -37,8 +37,8 @@ def topology(inside, host="mars"):
     return f'{HEAD}<topology version="2.0">{obj("Machine", info("HostName", host) + inside)}</topology>'
 
 
-def node(text, **words):
-    return read_hwloc(text, "t.xml", **words).recipe.groups[0]
+def node(text):
+    return read_hwloc(text, "t.xml").recipe.groups[0]
 
 
 def levels(group):
@@ -89,11 +89,6 @@ def test_uneven_packages_are_no_locality():
     found = read_hwloc(topology(obj("Package", numa(1) + cores(3)) + obj("Package", numa(1) + cores(1))), "t")
     assert found.recipe.groups[0].locality == ()
     assert any("do not divide evenly" in note.text for note in found.notes)
-
-
-def test_a_topology_is_multiplied():
-    group = node(topology(numa(1) + cores(2)), hosts="m[1-3]")
-    assert (group.hosts, group.cores) == (("m1", "m2", "m3"), 2)
 
 
 def test_threads_alone_are_cores():
