@@ -75,6 +75,7 @@ READ = {
     "right": "B",
     "file": "FILE",
     "files": "FILE",
+    "paths": "FILE",
 }
 STDIN = ("-", "/dev/stdin")
 
