@@ -90,6 +90,7 @@ READ = {
     "right": "B",
     "file": "FILE",
     "files": "FILE",
+    "paths": "FILE",
 }
 STDIN = ("-", "/dev/stdin")
 

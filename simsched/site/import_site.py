@@ -71,15 +71,16 @@ def site_of(description: MachineDescription, sources: Sequence[Path], logs: Sequ
         make_config(**from_document(description.config, where))
     except SimschedError as error:
         raise error if error.where and where in error.where else error.at(where) from None
+    name = description.recipe.name or _name_of(sources)
     return Site(
-        name=description.recipe.name or _name_of(sources),
+        name=name,
         config=description.config,
         notes=(*description.notes, *map(_log_note, logs)),
         logs=tuple(map(str, logs)),
         sources=tuple(SiteSource(str(path), digest_of(path)) for path in sources if path.is_file()),
         format=description.format,
         cpus_per_core=description.cpus_per_core,
-        recipe=_in_megabytes(description.recipe),
+        recipe=replace(_in_megabytes(description.recipe), name=name),
     )
 
 

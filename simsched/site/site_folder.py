@@ -214,7 +214,7 @@ def _cluster_text(site: Site) -> dict[str, str]:
     if site.cluster_file is not None:
         return {site.cluster_file.name: site.cluster_file.read_text(encoding="utf-8")}
     if site.recipe is not None:
-        document = {"name": site.name, **recipe_document(site.recipe)}
+        document = recipe_document(site.recipe)
         try:
             same = parse_recipe(document) == site.recipe
         except SimschedError:  # a reader may divide a node in ways that a recipe has no words for

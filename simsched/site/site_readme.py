@@ -36,9 +36,9 @@ def readme(site: Site, cluster: str, folder: str) -> str:
 def _parts(site: Site, cluster: str, folder: str) -> Iterator[str]:
     yield f"# Site {visible(site.name)}"
     if site.sources:
-        rows = [(source.name, source.sha256[:16]) for source in site.sources]
+        sources = [(source.name, source.sha256[:16]) for source in site.sources]
         yield f"Imported by simsched from {site.format or 'these files'}."
-        yield markdown_table(("file", "SHA-256 begins with"), rows)
+        yield markdown_table(("file", "SHA-256 begins with"), sources)
     yield "## Nodes"
     yield f"The machine is in `{cluster}`. Partitions and features are properties of its nodes."
     rows = [(count, clip_end(hosts, HOSTS), *rest) for count, hosts, *rest in node_rows(site)]

@@ -23,7 +23,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from simsched.arguments import check
+from simsched.arguments import check, check_real, texts, wrong
 from simsched.errors import ConfigError, SimschedError
 
 if TYPE_CHECKING:
@@ -329,7 +329,7 @@ def _split_rule(text: str) -> tuple[str, str]:
     return (queue.strip(), template.strip()) if arrow else ("", text.strip())
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class SiteReading:
     """How logs are read on their site.
 
@@ -347,11 +347,25 @@ class SiteReading:
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any] | None) -> SiteReading | None:
-        """Return the reading of plain data with these fields as keys; None for None."""
+        """Return the reading of plain data with these fields as keys; None for None.
+
+        Raises
+        ------
+        ConfigError
+            For another key, or a value of another type.
+        """
         if document is None:
             return None
-        check("on_site", document, Mapping, "a mapping with maps, limits and default_queue")
-        return cls(**{**document, "maps": tuple(document.get("maps", ()))})
+        expected = "a mapping with maps, limits and default_queue"
+        check("on_site", document, Mapping, expected)
+        if not document.keys() <= {"maps", "limits", "default_queue"}:
+            raise wrong("on_site", dict(document), expected)
+        limits, default = document.get("limits", {}), document.get("default_queue")
+        check("on_site limits", limits, Mapping, "queue → seconds")
+        for name, seconds in limits.items():
+            check_real(f"on_site limits of {name}", seconds, 0)
+        check("on_site default_queue", default, str | None, "the name of a queue")
+        return cls(texts("on_site maps", document.get("maps", ())), dict(limits), default)
 
     def limit(self, queue: str | None) -> float | None:
         """Return the limit of a job without one in this queue; None if there is none."""

@@ -68,6 +68,7 @@ def test_flux_to_recorded_and_simulated_waits_in_three_commands(here, capsys):
     flux_site(here / "ridge", jobs=300)
     _, page = three_commands("ridge", "ridge/jobs.json", capsys)
     assert waits(page)[1] == ["recorded", "simulated"]
+    assert (here / "site" / "cluster.yaml").read_text().startswith("name: ridge\n")
 
 
 @pytest.mark.slow

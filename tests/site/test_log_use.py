@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
+from simsched.errors import ConfigError
 from simsched.formats.cluster.recipe import parse_recipe
 from simsched.formats.machines.description import MachineDescription
 from simsched.site.import_site import site_of
@@ -147,3 +150,19 @@ def test_a_machine_that_counts_memory_in_gigabytes_does_not_get_rounded_requests
     assert "memory is left out (the site counts memory in GB, MB or MiB is needed)" in use_sentence(
         where, jobs_on(log, where)
     )
+
+
+@pytest.mark.parametrize(
+    ("on_site", "message"),
+    [
+        (5, "on_site is 5"),
+        ({"map": []}, "on_site is {'map'"),
+        ({"maps": "slot={procs}/core"}, "on_site maps"),
+        ({"limits": {"batch": "long"}}, "on_site limits of batch is 'long'"),
+        ({"default_queue": 7}, "on_site default_queue is 7"),
+        ({"maps": ["slot={proc}/core"]}, "unknown placeholder"),
+    ],
+)
+def test_a_reading_that_is_not_one_is_refused(log, on_site, message):
+    with pytest.raises(ConfigError, match=re.escape(message)):
+        load_workload(log, on_site=on_site)
