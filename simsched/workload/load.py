@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from simsched import bundled
 from simsched.arguments import check, check_callable, check_whole, texts
@@ -18,14 +18,17 @@ from simsched.workload.readers.sacct_lines import delimiter_of
 from simsched.workload.source import Source
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from simsched.formats.sss import Names
+    from simsched.workload.readers.tables.column_map import ColumnMap
+
+    ColumnMapLike: TypeAlias = str | Path | Mapping[str, Any] | ColumnMap
 
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """One format: the module and function that read it, and whether it reads the text or the lines."""
+    """One format: the module and function that read it, and what: the text, the lines or the source."""
 
     module: str
     function: str
@@ -34,12 +37,14 @@ class Format:
 
     def read(self, source: Source, reading: ReadOptions) -> Workload:
         """Read the source in this format."""
+        if self.reads == "source":
+            return self.parse(source, reading)
         if self.reads == "text":
             return self.parse(source.text(), reading)
         with closing(source.lines()) as lines:  # a reader may stop before the end
             return self.parse(lines, reading)
 
-    def parse(self, content: str | Iterator[str], reading: ReadOptions) -> Workload:
+    def parse(self, content: str | Iterator[str] | Source, reading: ReadOptions) -> Workload:
         """Read the text, or the lines, in this format."""
         from importlib import import_module
 
@@ -62,6 +67,9 @@ READERS = {
     "batsim": Format("batsim", "read_batsim", "text", "Batsim's JSON workloads"),
     "sss": Format("sss_jobs", "read_sss", "text", "SSS Job Objects 3.1.0 (XML)"),
     "pbs": Format("pbs", "read_pbs", "lines", "PBS and Torque accounting logs"),
+    "table": Format(
+        "tables.table_reader", "read_table", "source", "tables of jobs: CSV, Parquet, JSON, by a column map"
+    ),
 }
 
 
@@ -71,24 +79,26 @@ def as_workload(value: Workload | str | Path) -> Workload:
 
 
 def load_workload(
-    path_or_bundled: str | Path | Source,
+    path_or_bundled: str | Path | Source | Any,
     *,
-    map: str | JobMap | Iterable[str] | None = None,  # noqa: A002 (the word of the command line)
+    map: str | JobMap | ColumnMapLike | Iterable[str] | None = None,  # noqa: A002 (the command line's word)
     procs_per_node: int | None = None,
     strict: bool = False,
     as_: str | None = None,
     limit: int | None = None,
     constrain: Iterable[str] = (),
     names: Callable[[], Names] | None = None,
-    columns: str | None = None,
+    columns: ColumnMapLike | None = None,
     delimiter: str | None = None,
 ) -> Workload:
-    """Read a workload: a file of any format in `READERS`, ``-``, or the name of a bundled one.
+    """Read a workload: a file of any format in `READERS`, ``-``, the name of a bundled one, or a data frame.
 
     Parameters
     ----------
-    path_or_bundled : file, folder of Flux jobs, ``-``, bundled name, or an opened `Source`.
-    map : template from flat counts to a shape, or several with rules by queue (see `mapping`).
+    path_or_bundled : file, folder of Flux jobs or of Parquet files, ``-``, bundled name, an opened
+        `Source`, or a data frame (pandas, or another that DuckDB takes).
+    map : template from flat counts to a shape, or several with rules by queue (see `mapping`); or the
+        column map of a table, as `columns`.
     procs_per_node : width of a node, for ``{nodes}`` where the trace has no node counts.
     strict : make any ignored record an error.
     as_ : insist on a format instead of looking at the content.
@@ -96,7 +106,8 @@ def load_workload(
     constrain : parts of a record that become an RFC 31 constraint: ``features``, ``partition``
         (each name is then a property that the cluster's targets must have).
     names : gives the cluster's hosts and properties, should patterns in SSS Job Objects need them.
-    columns : columns of a Slurm dump without a header line, as ``sacct -o`` names them.
+    columns : column map of a table: its file, its content, or the name of a preset; or the columns of a
+        Slurm dump without a header line, as ``sacct -o`` names them.
     delimiter : the separator of the columns of a Slurm dump (default: as in the header).
 
     Raises
@@ -106,23 +117,28 @@ def load_workload(
     FormatError, WorkloadError
         The content cannot be read, or a record is ignored under `strict`.
     """
-    source, given = _opened(path_or_bundled)
+    table, map, columns = _column_map(map, columns)  # noqa: A001
     chosen = map if map is None or isinstance(map, str | JobMap) else texts("map", map)
     _check_arguments(procs_per_node, limit, names)
+    frame = path_or_bundled if is_frame(path_or_bundled) else None
+    source, given = (_FRAME, "data frame") if frame is not None else _opened(path_or_bundled)
     reading = ReadOptions(
         source=source.name,
         name=source.stem,
         folder=None if source.content is not None else source.path.parent,
+        table=table,
         maps=chosen,
         procs_per_node=procs_per_node,
         strict=strict,
         limit=limit,
         constrain=_constrain(constrain),
         names=names,
-        columns=_text_option("columns", columns),
+        columns=columns,
         delimiter=_text_option("delimiter", delimiter),
     )
     reading.job_map()  # a bad map is refused before anything is read
+    if frame is not None:
+        return READERS["table"].parse(frame, reading)
     try:
         return _read(source, reading, as_)
     except SimschedError as error:
@@ -131,14 +147,22 @@ def load_workload(
 
 def _read(source: Source, reading: ReadOptions, insisted: str | None) -> Workload:
     """Read a source in the format that its beginning shows, unless another is insisted on."""
+    if reading.table is not None or insisted == "table":
+        if insisted not in {None, "table"}:
+            raise ConfigError(f"a column map is for tables, and --as is {insisted!r}", expected="--as table")
+        return READERS["table"].read(source, reading)
     if source.path.is_dir():
-        from simsched.workload.readers.flux_jobs import read_flux_folder
-
-        return read_flux_folder(source.path, reading)
+        return _read_folder(source, reading)
     if insisted or reading.columns or reading.delimiter:
         return READERS[_insisted(insisted or "sacct")].read(source, reading)
+    if _is_parquet(source):
+        return READERS["table"].read(source, reading)
     head = source.head()
     kind = detect(head, source.name)
+    if kind in _TABLES and (preset := _preset_of(source, head)) is not None:
+        note = f"read as {preset.name}: {preset.dataset}"
+        found = READERS["table"].read(source, replace(reading, table=preset))
+        return replace(found, notes=(note, *found.notes))
     if kind not in _LAST_RESORTS:
         return READERS[kind].read(source, reading)
     text = source.text()
@@ -151,6 +175,60 @@ def _read(source: Source, reading: ReadOptions, insisted: str | None) -> Workloa
 
         known = f"one of {', '.join(READERS)}, or a folder of Flux jobs; --as FORMAT insists"
         raise unrecognised(head, source.name, WORKLOAD, known) or error from None
+
+
+def _read_folder(source: Source, reading: ReadOptions) -> Workload:
+    """Read a folder of Parquet files as one table, any other as a folder of Flux jobs."""
+    from simsched.workload.readers.flux_jobs import read_flux_folder
+
+    if next(source.path.rglob("*.parquet"), None) is not None:
+        return READERS["table"].read(source, reading)
+    return read_flux_folder(source.path, reading)
+
+
+def _is_parquet(source: Source) -> bool:
+    """Whether the content is Parquet, by its first bytes."""
+    if source.content is not None:
+        return source.content.startswith(_PARQUET)
+    with source.path.open("rb") as stream:
+        return stream.read(len(_PARQUET)) == _PARQUET
+
+
+def _preset_of(source: Source, head: str) -> ColumnMap | None:
+    """Return the one preset that the columns of a text show; None where there is no such table."""
+    from simsched.formats.text.sniffing import table_columns
+    from simsched.workload.readers.tables.presets import presets_for
+
+    names, form = table_columns(head)
+    if not names:
+        return None
+    found = presets_for(names, form)
+    if len(found) > 1:
+        listed = ", ".join(one.name for one in found)
+        raise ConfigError(
+            f"several presets fit these columns: {listed}", where=source.name, expected="--columns NAME"
+        )
+    return found[0] if found else None
+
+
+def _column_map(given: Any, columns: Any) -> tuple[ColumnMap | None, Any, str | None]:
+    """Return the column map that `map` or `columns` gives, the templates, and the columns of a dump."""
+    if given is None and columns is None:
+        return None, None, None
+    from simsched.workload.readers.tables.presets import given_map, preset
+
+    table = given_map(columns)
+    if table is None and isinstance(columns, str) and "," not in columns and columns.isidentifier():
+        table = preset(columns)  # a name that is not one: the error names the nearest
+    rest = _text_option("columns", columns) if table is None else None
+    if table is None and (table := given_map(given)) is not None:
+        given = None
+    return table, given, rest
+
+
+def is_frame(value: object) -> bool:
+    """Whether a value is a data frame: it has columns and is not a path or a source."""
+    return not isinstance(value, str | Path | Source) and hasattr(value, "columns")
 
 
 def _text_option(name: str, value: object) -> str | None:
@@ -212,6 +290,10 @@ def _insisted(kind: str) -> str:
     return kind
 
 
+_PARQUET = b"PAR1"
+_FRAME = Source(Path("data frame"), "data frame", b"")
+#: Formats as which a table may be recognised, and which a preset overrules.
+_TABLES = frozenset(("jobs", "jsonl", "sacct-json"))
 #: Formats that are tried when no other is recognised.
 _LAST_RESORTS = frozenset(("jobs", "sss"))
 _PBS = re.compile(r"\d\d/\d\d/\d{4} \d\d:\d\d:\d\d;[A-Za-z];")

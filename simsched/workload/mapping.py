@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from simsched.formats.jobspec.jobspec import Jobspec
     from simsched.formats.rfc.constraint import Constraint
     from simsched.formats.sss import Names
+    from simsched.workload.readers.tables.column_map import ColumnMap
 
 DEFAULT_TEMPLATE = "slot={procs}/core"
 GPU_TEMPLATE = "slot={gpus}/[core={cpg};gpu]"
@@ -288,7 +289,7 @@ class ReadOptions:
     number of records to read at most.  `constrain` lists the parts of a record that become an RFC 31
     constraint: ``features``, ``partition``.  `names` gives the cluster's hosts and properties,
     which SSS patterns are matched against.  `columns` names the columns of a Slurm dump without a
-    header line, and `delimiter` separates them.
+    header line, and `delimiter` separates them.  `table` is the column map of a table.
     """
 
     source: str = "workload"
@@ -302,6 +303,7 @@ class ReadOptions:
     names: Callable[[], Names] | None = None
     columns: str | None = None
     delimiter: str | None = None
+    table: ColumnMap | None = None
 
     def job_map(self, default: str = DEFAULT_TEMPLATE, *, with_gpus: str | None = None) -> JobMap:
         """Return the map that was given, else the format's own `default` template."""

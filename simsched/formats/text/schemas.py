@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from simsched.formats.text.excerpts import Path
 
-SCHEMAS = ("rfc14", "v1", "cluster-recipe", "study")
+SCHEMAS = ("rfc14", "v1", "cluster-recipe", "study", "column-map")
 """The names of the package's JSON Schemas."""
 
 
