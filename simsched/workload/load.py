@@ -150,6 +150,8 @@ def _read(source: Source, reading: ReadOptions, insisted: str | None) -> Workloa
     if reading.table is not None or insisted == "table":
         if insisted not in {None, "table"}:
             raise ConfigError(f"a column map is for tables, and --as is {insisted!r}", expected="--as table")
+        if reading.table is not None and reading.table.format == "swf":
+            return READERS["swf"].read(source, reading)
         return READERS["table"].read(source, reading)
     if source.path.is_dir():
         return _read_folder(source, reading)
@@ -200,7 +202,8 @@ def _preset_of(source: Source, head: str) -> ColumnMap | None:
     from simsched.workload.readers.tables.presets import presets_for
 
     names, form = table_columns(head)
-    if not names:
+    is_dump = form == "csv" and not {"jobid", "jobidraw"}.isdisjoint(name.lower() for name in names)
+    if not names or is_dump:
         return None
     found = presets_for(names, form)
     if len(found) > 1:
@@ -293,7 +296,7 @@ def _insisted(kind: str) -> str:
 _PARQUET = b"PAR1"
 _FRAME = Source(Path("data frame"), "data frame", b"")
 #: Formats as which a table may be recognised, and which a preset overrules.
-_TABLES = frozenset(("jobs", "jsonl", "sacct-json"))
+_TABLES = frozenset(("jobs", "jsonl", "sacct-json", "sacct"))
 #: Formats that are tried when no other is recognised.
 _LAST_RESORTS = frozenset(("jobs", "sss"))
 _PBS = re.compile(r"\d\d/\d\d/\d{4} \d\d:\d\d:\d\d;[A-Za-z];")

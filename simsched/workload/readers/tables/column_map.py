@@ -123,6 +123,7 @@ def column_map(content: Any, text: str = "", where: str = "column map") -> Colum
         raise (located([fault], text, where)[0] if text else fault).error()
     columns = {name: _column(value, f"{where}: columns.{name}") for name, value in content["columns"].items()}
     _check_columns(columns, where)
+    _check_expressions(columns, content.get("filter", ""), where)
     rest = {key: tuple(value) if isinstance(value, list) else value for key, value in content.items()}
     return ColumnMap(**{**rest, "columns": columns, "where": where})
 
@@ -144,6 +145,17 @@ def _check_columns(columns: Mapping[str, MappedColumn], where: str) -> None:
         raise ConfigError("no run time", where=f"{where}: columns", expected="runtime, or start and end")
     if columns.keys().isdisjoint((*COUNTS, "nodelist")):
         raise ConfigError("no size", where=f"{where}: columns", expected=", ".join((*COUNTS, "nodelist")))
+
+
+def _check_expressions(columns: Mapping[str, MappedColumn], condition: str, where: str) -> None:
+    """Raise ConfigError for an expression or filter that is not one expression in SQL."""
+    from simsched.workload.readers.tables.expressions import columns_in
+
+    for name, item in columns.items():
+        if item.expression:
+            columns_in(item.expression, f"{where}: columns.{name}")
+    if condition:
+        columns_in(condition, f"{where}: filter")
 
 
 def is_column_map(value: object, presets: Iterable[str]) -> bool:

@@ -57,6 +57,20 @@ class Item:
         return self.kind in _KINDS
 
 
+def is_nested(type_: str) -> bool:
+    """Whether the values of a type of DuckDB have parts."""
+    return _NESTED.match(type_) is not None
+
+
+def is_number(type_: str) -> bool:
+    """Whether a type of DuckDB is a number.
+
+    >>> is_number("UBIGINT"), is_number("DECIMAL(18,3)"), is_number("VARCHAR"), is_nested("BIGINT[]")
+    (True, True, False, True)
+    """
+    return _NUMBER.fullmatch(type_) is not None
+
+
 def items_of(columns: ColumnMap, relation: Relation) -> dict[str, Item]:
     """Return the item of each column of the map.
 
@@ -74,7 +88,7 @@ def items_of(columns: ColumnMap, relation: Relation) -> dict[str, Item]:
     made = {}
     for name, column in columns.columns.items():
         where = _place(columns, name)
-        if _NESTED.match(types[name]):
+        if is_nested(types[name]):
             raise ConfigError(
                 f"the column {column.text!r} is nested ({types[name][:80]})",
                 where=where,
@@ -111,7 +125,7 @@ def _without_missing(raw: str, column: MappedColumn, kind: str) -> str:
     texts = [quoted(str(value)) for value in column.missing]
     test = f"cast({raw} as varchar) in ({', '.join(texts)})"
     numbers = [repr(value) for value in column.missing if not isinstance(value, str)]
-    if numbers and _NUMBER.fullmatch(kind):
+    if numbers and is_number(kind):
         test = f"({test} or {raw} in ({', '.join(numbers)}))"
     return f"(case when {test} then null else {raw} end)"
 
@@ -119,7 +133,7 @@ def _without_missing(raw: str, column: MappedColumn, kind: str) -> str:
 def _item(
     name: str, column: MappedColumn, raw: str, type_: str, columns: ColumnMap, relation: Relation
 ) -> Item:
-    is_text, is_number = type_.startswith(("VARCHAR", "ENUM")), _NUMBER.fullmatch(type_) is not None
+    is_text = type_.startswith(("VARCHAR", "ENUM"))
     text = f"trim(cast({raw} as varchar))"
     if name in TIMES:
         zone = _zone(column.zone or columns.zone or "UTC", relation, _place(columns, name))
@@ -132,7 +146,7 @@ def _item(
         return Item(name, "duration", raw, _scaled(raw, UNITS[column.unit or "s"]), has_text=is_text)
     if name == "memory":
         return Item(name, "memory", raw, _scaled(raw, UNITS[column.unit or "MiB"] / 1024), has_text=is_text)
-    if name == "id" and is_number:
+    if name == "id" and is_number(type_):
         return Item(name, "id", raw, f"try_cast({raw} as bigint)")
     return Item(name, "id" if name == "id" else "text", raw, f"nullif({text}, '')")
 
@@ -153,8 +167,7 @@ def _time(raw: str, text: str, type_: str, column: MappedColumn, zone: str, wher
         return f"epoch_us({raw})"
     if type_.startswith("TIMESTAMP") or type_ == "DATE":
         return _local(f"cast({raw} as timestamp)", zone)
-    is_number = _NUMBER.fullmatch(type_) is not None
-    if not is_number and not type_.startswith(("VARCHAR", "ENUM")):
+    if not is_number(type_) and not type_.startswith(("VARCHAR", "ENUM")):
         raise ConfigError(f"{column.text!r} has the type {type_}", where=where, expected="times")
     if "%" in format_:
         parsed = f"try_strptime({text}, {quoted(format_)})"
@@ -162,7 +175,7 @@ def _time(raw: str, text: str, type_: str, column: MappedColumn, zone: str, wher
         return f"epoch_us({parsed})" if has_zone else _local(f"cast({parsed} as timestamp)", zone)
     per = _PER_SECOND.get(format_, 1)
     number = f"try_cast(round(try_cast({raw} as double) * {1e6 / per!r}) as bigint)"
-    if is_number or format_ in _PER_SECOND:
+    if is_number(type_) or format_ in _PER_SECOND:
         return number
     zoned = f"epoch_us(try_cast({text} as timestamptz))"
     iso = (

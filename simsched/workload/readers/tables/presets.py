@@ -28,14 +28,19 @@ def preset(name: str) -> ColumnMap:
     """Return the preset of a name; ConfigError names the nearest one."""
     from simsched.formats.text.documents import load_document
 
+    text = preset_text(name)
+    return column_map({"name": name, **load_document(text, f"{name}.yaml")}, text, name)
+
+
+def preset_text(name: str) -> str:
+    """Return the document of a preset; ConfigError names the nearest one."""
     if name not in preset_names():
         raise ConfigError(
             f"unknown preset {name!r}{did_you_mean(name, preset_names())}",
             expected=f"the file of a column map, or {', '.join(preset_names())}",
         )
     place = files("simsched.workload.readers.tables") / "presets" / f"{name}.yaml"
-    text = place.read_text(encoding="utf-8")
-    return column_map({"name": name, **load_document(text, place.name)}, text, name)
+    return place.read_text(encoding="utf-8")
 
 
 def presets() -> list[ColumnMap]:

@@ -132,7 +132,7 @@ class _Jobs:
         if self.rows.relation.form != "csv":
             return
         found = self.rows.select(
-            "select line, min(error_type::varchar), min(csv_line) from reject_errors "
+            "select line, max(error_type::varchar), min(csv_line) from reject_errors "
             "group by line order by line"
         )
         for line, kind, text in found:
