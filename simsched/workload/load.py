@@ -18,7 +18,7 @@ from simsched.workload.readers.sacct_lines import delimiter_of
 from simsched.workload.source import Source
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from simsched.formats.sss import Names
     from simsched.workload.readers.tables.column_map import ColumnMap
@@ -44,8 +44,8 @@ class Format:
         with closing(source.lines()) as lines:  # a reader may stop before the end
             return self.parse(lines, reading)
 
-    def parse(self, content: str | Iterator[str] | Source, reading: ReadOptions) -> Workload:
-        """Read the text, or the lines, in this format."""
+    def parse(self, content: Any, reading: ReadOptions) -> Workload:
+        """Read the text, the lines, or the source or data frame of a table, in this format."""
         from importlib import import_module
 
         function = getattr(import_module(f"simsched.workload.readers.{self.module}"), self.function)

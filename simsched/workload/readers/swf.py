@@ -94,7 +94,7 @@ def read_swf(text: str, reading: ReadOptions | None = None) -> Workload:
     )
 
 
-def _described_sizes(lines: Sequence[str], numbers: Sequence[int]) -> npt.NDArray[np.int64] | None:
+def _described_sizes(lines: Sequence[str], numbers: Sequence[int]) -> npt.NDArray[np.float64] | None:
     """Return nodes, processors per node and gpus of each record; None for a trace without descriptors.
 
     A record without a descriptor has 0 nodes.
@@ -103,7 +103,7 @@ def _described_sizes(lines: Sequence[str], numbers: Sequence[int]) -> npt.NDArra
 
     if not numbers or not any(_DESCRIPTOR.search(lines[index]) for index in (*numbers[:10], numbers[-1])):
         return None
-    sizes = np.zeros((len(numbers), 3), dtype=np.int64)
+    sizes = np.zeros((len(numbers), 3))
     for row, index in enumerate(numbers):
         found = _DESCRIPTOR.search(lines[index])
         if found is not None:
@@ -216,7 +216,7 @@ class _Reader:
     skips: Skips
     source: str
     constrain: frozenset[str]
-    sizes: npt.NDArray[np.int64] | None = None
+    sizes: npt.NDArray[np.float64] | None = None
 
     def jobs(self) -> Iterator[Job]:
         """Yield the jobs of the records that are whole; the others are added to the skips."""

@@ -124,8 +124,11 @@ def column_map(content: Any, text: str = "", where: str = "column map") -> Colum
     columns = {name: _column(value, f"{where}: columns.{name}") for name, value in content["columns"].items()}
     _check_columns(columns, where)
     _check_expressions(columns, content.get("filter", ""), where)
-    rest = {key: tuple(value) if isinstance(value, list) else value for key, value in content.items()}
-    return ColumnMap(**{**rest, "columns": columns, "where": where})
+    rest: dict[str, Any] = {
+        key: tuple(value) if isinstance(value, list) else value for key, value in content.items()
+    }
+    rest.update(columns=columns, where=where)
+    return ColumnMap(**rest)
 
 
 def _column(value: Any, where: str) -> MappedColumn:
@@ -136,7 +139,8 @@ def _column(value: Any, where: str) -> MappedColumn:
         raise ConfigError(
             "the source of the value is not clear", where=where, expected="column or expression"
         )
-    return MappedColumn(**{key: tuple(v) if isinstance(v, list) else v for key, v in value.items()})
+    options: dict[str, Any] = {key: tuple(v) if isinstance(v, list) else v for key, v in value.items()}
+    return MappedColumn(**options)
 
 
 def _check_columns(columns: Mapping[str, MappedColumn], where: str) -> None:
@@ -149,7 +153,7 @@ def _check_columns(columns: Mapping[str, MappedColumn], where: str) -> None:
 
 def _check_expressions(columns: Mapping[str, MappedColumn], condition: str, where: str) -> None:
     """Raise ConfigError for an expression or filter that is not one expression in SQL."""
-    from simsched.workload.readers.tables.expressions import columns_in
+    from simsched.workload.readers.tables.column_expressions import columns_in
 
     for name, item in columns.items():
         if item.expression:

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from simsched.errors import ConfigError, did_you_mean
+from simsched.workload.readers.tables.column_expressions import check_columns, columns_in
 from simsched.workload.readers.tables.column_map import COUNTS, DURATIONS, TIMES
-from simsched.workload.readers.tables.expressions import check_columns, columns_in
 from simsched.workload.readers.tables.relation import VIEW, named, quoted
 
 if TYPE_CHECKING:

@@ -63,7 +63,7 @@ def presets_for(columns: Iterable[str], format_: str) -> list[ColumnMap]:
 
 def _named(one: ColumnMap) -> set[str]:
     """Return the columns that a preset needs, those within its expressions included."""
-    from simsched.workload.readers.tables.expressions import columns_in
+    from simsched.workload.readers.tables.column_expressions import columns_in
 
     inner = [item.expression for item in one.columns.values() if item.expression]
     return set(one.needed) | {name for text in inner for name in columns_in(text)}

@@ -67,7 +67,7 @@ def open_relation(given: Source | Any, name: str, columns: ColumnMap | None = No
     import duckdb
 
     folder = Path(tempfile.mkdtemp(prefix="simsched-"))
-    config = {"memory_limit": MEMORY, "temp_directory": str(folder)}
+    config: dict[str, Any] = {"memory_limit": MEMORY, "temp_directory": str(folder)}
     try:
         with duckdb.connect(config=config) as con:
             try:
@@ -178,7 +178,7 @@ def _csv_options(columns: ColumnMap | None, packed: str) -> str:
 
 def _text_columns(names: list[str], columns: ColumnMap | None) -> list[str]:
     """Return the columns that are read as text: all that no expression names."""
-    from simsched.workload.readers.tables.expressions import columns_in
+    from simsched.workload.readers.tables.column_expressions import columns_in
 
     if columns is None:
         return []

@@ -215,7 +215,7 @@ class _Jobs:
         import numpy as np
 
         joined = " and ".join(f"j.{name} is not distinct from r.{name}" for name in self._keys())
-        found = self.rows.relation.con.execute(
+        found: dict[str, Any] = self.rows.relation.con.execute(
             f"select j.*, request from {JOBS} j join requests r on {joined} "
             f"where j.rowid >= {begin} and j.rowid < {begin + BLOCK} and reason is null"
         ).fetchnumpy()

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 from simsched.errors import ConfigError, WorkloadError
 from simsched.workload.readers import gather as why
 from simsched.workload.readers.tables import text_values
+from simsched.workload.readers.tables.column_expressions import check_columns, columns_in
 from simsched.workload.readers.tables.column_map import NAMES, TIMES
 from simsched.workload.readers.tables.column_sql import items_of
-from simsched.workload.readers.tables.expressions import check_columns, columns_in
 from simsched.workload.readers.tables.relation import VIEW, named
 
 if TYPE_CHECKING:

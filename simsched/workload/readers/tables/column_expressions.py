@@ -72,7 +72,7 @@ def _tree(text: str, where: str) -> Any:
     wrong = ConfigError(f"{text!r} is not one expression in SQL", where=where)
     try:
         answer = _parser().execute("select json_serialize_sql(?)", [f"select (\n{text}\n)"]).fetchone()
-        tree = json.loads(answer[0]) if answer else {"error": True}
+        tree: Any = json.loads(answer[0]) if answer else {"error": True}
     except (duckdb.Error, UnicodeError, RecursionError, ValueError) as error:
         raise ConfigError(f"{text!r} cannot be parsed: {first_line(error)}", where=where) from None
     if tree["error"]:
