@@ -22,11 +22,11 @@ FIRST_ROWS = 3
 _WIDTH = 60
 
 WORDS = {
-    "id": "jobid jobidraw id jid jobnumber jobno jobuid jobname taskid cobaltjobid",
+    "id": "jobid jobidraw id jid jobnumber jobno jobuid jobname taskid cobaltjobid job number",
     "submit": "submit submittime submitted submittedtime submissiontime submitdate queuedtimestamp queued "
     "queuedtime creationtime created createtime ctime qtime adt arrival arrivaltime tsubmit timesubmit",
     "start": "start starttime started startdate starttimestamp begin begintime startingtime scheduledtime "
-    "sdt trun timestart dispatchtime",
+    "sdt trun timestart dispatchtime began",
     "end": "end endtime ended enddate endtimestamp finish finishtime finished completion completiontime edt "
     "deletiontime tinactive timeend done",
     "runtime": "runtime elapsed elapsedraw elapsedtime runseconds runtimeseconds duration executiontime "
@@ -45,7 +45,7 @@ WORDS = {
     "group": "group groupname groupid gid",
     "account": "account project projectname accounthash bank projectnamegenid organization vc allocation",
     "queue": "queue queuename partition qname jobqueue class",
-    "state": "state jobstate status exitstate statesimple endstate jobstatus exitstatus finalstate podphase",
+    "state": "state jobstate status exitstate statesimple endstate jobstatus exitstatus finalstate podphase outcome result",
     "nodelist": "nodelist hosts hostlist allocatedresources location allocatednodes nodeslist",
     "energy": "energy consumedenergy consumedenergyraw econ energyj joules",
     "eligible": "eligible eligibletime qdt etime",
