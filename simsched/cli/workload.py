@@ -186,7 +186,8 @@ def _add_output(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--to",
         metavar="FORMAT",
-        help="swf, jobs, jsonl, batsim (version 5), batsim4, sacct or sss (default: by the ending of FILE)",
+        help="swf, jobs, jsonl, batsim (version 5), batsim4, sacct, flux-fiction or sss (default: by the "
+        "ending of FILE)",
     )
 
 

@@ -67,6 +67,8 @@ READERS = {
     "batsim": Format("batsim", "read_batsim", "text", "Batsim's JSON workloads"),
     "sss": Format("sss_jobs", "read_sss", "text", "SSS Job Objects 3.1.0 (XML)"),
     "pbs": Format("pbs", "read_pbs", "lines", "PBS and Torque accounting logs"),
+    "sge": Format("sge", "read_sge", "lines", "Grid Engine accounting (SGE, Univa)"),
+    "lsf": Format("lsf", "read_lsf", "lines", "LSF accounting, lsb.acct"),
     "table": Format(
         "tables.table_reader", "read_table", "source", "tables of jobs: CSV, Parquet, JSON, by a column map"
     ),
@@ -95,19 +97,16 @@ def load_workload(
 
     Parameters
     ----------
-    path_or_bundled : file, folder of Flux jobs or of Parquet files, ``-``, bundled name, an opened
-        `Source`, or a data frame (pandas, or another that DuckDB takes).
-    map : template from flat counts to a shape, or several with rules by queue (see `mapping`); or the
-        column map of a table, as `columns`.
+    path_or_bundled : file, folder of Flux jobs or Parquet files, ``-``, bundled name, `Source`, data frame.
+    map : template from flat counts to a shape, or several with rules by queue; or as `columns`.
     procs_per_node : width of a node, for ``{nodes}`` where the trace has no node counts.
     strict : make any ignored record an error.
     as_ : insist on a format instead of looking at the content.
     limit : read at most this many records.
-    constrain : parts of a record that become an RFC 31 constraint: ``features``, ``partition``
-        (each name is then a property that the cluster's targets must have).
+    constrain : parts of a record that become an RFC 31 constraint: ``features``, ``partition``.
     names : gives the cluster's hosts and properties, should patterns in SSS Job Objects need them.
-    columns : column map of a table: its file, its content, or the name of a preset; or the columns of a
-        Slurm dump without a header line, as ``sacct -o`` names them.
+    columns : column map of a table (file, content or preset), or the columns of a Slurm dump without a
+        header line, as ``sacct -o`` names them.
     delimiter : the separator of the columns of a Slurm dump (default: as in the header).
 
     Raises
@@ -118,16 +117,14 @@ def load_workload(
         The content cannot be read, or a record is ignored under `strict`.
     """
     table, map, columns = _column_map(map, columns)  # noqa: A001
-    chosen = map if map is None or isinstance(map, str | JobMap) else texts("map", map)
     _check_arguments(procs_per_node, limit, names)
-    frame = path_or_bundled if is_frame(path_or_bundled) else None
-    source, given = (_FRAME, "data frame") if frame is not None else _opened(path_or_bundled)
+    source, given = (_FRAME, "data frame") if is_frame(path_or_bundled) else _opened(path_or_bundled)
     reading = ReadOptions(
         source=source.name,
         name=source.stem,
         folder=None if source.content is not None else source.path.parent,
         table=table,
-        maps=chosen,
+        maps=map if map is None or isinstance(map, str | JobMap) else texts("map", map),
         procs_per_node=procs_per_node,
         strict=strict,
         limit=limit,
@@ -137,8 +134,8 @@ def load_workload(
         delimiter=_text_option("delimiter", delimiter),
     )
     reading.job_map()  # a bad map is refused before anything is read
-    if frame is not None:
-        return READERS["table"].parse(frame, reading)
+    if source is _FRAME:
+        return READERS["table"].parse(path_or_bundled, reading)
     try:
         return _read(source, reading, as_)
     except SimschedError as error:
@@ -300,6 +297,8 @@ _TABLES = frozenset(("jobs", "jsonl", "sacct-json", "sacct"))
 #: Formats that are tried when no other is recognised.
 _LAST_RESORTS = frozenset(("jobs", "sss"))
 _PBS = re.compile(r"\d\d/\d\d/\d{4} \d\d:\d\d:\d\d;[A-Za-z];")
+_SGE = re.compile(r"(?:[^:]*:){5}\d+:[^:]*:[^:]*:\d+:\d+:\d+:(?:[^:]*:){25}")
+_LSF = re.compile(r'"[A-Z_]+" "\d+(?:\.\d+)*" \d{9,} ')
 _JSON_MARKS = (
     ("squeue-json", re.compile(r'"(job_state|tres_req_str)"\s*:')),
     ("flux", re.compile(r'"t_submit"\s*:')),
@@ -319,7 +318,11 @@ def detect(head: str, name: str = "") -> str:
     otherwise = "swf" if ".swf" in name else "jobs"
     if first[:1] in ("{", "["):
         return _detect_json(head, lines)
-    return next((kind for kind, shows in _FIRST_LINES if first and shows(first)), otherwise)
+    found = next((kind for kind, shows in _FIRST_LINES if first and shows(first)), None)
+    if found is None and first.startswith("#"):  # the head of an accounting file of Grid Engine
+        record = next((line for line in lines if not line.startswith("#")), "")
+        found = "sge" if _SGE.match(record) else None
+    return found or otherwise
 
 
 def _is_swf(line: str) -> bool:
@@ -334,6 +337,8 @@ _FIRST_LINES: tuple[tuple[str, Callable[[str], object]], ...] = (
     ("swf", _is_swf),
     ("sacct", delimiter_of),
     ("pbs", _PBS.match),
+    ("sge", _SGE.match),
+    ("lsf", _LSF.match),
 )
 
 

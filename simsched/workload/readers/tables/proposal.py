@@ -45,7 +45,8 @@ WORDS = {
     "group": "group groupname groupid gid",
     "account": "account project projectname accounthash bank projectnamegenid organization vc allocation",
     "queue": "queue queuename partition qname jobqueue class",
-    "state": "state jobstate status exitstate statesimple endstate jobstatus exitstatus finalstate podphase outcome result",
+    "state": "state jobstate status exitstate statesimple endstate jobstatus exitstatus finalstate podphase "
+    "outcome result",
     "nodelist": "nodelist hosts hostlist allocatedresources location allocatednodes nodeslist",
     "energy": "energy consumedenergy consumedenergyraw econ energyj joules",
     "eligible": "eligible eligibletime qdt etime",
