@@ -156,6 +156,10 @@ def _read(source: Source, reading: ReadOptions, insisted: str | None) -> Workloa
         return READERS[_insisted(insisted or "sacct")].read(source, reading)
     if _is_parquet(source):
         return READERS["table"].read(source, reading)
+    if _is_archive(source):
+        from simsched.workload.readers.flux_archive import read_flux_archive
+
+        return read_flux_archive(source.path, reading)
     head = source.head()
     kind = detect(head, source.name)
     if kind in _TABLES and (preset := _preset_of(source, head)) is not None:
@@ -191,6 +195,17 @@ def _is_parquet(source: Source) -> bool:
         return source.content.startswith(_PARQUET)
     with source.path.open("rb") as stream:
         return stream.read(len(_PARQUET)) == _PARQUET
+
+
+def _is_archive(source: Source) -> bool:
+    """Whether a file is a tar archive: by its name, or by the mark in its first header."""
+    if source.content is not None:
+        return False
+    if source.path.name.endswith(_ARCHIVES):
+        return True
+    with source.path.open("rb") as stream:
+        stream.seek(257)
+        return stream.read(5) == b"ustar"
 
 
 def _preset_of(source: Source, head: str) -> ColumnMap | None:
@@ -291,6 +306,7 @@ def _insisted(kind: str) -> str:
 
 
 _PARQUET = b"PAR1"
+_ARCHIVES = (".tar", ".tgz", ".tar.gz", ".tar.bz2", ".tar.xz")
 _FRAME = Source(Path("data frame"), "data frame", b"")
 #: Formats as which a table may be recognised, and which a preset overrules.
 _TABLES = frozenset(("jobs", "jsonl", "sacct-json", "sacct"))
