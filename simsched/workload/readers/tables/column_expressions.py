@@ -53,15 +53,17 @@ def columns_in(text: str, where: str = "expression") -> frozenset[str]:
     return frozenset(found - own)
 
 
-def check_columns(names: Iterable[str], have: Iterable[str], where: str) -> None:
-    """Raise ConfigError for the first name that a table does not have; it names the nearest column."""
+def check_columns(names: Iterable[str], have: Iterable[str], where: str, table: str) -> None:
+    """Raise ConfigError for the first name that the table does not have; it names the nearest column."""
     known = list(have)
     lower = {name.lower() for name in known}
     for name in sorted(names):
         if name.lower() not in lower:
             listed = ", ".join(known)
             raise ConfigError(
-                f"there is no column {name!r}{did_you_mean(name, known)}", where=where, expected=listed
+                f"there is no column {name!r} in {table}{did_you_mean(name, known)}",
+                where=where,
+                expected=listed,
             )
 
 

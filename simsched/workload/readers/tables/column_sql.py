@@ -106,7 +106,7 @@ def _place(columns: ColumnMap, name: str) -> str:
 def _raw(column: MappedColumn, relation: Relation, where: str) -> str:
     """Return the SQL of a value as the table has it; a dotted name is a field of a nested column."""
     if column.expression:
-        check_columns(columns_in(column.expression, where), relation.columns, where)
+        check_columns(columns_in(column.expression, where), relation.columns, where, relation.name)
         return f"(\n{column.expression}\n)"
     have = {name.lower(): name for name in relation.columns}
     if column.column.lower() in have:
@@ -114,7 +114,7 @@ def _raw(column: MappedColumn, relation: Relation, where: str) -> str:
     first, *rest = column.column.split(".")
     if rest and relation.columns.get(have.get(first.lower(), ""), "").startswith("STRUCT"):
         return ".".join(named(part) for part in (have[first.lower()], *rest))
-    check_columns([column.column], relation.columns, where)
+    check_columns([column.column], relation.columns, where, relation.name)
     raise AssertionError(column.column)  # check_columns refuses it
 
 

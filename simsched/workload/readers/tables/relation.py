@@ -118,6 +118,8 @@ def _create(
         places = [place.resolve() for place in parquet_files(given.path)]
     else:
         places = [_plain_file(given, folder, is_parquet=form == "parquet")]
+    if not any(place.stat().st_size for place in places):
+        raise FormatError("the table is empty", where=given.name, expected="a header line and rows")
     _create_view(con, form, places, columns)
     return form, places
 

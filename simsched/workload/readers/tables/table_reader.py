@@ -13,7 +13,7 @@ from simsched.errors import ConfigError
 from simsched.garbage import collector_paused
 from simsched.workload.job import Job, Skip, Workload
 from simsched.workload.mapping import GPU_TEMPLATE, Flat
-from simsched.workload.readers.gather import Gather, whole
+from simsched.workload.readers.gather import Gather
 from simsched.workload.readers.tables.presets import presets_for
 from simsched.workload.readers.tables.relation import open_relation
 from simsched.workload.readers.tables.table_rows import FILTERED, JOBS, RESULTS, Rows
@@ -112,6 +112,8 @@ class _Jobs:
         header = {"UnixStartTime": str(base)}
         if self.rows.columns.name:
             header["ColumnMap"] = self.rows.columns.name
+        if self.rows.columns.zone:
+            header["TimeZoneString"] = self.rows.columns.zone
         skips = self.gather.skips
         return Workload(
             jobs=jobs,
@@ -142,16 +144,15 @@ class _Jobs:
         """Ignore the rows that are not jobs: all are counted, the first of each reason listed."""
         skips = self.gather.skips
         found = self.rows.select(
-            f"select reason, row, id, submit from (select *, row_number() over "
+            f"select reason, row, id from (select *, row_number() over "
             f"(partition by reason order by row) as nth from {JOBS} where reason is not null) "
             f"where nth <= {MOST_LISTED} order by row"
         )
-        for reason, row, id_, submit in found:
+        for reason, row, id_ in found:
             known = self.rows.reasons[reason]
-            place = f"{self.reading.source}: row {row + 1}"
-            at = None if submit is None else whole(submit / 1_000_000)
             text = self.rows.texts.get(row, "")[:200]
-            skips.add(Skip(place, known, text, id_, at), listed=known != FILTERED)
+            place = f"{self.reading.source}: row {row + 1}"
+            skips.add(Skip(place, known, text, id_), listed=known != FILTERED)
         counts = self.rows.select(
             f"select reason, count(*) from {JOBS} where reason is not null group by reason order by reason"
         )

@@ -109,7 +109,7 @@ class Rows:
         if not text:
             return "true"
         where = f"{self.columns.where}: filter"
-        check_columns(columns_in(text, where), self.relation.columns, where)
+        check_columns(columns_in(text, where), self.relation.columns, where, self.relation.name)
         kind = str(self.select(f"describe select (\n{text}\n) from {VIEW}")[0][1])
         if kind != "BOOLEAN":
             raise ConfigError(

@@ -280,7 +280,7 @@ def test_many_bad_rows_are_listed_in_part_and_counted_in_full(tmp_path):
     ("columns", "message"),
     [
         ({**BASE, "cores": "m"}, r"columns\.cores: there is no column 'm'"),
-        ({**BASE, "cores": "nn"}, r"there is no column 'nn'; did you mean n"),
+        ({**BASE, "cores": "nn"}, r"there is no column 'nn' in t\.csv; did you mean n"),
         ({**BASE, "cores": {"expression": "n * mm"}}, r"columns\.cores: there is no column 'mm'"),
         ({**BASE, "cores": {"expression": "n * (select 1)"}}, r"a query is not allowed"),
         ({**BASE, "cores": {"expression": "1) from source where (1 = 1"}}, r"is not one expression"),
