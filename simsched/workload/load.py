@@ -184,7 +184,9 @@ def _read_folder(source: Source, reading: ReadOptions) -> Workload:
     """Read a folder of Parquet files as one table, any other as a folder of Flux jobs."""
     from simsched.workload.readers.flux_jobs import read_flux_folder
 
-    if next(source.path.rglob("*.parquet"), None) is not None:
+    # Partitions are folders such as ``month=5``; a folder of jobs may have too many folders to look into.
+    parts = [source.path.glob("*.parquet"), *(part.rglob("*.parquet") for part in source.path.glob("*=*"))]
+    if any(next(files, None) is not None for files in parts):
         return READERS["table"].read(source, reading)
     return read_flux_folder(source.path, reading)
 
@@ -211,12 +213,13 @@ def _is_archive(source: Source) -> bool:
 def _preset_of(source: Source, head: str) -> ColumnMap | None:
     """Return the one preset that the columns of a text show; None where there is no such table."""
     from simsched.formats.text.sniffing import table_columns
-    from simsched.workload.readers.tables.presets import presets_for
 
     names, form = table_columns(head)
-    is_dump = form == "csv" and not {"jobid", "jobidraw"}.isdisjoint(name.lower() for name in names)
-    if not names or is_dump:
-        return None
+    others = {"jobid", "jobidraw"} if form == "csv" else {"shape", "jobspec", "file", "jobs"}
+    if not names or not others.isdisjoint(name.lower() for name in names):
+        return None  # a Slurm dump, or a document of ours
+    from simsched.workload.readers.tables.presets import presets_for
+
     found = presets_for(names, form)
     if len(found) > 1:
         listed = ", ".join(one.name for one in found)

@@ -41,8 +41,8 @@ def test_the_presets_are_listed_and_shown(capsys):
 
 @pytest.mark.parametrize(
     "command",
-    ["run tiny t.csv -o out", "size tiny t.csv --grow node3 --target p95_wait<=1h", "workload convert t.csv --to swf",
-     "forecast tiny t.csv --at 5"],
+    ["run tiny t.csv -o out", "workload convert t.csv --to swf", "forecast tiny t.csv --at 5",
+     pytest.param("size tiny t.csv --grow node3 --target p95_wait<=1h", marks=pytest.mark.slow)],
 )  # fmt: skip
 def test_every_verb_takes_a_map(table, command, capsys):
     assert main([*command.split(), "--columns", "m.yaml"]) == 0

@@ -123,6 +123,9 @@ def _headless(head: str) -> Look | None:
     return None
 
 
+_COLUMN = re.compile(r"[A-Za-z_][\w .()/-]*")
+
+
 def table_columns(head: str) -> tuple[list[str], str]:
     r"""Return the columns that the beginning of a table shows, and its form (``csv`` or ``json``).
 
@@ -136,7 +139,9 @@ def table_columns(head: str) -> tuple[list[str], str]:
     lines = [line for line in head.splitlines() if line.strip()][:2]
     for mark in (",", "\t", ";", "|"):
         if len(lines) == 2 and lines[0].count(mark) >= 2 and lines[1].count(mark) >= 2:
-            return [cell.strip(' "') for cell in lines[0].split(mark)], "csv"
+            columns = [cell.strip(' "') for cell in lines[0].split(mark)]
+            if all(_COLUMN.fullmatch(cell) for cell in columns):
+                return columns, "csv"
     return [], "csv"
 
 
@@ -158,7 +163,7 @@ def _table(head: str) -> Look | None:
     for mark, name in ((",", "CSV"), ("\t", "a table with tabs"), (";", "CSV"), ("|", "a table")):
         if len(lines) == 2 and lines[0].count(mark) == lines[1].count(mark) >= 2:
             columns = [cell.strip(' "') for cell in lines[0].split(mark)]
-            if all(re.fullmatch(r"[A-Za-z_][\w .()/-]*", cell) for cell in columns):
+            if all(_COLUMN.fullmatch(cell) for cell in columns):
                 advice = "map its columns with --columns (simsched workload columns FILE proposes a map)"
                 return Look(f"{name} with the columns {clip(', '.join(columns), 120)}", advice=advice)
     return None

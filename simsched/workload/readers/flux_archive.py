@@ -66,7 +66,7 @@ def _unpack(path: Path, folder: Path, source: str) -> None:
                     place.write_bytes(content.read())
     except (tarfile.TarError, EOFError, OSError, zlib.error, LZMAError) as error:
         raise FormatError(
-            f"cannot be read as a tar archive: {first_line(error)}",
+            f"this is a tar archive that cannot be read: {first_line(error)}",
             where=source,
             expected="a file of flux dump",
         ) from None
