@@ -273,3 +273,13 @@ def is_locked(path: Path) -> bool:
         return not lock(descriptor)
     finally:
         os.close(descriptor)
+
+
+def glob_free(path: Path) -> str:
+    """Return the path with ``* ? [`` escaped, which DuckDB would take for patterns.
+
+    >>> from pathlib import Path
+    >>> glob_free(Path("runs/a[1].parquet"))
+    'runs/a[[]1].parquet'
+    """
+    return "".join(f"[{c}]" if c in "*?[" else c for c in str(path))

@@ -61,6 +61,12 @@ def test_shape_imports_its_own_verb_only():
     assert {m for m in modules if m.startswith("simsched.cli.")} - SHARED == {"simsched.cli.convert"}
 
 
+@pytest.mark.parametrize("name", ["first-steps", "slurm-day"])
+def test_a_workload_that_is_not_a_table_needs_no_table_reader(name):
+    modules = imported_by(f"from simsched.workload.load import load_workload\nload_workload({name!r})")
+    assert {"duckdb", "simsched.workload.readers.tables.presets"}.isdisjoint(modules)
+
+
 def test_importing_the_package_imports_nothing():
     modules = imported_by("import simsched")
     assert modules & HEAVY == set()

@@ -27,6 +27,7 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 TRACES = Path(os.environ.get("SIMSCHED_TRACES") or REPOSITORY.parent / "shared" / "traces")
 SWF_JOBS = 300_000
 SACCT_LINES = 1_000_000
+TABLE_ROWS = 10_000_000
 SEED = 17
 
 
@@ -67,6 +68,22 @@ def make_sacct(path: Path, lines: int) -> None:
             stream.write(f"{id_}|{times}|{nodes}|{cpu}|{tres}|{4 * cpu}G|{who_and_how}\n")
 
 
+def make_table(path: Path, rows: int) -> None:
+    """Write a Parquet file with the columns of the preset pm100; DuckDB makes it from a hash of the row."""
+    import duckdb
+
+    def at(seconds: str) -> str:
+        return f"timestamp '2020-05-01' + to_seconds(cast({seconds} as bigint))"
+
+    duckdb.sql(f"""select i as job_id, 'u' || hash(i) % 500 as user_id, {at("i * 3 + hash(i + 1) % 10")}
+        as submit_time, submit_time as eligible_time, {at("i * 3 + 20 + hash(i + 2) % 4000")} as start_time,
+        {at("i * 3 + 5000 + hash(i + 3) % 40000")} as end_time, 60 * (1 + hash(i + 4) % 24) as time_limit,
+        1 + hash(i + 5) % 64 as num_nodes_alloc, 128 * num_nodes_alloc as num_cores_alloc,
+        4 * (hash(i + 6) % 3) as num_gpus_alloc, 8 * (1 + hash(i + 7) % 30) as mem_alloc,
+        'p' || hash(i) % 4 as partition, if(hash(i + 8) % 9 = 0, 'FAILED', 'COMPLETED') as job_state
+        from range({rows}) t(i)""").write_parquet(str(path))
+
+
 def clock(seconds: int) -> str:
     """A time as Slurm writes it."""
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S")
@@ -101,6 +118,9 @@ def rows() -> Iterator[tuple[str, str, str]]:
         yield f"read an SWF of {SWF_JOBS:,} jobs", figures(swf), "3 s"
         alone("sacct", sacct)
         yield f"read a sacct file of {SACCT_LINES:,} lines", figures(sacct), "20 s, 2,000 MB"
+        table = Path(folder) / "a.parquet"
+        alone("table", table)
+        yield f"read a Parquet table of {TABLE_ROWS:,} jobs", figures(table), "60 s, 6,000 MB"
     for path in sorted(TRACES.glob("*.swf.gz")) if TRACES.is_dir() else ():
         yield f"read {path.name}", figures(path), "3 s per 300,000 jobs"
 
@@ -117,6 +137,8 @@ if __name__ == "__main__":
             print(json.dumps(measure(path)))
         case ["swf", path]:
             make_swf(Path(path), SWF_JOBS)
+        case ["table", path]:
+            make_table(Path(path), TABLE_ROWS)
         case ["sacct", path]:
             make_sacct(Path(path), SACCT_LINES)
         case _:

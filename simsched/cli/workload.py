@@ -26,6 +26,7 @@ def register(subparsers: Subparsers) -> None:
     _register_convert(actions)
     _register_deliver(actions)
     actions.add_parser("list", help="list the bundled workloads").set_defaults(run=list_names)
+    _register_tables(actions)
 
 
 def list_names(_: argparse.Namespace) -> int:
@@ -34,6 +35,44 @@ def list_names(_: argparse.Namespace) -> int:
     from simsched.text_table import table_lines
 
     print("\n".join(table_lines(summaries("workloads").items())))
+    return 0
+
+
+def _register_tables(actions: Subparsers) -> None:
+    columns = actions.add_parser(
+        "columns", help="propose a column map for a table (CSV, Parquet, JSON), with the first values"
+    )
+    columns.add_argument("table", metavar="FILE", help="a table of jobs, or - for standard input")
+    columns.set_defaults(run=propose_columns)
+    presets = actions.add_parser("presets", help="list the column maps of public data sets")
+    presets.add_argument("name", metavar="NAME", nargs="?", help="print this one as YAML")
+    presets.set_defaults(run=list_presets)
+
+
+def propose_columns(args: argparse.Namespace) -> int:
+    """Print a column map for a table."""
+    from pathlib import Path
+
+    from simsched.bundled import resolve
+    from simsched.workload.readers.tables.proposal import proposed_map
+    from simsched.workload.source import Source
+
+    print(proposed_map(Source.of(resolve("workloads", Path(args.table)))), end="")
+    return 0
+
+
+def list_presets(args: argparse.Namespace) -> int:
+    """Print the presets with their data sets and papers, or the text of one."""
+    from simsched.text_table import table_lines
+    from simsched.workload.readers.tables.presets import preset_text, presets
+
+    if args.name:
+        print(preset_text(args.name), end="")
+        return 0
+    rows: list[tuple[str, str]] = []
+    for one in presets():
+        rows += [(one.name, one.dataset), ("", one.cite), *([("", f"doi:{one.doi}")] if one.doi else [])]
+    print("\n".join(table_lines(rows)))
     return 0
 
 
@@ -148,7 +187,8 @@ def _add_output(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--to",
         metavar="FORMAT",
-        help="swf, jobs, jsonl, batsim (version 5), batsim4, sacct or sss (default: by the ending of FILE)",
+        help="swf, jobs, jsonl, batsim (version 5), batsim4, sacct, flux-fiction or sss (default: by the "
+        "ending of FILE)",
     )
 
 

@@ -109,7 +109,7 @@ class StudyResult:
         """
         import duckdb
 
-        from simsched.report.data.frames import glob_free
+        from simsched.files import glob_free
         from simsched.report.data.sql import answer
 
         with duckdb.connect() as con:
@@ -141,7 +141,7 @@ class StudyResult:
     def _read(self, name: str) -> pd.DataFrame:
         import duckdb
 
-        from simsched.report.data.frames import glob_free
+        from simsched.files import glob_free
 
         file = self.path / name
         if not file.is_file():

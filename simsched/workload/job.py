@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -144,6 +144,14 @@ class Workload:
 
     def __iter__(self) -> Iterator[Job]:
         return iter(self.jobs)
+
+    @classmethod
+    def from_frame(cls, frame: Any, map: Any = None, **options: Any) -> Workload:  # noqa: A002 (as load_workload)
+        """Return the workload of a data frame by a column map; arguments and errors are `load_workload`'s."""
+        from importlib import import_module  # `load` imports this module
+
+        workload: Workload = import_module("simsched.workload.load").load_workload(frame, map=map, **options)
+        return workload
 
     @property
     def span(self) -> tuple[float, float]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from simsched import bundled
 from simsched.arguments import check, check_callable, check_whole, texts
@@ -18,14 +18,17 @@ from simsched.workload.readers.sacct_lines import delimiter_of
 from simsched.workload.source import Source
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from simsched.formats.sss import Names
+    from simsched.workload.readers.tables.column_map import ColumnMap
+
+    ColumnMapLike: TypeAlias = str | Path | Mapping[str, Any] | ColumnMap
 
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """One format: the module and function that read it, and whether it reads the text or the lines."""
+    """One format: the module and function that read it, and what: the text, the lines or the source."""
 
     module: str
     function: str
@@ -34,13 +37,15 @@ class Format:
 
     def read(self, source: Source, reading: ReadOptions) -> Workload:
         """Read the source in this format."""
+        if self.reads == "source":
+            return self.parse(source, reading)
         if self.reads == "text":
             return self.parse(source.text(), reading)
         with closing(source.lines()) as lines:  # a reader may stop before the end
             return self.parse(lines, reading)
 
-    def parse(self, content: str | Iterator[str], reading: ReadOptions) -> Workload:
-        """Read the text, or the lines, in this format."""
+    def parse(self, content: Any, reading: ReadOptions) -> Workload:
+        """Read the text, the lines, or the source or data frame of a table, in this format."""
         from importlib import import_module
 
         function = getattr(import_module(f"simsched.workload.readers.{self.module}"), self.function)
@@ -62,6 +67,11 @@ READERS = {
     "batsim": Format("batsim", "read_batsim", "text", "Batsim's JSON workloads"),
     "sss": Format("sss_jobs", "read_sss", "text", "SSS Job Objects 3.1.0 (XML)"),
     "pbs": Format("pbs", "read_pbs", "lines", "PBS and Torque accounting logs"),
+    "sge": Format("sge", "read_sge", "lines", "Grid Engine accounting (SGE, Univa)"),
+    "lsf": Format("lsf", "read_lsf", "lines", "LSF accounting, lsb.acct"),
+    "table": Format(
+        "tables.table_reader", "read_table", "source", "tables of jobs: CSV, Parquet, JSON, by a column map"
+    ),
 }
 
 
@@ -71,33 +81,33 @@ def as_workload(value: Workload | str | Path) -> Workload:
 
 
 def load_workload(
-    path_or_bundled: str | Path | Source,
+    path_or_bundled: str | Path | Source | Any,
     *,
-    map: str | JobMap | Iterable[str] | None = None,  # noqa: A002 (the word of the command line)
+    map: str | JobMap | ColumnMapLike | Iterable[str] | None = None,  # noqa: A002 (the command line's word)
     procs_per_node: int | None = None,
     strict: bool = False,
     as_: str | None = None,
     limit: int | None = None,
     constrain: Iterable[str] = (),
     names: Callable[[], Names] | None = None,
-    columns: str | None = None,
+    columns: ColumnMapLike | None = None,
     delimiter: str | None = None,
     on_site: Mapping[str, Any] | None = None,
 ) -> Workload:
-    """Read a workload: a file of any format in `READERS`, ``-``, or the name of a bundled one.
+    """Read a workload: a file of any format in `READERS`, ``-``, the name of a bundled one, or a data frame.
 
     Parameters
     ----------
-    path_or_bundled : file, folder of Flux jobs, ``-``, bundled name, or an opened `Source`.
-    map : template from flat counts to a shape, or several with rules by queue (see `mapping`).
+    path_or_bundled : file, folder of Flux jobs or Parquet files, ``-``, bundled name, `Source`, data frame.
+    map : template from flat counts to a shape, or several with rules by queue; or as `columns`.
     procs_per_node : width of a node, for ``{nodes}`` where the trace has no node counts.
     strict : make any ignored record an error.
     as_ : insist on a format instead of looking at the content.
     limit : read at most this many records.
-    constrain : parts of a record that become an RFC 31 constraint: ``features``, ``partition``
-        (each name is then a property that the cluster's targets must have).
+    constrain : parts of a record that become an RFC 31 constraint: ``features``, ``partition``.
     names : gives the cluster's hosts and properties, should patterns in SSS Job Objects need them.
-    columns : columns of a Slurm dump without a header line, as ``sacct -o`` names them.
+    columns : column map of a table (file, content or preset), or the columns of a Slurm dump without a
+        header line, as ``sacct -o`` names them.
     delimiter : the separator of the columns of a Slurm dump (default: as in the header).
     on_site : how a log is read on the site that it is from, plain data as `site.log_use.reading_on` gives it.
 
@@ -108,24 +118,27 @@ def load_workload(
     FormatError, WorkloadError
         The content cannot be read, or a record is ignored under `strict`.
     """
-    source, given = _opened(path_or_bundled)
-    chosen = map if map is None or isinstance(map, str | JobMap) else texts("map", map)
+    table, map, columns = _column_map(map, columns)  # noqa: A001
     _check_arguments(procs_per_node, limit, names)
+    source, given = (_FRAME, "data frame") if is_frame(path_or_bundled) else _opened(path_or_bundled)
     reading = ReadOptions(
         source=source.name,
         name=source.stem,
         folder=None if source.content is not None else source.path.parent,
-        maps=chosen,
+        table=table,
+        maps=map if map is None or isinstance(map, str | JobMap) else texts("map", map),
         procs_per_node=procs_per_node,
         strict=strict,
         limit=limit,
         constrain=_constrain(constrain),
         names=names,
-        columns=_text_option("columns", columns),
+        columns=columns,
         delimiter=_text_option("delimiter", delimiter),
         on_site=SiteReading.from_dict(on_site),
     )
     reading.job_map()  # a bad map is refused before anything is read
+    if source is _FRAME:
+        return READERS["table"].parse(path_or_bundled, reading)
     try:
         return _read(source, reading, as_)
     except SimschedError as error:
@@ -134,14 +147,28 @@ def load_workload(
 
 def _read(source: Source, reading: ReadOptions, insisted: str | None) -> Workload:
     """Read a source in the format that its beginning shows, unless another is insisted on."""
+    if reading.table is not None or insisted == "table":
+        if insisted not in {None, "table"}:
+            raise ConfigError(f"a column map is for tables, and --as is {insisted!r}", expected="--as table")
+        if reading.table is not None and reading.table.format == "swf":
+            return READERS["swf"].read(source, reading)
+        return READERS["table"].read(source, reading)
     if source.path.is_dir():
-        from simsched.workload.readers.flux_jobs import read_flux_folder
-
-        return read_flux_folder(source.path, reading)
+        return _read_folder(source, reading)
     if insisted or reading.columns or reading.delimiter:
         return READERS[_insisted(insisted or "sacct")].read(source, reading)
+    if _is_parquet(source):
+        return READERS["table"].read(source, reading)
+    if _is_archive(source):
+        from simsched.workload.readers.flux_archive import read_flux_archive
+
+        return read_flux_archive(source.path, reading)
     head = source.head()
     kind = detect(head, source.name)
+    if kind in _TABLES and (preset := _preset_of(source, head)) is not None:
+        note = f"read as {preset.name}: {preset.dataset}"
+        found = READERS["table"].read(source, replace(reading, table=preset))
+        return replace(found, notes=(note, *found.notes))
     if kind not in _LAST_RESORTS:
         return READERS[kind].read(source, reading)
     text = source.text()
@@ -154,6 +181,75 @@ def _read(source: Source, reading: ReadOptions, insisted: str | None) -> Workloa
 
         known = f"one of {', '.join(READERS)}, or a folder of Flux jobs; --as FORMAT insists"
         raise unrecognised(head, source.name, WORKLOAD, known) or error from None
+
+
+def _read_folder(source: Source, reading: ReadOptions) -> Workload:
+    """Read a folder of Parquet files as one table, any other as a folder of Flux jobs."""
+    from simsched.workload.readers.flux_jobs import read_flux_folder
+
+    # Partitions are folders such as ``month=5``; a folder of jobs may have too many folders to look into.
+    parts = [source.path.glob("*.parquet"), *(part.rglob("*.parquet") for part in source.path.glob("*=*"))]
+    if any(next(files, None) is not None for files in parts):
+        return READERS["table"].read(source, reading)
+    return read_flux_folder(source.path, reading)
+
+
+def _is_parquet(source: Source) -> bool:
+    """Whether the content is Parquet, by its first bytes."""
+    if source.content is not None:
+        return source.content.startswith(_PARQUET)
+    with source.path.open("rb") as stream:
+        return stream.read(len(_PARQUET)) == _PARQUET
+
+
+def _is_archive(source: Source) -> bool:
+    """Whether a file is a tar archive: by its name, or by the mark in its first header."""
+    if source.content is not None:
+        return False
+    if source.path.name.endswith(_ARCHIVES):
+        return True
+    with source.path.open("rb") as stream:
+        stream.seek(257)
+        return stream.read(5) == b"ustar"
+
+
+def _preset_of(source: Source, head: str) -> ColumnMap | None:
+    """Return the one preset that the columns of a text show; None where there is no such table."""
+    from simsched.formats.text.sniffing import table_columns
+
+    names, form = table_columns(head)
+    others = {"jobid", "jobidraw"} if form == "csv" else {"shape", "jobspec", "file", "jobs"}
+    if not names or not others.isdisjoint(name.lower() for name in names):
+        return None  # a Slurm dump, or a document of ours
+    from simsched.workload.readers.tables.presets import presets_for
+
+    found = presets_for(names, form)
+    if len(found) > 1:
+        listed = ", ".join(one.name for one in found)
+        raise ConfigError(
+            f"several presets fit these columns: {listed}", where=source.name, expected="--columns NAME"
+        )
+    return found[0] if found else None
+
+
+def _column_map(given: Any, columns: Any) -> tuple[ColumnMap | None, Any, str | None]:
+    """Return the column map that `map` or `columns` gives, the templates, and the columns of a dump."""
+    if given is None and columns is None:
+        return None, None, None
+    from simsched.workload.readers.tables.presets import given_map, preset
+
+    table = given_map(columns)
+    if table is None and isinstance(columns, str) and "," not in columns and columns.isidentifier():
+        table = preset(columns)  # a name that is not one: the error names the nearest
+    rest = _text_option("columns", columns) if table is None else None
+    if table is None and (table := given_map(given)) is not None:
+        given = None
+    return table, given, rest
+
+
+def is_frame(value: object) -> bool:
+    """Whether a value is a data frame: it has columns and is not a path or a source."""
+    return not isinstance(value, str | Path | Source) and hasattr(value, "columns")
 
 
 def _text_option(name: str, value: object) -> str | None:
@@ -215,9 +311,16 @@ def _insisted(kind: str) -> str:
     return kind
 
 
+_PARQUET = b"PAR1"
+_ARCHIVES = (".tar", ".tgz", ".tar.gz", ".tar.bz2", ".tar.xz")
+_FRAME = Source(Path("data frame"), "data frame", b"")
+#: Formats as which a table may be recognised, and which a preset overrules.
+_TABLES = frozenset(("jobs", "jsonl", "sacct-json", "sacct"))
 #: Formats that are tried when no other is recognised.
 _LAST_RESORTS = frozenset(("jobs", "sss"))
 _PBS = re.compile(r"\d\d/\d\d/\d{4} \d\d:\d\d:\d\d;[A-Za-z];")
+_SGE = re.compile(r"(?:[^:]*:){5}\d+:[^:]*:[^:]*:\d+:\d+:\d+:(?:[^:]*:){25}")
+_LSF = re.compile(r'"[A-Z_]+" "\d+(?:\.\d+)*" \d{9,} ')
 _JSON_MARKS = (
     ("squeue-json", re.compile(r'"(job_state|tres_req_str)"\s*:')),
     ("flux", re.compile(r'"t_submit"\s*:')),
@@ -237,7 +340,11 @@ def detect(head: str, name: str = "") -> str:
     otherwise = "swf" if ".swf" in name else "jobs"
     if first[:1] in ("{", "["):
         return _detect_json(head, lines)
-    return next((kind for kind, shows in _FIRST_LINES if first and shows(first)), otherwise)
+    found = next((kind for kind, shows in _FIRST_LINES if first and shows(first)), None)
+    if found is None and first.startswith("#"):  # the head of an accounting file of Grid Engine
+        record = next((line for line in lines if not line.startswith("#")), "")
+        found = "sge" if _SGE.match(record) else None
+    return found or otherwise
 
 
 def _is_swf(line: str) -> bool:
@@ -252,6 +359,8 @@ _FIRST_LINES: tuple[tuple[str, Callable[[str], object]], ...] = (
     ("swf", _is_swf),
     ("sacct", delimiter_of),
     ("pbs", _PBS.match),
+    ("sge", _SGE.match),
+    ("lsf", _LSF.match),
 )
 
 

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from simsched.formats.jobspec.jobspec import Jobspec
     from simsched.formats.rfc.constraint import Constraint
     from simsched.formats.sss import Names
+    from simsched.workload.readers.tables.column_map import ColumnMap
 
 DEFAULT_TEMPLATE = "slot={procs}/core"
 GPU_TEMPLATE = "slot={gpus}/[core={cpg};gpu]"
@@ -382,6 +383,7 @@ class ReadOptions:
     constraint: ``features``, ``partition``.  `names` gives the cluster's hosts and properties,
     which SSS patterns are matched against.  `columns` names the columns of a Slurm dump without a
     header line, and `delimiter` separates them.  `on_site` is how a log is read on the site it is from.
+    `table` is the column map of a table.
     """
 
     source: str = "workload"
@@ -396,6 +398,7 @@ class ReadOptions:
     columns: str | None = None
     delimiter: str | None = None
     on_site: SiteReading | None = None
+    table: ColumnMap | None = None
 
     def job_map(self, default: str = DEFAULT_TEMPLATE, *, with_gpus: str | None = None) -> JobMap:
         """Return the map that was given, else the format's own `default` template."""

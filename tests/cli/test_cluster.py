@@ -157,7 +157,7 @@ WRONG = {
     "jobspec": ("version: 1\nresources: []\ntasks: []\n", "a jobspec (RFC 14), which is a request"),
     "lsf": (
         '"JOB_FINISH" "10.1" 1700000000 77 500 33554434 1 1699999990\n',
-        "LSF accounting (lsb.acct), which is not read",
+        "LSF accounting (lsb.acct), which is a workload",
     ),
     "sge": (
         "# Version: 8\n" + "all.q:n1:staff:ann:sim:" + ":".join(map(str, range(1, 41))) + "\n",
@@ -188,7 +188,7 @@ WRONG = {
     "jgf": ('{"graph": {"nodes": [], "edges": []}}', "a resource graph (JGF), which is a cluster"),
 }  # fmt: skip
 READ_AS_CLUSTER = {"recipe", "r", "jgf", "slurm.conf", "scontrol", "hwloc", "toml"}
-READ_AS_WORKLOAD = {"swf", "swf without a header", "sacct", "jobs", "flux", "batsim"}
+READ_AS_WORKLOAD = {"lsf", "sge", "swf", "swf without a header", "sacct", "jobs", "flux", "batsim"}
 
 
 @pytest.mark.parametrize("kind", WRONG)

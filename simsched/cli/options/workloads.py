@@ -53,7 +53,10 @@ def add_reading(parser: argparse.ArgumentParser) -> None:
         help="turn the 'features' or the 'partition' of a record into a constraint; may be repeated",
     )
     group.add_argument(
-        "--columns", metavar="NAMES", help="columns of a Slurm dump without a header, as in sacct -o"
+        "--columns",
+        metavar="MAP|PRESET|NAMES",
+        help="column map of a table (CSV, Parquet, JSON): a YAML file, or a preset ('simsched workload "
+        "presets'); or the columns of a Slurm dump without a header, as in sacct -o",
     )
     group.add_argument(
         "--delimiter", metavar="TEXT", help="separator of the columns (default that of the header)"

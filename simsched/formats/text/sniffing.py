@@ -137,8 +137,8 @@ _LOOKS: tuple[tuple[Look, re.Pattern[str]], ...] = tuple(
         ("a list of jobs (jobs.yaml)", WORKLOAD, r'(?m)(?:^\s*[-{]?|[{,])\s*"?(?:shape|jobs|jobspec)"?\s*:'),
         ("a jobspec (RFC 14)", REQUEST, r'(?s)(?=.*"?resources"?\s*:)(?=.*"?tasks"?\s*:)'),
         ("a queue snapshot, which simsched forecast takes", "", r'kind"?\s*:\s*"?simsched queue'),
-        ("LSF accounting (lsb.acct)", "", r'\A"[A-Z_]+" "\d+(?:\.\d+)*" \d{9,}'),
-        ("SGE accounting", "", r"(?m)\A(?:#[^\n]*\n)*(?:[^:\n]*:){5}\d+:(?:[^:\n]*:){30}"),
+        ("LSF accounting (lsb.acct)", WORKLOAD, r'\A"[A-Z_]+" "\d+(?:\.\d+)*" \d{9,}'),
+        ("SGE accounting", WORKLOAD, r"(?m)\A(?:#[^\n]*\n)*(?:[^:\n]*:){5}\d+:(?:[^:\n]*:){30}"),
         ("the output of scontrol show job", "", r"(?m)\A\s*JobId=\d+"),
         *((what, CLUSTER, pattern) for what, pattern in _MACHINES),
         ("squeue's table", "", r"\A\s*JOBID\b[^\n]*\b(?:PARTITION|ST|NODELIST)\b"),
@@ -159,14 +159,49 @@ def _headless(head: str) -> Look | None:
     return None
 
 
+_COLUMN = re.compile(r"[A-Za-z_][\w .()/-]*")
+
+
+def table_columns(head: str) -> tuple[list[str], str]:
+    r"""Return the columns that the beginning of a table shows, and its form (``csv`` or ``json``).
+
+    The columns of JSON are the keys of its first object.  Without a table the list is empty.
+
+    >>> table_columns("a,b,c\n1,2,3"), table_columns('[{"id": 1, "at": {"x": 2}}, {"i')
+    ((['a', 'b', 'c'], 'csv'), (['id', 'at'], 'json'))
+    """
+    if head.lstrip()[:1] in {"{", "["}:
+        return _first_keys(head), "json"
+    lines = [line for line in head.splitlines() if line.strip()][:2]
+    for mark in (",", "\t", ";", "|"):
+        if len(lines) == 2 and lines[0].count(mark) >= 2 and lines[1].count(mark) >= 2:
+            columns = [cell.strip(' "') for cell in lines[0].split(mark)]
+            if all(_COLUMN.fullmatch(cell) for cell in columns):
+                return columns, "csv"
+    return [], "csv"
+
+
+def _first_keys(head: str) -> list[str]:
+    """Return the keys of the first object of a JSON text."""
+    from json import JSONDecodeError, JSONDecoder
+
+    begin = head.find("{")
+    try:
+        found, _ = JSONDecoder().raw_decode(head, max(begin, 0))
+    except (JSONDecodeError, RecursionError):
+        return []
+    return list(found) if isinstance(found, dict) else []
+
+
 def _table(head: str) -> Look | None:
     """Recognise a table: at least three names, and the same number of cells in the second line."""
     lines = [line for line in head.splitlines() if line.strip()][:2]
     for mark, name in ((",", "CSV"), ("\t", "a table with tabs"), (";", "CSV"), ("|", "a table")):
         if len(lines) == 2 and lines[0].count(mark) == lines[1].count(mark) >= 2:
             columns = [cell.strip(' "') for cell in lines[0].split(mark)]
-            if all(re.fullmatch(r"[A-Za-z_][\w .()/-]*", cell) for cell in columns):
-                return Look(f"{name} with the columns {clip(', '.join(columns), 120)}")
+            if all(_COLUMN.fullmatch(cell) for cell in columns):
+                advice = "map its columns with --columns (simsched workload columns FILE proposes a map)"
+                return Look(f"{name} with the columns {clip(', '.join(columns), 120)}", advice=advice)
     return None
 
 

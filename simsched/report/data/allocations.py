@@ -16,10 +16,10 @@ import numpy.typing as npt
 import pandas as pd
 
 from simsched.errors import RunError, SimschedError, first_line
+from simsched.files import glob_free
 from simsched.formats.rfc.hostlist import Hostlist
 from simsched.formats.rfc.idset import Idset
 from simsched.report.columns import ALLOCATIONS
-from simsched.report.data.frames import glob_free
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from simsched.errors import RunError, first_line
+from simsched.files import glob_free
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -19,16 +20,6 @@ if TYPE_CHECKING:
 
 #: a column with more distinct values than this stays text and does not become a category
 MAX_CATEGORIES = 65_536
-
-
-def glob_free(path: Path) -> str:
-    """Return the path with ``* ? [`` escaped, which DuckDB would take for patterns.
-
-    >>> from pathlib import Path
-    >>> glob_free(Path("runs/a[1].parquet"))
-    'runs/a[[]1].parquet'
-    """
-    return "".join(f"[{c}]" if c in "*?[" else c for c in str(path))
 
 
 def read_frame(file: Path, columns: tuple[Column, ...], required: frozenset[str]) -> pd.DataFrame:

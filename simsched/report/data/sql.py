@@ -13,7 +13,7 @@ import duckdb
 import pandas as pd
 
 from simsched.errors import ConfigError, RunError, first_line
-from simsched.report.data.frames import glob_free
+from simsched.files import glob_free
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -8,6 +8,7 @@ from simsched.formats.text.input_files import name_of
 from simsched.workload.load import detect
 from simsched.workload.mapping import ReadOptions
 from simsched.workload.queue_snapshot.flux_queue import read_flux_queue
+from simsched.workload.queue_snapshot.slurm_queue import read_slurm_queue
 from simsched.workload.queue_snapshot.snapshot import read_details
 from simsched.workload.queue_snapshot.snapshot_document import looks_ours, read_queue
 from simsched.workload.source import Source
@@ -36,6 +37,9 @@ def load_queue_snapshot(
     head = source.head()
     if looks_ours(head):
         return read_queue(source.text(), given, source, read_details(details))
-    if detect(head, source.name) == "flux":
+    kind = detect(head, source.name)
+    if kind == "squeue-json":
+        return read_slurm_queue(source.text(), given, reading)
+    if kind == "flux":
         return read_flux_queue(source.text(), given, reading, read_details(details))
     return None

@@ -129,6 +129,12 @@ class Gather:
         """Return the jobspec of a record's counts, or the reason why it has none."""
         if not flat.procs:
             return NO_PROCESSORS
+        return self.sized_request(flat, queue=queue, partition=partition, features=features)
+
+    def sized_request(
+        self, flat: Flat, *, queue: str | None, partition: str | None, features: str = ""
+    ) -> Jobspec | str:
+        """Return what `request` returns, also for a record that has nodes or gpus and no processors."""
         self._see(flat, queue, partition, features)
         constraint, key = None, ""
         if self.reading.constrain:
@@ -164,7 +170,7 @@ class Gather:
         if flat.gpus and not self.job_map.asks("gpus", queue, partition):
             self.seen.add("gpus")
 
-    def _unused(self) -> Iterator[str]:
+    def unused(self) -> Iterator[str]:
         """Yield one sentence per part that the log has and the requests leave out."""
         left = [text for name, text in _UNUSED.items() if name in self.seen and not self._uses(name)]
         if left:
@@ -188,7 +194,7 @@ class Gather:
             name=self.reading.name,
             kind=self.kind,
             header=header,
-            notes=(*self.notes, *self._unused()),
+            notes=(*self.notes, *self.unused()),
         )
 
     def _jobs(self, base: int) -> Iterator[Job]:

@@ -6,7 +6,7 @@ the state is a text or a list of texts.  Limits are minutes, memory is MB.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -83,7 +83,7 @@ class _Job(msgspec.Struct, frozen=True):
     constraints: str | None = None
 
 
-class _QueuedJob(msgspec.Struct, frozen=True):
+class QueuedJob(msgspec.Struct, frozen=True):
     """One job of ``squeue --json``; times are seconds, the limit is minutes, memory is MB."""
 
     job_id: int | None = None
@@ -106,10 +106,17 @@ class _QueuedJob(msgspec.Struct, frozen=True):
     account: str | None = None
     name: str | None = None
     features: str | None = None
+    nodes: Any = None
+    state_reason: Any = None
+    dependency: Any = None
+    priority: int | float | _Number | None = None
 
 
-class _Queue(msgspec.Struct, frozen=True):
-    jobs: list[_QueuedJob]
+class QueueDocument(msgspec.Struct, frozen=True):
+    """The document of ``squeue --json``; `last_update` is when its jobs last changed."""
+
+    jobs: list[QueuedJob]
+    last_update: int | float | _Number | None = None
 
 
 class _Document(msgspec.Struct, frozen=True):
@@ -143,7 +150,7 @@ def read_sacct_json(text: str, reading: ReadOptions | None = None) -> Workload:
 
 
 def _add(gather: Gather, where: str, job: _Job) -> None:
-    start, run, submit = _positive(job.time.start), _value(job.time.elapsed), _positive(job.time.submission)
+    start, run, submit = positive(job.time.start), _value(job.time.elapsed), positive(job.time.submission)
     state = _state(job)
     reason = unfinished(state, start, run)
     if reason is None and job.job_id is None:
@@ -153,7 +160,7 @@ def _add(gather: Gather, where: str, job: _Job) -> None:
         return
     flat, partition = _flat(job), job.partition or job.association.partition or None
     queue = partition.split(",")[0] if partition else None
-    limit = _positive(job.time.limit)
+    limit = positive(job.time.limit)
     row = LogRecord(
         job.job_id or 0,
         submit,
@@ -171,7 +178,7 @@ def _add(gather: Gather, where: str, job: _Job) -> None:
         flat.nodes,
         flat.memory,
         RESULTS.get(state),
-        dependencies=eligible_at(_positive(job.time.eligible), submit, start),
+        dependencies=eligible_at(positive(job.time.eligible), submit, start),
     )
     gather.add(where, row)
 
@@ -194,7 +201,7 @@ def read_squeue_json(text: str, reading: ReadOptions | None = None) -> Workload:
     reading = reading or ReadOptions(source="squeue.json")
     gather = Gather(reading, "squeue-json")
     active = 0
-    for index, job in enumerate(decode_json_bulk(text, reading.source, kind=_Queue).jobs):
+    for index, job in enumerate(decode_json_bulk(text, reading.source, kind=QueueDocument).jobs):
         if gather.full:
             break
         active += _add_queued(gather, f" jobs[{index}]", job)
@@ -205,10 +212,10 @@ def read_squeue_json(text: str, reading: ReadOptions | None = None) -> Workload:
     return gather.finish()
 
 
-def _add_queued(gather: Gather, where: str, job: _QueuedJob) -> bool:
+def _add_queued(gather: Gather, where: str, job: QueuedJob) -> bool:
     """Add the job if it has ended; return whether it still waits or runs."""
-    state = _word(job.job_state)
-    start, end, submit = _positive(job.start_time), _positive(job.end_time), _positive(job.submit_time)
+    state = state_word(job.job_state)
+    start, end, submit = positive(job.start_time), positive(job.end_time), positive(job.submit_time)
     run = None if start is None or end is None else end - start
     active = state in UNFINISHED
     reason = WAITING if state == "PENDING" else unfinished(state, start, run)
@@ -217,7 +224,7 @@ def _add_queued(gather: Gather, where: str, job: _QueuedJob) -> bool:
         gather.skip(where, reason, f"job {job.job_id}", job.job_id)
         return active
     queue = job.partition.split(",")[0] if job.partition else None
-    flat, limit = _queued_flat(job), _positive(job.time_limit)
+    flat, limit = queued_flat(job), positive(job.time_limit)
     row = LogRecord(
         job.job_id or 0,
         submit,
@@ -235,15 +242,15 @@ def _add_queued(gather: Gather, where: str, job: _QueuedJob) -> bool:
         flat.nodes,
         flat.memory,
         RESULTS.get(state),
-        dependencies=eligible_at(_positive(job.eligible_time), submit, start),
+        dependencies=eligible_at(positive(job.eligible_time), submit, start),
     )
     gather.add(where, row)
     return active
 
 
-def _queued_flat(job: _QueuedJob) -> Flat:
+def queued_flat(job: QueuedJob) -> Flat:
     """Return the requested value, else the allocated one."""
-    per_cpu, per_node = _positive(job.memory_per_cpu), _positive(job.memory_per_node)
+    per_cpu, per_node = positive(job.memory_per_cpu), positive(job.memory_per_node)
     memory = f"{per_cpu:.0f}Mc" if per_cpu else f"{per_node:.0f}Mn" if per_node else ""
     return RequestedTres(
         alloc_cpus=_digits(job.cpus),
@@ -256,15 +263,15 @@ def _queued_flat(job: _QueuedJob) -> Flat:
 
 
 def _digits(number: float | _Number | None) -> str:
-    found = _positive(number)
+    found = positive(number)
     return "" if found is None else f"{found:.0f}"
 
 
 def _state(job: _Job) -> str:
-    return _word(job.state.current if isinstance(job.state, _State) else job.state)
+    return state_word(job.state.current if isinstance(job.state, _State) else job.state)
 
 
-def _word(current: str | list[str]) -> str:
+def state_word(current: str | list[str]) -> str:
     """Return the base state of a text or list of states."""
     word = (current[0] if current else "") if isinstance(current, list) else current
     return word.split(" ", 1)[0].upper()
@@ -277,7 +284,8 @@ def _value(number: float | _Number | None) -> float | None:
     return int(number) if number is not None and float(number).is_integer() else number
 
 
-def _positive(number: float | _Number | None) -> float | None:
+def positive(number: float | _Number | None) -> float | None:
+    """Return a number above 0; None where it is unset, infinite or 0."""
     found = _value(number)
     return found if found is not None and found > 0 else None
 
@@ -294,7 +302,7 @@ def _flat(job: _Job) -> Flat:
 
 def _memory(job: _Job, procs: int | None, nodes: int | None, wanted: dict[str, int]) -> int | None:
     """Return KB per processor, rounded up."""
-    per_cpu, per_node = _positive(job.required.memory_per_cpu), _positive(job.required.memory_per_node)
+    per_cpu, per_node = positive(job.required.memory_per_cpu), positive(job.required.memory_per_node)
     if per_cpu is not None:
         return int(per_cpu * 1024)
     if not procs:

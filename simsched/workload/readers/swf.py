@@ -15,12 +15,17 @@ in the workload's skips.  The rules (in this order, the first that applies):
 Run time 0 is kept (an instant job), requested time -1 is an unlimited job, requested
 processors -1 means the allocated ones, and a job cancelled after it started ran its time.
 
+Records with more fields may end with a descriptor of their size, such as ``frontier:excl:2500x112`` (2,500
+whole nodes of 112 processors), as the Frontier traces of 2024 and 2025 do.  Their fields 5 and 8 are not
+reliable: nodes and processors are then those of the descriptor, and field 19 is the number of gpus.
+
 A header line ``; Map: slot={procs}/[core=16;gpu]`` (ours) gives the request that a processor of this file
 means; it applies unless the caller passes a map.
 """
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -50,6 +55,9 @@ NO_RUN_TIME = "no run time"
 (_ID, _SUBMIT, _WAIT, _RUN, _ALLOC, _, _USED, _PROCS, _LIMIT, _MEM, _STATUS, _USER, _GROUP, _EXE, _QUEUE,
  _PART, _PREC, _THINK) = range(COLUMNS)  # fmt: skip
 
+_DESCRIPTOR = re.compile(r"\s[\w.-]+:[\w.-]+:(\d{1,7})x(\d{1,5})(?:\s|$)")
+NODE_TEMPLATE = "slot={nodes}/node"
+
 _RESULTS = {0: "FAILED", 1: "COMPLETED", 5: "CANCELED"}
 _BLOCK = 4096
 
@@ -71,13 +79,38 @@ def read_swf(text: str, reading: ReadOptions | None = None) -> Workload:
         raise WorkloadError(
             "no line of this file holds 18 numbers", where=reading.source, expected="an SWF trace"
         )
-    job_map = reading.job_map(header.get("Map", DEFAULT_TEMPLATE))
-    job_map.need_width(reading.source)
-    reader = _Reader(table, numbers, lines, header, job_map, skips, reading.source, reading.constrain)
-    notes = _extra_fields([lines[index] for index in (*numbers[:_BLOCK], *numbers[-1:])])
+    sizes = _described_sizes(lines, numbers)
+    job_map = reading.job_map(header.get("Map", DEFAULT_TEMPLATE if sizes is None else NODE_TEMPLATE))
+    if sizes is None:
+        job_map.need_width(reading.source)
+        notes = _extra_fields([lines[index] for index in (*numbers[:_BLOCK], *numbers[-1:])])
+    else:
+        known = sizes[:, 0] > 0
+        table[known, _ALLOC] = table[known, _PROCS] = sizes[known, 0] * sizes[known, 1]
+        notes = ["nodes and processors are those of the descriptors; fields 5 and 8 are not used"]
+    reader = _Reader(table, numbers, lines, header, job_map, skips, reading.source, reading.constrain, sizes)
     return assemble(
         reader.jobs(), skips, source=reading.source, name=reading.name, kind="swf", header=header, notes=notes
     )
+
+
+def _described_sizes(lines: Sequence[str], numbers: Sequence[int]) -> npt.NDArray[np.float64] | None:
+    """Return nodes, processors per node and gpus of each record; None for a trace without descriptors.
+
+    A record without a descriptor has 0 nodes.
+    """
+    import numpy as np
+
+    if not numbers or not any(_DESCRIPTOR.search(lines[index]) for index in (*numbers[:10], numbers[-1])):
+        return None
+    sizes = np.zeros((len(numbers), 3))
+    for row, index in enumerate(numbers):
+        found = _DESCRIPTOR.search(lines[index])
+        if found is not None:
+            words = lines[index].split(None, COLUMNS + 1)
+            gpus = int(words[COLUMNS]) if words[COLUMNS].isdecimal() else 0
+            sizes[row] = int(found[1]), int(found[2]), gpus
+    return sizes
 
 
 def _extra_fields(records: Sequence[str]) -> list[str]:
@@ -183,6 +216,7 @@ class _Reader:
     skips: Skips
     source: str
     constrain: frozenset[str]
+    sizes: npt.NDArray[np.float64] | None = None
 
     def jobs(self) -> Iterator[Job]:
         """Yield the jobs of the records that are whole; the others are added to the skips."""
@@ -193,6 +227,7 @@ class _Reader:
             self._skip(row, _REASONS[int(reasons[row])])
         rows = np.flatnonzero(reasons == 0)
         self.table = self.table[rows]
+        self.sizes = None if self.sizes is None else self.sizes[rows]
         fields = self._fields()
         for row, job in zip(rows.tolist(), map(_job, *fields), strict=True):
             if isinstance(job, Job):
@@ -222,10 +257,11 @@ class _Reader:
         memory = _integers(take[:, _MEM])
         queue = _texts(take[:, _QUEUE], numbered(self.header, "Queue"))
         partition = _texts(take[:, _PART], numbered(self.header, "Partition"))
+        nodes = [None] * len(take) if self.sizes is None else _or_none(self.sizes[:, 0], above=0)
         return [
             _integers(take[:, _ID]),
             _integers(take[:, _SUBMIT]),
-            self._requests(procs, memory, queue, partition),
+            self._requests(procs, memory, queue, partition, nodes),
             _integers(take[:, _RUN]),
             _or_none(take[:, _LIMIT], above=0),
             _texts(take[:, _USER], numbered(self.header, "User")),
@@ -239,20 +275,36 @@ class _Reader:
             partition,
             _or_none(take[:, _WAIT]),
             [_RESULTS.get(code) for code in take[:, _STATUS].tolist()],
+            nodes,
         ]
 
     def _requests(
-        self, procs: list[int], memory: list[int], queue: list[str | None], partition: list[str | None]
+        self,
+        procs: list[int],
+        memory: list[int],
+        queue: list[str | None],
+        partition: list[str | None],
+        nodes: list[int | None],
     ) -> list[Jobspec | str]:
         """Return each record's jobspec, one object per distinct request; a text if it has none."""
-        keys = list(zip(procs, memory, queue, partition, strict=True))
+        gpus = [None] * len(procs) if self.sizes is None else _or_none(self.sizes[:, 2], above=0)
+        keys = list(zip(procs, memory, queue, partition, nodes, gpus, strict=True))
         made = {key: self._request(*key) for key in dict.fromkeys(keys)}
         return [made[key] for key in keys]
 
-    def _request(self, procs: int, memory: int, queue: str | None, partition: str | None) -> Jobspec | str:
+    def _request(
+        self,
+        procs: int,
+        memory: int,
+        queue: str | None,
+        partition: str | None,
+        nodes: int | None,
+        gpus: int | None,
+    ) -> Jobspec | str:
         from simsched.formats.rfc.constraint import Properties
 
-        flat = Flat(procs=int(procs), memory=int(memory) if memory > 0 else None)
+        size = int(memory) if memory > 0 else None
+        flat = Flat(procs=int(procs), memory=size, nodes=nodes, gpus=gpus)
         bound = Properties((partition,)) if partition and "partition" in self.constrain else None
         try:
             return self.job_map.jobspec(flat, queue, partition, constraint=bound)
@@ -264,13 +316,14 @@ def _job(
     id_: int, submit: float, jobspec: Jobspec | str, runtime: float, duration: float | None, user: str | None,
     group: str | None, queue: str | None, name: str | None, preceding: int | None, think_time: float | None,
     procs: int, memory: int | None, partition: str | None, wait: float | None, status: str | None,
+    nodes: int | None,
 ) -> Job | str:  # fmt: skip
     if isinstance(jobspec, str):
         return jobspec
     return Job(
         id=id_, submit=submit, jobspec=jobspec, runtime=runtime, duration=duration, user=user, group=group,
         queue=queue, name=name, preceding=preceding, think_time=think_time, procs=procs, memory=memory,
-        partition=partition, wait=wait, status=status,
+        partition=partition, wait=wait, status=status, nodes=nodes,
     )  # fmt: skip
 
 

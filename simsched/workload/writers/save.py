@@ -48,6 +48,11 @@ WRITERS = {
         "writers.sacct_writer", "write_sacct", (".sacct",),
         ("urgency", "priority", "dependencies", "hold", "cancel_at", "deadline", "preceding", "think_time"),
     ),
+    "flux-fiction": Writer(
+        "writers.flux_fiction", "write_flux_fiction", (),
+        ("urgency", "priority", "dependencies", "hold", "cancel_at", "deadline", "preceding", "think_time",
+         "user", "group", "bank", "queue", "partition", "name", "memory", "wait", "status"),
+    ),
     "sss": Writer(
         "readers.sss_jobs", "write_sss", (".xml",),
         ("urgency", "cancel_at", "preceding", "think_time", "nodes", "memory", "partition"),

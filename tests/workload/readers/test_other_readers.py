@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tarfile
 
 import pytest
 from hypothesis import given, settings
@@ -189,6 +190,24 @@ def test_a_dump_of_the_kvs_keeps_its_nesting(tmp_path, root, given):
     workload = load_workload(tmp_path / given)
     assert sorted(job.id for job in workload) == sorted(ids)
     assert workload.skipped_counts == {"never started": 1}
+
+
+@pytest.mark.parametrize("ending", ["tar", "tgz", "dump"])
+def test_an_archive_of_the_kvs_is_read_as_it_is(tmp_path, ending):
+    """``flux dump`` writes a tar archive; keys of other services are passed over."""
+    events = [SUBMIT, (110, "start", None), (150, "finish", {"status": 0})]
+    put(tmp_path / "kvs" / "job", "0000/0000/00ab/0000", events, R=R)
+    (tmp_path / "kvs" / "resource").mkdir()
+    (tmp_path / "kvs" / "resource" / "eventlog").write_text("")
+    path = tmp_path / f"kvs.{ending}"
+    with tarfile.open(path, "w:gz" if ending == "tgz" else "w") as archive:
+        archive.add(tmp_path / "kvs" / "job", "job")
+        archive.add(tmp_path / "kvs" / "resource" / "eventlog", "../../escaped/eventlog")
+    assert [job.id for job in load_workload(path)] == [0x00AB_0000]
+    assert not list(tmp_path.parent.glob("escaped"))
+    path.write_bytes(path.read_bytes()[: 100 if ending == "tgz" else 700])
+    with pytest.raises(SimschedError, match=rf"kvs\.{ending}"):
+        load_workload(path)
 
 
 def test_faults_in_a_folder_name_the_file(tmp_path):

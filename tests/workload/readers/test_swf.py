@@ -193,7 +193,7 @@ def test_a_file_without_records_is_empty_and_one_without_sense_is_refused():
         ("", ()),
         (" 4", ("records have 19 fields; SWF has 18, and field 19 is ignored",)),
         (
-            " 4 1 frontier:excl:2500x112",
+            " 4 1 frontier:excl",
             ("records have 21 fields; SWF has 18, and fields 19 to 21 are ignored",),
         ),
         (" ; a comment of some words", ()),

@@ -1,0 +1,142 @@
+"""The output of ``squeue --json`` of a live cluster as a queue snapshot.
+
+Jobs in RUNNING, COMPLETING and the like run, those in PENDING wait, and those that ended are ignored; a
+document without active jobs is a log, not a queue snapshot.  A running job holds the cpus on its nodes until
+its limit.  The request of a waiting job is the one that a workload has (see `slurm_json`).  A job waits for
+resources if Slurm gives Priority, Resources or no reason; a begin time and dependencies on jobs of the
+document are taken over.  Other reasons, such as a hold or a limit of its account, cannot be forecast.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from simsched.errors import SimschedError, WorkloadError
+from simsched.formats.jobspec.jobspec import Jobspec
+from simsched.formats.rfc.dependency import Dependency
+from simsched.formats.rfc.hostlist import Hostlist
+from simsched.workload.dependencies import refuse_cycles
+from simsched.workload.job import Job
+from simsched.workload.mapping import GPU_TEMPLATE, MissingValueError
+from simsched.workload.queue_snapshot.snapshot import (
+    NEVER,
+    UNKNOWN_SHAPE,
+    QueueSnapshot,
+    RunningJob,
+    Spread,
+    WaitingJob,
+)
+from simsched.workload.readers.slurm_json import QueueDocument, positive, queued_flat, state_word
+from simsched.workload.readers.slurm_values import UNFINISHED
+
+if TYPE_CHECKING:
+    from simsched.workload.mapping import ReadOptions
+    from simsched.workload.readers.slurm_json import QueuedJob
+
+_FORESEEN = frozenset(("", "None", "Priority", "Resources", "BeginTime", "Dependency"))
+"""Reasons of waiting jobs that a forecast takes into account."""
+_AFTER = re.compile(r"(after|afterany|afterok|afternotok):(\d+)(?:_\S+?)?(?:\+\d+)?(?:\(\w*\))?")
+
+
+def read_slurm_queue(text: str, where: str, reading: ReadOptions) -> QueueSnapshot | None:
+    """Read the document; None if no job in it is active.
+
+    Raises
+    ------
+    FormatError, WorkloadError
+        For a document that no Slurm writes, and a running job without its nodes or start.
+    """
+    from simsched.formats.text.documents import decode_json_bulk
+
+    document = decode_json_bulk(text, where, kind=QueueDocument)
+    active = [
+        (f"{where}: jobs[{index}]", job)
+        for index, job in enumerate(document.jobs)
+        if state_word(job.job_state) in UNFINISHED
+    ]
+    if not active:
+        return None
+    reader = _Reader(reading, {str(job.job_id) for _, job in active})
+    running, waiting = [], []
+    for place, job in active:
+        try:
+            if state_word(job.job_state) == "PENDING":
+                waiting.append(reader.waiting(place, job))
+            else:
+                running.append(reader.running(place, job))
+        except SimschedError as error:
+            raise error.at(place) from None
+    refuse_cycles([found.job for found in waiting])
+    # The start of a waiting job is what Slurm expects, and may be later than now.
+    times = [*(found.start for found in running), *(found.job.submit for found in waiting)]
+    time = positive(document.last_update) or max(times)
+    return QueueSnapshot(time, tuple(running), tuple(waiting), where, epoch=True)
+
+
+class _Reader:
+    """Turns the jobs of one document into jobs of a snapshot."""
+
+    def __init__(self, reading: ReadOptions, ids: set[str]) -> None:
+        self.map = reading.job_map(with_gpus=GPU_TEMPLATE)
+        self.ids = ids
+        self.nothing = Jobspec.from_shape(UNKNOWN_SHAPE)
+
+    def running(self, place: str, job: QueuedJob) -> RunningJob:
+        """Return a job that holds resources until its limit."""
+        start, limit = positive(job.start_time), positive(job.time_limit)
+        if start is None:
+            raise WorkloadError(f"job {job.job_id} runs and has no start", expected="start_time")
+        if not isinstance(job.nodes, str) or not job.nodes:
+            raise WorkloadError(f"the nodes of the running job {job.job_id} are missing", expected="nodes")
+        cores = positive(job.cpus)
+        hosts = Hostlist.parse(job.nodes, where="nodes")
+        holds = Spread(None, hosts, None if cores is None else int(cores))
+        end = NEVER if limit is None else start + limit * 60
+        return RunningJob(self._job(job, self.nothing), start, end, holds, place)
+
+    def waiting(self, place: str, job: QueuedJob) -> WaitingJob:
+        """Return a job that waits: for resources, for jobs of the document, or with the reason."""
+        queue = job.partition.split(",")[0] if job.partition else None
+        flat = queued_flat(job)
+        why = job.state_reason if isinstance(job.state_reason, str) else ""
+        reason = None if why in _FORESEEN else f"waits: {why}"
+        jobspec = self.nothing
+        try:
+            if not flat.procs:
+                reason = "the request is missing"
+            else:
+                jobspec = self.map.jobspec(flat, queue)
+        except MissingValueError as error:
+            reason = error.message
+        found, missing = self._dependencies(job, why)
+        return WaitingJob(self._job(job, jobspec, found), place, reason or missing)
+
+    def _dependencies(self, job: QueuedJob, why: str) -> tuple[tuple[Dependency, ...], str | None]:
+        """Return the dependencies that the document can meet, or why there are none."""
+        eligible = positive(job.eligible_time)
+        if why == "BeginTime" and eligible is not None:
+            return (Dependency("begin-time", f"{eligible:.15g}"),), None
+        if why != "Dependency":
+            return (), None
+        text = job.dependency if isinstance(job.dependency, str) else ""
+        found = [Dependency(kind, id_) for kind, id_ in _AFTER.findall(text) if id_ in self.ids]
+        return tuple(found), None if found else f"waits for {text or 'a dependency that is not given'}"
+
+    def _job(self, job: QueuedJob, jobspec: Jobspec, after: tuple[Dependency, ...] = ()) -> Job:
+        limit, priority = positive(job.time_limit), positive(job.priority)
+        if job.job_id is None:
+            raise WorkloadError("a job without an id", expected="job_id")
+        return Job(
+            id=str(job.job_id),
+            submit=positive(job.submit_time) or 0,
+            jobspec=jobspec,
+            duration=None if limit is None else limit * 60,
+            user=job.user_name or None,
+            group=job.group_name or None,
+            queue=job.partition.split(",")[0] if job.partition else None,
+            bank=job.account or None,
+            name=job.name or None,
+            priority=None if priority is None else int(priority),
+            dependencies=after,
+        )

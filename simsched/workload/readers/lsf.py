@@ -1,0 +1,153 @@
+"""LSF accounting, ``lsb.acct``: one record of fields separated by blanks per line.
+
+A job is its ``JOB_FINISH`` record; records of other events are counted and ignored.  Texts are in double
+quotes, in which a double quote is doubled.  Some fields are lists with their length in front, so that the
+fields behind them are found by reading from the left.  The fields are those of lsb.acct(5) of LSF 10.1; the
+limit (``runLimit``) is near the end, and a record of an older version has none.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from simsched.workload.mapping import Flat, ReadOptions
+from simsched.workload.readers import gather as why
+from simsched.workload.readers.gather import Gather, LogRecord, eligible_at
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from simsched.workload.job import Workload
+
+NOT_A_RECORD = "not an accounting record"
+_FIELD = re.compile(r'"((?:[^"]|"")*)"|(\S+)')
+_HEAD = (
+    "event", "version", "end", "id", "userId", "options", "processors", "submit", "begin", "term", "start",
+    "user", "queue", "resReq", "dependCond", "preExecCmd", "fromHost", "cwd", "inFile", "outFile", "errFile",
+    "jobFile",
+)  # fmt: skip
+_USAGES = 19
+"""The number of fields of ``lsfRusage``."""
+_MIDDLE = ("mailUser", "project", "exitStatus", "maxProcessors", "loginShell", "timeEvent", "index")
+_BEFORE_EXTENSIONS = 23
+"""The number of fields between ``idx`` and the extensions of the submission."""
+_DONE = "64"
+"""``jStatus`` of a job that ended well."""
+_AT_LIMIT = "5"
+"""``exitInfo`` of a job that its run limit ended (TERM_RUNLIMIT)."""
+_EXIT_INFO = 8
+
+
+def read_lsf(lines: Iterable[str], reading: ReadOptions | None = None) -> Workload:
+    """Read an ``lsb.acct`` file.
+
+    Raises
+    ------
+    WorkloadError
+        At the first ignored record under `strict`.
+    """
+    gather = Gather(reading or ReadOptions(source="lsb.acct"), "lsf")
+    others: dict[str, int] = {}
+    for number, line in enumerate(lines, 1):
+        if gather.full:
+            break
+        if not line.strip() or line.startswith("#"):
+            continue
+        event = line.lstrip().partition(" ")[0].strip('"')
+        if event == "JOB_FINISH":
+            _add(gather, str(number), line)
+        elif re.fullmatch(r"[A-Z0-9_]+", event):
+            others[event] = others.get(event, 0) + 1
+        else:
+            gather.skip(str(number), NOT_A_RECORD, line)
+    for event, count in others.items():
+        gather.skips.count(f"a record of the event {event}, not the end of a job", count)
+    return gather.finish()
+
+
+def _add(gather: Gather, number: str, line: str) -> None:
+    """Add the job of one record, or ignore it."""
+    try:
+        said, hosts = _read(line)
+        submit, start, end = (_whole(said[name]) for name in ("submit", "start", "end"))
+        index = _whole(said["index"])
+        id_: int | str = f"{said['id']}[{index}]" if index else int(said["id"])
+    except (StopIteration, ValueError):
+        gather.skip(number, NOT_A_RECORD, line)
+        return
+    if not start or not end:
+        reason = why.CANCELLED if said["status"] != _DONE else why.NEVER_STARTED
+        gather.skip(number, reason, line, id_)
+        return
+    procs = _whole(said["processors"]) or sum(hosts.values()) or None
+    flat = Flat(procs=procs, nodes=len(hosts) or None)
+    queue = said["queue"] or None
+    row = LogRecord(
+        id_, submit, gather.request(flat, queue=queue, partition=None), start, end - start,
+        _whole(said.get("runLimit", "")), said["user"] or None, None, queue, said["project"] or None,
+        said["jobName"] or None, procs=procs, nodes=flat.nodes, status=_result(said),
+        dependencies=eligible_at(_whole(said["begin"]), submit, start),
+    )  # fmt: skip
+    gather.add(number, row)
+
+
+def _read(line: str) -> tuple[dict[str, str], dict[str, int]]:
+    """Return the fields of a record by name, and the slots per host.
+
+    Raises
+    ------
+    StopIteration, ValueError
+        for a record that is cut short, and a length that is not a number.
+    """
+    fields = (
+        match[2] if match[1] is None else match[1].replace('""', '"') for match in _FIELD.finditer(line)
+    )
+    said = {name: next(fields) for name in _HEAD}
+    _list(fields)  # the requested hosts
+    hosts: dict[str, int] = {}
+    for host in _list(fields):
+        count, star, name = host.rpartition("*")
+        hosts[name] = hosts.get(name, 0) + (int(count) if star else 1)
+    said |= {name: next(fields) for name in ("status", "hostFactor", "jobName", "command")}
+    for _ in range(_USAGES):
+        next(fields)
+    said |= {name: next(fields) for name in _MIDDLE}
+    return said | _tail(list(fields)), hosts
+
+
+def _list(fields: Iterator[str]) -> list[str]:
+    """Return a list that has its length in front."""
+    return [next(fields) for _ in range(int(next(fields)))]
+
+
+def _tail(rest: list[str]) -> dict[str, str]:
+    """Return ``exitInfo`` and ``runLimit`` of the fields behind ``idx``, as far as the record has them.
+
+    An entry of ``hostRusage`` has five fields, in later versions six.
+    """
+    said = {"exitInfo": rest[_EXIT_INFO]} if len(rest) > _EXIT_INFO else {}
+    place = _BEFORE_EXTENSIONS
+    if len(rest) <= place or not rest[place].isdecimal():
+        return said
+    place += 1 + 2 * int(rest[place])
+    if len(rest) <= place or not rest[place].isdecimal():
+        return said
+    number = int(rest[place])
+    for size in (5, 6):
+        at = place + 1 + size * number
+        values = rest[at : at + 3]  # options3, runLimit, avgMem
+        if len(values) == 3 and all(re.fullmatch(r"-?\d+", value) for value in values):
+            return {**said, "runLimit": values[1]}
+    return said
+
+
+def _whole(text: str) -> int | None:
+    """Return a whole number above 0, else None."""
+    return int(text) if text.isdecimal() and len(text) < 12 and int(text) > 0 else None
+
+
+def _result(said: dict[str, str]) -> str:
+    if said["status"] == _DONE:
+        return "COMPLETED"
+    return "TIMEOUT" if said.get("exitInfo") == _AT_LIMIT else "FAILED"

@@ -1,0 +1,218 @@
+"""Files and data frames as one DuckDB view, in a connection that can read nothing else."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from simsched.errors import FormatError, SimschedError, first_line
+from simsched.files import glob_free
+from simsched.formats.text.decompression import opened
+from simsched.workload.source import Source
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence, Set
+
+    from duckdb import DuckDBPyConnection
+
+    from simsched.workload.readers.tables.column_map import ColumnMap
+
+VIEW = "source"
+_NULLS = ("", "NULL", "null", "NA", "N/A", "NaN", "nan", "None", "NaT", "<NA>", "\\N")
+"""Cells of a CSV file that are absent values."""
+_MAGIC = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
+"""The first bytes of a compressed file → DuckDB's name of the compression."""
+MEMORY = "3GB"
+"""The most memory that DuckDB takes; it uses files in a temporary folder beyond that."""
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """An open connection with the view `VIEW`: its columns (name → type), and its form.
+
+    `form` is ``csv``, ``json``, ``parquet`` or ``frame``, `name` the name of the source in messages.
+    """
+
+    con: DuckDBPyConnection
+    columns: dict[str, str]
+    form: str
+    name: str
+
+    def rows(self, query: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        """Return all rows of a query; FormatError for DuckDB's errors."""
+        import duckdb
+
+        try:
+            found: list[tuple[Any, ...]] = self.con.execute(query, parameters or None).fetchall()
+        except (duckdb.Error, RuntimeError, ValueError) as error:  # text that is not UTF-8
+            raise FormatError(first_line(error), where=self.name) from None
+        return found
+
+
+@contextmanager
+def open_relation(given: Source | Any, name: str, columns: ColumnMap | None = None) -> Iterator[Relation]:
+    """Open a file, a folder of Parquet files, or a data frame as a view.
+
+    With a column map, columns of a CSV file that no expression names are read as text.
+
+    Raises
+    ------
+    FormatError
+        for content that DuckDB cannot read as a table.
+    """
+    import duckdb
+
+    folder = Path(tempfile.mkdtemp(prefix="simsched-"))
+    config: dict[str, Any] = {"memory_limit": MEMORY, "temp_directory": str(folder)}
+    try:
+        with duckdb.connect(config=config) as con:
+            try:
+                con.execute("set TimeZone = 'UTC'")
+                form, places = _create(con, given, columns, folder)
+                _confine(con, places)
+                found = con.execute(f"describe {VIEW}").fetchall()
+            except (duckdb.Error, RuntimeError, ValueError) as error:
+                raise FormatError(f"cannot be read as a table: {first_line(error)}", where=name) from None
+            yield Relation(con, {str(row[0]): str(row[1]) for row in found}, form, name)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def table_form(source: Source) -> str:
+    """Return the form of a source as a table: ``parquet``, ``json`` or ``csv``."""
+    if source.content is None and source.path.is_dir():
+        return "parquet"
+    if _first_bytes(source) == b"PAR1":
+        return "parquet"
+    with suppress(SimschedError):  # zstd without the package that decompresses it; DuckDB has its own
+        return "json" if source.head().lstrip()[:1] in ("{", "[") else "csv"
+    return "json" if ".json" in source.name or ".ndjson" in source.name else "csv"
+
+
+def parquet_files(folder: Path) -> list[Path]:
+    """Return the Parquet files in a folder and its folders, sorted."""
+    return sorted(folder.rglob("*.parquet"))
+
+
+def _first_bytes(source: Source) -> bytes:
+    if source.content is not None:
+        return source.content[:4]
+    with source.path.open("rb") as stream:
+        return stream.read(4)
+
+
+def _create(
+    con: DuckDBPyConnection, given: Source | Any, columns: ColumnMap | None, folder: Path
+) -> tuple[str, list[Path]]:
+    """Create the view; return the form of the table and the files that it reads."""
+    if not isinstance(given, Source):
+        con.register("frame", given)
+        con.execute(f"create view {VIEW} as from frame")
+        return "frame", []
+    form = table_form(given)
+    if given.content is None and given.path.is_dir():
+        places = [place.resolve() for place in parquet_files(given.path)]
+    else:
+        places = [_plain_file(given, folder, is_parquet=form == "parquet")]
+    if not any(place.stat().st_size for place in places):
+        raise FormatError("the table is empty", where=given.name, expected="a header line and rows")
+    _create_view(con, form, places, columns)
+    return form, places
+
+
+def _plain_file(source: Source, folder: Path, *, is_parquet: bool) -> Path:
+    """Return a file that DuckDB can read: the source itself, or its decompressed content in `folder`."""
+    if source.content is None and (is_parquet or _compression(source.path) or not _is_packed(source)):
+        return source.path.resolve()
+    place = folder / "table"
+    given = source.path if source.content is None else source.content
+    with opened(given, where=source.name) as stream, place.open("wb") as copy:
+        shutil.copyfileobj(stream, copy)
+    return place
+
+
+def _is_packed(source: Source) -> bool:
+    return _first_bytes(source)[:3] in (b"BZh", b"\xfd7z") or _first_bytes(source) == b"PK\x03\x04"
+
+
+def _compression(path: Path) -> str | None:
+    with path.open("rb") as stream:
+        head = stream.read(4)
+    return next((name for magic, name in _MAGIC.items() if head.startswith(magic)), None)
+
+
+def _create_view(con: DuckDBPyConnection, form: str, places: list[Path], columns: ColumnMap | None) -> None:
+    paths = "[" + ", ".join(quoted(glob_free(place)) for place in places) + "]"
+    if form == "parquet":
+        several = ", union_by_name = true, hive_partitioning = true" if len(places) > 1 else ""
+        con.execute(f"create view {VIEW} as from read_parquet({paths}{several})")
+        return
+    packed = _compression(places[0]) or "none"
+    if form == "json":
+        options = f"compression = '{packed}', maximum_object_size = 268435456, sample_size = 100000"
+        con.execute(f"create view {VIEW} as from read_json({paths}, {options})")
+        return
+    options = _csv_options(columns, packed)
+    reader = f"read_csv({paths}, {options})"
+    con.execute(f"create view sniffed as from {reader}")
+    names = [str(row[0]) for row in con.execute("describe sniffed").fetchall()]
+    con.execute("drop view sniffed")
+    texts = ", ".join(f"{quoted(name)}: 'VARCHAR'" for name in _text_columns(names, columns))
+    types = f", types = {{{texts}}}" if texts else ""
+    con.execute(f"create view {VIEW} as from {reader[:-1]}, store_rejects = true{types})")
+
+
+def _csv_options(columns: ColumnMap | None, packed: str) -> str:
+    nulls = f"[{', '.join(map(quoted, _NULLS))}]"
+    options = f"compression = '{packed}', nullstr = {nulls}, sample_size = 100000"
+    if columns is not None and columns.header:
+        options += f", header = false, names = [{', '.join(map(quoted, columns.header))}]"
+    else:
+        options += ", header = true"
+    if columns is not None and columns.delimiter:
+        options += f", delim = {quoted(columns.delimiter)}"
+    return options
+
+
+def _text_columns(names: list[str], columns: ColumnMap | None) -> list[str]:
+    """Return the columns that are read as text: all that no expression names."""
+    from simsched.workload.readers.tables.column_expressions import columns_in
+
+    if columns is None:
+        return []
+    texts = [item.expression for item in columns.columns.values() if item.expression]
+    inner: Set[str] = {
+        name for text in (*texts, *([columns.filter] if columns.filter else ())) for name in columns_in(text)
+    }
+    return [name for name in names if name.lower() not in inner]
+
+
+def _confine(con: DuckDBPyConnection, places: list[Path]) -> None:
+    """Let the connection read these files only; expressions of a column map run in it."""
+    spellings = sorted({text for place in places for text in (str(place), glob_free(place))})
+    con.execute(f"set allowed_paths = [{', '.join(map(quoted, spellings))}]")
+    con.execute("set enable_external_access = false")
+    con.execute("set python_enable_replacements = false")
+    con.execute("set lock_configuration = true")
+
+
+def quoted(text: str) -> str:
+    """Return a text as a literal in SQL.
+
+    >>> quoted("it's")
+    "'it''s'"
+    """
+    return "'" + text.replace("'", "''") + "'"
+
+
+def named(name: str) -> str:
+    """Return the name of a column as SQL has it.
+
+    >>> named("exit state")
+    '"exit state"'
+    """
+    return '"' + name.replace('"', '""') + '"'

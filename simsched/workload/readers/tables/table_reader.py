@@ -1,0 +1,312 @@
+"""`read_table`: a table of jobs into a workload, whole columns at a time.
+
+DuckDB reads the file and computes the columns of the map, the reasons to leave rows out, and the different
+requests.  Jobs are then made in blocks of `BLOCK` rows, so that ten million of them fit into memory.
+"""
+
+from __future__ import annotations
+
+from math import floor
+from typing import TYPE_CHECKING, Any
+
+from simsched.errors import ConfigError
+from simsched.garbage import collector_paused
+from simsched.workload.job import Job, Skip, Workload
+from simsched.workload.mapping import GPU_TEMPLATE, Flat
+from simsched.workload.readers.gather import Gather
+from simsched.workload.readers.tables.presets import presets_for
+from simsched.workload.readers.tables.relation import open_relation
+from simsched.workload.readers.tables.table_rows import FILTERED, JOBS, RESULTS, Rows
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy as np
+    import numpy.typing as npt
+
+    from simsched.formats.jobspec.jobspec import Jobspec
+    from simsched.formats.rfc.dependency import Dependency
+    from simsched.workload.mapping import ReadOptions
+    from simsched.workload.readers.tables.column_map import ColumnMap
+    from simsched.workload.readers.tables.relation import Relation
+    from simsched.workload.source import Source
+
+BLOCK = 500_000
+MOST_LISTED = 1000
+"""The most rows of one reason that are listed; the others are counted."""
+_COUNTS = ("cores", "nodes", "gpus", "memory", "queue")
+
+
+def read_table(given: Source | Any, reading: ReadOptions) -> Workload:
+    """Read a file, a folder of Parquet files, or a data frame by the column map of `reading`.
+
+    Without a map, a preset is used if its columns are those of the table.
+
+    Raises
+    ------
+    ConfigError
+        without a map and a preset, and for a map that does not fit the table.
+    FormatError, WorkloadError
+        for content that cannot be read, and at the first ignored row under `strict`.
+    """
+    columns, note = reading.table, ""
+    if columns is None:
+        columns = recognised(given, reading.source)
+        note = f"read as {columns.name}: {columns.dataset}"
+    with open_relation(given, reading.source, columns) as relation:
+        rows = Rows(relation, columns)
+        rows.prepare(reading.limit)
+        with collector_paused():
+            return _Jobs(rows, reading, [note] if note else []).workload()
+
+
+def recognised(given: Source | Any, name: str) -> ColumnMap:
+    """Return the preset whose columns a table has; ConfigError if there is none, or several."""
+    with open_relation(given, name) as relation:
+        return recognised_of(relation)
+
+
+def recognised_of(relation: Relation) -> ColumnMap:
+    """Return the preset of an open table; errors as `recognised`."""
+    found = presets_for(relation.columns, relation.form)
+    if len(found) == 1:
+        return found[0]
+    if found:
+        names = ", ".join(one.name for one in found)
+        raise ConfigError(
+            f"several presets fit these columns: {names}",
+            where=relation.name,
+            expected="one, by --columns NAME",
+        )
+    raise ConfigError(
+        f"no preset fits the columns {', '.join(relation.columns)}",
+        where=relation.name,
+        expected="--columns MAP.yaml; 'simsched workload columns FILE' proposes a map",
+    )
+
+
+class _Jobs:
+    """Makes the jobs of the rows of one table."""
+
+    def __init__(self, rows: Rows, reading: ReadOptions, notes: list[str]) -> None:
+        columns = rows.columns
+        self.rows = rows
+        self.reading = reading
+        self.gather = Gather(reading, "table", default=columns.template())
+        self.gather.job_map = reading.job_map(
+            columns.template(), with_gpus=GPU_TEMPLATE if columns.splits_gpus else None
+        )
+        self.gather.jobspec_of = self.gather.job_map.jobspec
+        self.notes = [*notes, *rows.notes]
+        if "energy" in columns.columns:
+            self.notes.append("the energy of jobs is not used")
+
+    def workload(self) -> Workload:
+        """Return the workload; ``UnixStartTime`` of its header is the time that became second 0."""
+        self._skip_rejects()
+        self._skip_rows()
+        ((first,),) = self.rows.select(f"select min(submit) from {JOBS} where reason is null")
+        base = floor(first / 1_000_000) if first is not None else 0
+        self._number_requests()
+        jobs = self._in_order(base)
+        header = {"UnixStartTime": str(base)}
+        if self.rows.columns.name:
+            header["ColumnMap"] = self.rows.columns.name
+        if self.rows.columns.zone:
+            header["TimeZoneString"] = self.rows.columns.zone
+        skips = self.gather.skips
+        return Workload(
+            jobs=jobs,
+            name=self.reading.name,
+            source=self.reading.source,
+            header=header,
+            skipped=tuple(skips.records),
+            skipped_counts=dict(skips.counts),
+            total_records=len(jobs) + sum(skips.counts.values()),
+            kind="table",
+            notes=(*self.notes, *self.gather.unused()),
+        )
+
+    # -- ignored rows --------------------------------------------------------------
+
+    def _skip_rejects(self) -> None:
+        """Ignore the lines of a CSV file that are not rows."""
+        if self.rows.relation.form != "csv":
+            return
+        found = self.rows.select(
+            "select line, max(error_type::varchar), min(csv_line) from reject_errors "
+            "group by line order by line"
+        )
+        for line, kind, text in found:
+            self.gather.skip(str(line), _REJECTED.get(kind, f"a line with {kind.lower()}"), str(text))
+
+    def _skip_rows(self) -> None:
+        """Ignore the rows that are not jobs: all are counted, the first of each reason listed."""
+        skips = self.gather.skips
+        found = self.rows.select(
+            f"select reason, row, id from (select *, row_number() over "
+            f"(partition by reason order by row) as nth from {JOBS} where reason is not null) "
+            f"where nth <= {MOST_LISTED} order by row"
+        )
+        for reason, row, id_ in found:
+            known = self.rows.reasons[reason]
+            text = self.rows.texts.get(row, "")[:200]
+            place = f"{self.reading.source}: row {row + 1}"
+            skips.add(Skip(place, known, text, id_), listed=known != FILTERED)
+        counts = self.rows.select(
+            f"select reason, count(*) from {JOBS} where reason is not null group by reason order by reason"
+        )
+        for reason, count in counts:
+            skips.counts[self.rows.reasons[reason]] = count
+
+    # -- jobs ----------------------------------------------------------------------
+
+    def _number_requests(self) -> None:
+        """Number the different requests in the table ``requests``."""
+        names = ", ".join(self._keys())
+        self.rows.relation.rows(
+            f"create temp table requests as select *, row_number() over () - 1 as request from "
+            f"(select distinct {names} from {JOBS} where reason is null)"
+        )
+
+    def _keys(self) -> list[str]:
+        """Return the columns on which a request depends."""
+        items = self.rows.items
+        have = {*items, *self.rows.names, *(["nodes"] if "nodelist" in items else [])}
+        return [name for name in _COUNTS if name in have and (name != "queue" or name in self.rows.names)]
+
+    def _requests(self) -> list[Jobspec | str]:
+        """Return the jobspec of each request by its number, or the reason why it has none."""
+        keys = self._keys()
+        found = self.rows.select(f"select {', '.join(keys)} from requests order by request")
+        queues = self.rows.names.get("queue", [])
+        made = []
+        for row in found:
+            key = dict(zip(keys, row, strict=True))
+            flat = Flat(
+                procs=key.get("cores"), nodes=key.get("nodes"), gpus=key.get("gpus"), memory=key.get("memory")
+            )
+            queue = key.get("queue")
+            name = None if queue is None else queues[queue]
+            made.append(self.gather.sized_request(flat, queue=name, partition=name))
+        return made
+
+    def _in_order(self, base: int) -> tuple[Job, ...]:
+        """Return the jobs by submit time; equal times keep the order of the rows."""
+        import numpy as np
+
+        jobs: list[Job] = []
+        keys: list[npt.NDArray[np.int64]] = []
+        requests = self._requests()
+        ((count,),) = self.rows.select(f"select count(*) from {JOBS}")
+        for begin in range(0, count, BLOCK):
+            made, submits = self._block(begin, base, requests)
+            jobs.extend(made)
+            keys.append(submits)
+        submits = np.concatenate(keys) if keys else np.empty(0, dtype=np.int64)
+        if bool((submits[1:] >= submits[:-1]).all()):
+            return tuple(jobs)
+        order = np.argsort(submits, kind="stable").tolist()
+        return tuple(map(jobs.__getitem__, order))
+
+    def _block(
+        self, begin: int, base: int, requests: Sequence[Jobspec | str]
+    ) -> tuple[list[Job], npt.NDArray[np.int64]]:
+        """Return the jobs of a block of rows and their submit times."""
+        import numpy as np
+
+        joined = " and ".join(f"j.{name} is not distinct from r.{name}" for name in self._keys())
+        found: dict[str, Any] = self.rows.relation.con.execute(
+            f"select j.*, request from {JOBS} j join requests r on {joined} "
+            f"where j.rowid >= {begin} and j.rowid < {begin + BLOCK} and reason is null"
+        ).fetchnumpy()
+        order = np.argsort(found["row"], kind="stable")  # an order in SQL takes six times as long
+        if bool((order[1:] < order[:-1]).any()):
+            found = {name: values[order] for name, values in found.items()}
+        specs = [requests[number] for number in found["request"].tolist()]
+        if any(isinstance(spec, str) for spec in requests):
+            keep = [index for index, spec in enumerate(specs) if not isinstance(spec, str)]
+            self._skip_requests(found, specs)
+            found = {name: values[keep] for name, values in found.items()}
+            specs = [specs[index] for index in keep]
+        submits = np.asarray(found["submit"], dtype=np.int64)
+        return list(map(_job, *self._fields(found, specs, base))), submits
+
+    def _skip_requests(self, found: dict[str, Any], specs: Sequence[Jobspec | str]) -> None:
+        """Ignore the rows whose request cannot be made."""
+        for row, id_, spec in zip(found["row"].tolist(), found["id"].tolist(), specs, strict=True):
+            if isinstance(spec, str):
+                listed = self.gather.skips.counts.get(spec, 0) < MOST_LISTED or self.gather.skips.strict
+                place = f"{self.reading.source}: row {row + 1}"
+                self.gather.skips.add(Skip(place, spec, "", id_), listed=listed)
+
+    def _fields(self, found: dict[str, Any], specs: Sequence[Any], base: int) -> list[Sequence[Any]]:
+        """Return the columns of `_job`, one entry per row."""
+        none = [None] * len(specs)
+        shared: dict[Any, Any] = {}
+
+        def listed(name: str) -> list[Any]:
+            return found[name].tolist() if name in found else none
+
+        return [
+            found["id"].tolist(),
+            _seconds(found["submit"] - base * 1_000_000),
+            specs,
+            _seconds(found["runtime"]),
+            [shared.setdefault(value, value) for value in _seconds(found["limit"])]
+            if "limit" in found
+            else none,
+            *(self._names(name, listed(name)) for name in ("user", "group", "queue", "account", "name")),
+            listed("cores"),
+            listed("nodes"),
+            [shared.setdefault(value, value) for value in listed("memory")],
+            _seconds(found["wait"]),
+            [_RESULT.get(code) for code in listed("state")],
+            self._dependencies(found, base),
+        ]
+
+    def _names(self, name: str, codes: list[Any]) -> Sequence[str | None]:
+        known = self.rows.names.get(name, [])
+        return [None if code is None else known[code] for code in codes]
+
+    def _dependencies(self, found: dict[str, Any], base: int) -> Sequence[tuple[Dependency, ...]]:
+        """Return a begin-time dependency for each eligible time after the submission."""
+        if "eligible" not in found:
+            return [()] * len(found["id"])
+        from simsched.formats.rfc.dependency import Dependency
+
+        times = _seconds(found["eligible"] - base * 1_000_000)
+        return [() if at is None else (Dependency("begin-time", f"{at:.15g}"),) for at in times]
+
+
+_RESULT = dict(enumerate(RESULTS[:4]))
+_REJECTED = {
+    "CAST": "a value that is not of the type of its column",
+    "MISSING COLUMNS": "fewer cells than the header has",
+    "TOO MANY COLUMNS": "more cells than the header has",
+}
+"""DuckDB's kinds of lines that are not rows → our reasons."""
+
+
+def _seconds(microseconds: Any) -> list[Any]:
+    """Return microseconds as seconds; whole ones as int, absent ones as None."""
+    if not len(microseconds) or not (microseconds % 1_000_000).any():
+        whole_ones: list[Any] = (microseconds // 1_000_000).tolist()
+        return whole_ones
+    return [
+        None if value is None else value // 1_000_000 if value % 1_000_000 == 0 else round(value / 1e6, 6)
+        for value in microseconds.tolist()
+    ]
+
+
+def _job(
+    id_: Any, submit: float, jobspec: Jobspec, runtime: float, duration: float | None, user: str | None,
+    group: str | None, queue: str | None, bank: str | None, name: str | None, procs: int | None,
+    nodes: int | None, memory: int | None, wait: float | None, status: str | None,
+    dependencies: tuple[Dependency, ...],
+) -> Job:  # fmt: skip
+    return Job(
+        id=id_, submit=submit, jobspec=jobspec, runtime=runtime, duration=duration, user=user, group=group,
+        queue=queue, partition=queue, bank=bank, name=name, procs=procs, nodes=nodes, memory=memory,
+        wait=wait, status=status, dependencies=dependencies,
+    )  # fmt: skip

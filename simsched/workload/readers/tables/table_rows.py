@@ -1,0 +1,354 @@
+"""The rows of a table in DuckDB: one pass over the source, then one table of jobs with their faults.
+
+The table `JOBS` has one row per row of the source, in its order: numbers as jobs have them, codes of the
+names (see `Rows.names`), and in `reason` the index of the first reason to leave the row out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from simsched.errors import ConfigError, WorkloadError
+from simsched.workload.readers import gather as why
+from simsched.workload.readers.tables import text_values
+from simsched.workload.readers.tables.column_expressions import check_columns, columns_in
+from simsched.workload.readers.tables.column_map import NAMES, TIMES
+from simsched.workload.readers.tables.column_sql import items_of
+from simsched.workload.readers.tables.relation import VIEW, named
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from simsched.workload.readers.tables.column_map import ColumnMap
+    from simsched.workload.readers.tables.column_sql import Item
+    from simsched.workload.readers.tables.relation import Relation
+
+JOBS = "jobs"
+FILTERED = "left out by the filter of the column map"
+NO_ID = "no job id"
+NEGATIVE = "a negative run time"
+REPEATED = "job id occurs twice"
+RESULTS = ("COMPLETED", "FAILED", "CANCELED", "TIMEOUT", "PENDING", "RUNNING")
+"""The states of rows; the last two are not results."""
+MOST_TEXTS = 5_000_000
+"""The most different texts of one column that are read one by one."""
+MOST_SHOWN = 20_000
+"""The most unreadable values that are kept."""
+
+
+@dataclass(slots=True)
+class Rows:
+    """The rows of one table: `reasons` by index, and the `names` behind the codes of each column.
+
+    `texts` has the unreadable values of the first rows that have one.
+    """
+
+    relation: Relation
+    columns: ColumnMap
+    items: dict[str, Item] = field(default_factory=dict)
+    reasons: list[str] = field(default_factory=list)
+    names: dict[str, list[str]] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    texts: dict[int, str] = field(default_factory=dict)
+
+    def prepare(self, limit: int | None) -> None:
+        """Read the source once into the table of jobs.
+
+        Raises
+        ------
+        ConfigError, FormatError
+            for a column that the table lacks or that has a wrong type, and for content that cannot be read.
+        WorkloadError
+            for a column of times in which no value is a time.
+        """
+        self.items = items_of(self.columns, self.relation)
+        self.items.pop("energy", None)
+        if "nodes" in self.items:
+            self.items.pop("nodelist", None)
+        self._read_source(limit)
+        self._refuse_unreadable()
+        self._read_texts()
+        self._make_jobs()
+        self._mark_repeated()
+
+    def select(self, query: str) -> list[tuple[Any, ...]]:
+        """Return the rows of a query on the connection."""
+        return self.relation.rows(query)
+
+    # -- the source ----------------------------------------------------------------
+
+    def _read_source(self, limit: int | None) -> None:
+        """Read the columns of the map into the table ``given``; unreadable values become null."""
+        parts = [f"{item.value} as {named(name)}" for name, item in self.items.items()]
+        parts += [
+            f"case when {item.value} is null then cast({item.raw} as varchar) end as {named('text_' + name)}"
+            for name, item in self.items.items()
+            if item.has_text
+        ]
+        typed = [item for item in self.items.values() if item.is_typed and not item.has_text]
+        tests = [f"when {item.raw} is not null and {item.value} is null then" for item in typed]
+        self.reasons = [FILTERED, *(item.reason for item in self.items.values() if item.is_typed)]
+        marks = " ".join(f"{test} {self.reasons.index(item.reason)}" for test, item in _both(tests, typed))
+        parts.append(f"cast({f'case {marks} end' if marks else 'null'} as utinyint) as broken")
+        parts.append(f"{self._filter()} as keep")
+        self.relation.rows(
+            f"create temp table given as select {', '.join(parts)} from {VIEW}"
+            + (f" limit {limit}" if limit is not None else "")
+        )
+        ((broken,),) = self.select("select count(broken) from given")
+        if broken:  # a second pass over the source finds the texts of the first unreadable values
+            texts = " ".join(f"{test} cast({item.raw} as varchar)" for test, item in _both(tests, typed))
+            numbered = f"select row_number() over () - 1 as row, case {texts} end as x from {VIEW}"
+            found = self.select(f"select row, x from ({numbered}) where x is not null limit {MOST_SHOWN}")
+            self.texts.update(dict(found))
+
+    def _filter(self) -> str:
+        """Return the SQL of the filter."""
+        text = self.columns.filter
+        if not text:
+            return "true"
+        where = f"{self.columns.where}: filter"
+        check_columns(columns_in(text, where), self.relation.columns, where, self.relation.name)
+        kind = str(self.select(f"describe select (\n{text}\n) from {VIEW}")[0][1])
+        if kind != "BOOLEAN":
+            raise ConfigError(
+                f"{text!r} is not a condition", where=where, expected="such as state != 'PENDING'"
+            )
+        return f"coalesce((\n{text}\n), false)"
+
+    def _refuse_unreadable(self) -> None:
+        """Raise WorkloadError for a column of times in which no value is a time."""
+        for name in TIMES:
+            if name not in self.items or self.columns.columns[name].text == "":
+                continue
+            index = self.reasons.index(self.items[name].reason)
+            ((good, bad, row),) = self.select(
+                f"select count({named(name)}), count(*) filter (broken = {index}), "
+                f"min(rowid) filter (broken = {index}) from given"
+            )
+            if bad and not good:
+                text = self.texts.get(row, "")
+                raise WorkloadError(
+                    f"no value of the column {self.columns.columns[name].text!r} is a time, such as {text!r}",
+                    where=self.relation.name,
+                    expected=f"times, or a format for columns.{name} such as '%d/%m/%Y %H:%M'",
+                )
+
+    # -- texts ---------------------------------------------------------------------
+
+    def _read_texts(self) -> None:
+        """Read the texts that SQL does not, each different one once, into tables ``text → value``."""
+        for name in ("runtime", "limit", "memory"):
+            if name in self.items and self.items[name].has_text:
+                read: Callable[[str], Any] = (
+                    text_values.kilobytes_of_text if name == "memory" else text_values.seconds_of_text
+                )
+                self._lookup(name, f"text_{name}", read)
+        if "nodelist" in self.items:
+            self._lookup("nodelist", "nodelist", text_values.nodes_of_text)
+        if "state" in self.items:
+            values = self.columns.columns["state"].values
+            self._lookup("state", "state", lambda text: _state_code(text, values))
+            unknown = self.select(f"select text from {named('of_state')} where value is null order by text")
+            if unknown:
+                listed = ", ".join(repr(row[0]) for row in unknown[:5]) + (", …" if len(unknown) > 5 else "")
+                self.notes.append(f"states without a meaning here: {listed} (columns.state.values names it)")
+
+    def _lookup(self, name: str, column: str, read: Callable[[str], Any]) -> None:
+        """Make the table ``of_NAME`` of the texts of a column of ``given``: text, value, and per."""
+        found = self.select(
+            f"select distinct {named(column)} from given where {named(column)} is not null "
+            f"limit {MOST_TEXTS + 1}"
+        )
+        if len(found) > MOST_TEXTS:
+            raise WorkloadError(
+                f"the column of {name!r} has more than {MOST_TEXTS:,} different texts",
+                where=self.relation.name,
+            )
+        texts = [row[0] for row in found]
+        values = [read(text) for text in texts]
+        pairs = [value if isinstance(value, tuple) else (value, None) for value in values]
+        self.relation.rows(
+            f"create temp table {named('of_' + name)} as select unnest(?::varchar[]) as text, "
+            "unnest(?::double[]) as value, unnest(?::varchar[]) as per",
+            [texts, [value for value, _ in pairs], [per for _, per in pairs]],
+        )
+
+    # -- jobs ----------------------------------------------------------------------
+
+    def _make_jobs(self) -> None:
+        """Make the table of jobs of ``given`` and the tables of texts."""
+        for name in NAMES:
+            if name in self.items:
+                self._make_names(name)
+        joins = [
+            f"left join {named('of_' + name)} on {named('of_' + name)}.text = given.{named(column)}"
+            for name, column in self._joined()
+        ]
+        broken = [
+            f"when text_{name} is not null and {named('of_' + name)}.value is null then "
+            f"{self.reasons.index(self.items[name].reason)}"
+            for name in ("runtime", "limit", "memory")
+            if self._has_text(name)
+        ]
+        first = f"""select given.rowid as row, keep,
+            case when broken is not null then broken {" ".join(broken)} end as broken,
+            {self._id()} as id, submit, {self._or_null("start")} as start, {self._or_null("end")} as "end",
+            {self._or_null("eligible")} as eligible,
+            {self._seconds("runtime")} as runtime, {self._seconds("limit")} as "limit",
+            {self._nodes()} as nodes, {self._count("cores")} as cores, {self._count("gpus")} as gpus,
+            {self._seconds("memory")} as memory, {self._memory_per()} as memory_per,
+            {"of_state.value" if "state" in self.items else "null::double"} as state
+            {"".join(f", {self._code(name)}" for name in self.names)}
+            from given {" ".join(joins)}"""
+        self.relation.rows(f"create temp table {JOBS} as {self._finished(first)}")
+        self._keep_texts()
+        self.relation.rows("drop table given")
+
+    def _joined(self) -> Iterable[tuple[str, str]]:
+        """Yield (table of texts, column of ``given``) of each join."""
+        for name in ("runtime", "limit", "memory"):
+            if self._has_text(name):
+                yield name, f"text_{name}"
+        if "nodelist" in self.items:
+            yield "nodelist", "nodelist"
+        if "state" in self.items:
+            yield "state", "state"
+
+    def _has_text(self, name: str) -> bool:
+        return name in self.items and self.items[name].has_text
+
+    def _make_names(self, name: str) -> None:
+        """Number the different values of a column, by an enumeration."""
+        found = self.select(f"select distinct {named(name)} as x from given where x is not null order by x")
+        if found:
+            self.names[name] = [str(row[0]) for row in found]
+            self.relation.rows(
+                f"create type {named('enum_' + name)} as enum "
+                f"(select distinct {named(name)} as x from given where x is not null order by x)"
+            )
+
+    def _code(self, name: str) -> str:
+        return f"enum_code(cast({named(name)} as {named('enum_' + name)})) as {named(name)}"
+
+    def _or_null(self, name: str) -> str:
+        return named(name) if name in self.items else "null::bigint"
+
+    def _id(self) -> str:
+        """Return the SQL of ids; texts become numbers where all of them are plain numbers."""
+        if "id" not in self.items:
+            return "given.rowid + 1"
+        kind = str(self.select("describe select id from given")[0][1])
+        if kind != "VARCHAR":
+            return "id"
+        ((odd,),) = self.select(
+            "select count(*) from given where id is not null "
+            "and (try_cast(id as bigint) is null or cast(try_cast(id as bigint) as varchar) != id)"
+        )
+        return "id" if odd else "try_cast(id as bigint)"
+
+    def _seconds(self, name: str) -> str:
+        if not self._has_text(name):
+            return named(name) if name in self.items else "null::double"
+        return f"coalesce(given.{named(name)}, {named('of_' + name)}.value)"
+
+    def _count(self, name: str) -> str:
+        return (
+            f"(case when {named(name)} > 0 then {named(name)} end)" if name in self.items else "null::integer"
+        )
+
+    def _nodes(self) -> str:
+        return "cast(of_nodelist.value as integer)" if "nodelist" in self.items else self._count("nodes")
+
+    def _memory_per(self) -> str:
+        if "memory" not in self.items:
+            return "null::varchar"
+        given = f"'{self.columns.columns['memory'].per}'"
+        if not self._has_text("memory"):
+            return given
+        return f"(case when of_memory.per in ('core', 'node') then of_memory.per else {given} end)"
+
+    def _cases(self) -> str:
+        """Return the SQL of the index of the first reason to leave a row out; `reasons` grows."""
+        run = '"end" is not null and start is not null and "end" < start'
+        rules = [
+            ("id is null", NO_ID),
+            (f"submit is null or submit < 0 or submit >= {why.LATEST * 1_000_000}", why.NO_SUBMIT),
+            (f"state = {RESULTS.index('PENDING')}", why.NEVER_STARTED),
+            (f"state = {RESULTS.index('RUNNING')}", why.RUNNING),
+            (run, why.BACKWARDS),
+        ]
+        unstarted = "seconds is null" + (" or start is null" if "start" in self.items else "")
+        rules += [
+            (f"({unstarted}) and state = {RESULTS.index('CANCELED')}", why.CANCELLED),
+            (unstarted, why.NEVER_STARTED if "start" in self.items else why.NO_RUN_TIME),
+            ("seconds < 0", NEGATIVE),
+            ("start < submit", why.EARLY),
+            ("cores is null and nodes is null and gpus is null", why.NO_PROCESSORS),
+        ]
+        for _, reason in rules:
+            if reason not in self.reasons:
+                self.reasons.append(reason)
+        self.reasons.append(REPEATED)
+        cases = [f"when {test} then {self.reasons.index(reason)}" for test, reason in rules]
+        return f"case when not keep then 0 when broken is not null then broken {' '.join(cases)} end"
+
+    def _finished(self, first: str) -> str:
+        """Return the SQL of the table of jobs; columns that the map does not give are left out."""
+        before = 'cast("end" - runtime * 1e6 as bigint)'
+        begun = f"coalesce(start, case when {before} >= submit then {before} end)"
+        per = (
+            "case memory_per when 'core' then memory when 'node' then memory * coalesce(nodes, 1) / procs "
+            "when 'gpu' then memory * coalesce(gpus, 1) / procs else memory / procs end"
+        )
+        size = f"memory > 0 and ({per}) < 1e15"
+        optional = {
+            "limit": 'case when "limit" > 0 and "limit" < 1e12 then cast(round("limit" * 1e6) as bigint) end',
+            "eligible": "case when eligible > submit and coalesce(eligible <= begun, true) then eligible end",
+            "cores": "cores",
+            "nodes": "nodes",
+            "gpus": "gpus",
+            "memory": f"case when {size} then cast(ceil(round({per}, 6)) as bigint) end",
+            "state": "cast(state as utinyint)",
+            **{name: named(name) for name in self.names},
+        }
+        given = {*self.items, *self.names, *(["nodes"] if "nodelist" in self.items else [])}
+        parts = [f"{sql} as {named(name)}" for name, sql in optional.items() if name in given]
+        return f"""with a as ({first}),
+            b as (select *, coalesce(runtime, ("end" - start) / 1e6) as seconds, {begun} as begun,
+                  cast(coalesce(cores, nodes, gpus, 1) as double) as procs from a)
+            select cast(row as uinteger) as row, id, submit, begun - submit as wait,
+                case when seconds < 1e12 then cast(round(seconds * 1e6) as bigint) end as runtime,
+                {", ".join(parts)}, cast({self._cases()} as utinyint) as reason
+            from b"""
+
+    def _keep_texts(self) -> None:
+        """Keep the unreadable texts of the first rows that have one."""
+        for name in ("runtime", "limit", "memory"):
+            if self._has_text(name):
+                index = self.reasons.index(self.items[name].reason)
+                found = self.select(
+                    f"select given.rowid, text_{name} from given join {JOBS} on {JOBS}.row = given.rowid "
+                    f"where reason = {index} limit {MOST_SHOWN}"
+                )
+                self.texts.update(dict(found))
+
+    def _mark_repeated(self) -> None:
+        """Mark the later ones of rows with one id."""
+        ((extra,),) = self.select(f"select count(id) - count(distinct id) from {JOBS} where reason is null")
+        if extra:
+            self.relation.rows(
+                f"update {JOBS} set reason = {self.reasons.index(REPEATED)} where row in (select row from "
+                f"(select row, row_number() over (partition by id order by submit, row) as nth from {JOBS} "
+                "where reason is null) where nth > 1)"
+            )
+
+
+def _both(tests: list[str], items: list[Item]) -> Iterable[tuple[str, Item]]:
+    return zip(tests, items, strict=True)
+
+
+def _state_code(text: str, values: Any) -> float | None:
+    found = text_values.state_of_text(text, values)
+    return None if found is None else float(RESULTS.index(found))
