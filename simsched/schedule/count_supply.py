@@ -10,6 +10,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
+from simsched.match.search.select import select
 from simsched.schedule.profiles.count_profile import CountProfile
 from simsched.schedule.profiles.count_reservations import CountReservations
 from simsched.schedule.profiles.earliest import earliest_by_counts
@@ -81,7 +82,8 @@ class CountSupply(Supply):
         """Return free resources on which the job may start now, or None."""
         if self._units[job] > self._free():
             return None
-        selection = self.seek(self.request(job), self.plan.available)
+        # Not `seek`: these requests need no exact search, which could give up.
+        selection = select(self.request(job), self.plan.available, self._policy, self._rng)
         assert selection is not None, "the counts promised more than the matcher found"
         return selection
 

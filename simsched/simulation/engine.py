@@ -319,7 +319,8 @@ class Engine:
         else:
             self._free(job, now)
             progress.states[job] = ENDED
-            recorder.free(job, now)
+            if recorder.log is not None:
+                recorder.log.release(job, now)
             if events is not None:
                 events.note(job, now, "release", "free", "clean")
         if self.conditions is not None:
@@ -327,7 +328,11 @@ class Engine:
 
     def _free(self, job: int, now: float) -> None:
         """Release all that a job holds; reservations may move only if it ends early."""
-        self.queues.touch(released=True, moved=self.plan.expected_end(job) > now)
+        early = self.plan.expected_end(job) > now
+        for _, context, _ in self.queues.groups:  # `touch`, without the call
+            context.released = True
+            if early:
+                context.moved = True
         self.plan.release(job)
 
     # -- epilogs ----------------------------------------------------------------------------
