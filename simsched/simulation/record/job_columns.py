@@ -35,8 +35,7 @@ def job_columns(workload: Workload, prepared: Prepared, recorder: Recorder) -> d
     shapes = _shapes(jobs)
     return {
         "id": _texts(
-            [*map(str, recorder.ids)]
-            + [str(skip.where if skip.id is None else skip.id) for skip in dropped]
+            [*map(str, recorder.ids)] + [str(skip.where if skip.id is None else skip.id) for skip in dropped]
         ),
         **{
             name: _texts([*map(attrgetter(name), jobs), *[None] * more])

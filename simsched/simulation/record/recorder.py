@@ -121,11 +121,8 @@ class Recorder:
         self._noted = now
         if self.down or not plan.all_up:  # after the first outage, also the return to zero is recorded
             self._note_down(now, plan)
-        total = plan.available.total
-        row = [now, queued, demand, len(plan.held), plan.idle]
-        for pool in self._pools:
-            row.append(total[pool])
-        rows.fromlist(row)
+        free = map(plan.available.total.__getitem__, self._pools)
+        rows.fromlist([now, queued, demand, len(plan.held), plan.idle, *free])
 
     def _note_down(self, now: float, plan: Plan) -> None:
         """Record the units that are neither free nor in use: those on unavailable targets."""
