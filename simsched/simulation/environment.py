@@ -51,6 +51,7 @@ class ScheduledCall(Event):
 
     __slots__ = ("callbacks", "entry")
     _ok = True
+    entry: tuple[float, int, str, Any]
 
     def __init__(self) -> None:
         """Leave all to `FutureEvents`, which uses a call again once it was due."""

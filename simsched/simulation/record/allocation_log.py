@@ -27,13 +27,14 @@ if TYPE_CHECKING:
     _Event: TypeAlias = tuple[int, int, float, Selection | None]
     """Kind, job, time in seconds, and the selection that is claimed or released in part."""
 
-#: Events that are collected before they are written to the file.
+#: Events that are collected before they are made lines and written to the file.
 BATCH = 1024
+
+#: Kinds of events.
+ALLOC, RELEASE, SHARD, LAST_SHARD = range(4)
 
 _encode = msgspec.json.Encoder().encode
 
-
-ALLOC, RELEASE, SHARD, LAST_SHARD = range(4)
 MOMENT = 1e-6
 """Seconds until the R of a job of zero seconds expires: RFC 20 requires an expiration after the start."""
 
@@ -83,7 +84,7 @@ class AllocationLog:
             self.flush()
 
     def _write_events(self) -> None:
-        """Make lines of all events: the texts of many R and times at once take a third of the time."""
+        """Make lines of all events, in their order; many R at once take half the time of one by one."""
         events = self._events
         if not events:
             return
@@ -173,7 +174,10 @@ class AllocationLog:
 
     def flush_to(self, sink: BinaryIO) -> None:
         """Write the lines that are still in memory to `sink`: all lines if the log has no sink of its own."""
-        sink.write(self.text().encode())
+        self._write_events()
+        # In parts, because all lines may be hundreds of megabytes.
+        parts = (self._lines[at : at + BATCH] for at in range(0, len(self._lines), BATCH))
+        sink.writelines("".join(part).encode() for part in parts)
         if self.sink is not None:
             self._lines.clear()
 
