@@ -26,7 +26,7 @@ from simsched.match.state.draws import with_units
 from simsched.schedule.profiles.gap import NEVER
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     import numpy.typing as npt
 
@@ -116,7 +116,7 @@ class Supply(ABC):
             took beside it stay taken, even after these jobs have ended.
         """
 
-    def candidates(self, jobs: Iterable[int]) -> Iterable[int]:
+    def candidates(self, jobs: Sequence[int]) -> Iterable[int]:
         """Return those of a few jobs that the sums of free units do not rule out."""
         return [job for job in jobs if self.could_start(job)]
 
