@@ -2,8 +2,8 @@
 
 Under an order whose keys change with time, every pass has a new order. But most passes need only the
 first job and the few jobs that free resources do not rule out. So the keys of all waiting jobs are one
-vector, computed when they are first needed; the first job is that with the least key; and any other part of the
-queue is sorted by itself. Jobs are compared as `ranking.sort_columns` does, whatever part is sorted.
+vector, computed when they are first needed. The first job is that with the least key, and any other part
+of the queue is sorted by itself. The columns of `ranking.sort_columns` decide, whatever part is sorted.
 """
 
 from __future__ import annotations
@@ -106,7 +106,9 @@ class PresentOrder:
     def first(self, waiting: array[int]) -> int:
         """Return the first of the jobs that wait."""
         if self._first is None:
-            if self._turn is None and self._parts:
+            if len(waiting) == 1:
+                self._first = waiting[0]
+            elif self._turn is None and self._parts:
                 self._first, self._turn = self._least(waiting), 0
             else:  # many jobs may start in one pass: from the second on, all are sorted once
                 self._first = self._next(waiting)
@@ -168,8 +170,6 @@ class PresentOrder:
     def _least(self, waiting: array[int]) -> int:
         """Return the job with the least key; only jobs that share it are sorted."""
         jobs = self._compute(waiting)
-        if len(jobs) == 1:
-            return int(jobs[0])
         keys = self._keys_at(jobs)
         tiers = self._table.tiers
         if tiers is not None:
