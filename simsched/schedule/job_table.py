@@ -32,7 +32,7 @@ class JobTable:
     Attributes
     ----------
     requests : the compiled request of each job; None if the job can never run, and so never waits.
-    kinds : the number of each job's request; equal requests have equal numbers.
+    kinds, kinds_array : the number of each job's request; equal requests have equal numbers.
     submits : submit time.
     durations, durations_array : requested seconds; inf if unlimited.
     judged, judged_array : the seconds by which a backfill candidate is judged: the requested ones or, as
@@ -71,9 +71,11 @@ class JobTable:
     users: Integers | None = None
     banks: Integers | None = None
     durations_array: Floats = field(init=False)
+    kinds_array: Integers = field(init=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "durations_array", np.array(self.durations, dtype=np.float64))
+        object.__setattr__(self, "kinds_array", np.array(self.kinds, dtype=np.int64))
 
     def __len__(self) -> int:
         return len(self.kinds)
