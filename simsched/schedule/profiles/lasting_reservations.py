@@ -225,9 +225,8 @@ class LastingReservations:
         present, room = self._present, self._room
         time = float(room.times[at])
         begins = self._begins
-        inside = [
-            other for _, other in begins[bisect_right(begins, (time, NEVER)) : self._first_behind(stop)]
-        ]
+        first, behind = bisect_right(begins, (time, NEVER)), self._first_behind(stop)
+        inside = [other for _, other in begins[first:behind]]
         # The state of now has the claims of this pass by id. But while a job overruns it still has that job's
         # claim, which the plan takes as released.
         as_it_is = not at and not present.plan.overrun(time)
