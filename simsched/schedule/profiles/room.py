@@ -107,26 +107,25 @@ class Columns:
 
         def note(part: slice, ordinals: Ints, number: Ints | int) -> None:
             columns.append(ordinals + part.start)
-            amounts.append(np.broadcast_to(number, len(ordinals)))
+            amounts.append(np.full(len(ordinals), number) if isinstance(number, int) else number)
 
         above = False
         sums = dict.fromkeys(self.types, 0)
         for draw in selection.held:
             note(self.pools[draw.type], draw.pools, draw.units)
-        units = sum(map(len, columns))
         for draw in selection.held:
             target = self.index.pool_types[draw.type].target[draw.pools]
             above = above or bool((target < 0).any())
             if draw.type in sums:
                 sums[draw.type] += _visible(draw, (target < 0) | up[target])
             if draw.type in self._sums:
-                number = np.broadcast_to(draw.units, len(draw.pools))[target >= 0]
-                note(self._sums[draw.type], target[target >= 0], number)
+                on, units = target >= 0, draw.units
+                note(self._sums[draw.type], target[on], units if isinstance(units, int) else units[on])
         note(self.use, selection.targets, 1)
         for hold in selection.holds:
             above = above or self.index.vertex_types[hold.type].level == ABOVE
             note((self.held if hold.exclusive else self.shared)[hold.type], hold.ordinals, 1)
-        merged = _merged(columns, amounts, units)
+        merged = _merged(columns, amounts, self.use.start)
         return Footprint(*merged, np.array([*sums.values()]), selection.targets, above)
 
 
@@ -137,14 +136,15 @@ def _visible(draw: Draw, up: Bools) -> int:
     return int(np.broadcast_to(draw.units, len(draw.pools))[up].sum())
 
 
-def _merged(columns: Sequence[Ints], amounts: Sequence[Ints], units: int) -> tuple[Ints, Ints, int]:
-    """Return each column once, in ascending order; the columns of units stay in front."""
+def _merged(columns: Sequence[Ints], amounts: Sequence[Ints], pools: int) -> tuple[Ints, Ints, int]:
+    """Return each column once, in ascending order, and how many of them are before the column `pools`."""
     every, number = np.concatenate(columns), np.concatenate(amounts)
     some, where = np.unique(every, return_inverse=True)
-    if len(some) < len(every) or (some != every).any():
-        number = np.bincount(where, number, minlength=len(some)).astype(np.int64)
-        units = len(np.unique(every[:units]))
-    return some, number, units
+    if len(some) < len(every):
+        return some, np.bincount(where, number).astype(np.int64), int(some.searchsorted(pools))
+    ordered = np.empty_like(number)
+    ordered[where] = number
+    return some, ordered, int(some.searchsorted(pools))
 
 
 class Room:
@@ -160,7 +160,7 @@ class Room:
     def __init__(self, columns: Columns, gauges: Gauges, state: Availability, now: float) -> None:
         self._columns, self._gauges = columns, gauges
         self.up = state.up.copy()
-        self._counted: dict[int, Ints] = {}
+        self._spans: dict[int, tuple[int, int, Ints]] = {}
         most = max((int(pool.size.max(initial=0)) for pool in state.index.pool_types.values()), default=0)
         self._rows = np.empty((64, columns.width), dtype=np.int32 if most < 1 << 30 else np.int64)
         self._spare = list(range(63, 0, -1))
@@ -418,19 +418,21 @@ class Room:
         computed one after the other, and two of them cover any window.
         """
         low, high = int(steps[0]), int(stops.max())
-        targets = self._targets(gauge)
-        rows, chosen = self._slot[low:high, None], self._columns
-        places = [
-            chosen.on_target[self._gauges.types.index(type_)] for type_, _ in self._gauges.parts[gauge].units
-        ]
-        parts = [self._rows[rows, targets + part.start] for part in (*places, chosen.use)]
+        first, last, others = self._span(gauge)
+        slots, types = self._slot[low:high], self._gauges.types
+        units = self._gauges.parts[gauge].units
+        starts = [self._columns.on_target[types.index(type_)].start for type_, _ in units]
+        starts.append(self._columns.use.start)
+        parts = [self._rows[slots, start + first : start + last] for start in starts]
         if own is not None:
-            footprint, first, stop = own
-            mine = np.zeros(chosen.width, dtype=self._rows.dtype)
+            footprint, begin, end = own
+            mine = np.zeros(self._columns.width, dtype=self._rows.dtype)
             mine[footprint.columns] = footprint.amounts
-            for part, place in zip(parts, places, strict=True):
-                part[max(first - low, 0) : max(stop - low, 0)] += mine[targets + place.start]
+            for part, start in zip(parts, starts, strict=True):
+                part[max(begin - low, 0) : max(end - low, 0)] += mine[start + first : start + last]
         table = self._gauges.copies(gauge, parts[:-1], parts[-1])
+        if len(others):
+            table[:, others] = 0
         found = np.zeros(len(steps), dtype=np.bool_)
         lengths, span = stops - steps, 1
         while True:
@@ -443,11 +445,14 @@ class Room:
             table = np.minimum(table[:-span], table[span:])
             span *= 2
 
-    def _targets(self, gauge: int) -> Ints:
-        """Return the targets that a gauge counts."""
-        found = self._counted.get(gauge)
+    def _span(self, gauge: int) -> tuple[int, int, Ints]:
+        """Return the first target of a gauge, that behind its last, and the places of others in between."""
+        found = self._spans.get(gauge)
         if found is None:
-            found = self._counted[gauge] = (self._gauges.eligible[gauge] & self.up).nonzero()[0]
+            eligible = self._gauges.eligible[gauge] & self.up
+            targets = eligible.nonzero()[0]
+            first, last = (int(targets[0]), int(targets[-1]) + 1) if len(targets) else (0, 0)
+            found = self._spans[gauge] = first, last, (~eligible[first:last]).nonzero()[0]
         return found
 
     def least(self, begin: int, stop: int, taken: Sequence[Footprint]) -> Ints:
