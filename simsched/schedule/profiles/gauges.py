@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from simsched.graph.index.index import Index
     from simsched.graph.index.types import Bools
     from simsched.match.requests.request import Content, Need, Request
+    from simsched.schedule.profiles.room import Footprint
 
     Floats = npt.NDArray[np.float64]
     Integers = npt.NDArray[np.int64]
@@ -131,12 +132,23 @@ class Gauges:
             found[:, part] = self._totals([some[part] for some in free], use[part], targets, up)
         return found
 
+    def most_added(self, footprint: Footprint) -> Floats:
+        """Return for each gauge, and last for none, at most how many copies fit more without a claim."""
+        most = np.zeros((len(self), len(footprint.targets)))
+        for units, (some, inverse) in zip(footprint.on_targets, self._inverse, strict=True):
+            if len(some):
+                most[some] = np.maximum(most[some], np.floor(units * inverse[:, None] + 1.0))
+        most[self.whole] = 1.0
+        found = np.zeros(len(self) + 1)
+        found[:-1] = (most * self.eligible[:, footprint.targets]).sum(axis=1)
+        return found
+
     def copies(self, gauge: int, free: Sequence[Integers], use: Integers) -> Integers:
         """Return for how many copies of one gauge some targets have room, at some times.
 
         `free` are the free units of each type that the gauge counts, and `use` the claims.
         """
-        found = np.where(use == 0, 1, 0) if self.whole[gauge] else None
+        found = (use == 0).astype(use.dtype) if self.whole[gauge] else None
         for (_, units), some in zip(self.parts[gauge].units, free, strict=True):
             copies = some if units == 1 else some // units
             found = copies if found is None else np.minimum(found, copies)

@@ -43,7 +43,7 @@ class LastingReservations:
     def __init__(self, present: Present, gauges: Gauges, columns: Columns) -> None:
         self._present, self._gauges, self._columns = present, gauges, columns
         plan, now = present.plan, present.now
-        self._room = Room(columns, gauges, plan.available, now)
+        self._room = Room(columns, gauges, plan.available, now, len(present.table))
         self._soonest = Bounds()
         self._footprints: dict[int, Footprint] = {}
         """Job → the footprint of its reservation, or of its claim while it runs."""
@@ -55,6 +55,10 @@ class LastingReservations:
         """Job → its reserved resources."""
         self._counted: list[Footprint] = []
         """The claims of this pass that were reserved without ids of units."""
+        self._missing = np.zeros(len(present.table))
+        """For each job, how many copies of its gauge were missing when it was last tried."""
+        self._seen = np.zeros(len(present.table))
+        """For each job, `Room.more` of its gauge at that time."""
         self._held: dict[int, Selection] = {}
         for job, end in plan.expected_ends().items():
             self._run(job, end)
@@ -87,7 +91,7 @@ class LastingReservations:
         if self._held.keys() != plan.held.keys() and not self._update():
             return False
         for footprint in self._counted:
-            room.note_gain(footprint, NEVER)
+            room.note_gain(footprint, NEVER, counted=True)
         self._counted.clear()
         room.begin()
         room.purge()
@@ -144,7 +148,9 @@ class LastingReservations:
         kinds = self._present.table.kinds_array[jobs]
         before = np.minimum(starts, room.gained[gauges.concerns[kinds]])
         last = room.times.searchsorted(before) - 1
-        enough = room.best()[gauges.first[kinds], last] >= gauges.wanted[kinds]
+        first = gauges.first[kinds]
+        enough = room.best()[first, last] >= gauges.wanted[kinds]
+        enough &= room.more[first] - self._seen[jobs] >= self._missing[jobs]
         found: Bools = (last >= 0) & enough | (starts <= room.now)
         return found
 
@@ -188,9 +194,15 @@ class LastingReservations:
         self._soonest = Bounds()
         kind, duration = table.kinds[job], table.durations[job]
         start = room.at(gap.start)
-        last = min(start, room.at(float(room.gained[self._gauges.concerns[kind]])))
         own = self._footprints[job], start, room.at(self._ends[job])
-        if next(room.fitting(self._gauges.of[kind], duration, 0, last, own), None) is None:
+        gauges = self._gauges.of[kind]
+        if self._gauges.concerns[kind] < len(self._gauges):
+            ((gauge, copies),) = gauges
+            missing = room.shortfall(gauge, copies, duration, start, own)
+            self._seen[job], self._missing[job] = room.more[gauge], missing
+            if missing > 0:
+                return None
+        elif next(room.fitting(gauges, duration, 0, start, own), None) is None:
             return None
         mark = room.mark()
         self.withdraw(job, gap)
@@ -313,6 +325,7 @@ class LastingReservations:
         footprint = self._columns.footprint(gap.selection, self._room.up)
         self._footprints[job], self._ends[job] = footprint, end
         self._selections[job] = gap.selection
+        self._missing[job] = 0.0
         insort(self._begins, (gap.start, job))
         self._room.take(footprint, gap.start, end)
         self._room.own(gap.start, end)

@@ -10,7 +10,7 @@ totals of the `Gauges` are kept for each step.
 from __future__ import annotations
 
 from math import nextafter
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -31,6 +31,10 @@ if TYPE_CHECKING:
     Floats = npt.NDArray[np.float64]
 
 
+NEVER_LESS = 1e9
+"""More copies than any request needs."""
+
+
 class Footprint(NamedTuple):
     """The columns that a selection changes while it is claimed, by how much, and its targets.
 
@@ -43,6 +47,8 @@ class Footprint(NamedTuple):
     units: int
     sums: Ints
     targets: Ints
+    on_targets: Ints
+    """For each type of the gauges and each of the targets, the units that it takes there."""
     above: bool
     """Whether it claims anything outside of execution targets."""
 
@@ -126,7 +132,10 @@ class Columns:
             above = above or self.index.vertex_types[hold.type].level == ABOVE
             note((self.held if hold.exclusive else self.shared)[hold.type], hold.ordinals, 1)
         merged = _merged(columns, amounts, self.use.start)
-        return Footprint(*merged, np.array([*sums.values()]), selection.targets, above)
+        mine = np.zeros(self.width, dtype=np.int64)
+        mine[merged[0]] = merged[1]
+        on_targets = np.array([mine[part][selection.targets] for part in self.on_target], dtype=np.int64)
+        return Footprint(*merged, np.array([*sums.values()]), selection.targets, on_targets, above)
 
 
 def _visible(draw: Draw, up: Bools) -> int:
@@ -152,17 +161,21 @@ class Room:
 
     Attributes
     ----------
+    up : which targets are up; the vectors hold as long as that does not change.
     gained, later : for each number of `Gauges.concerns`, the time before which more may be free than at
         the last compression; and the same, but only for changes since that began.
+    more : for each gauge (and last, for none), at most how many copies were added by all gains, in sum.
     gains : how often anything was freed, or a step was inserted right behind the first.
     """
 
-    def __init__(self, columns: Columns, gauges: Gauges, state: Availability, now: float) -> None:
+    def __init__(
+        self, columns: Columns, gauges: Gauges, state: Availability, now: float, claims: int
+    ) -> None:
         self._columns, self._gauges = columns, gauges
         self.up = state.up.copy()
         self._spans: dict[int, tuple[int, int, Ints]] = {}
         most = max((int(pool.size.max(initial=0)) for pool in state.index.pool_types.values()), default=0)
-        self._rows = np.empty((64, columns.width), dtype=np.int32 if most < 1 << 30 else np.int64)
+        self._rows = np.empty((64, columns.width), dtype=_smallest(max(most, claims)))  # read many times
         self._spare = list(range(63, 0, -1))
         self._rows[0] = columns.vector(state)
         self._time = np.empty(64)
@@ -186,6 +199,7 @@ class Room:
         self.later = np.zeros(len(gauges) + 2)
         self.later[-1] = NEVER
         self.gains = 0
+        self.more = np.zeros(len(gauges) + 1)
 
     @property
     def times(self) -> Floats:
@@ -307,11 +321,15 @@ class Room:
         self._shift(footprint, self.step(begin), self.step(end), 1)
         self.note_gain(footprint, end)
 
-    def note_gain(self, footprint: Footprint, end: float) -> None:
-        """Note that more may be free before a time, on the targets of a footprint."""
+    def note_gain(self, footprint: Footprint, end: float, *, counted: bool = False) -> None:
+        """Note that more may be free before a time, on the targets of a footprint.
+
+        With `counted` that is not of its units: the leaf pools were avoided because it was made on counts.
+        """
         gained = np.zeros(len(self.gained), dtype=np.bool_)
         gained[:-2] = footprint.above or self._gauges.eligible[:, footprint.targets].any(axis=1)
         gained[-2] = True
+        self.more += NEVER_LESS if footprint.above or counted else self._gauges.most_added(footprint)
         self._gain(gained, end)
 
     def _gain(self, gained: Bools, end: float) -> None:
@@ -325,9 +343,13 @@ class Room:
             return
         where = slots[:, None], footprint.columns
         targets = footprint.targets
-        before = self._totals(slots, targets)
+        rows, chosen = slots[:, None], self._columns
+        parts = [self._rows[rows, targets + part.start] for part in (*chosen.on_target, chosen.use)]
+        changes = [*footprint.on_targets, 1]
+        both = [np.concatenate([part, part + sign * d]) for part, d in zip(parts, changes, strict=True)]
+        totals = self._gauges.totals(both[:-1], both[-1], targets, self.up)
         self._rows[where] += sign * footprint.amounts.astype(self._rows.dtype)
-        self._total[:-1, begin:end] += self._totals(slots, targets) - before
+        self._total[:-1, begin:end] += totals[:, len(slots) :] - totals[:, : len(slots)]
         self._sum[:, begin:end] += sign * footprint.sums[:, None]
         self._best = self._most = None
 
@@ -346,13 +368,13 @@ class Room:
         """Begin a compression: gains until now count in it."""
         self.later[:-1] = 0.0
 
-    def mark(self) -> tuple[Floats, Floats, int]:
+    def mark(self) -> tuple[Floats, Floats, Floats, int]:
         """Return the gains until now, for `reset`."""
-        return self.gained.copy(), self.later.copy(), self.gains
+        return self.gained.copy(), self.later.copy(), self.more.copy(), self.gains
 
-    def reset(self, mark: tuple[Floats, Floats, int]) -> None:
+    def reset(self, mark: tuple[Floats, Floats, Floats, int]) -> None:
         """Forget the gains since a mark: what was freed has been taken again."""
-        self.gained, self.later, self.gains = mark
+        self.gained, self.later, self.more, self.gains = mark
 
     # -- windows ---------------------------------------------------------------------------------
 
@@ -388,7 +410,7 @@ class Room:
             some, steps = steps[:size], steps[size:]
             for gauge, copies in gauges:
                 if len(some):
-                    some = some[self._roomy(gauge, copies, some, self.stops(some, duration), own)]
+                    some = some[self._copies(gauge, some, self.stops(some, duration), own) >= copies]
             yield from some.tolist()
             size *= 4  # often the first will do
 
@@ -409,13 +431,29 @@ class Room:
         following = np.append(bad, self.steps)[bad.searchsorted(steps)]
         return steps[following >= np.minimum(self.stops(steps, duration), open_)]
 
-    def _roomy(
-        self, gauge: int, copies: int, steps: Ints, stops: Ints, own: tuple[Footprint, int, int] | None
-    ) -> Bools:
-        """Return for which windows (of the steps from `steps` until `stops`) a gauge suffices throughout.
+    def shortfall(
+        self, gauge: int, copies: int, duration: float, end: int, own: tuple[Footprint, int, int]
+    ) -> float:
+        """Return how many copies are at least missing in each window that begins before the step `end`.
 
-        Each target counts with the least copies of the window. The minima over windows of 1, 2, 4 … steps are
-        computed one after the other, and two of them cover any window.
+        It is 0 or less if the copies may be there. The footprint `own` counts as free from its first step
+        until its stop.
+        """
+        low = (self._total[gauge, : own[1]] < copies).nonzero()[0]
+        steps = np.arange(end)
+        stops = np.minimum(self.stops(steps, duration), own[1])
+        at = low.searchsorted(steps)  # the first step with too few copies in all is in the window, or not
+        following = np.append(low, self.steps)[at]
+        some = steps[following >= stops]
+        best = self._total[gauge, following[following < stops]].max(initial=0.0)
+        if len(some):
+            best = max(best, float(self._copies(gauge, some, self.stops(some, duration), own).max()))
+        return copies - best
+
+    def _copies(self, gauge: int, steps: Ints, stops: Ints, own: tuple[Footprint, int, int] | None) -> Floats:
+        """Return for how many copies of a gauge windows (from `steps` until `stops`) have room.
+
+        Each target counts with the least copies of the window.
         """
         low, high = int(steps[0]), int(stops.max())
         first, last, others = self._span(gauge)
@@ -433,17 +471,25 @@ class Room:
         table = self._gauges.copies(gauge, parts[:-1], parts[-1])
         if len(others):
             table[:, others] = 0
-        found = np.zeros(len(steps), dtype=np.bool_)
+        return self._least(table, steps - low, stops - low)
+
+    @staticmethod
+    def _least(table: Ints | Floats, steps: Ints, stops: Ints) -> Floats:
+        """Return for each window of rows the sum of the least values of the columns.
+
+        The minima over windows of 1, 2, 4 … rows are computed one after the other, and two of them cover
+        any window.
+        """
+        found = np.zeros(len(steps))
         lengths, span = stops - steps, 1
-        while True:
+        longest = lengths.max(initial=0)
+        while span <= longest:
             some = ((lengths >= span) & (lengths < 2 * span)).nonzero()[0]
             if len(some):
-                first, last = table[steps[some] - low], table[stops[some] - low - span]
-                found[some] = np.minimum(first, last).sum(axis=1) >= copies
-            if 2 * span > lengths.max():
-                return found
+                found[some] = np.minimum(table[steps[some]], table[stops[some] - span]).sum(axis=1)
             table = np.minimum(table[:-span], table[span:])
             span *= 2
+        return found
 
     def _span(self, gauge: int) -> tuple[int, int, Ints]:
         """Return the first target of a gauge, that behind its last, and the places of others in between."""
@@ -491,3 +537,8 @@ class Room:
                 rows = self._rows[self._slot[: self.steps], self._columns.pools[type_]]
                 assert np.array_equal(rows.sum(axis=1), self._sum[at, : self.steps]), type_
         assert sorted({*self._spare, *self._slot[: self.steps].tolist()}) == list(range(len(self._rows)))
+
+
+def _smallest(most: int) -> type[np.signedinteger[Any]]:
+    """Return the smallest type of integers for numbers up to `most`."""
+    return np.int16 if most < 1 << 14 else np.int32 if most < 1 << 30 else np.int64
