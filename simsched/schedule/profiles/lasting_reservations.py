@@ -384,6 +384,18 @@ class LastingReservations:
         stop = room.stop(0, self._present.table.durations[job])
         return self._seek(job, 0, stop, None if own is None else self._footprints[job])
 
+    # -- invariants -------------------------------------------------------------------------------
+
+    def check(self) -> None:
+        """Assert that all that is counted agrees."""
+        self._room.check()
+        assert self._begins == sorted(self._begins)
+        assert {job for _, job in self._begins} == self._selections.keys()
+
+    def equals(self, other: LastingReservations) -> bool:
+        """Whether the free resources are the same at all times."""
+        return self._room.equals(other._room)
+
 
 def _equal(one: Footprint, other: Footprint) -> bool:
     """Whether two footprints change the same columns alike."""

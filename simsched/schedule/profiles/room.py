@@ -527,6 +527,14 @@ class Room:
         last = max((part.stop for part in self._columns.pools.values()), default=0)
         return bool((self._rows[self._slot[: self.steps], :last] < 0).any())
 
+    def equals(self, other: Room) -> bool:
+        """Whether the vectors are the same at all times."""
+        times = np.union1d(self.times, other.times)
+        mine, theirs = (
+            room._rows[room._slot[room.times.searchsorted(times, "right") - 1]] for room in (self, other)
+        )
+        return np.array_equal(mine, theirs)
+
     def check(self) -> None:
         """Assert that the totals are those of the vectors."""
         assert (np.diff(self.times) > 0).all()
