@@ -113,14 +113,14 @@ class WaitingQueue:
         if ranks:
             self.ranks = array("q", sorted(set(self.ranks).difference(ranks)))
             if self._present is not None:
-                self._present.reviewed()
+                self._present.reviewed(self.ranks)
 
     def show(self, ranks: list[int]) -> None:
         """Put hidden ranks back."""
         if ranks:
             self.ranks = array("q", sorted([*self.ranks, *ranks]))
             if self._present is not None:
-                self._present.reviewed()
+                self._present.reviewed(self.ranks)
 
     def new_jobs(self) -> list[int]:
         """Return the jobs added since the last pass that still wait, in order."""

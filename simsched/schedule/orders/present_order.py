@@ -98,8 +98,10 @@ class PresentOrder:
         if job == self._first:
             self._first = None
 
-    def reviewed(self) -> None:
+    def reviewed(self, waiting: array[int]) -> None:
         """Note that jobs were hidden or shown: another may be the first."""
+        if len(waiting) > len(self._jobs):
+            self.forget()  # the keys are those of fewer jobs
         self._first = None
         self._turn = None if self._turn is None else 0
 
@@ -154,9 +156,11 @@ class PresentOrder:
         """
         jobs = np.array(waiting, dtype=np.int64)
         if self._parts and self._keys is None:
-            self._keys, self._jobs = self._keys_of(jobs), jobs
+            self._keys = self._keys_of(jobs)
+            self._jobs = jobs
         elif not self._parts and self._places is None:
             self._places = ranked(self._order, self._table, jobs, self.now).tolist()
+            self._jobs = jobs
         return jobs
 
     def _keys_of(self, jobs: Integers) -> Floats:
