@@ -104,6 +104,8 @@ class PresentOrder:
             self.forget()  # the keys are those of fewer jobs
         self._first = None
         self._turn = None if self._turn is None else 0
+        if self._parts:
+            self._places = None  # those of the jobs in view; they are sorted again by the same keys
 
     def first(self, waiting: array[int]) -> int:
         """Return the first of the jobs that wait."""
