@@ -126,7 +126,8 @@ class WaitingQueue:
         """Return the jobs added since the last pass that still wait, in order."""
         ranks = self.fresh if len(self.fresh) == 1 else sorted(self.fresh)
         if self._present is not None:
-            return self._present.some(np.array(ranks, dtype=np.int64), self.ranks).tolist()
+            jobs: list[int] = self._present.some(np.array(ranks, dtype=np.int64), self.ranks).tolist()
+            return jobs
         return ranks.copy() if self._plain else [int(self._at[rank]) for rank in ranks]
 
     def only_appended(self) -> bool:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from simsched.graph.index.index import Index
     from simsched.graph.index.types import Bools
     from simsched.match.requests.request import Content, Need, Request
-    from simsched.schedule.profiles.room import Footprint
+    from simsched.schedule.profiles.footprint import Footprint
 
     Floats = npt.NDArray[np.float64]
     Integers = npt.NDArray[np.int64]
@@ -148,11 +148,11 @@ class Gauges:
 
         `free` are the free units of each type that the gauge counts, and `use` the claims.
         """
-        found = (use == 0).astype(use.dtype) if self.whole[gauge] else None
+        found: Integers | None = (use == 0).astype(use.dtype) if self.whole[gauge] else None
         for (_, units), some in zip(self.parts[gauge].units, free, strict=True):
             copies = some if units == 1 else some // units
             found = copies if found is None else np.minimum(found, copies)
-        assert found is not None
+        assert found is not None, "every gauge counts something"
         return found
 
     def _totals(self, free: Sequence[Integers], use: Integers, targets: Integers, up: Bools) -> Floats:
@@ -166,7 +166,8 @@ class Gauges:
         if self.whole.any():
             room[self.whole] = np.minimum(room[self.whole], 1.0) * (use == 0)
         may = self.eligible[:, targets] & up[targets]
-        return np.where(may[:, None, :], room, 0.0).sum(axis=2)
+        totals: Floats = np.where(may[:, None, :], room, 0.0).sum(axis=2)
+        return totals
 
 
 def _contents(needs: Sequence[Need], times: int) -> Iterator[tuple[Content, int]]:

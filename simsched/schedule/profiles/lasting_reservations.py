@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from simsched.graph.index.types import Ints
     from simsched.match.state.availability import Availability
     from simsched.match.state.selection import Selection
+    from simsched.schedule.profiles.footprint import Columns, Footprint
     from simsched.schedule.profiles.gauges import Gauges
     from simsched.schedule.profiles.profile import Known, Present
-    from simsched.schedule.profiles.room import Columns, Footprint
 
     Bools = npt.NDArray[np.bool_]
     Floats = npt.NDArray[np.float64]
