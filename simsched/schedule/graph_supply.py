@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from simsched.schedule.lasting.footprint import Columns
+from simsched.schedule.lasting.gauges import Gauges
+from simsched.schedule.lasting.lasting_reservations import LastingReservations
 from simsched.schedule.profiles.earliest import earliest_by_bisection, earliest_in_turn
-from simsched.schedule.profiles.footprint import Columns
-from simsched.schedule.profiles.gauges import Gauges
 from simsched.schedule.profiles.graph_profile import GraphProfile
 from simsched.schedule.profiles.graph_reservations import GraphReservations
 from simsched.schedule.profiles.kept_plan import KeptPlan
-from simsched.schedule.profiles.lasting_reservations import LastingReservations
 from simsched.schedule.profiles.plan import units_in
 from simsched.schedule.profiles.profile import Known
 from simsched.schedule.profiles.remainder import beside, has_free_units

@@ -137,39 +137,6 @@ class Availability:
         twin.counts = {}
         return twin
 
-    def with_claims(
-        self,
-        room: dict[str, Ints],
-        use: Ints,
-        held: dict[str, Bools],
-        shared: dict[str, Ints],
-        *,
-        counts_only: bool,
-    ) -> Availability:
-        """Return a state with other claims, to match on and not to change; what it can share it shares.
-
-        `room` are the units of each leaf pool that no claim takes; on targets that are down, and in pools
-        that are, they are hidden.  Without `counts_only` a leaf pool must have the free units of this
-        state or none.
-        """
-        twin: Availability = object.__new__(Availability)
-        twin.index = self.index
-        twin.ignores_status = self.ignores_status
-        twin.hidden = {}
-        for name, hidden in self.hidden.items():
-            pool = self.index.pool_types[name]
-            down = pool.sound & (pool.target >= 0) & ~self.up[pool.target]
-            twin.hidden[name] = np.where(pool.sound, np.where(down, room[name], 0), hidden)
-            room[name] = np.where(down | ~pool.sound, 0, room[name])
-        twin.free = room
-        twin.total = {name: int(free.sum()) for name, free in room.items()}
-        twin.partial = None if counts_only else self.partial
-        twin.use, twin.up, twin.held, twin.shared = use, self.up, held, shared
-        twin.sharers = {}
-        twin.idle = None
-        twin.log, twin.base, twin.counts = [], 0, {}
-        return twin
-
     def state(self) -> dict[str, Any]:
         """Return all values that claims and status changes determine, without derived counts."""
         return {

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
     from simsched.graph.index.types import Bools, Ints
     from simsched.match.state.availability import Availability
-    from simsched.schedule.profiles.footprint import Columns, Footprint
-    from simsched.schedule.profiles.gauges import Gauges
+    from simsched.schedule.lasting.footprint import Columns, Footprint
+    from simsched.schedule.lasting.gauges import Gauges
 
     Floats = npt.NDArray[np.float64]
 
@@ -207,7 +207,11 @@ class Room:
         gained = np.zeros(len(self.gained), dtype=np.bool_)
         gained[:-2] = footprint.above or self._gauges.eligible[:, footprint.targets].any(axis=1)
         gained[-2] = True
-        self.more += NEVER_LESS if footprint.above or counted else self._gauges.most_added(footprint)
+        self.more += (
+            NEVER_LESS
+            if footprint.above or counted
+            else self._gauges.most_added(footprint.on_targets, footprint.targets)
+        )
         self._gain(gained, end)
 
     def _gain(self, gained: Bools, end: float) -> None:

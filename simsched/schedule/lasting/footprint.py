@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from simsched.graph.index.types import Bools, Ints
     from simsched.match.state.availability import Availability
     from simsched.match.state.selection import Draw, Selection
-    from simsched.schedule.profiles.gauges import Gauges
+    from simsched.schedule.lasting.gauges import Gauges
 
 
 class Footprint(NamedTuple):

@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from simsched.match.state.with_claims import with_claims
+from simsched.schedule.lasting.room import Room
 from simsched.schedule.profiles.gap import NEVER, Bounds, Gap, end_of
 from simsched.schedule.profiles.graph_reservations import GraphReservations
 from simsched.schedule.profiles.remainder import is_free
-from simsched.schedule.profiles.room import Room
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -28,8 +29,8 @@ if TYPE_CHECKING:
     from simsched.graph.index.types import Ints
     from simsched.match.state.availability import Availability
     from simsched.match.state.selection import Selection
-    from simsched.schedule.profiles.footprint import Columns, Footprint
-    from simsched.schedule.profiles.gauges import Gauges
+    from simsched.schedule.lasting.footprint import Columns, Footprint
+    from simsched.schedule.lasting.gauges import Gauges
     from simsched.schedule.profiles.profile import Known, Present
 
     Bools = npt.NDArray[np.bool_]
@@ -285,7 +286,8 @@ class LastingReservations:
     def _state(self, least: Ints, *, counts_only: bool) -> Availability:
         """Return the state of a least vector."""
         columns = self._columns
-        return self._present.plan.available.with_claims(
+        return with_claims(
+            self._present.plan.available,
             {name: least[part] for name, part in columns.pools.items()},
             -least[columns.use],
             {name: least[part] < 0 for name, part in columns.held.items()},

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from simsched.graph.index.index import Index
     from simsched.graph.index.types import Bools
     from simsched.match.requests.request import Content, Need, Request
-    from simsched.schedule.profiles.footprint import Footprint
 
     Floats = npt.NDArray[np.float64]
     Integers = npt.NDArray[np.int64]
@@ -35,8 +34,8 @@ CELLS = 1 << 18
 """Cells (gauge, time, target) that are computed at a time."""
 
 
-class Part(NamedTuple):
-    """What one gauge counts: units by type on one target, or the whole target, where it may be."""
+class GaugedPart(NamedTuple):
+    """The part of a request that one gauge counts: units of one target, or all of it, and where."""
 
     units: tuple[tuple[str, int], ...]
     whole: bool
@@ -53,13 +52,13 @@ class Gauges:
     concerns : kind of request → the gauge on whose targets anything must be freed before the request can
         fit where it did not; `always` if that may be anywhere, and one more if nothing is known: an exact
         search that gave up may find a match although less is free.
-    parts, eligible : gauge → what it counts, and on which targets.
+    parts, eligible : gauge → the part of a request that it counts, and on which targets.
     reaches_above : whether any request claims a vertex above the execution targets exclusively.
     """
 
     def __init__(self, requests: Mapping[int, Request], index: Index, kinds: int) -> None:
         self._index = index
-        self._parts: dict[Part, int] = {}
+        self._parts: dict[GaugedPart, int] = {}
         self.types = [name for name, pool in index.pool_types.items() if pool.on_targets]
         coarse = 0
         found = {kind: list(self._gauged(request, coarse)) for kind, request in requests.items()}
@@ -84,7 +83,7 @@ class Gauges:
                 self.concerns[kind] = some[0][0]
         self.reaches_above = any(map(_takes_above, requests.values()))
 
-    def _set_columns(self, parts: Sequence[Part]) -> None:
+    def _set_columns(self, parts: Sequence[GaugedPart]) -> None:
         """Lay the parts out as arrays with one row per gauge."""
         size = len(self._index)
         self.eligible = np.zeros((len(parts), size), dtype=np.bool_)
@@ -100,20 +99,20 @@ class Gauges:
     def __len__(self) -> int:
         return self.always
 
-    def _gauged(self, request: Request, coarse: int) -> Iterator[tuple[Part, int]]:
+    def _gauged(self, request: Request, coarse: int) -> Iterator[tuple[GaugedPart, int]]:
         """Yield the parts of a request, and how many copies it needs of each."""
         for content, copies in _contents(request.needs, 1):
             units = _units(content.needs)
             units = {type_: number for type_, number in units.items() if type_ in self.types}
             whole = content.alone or (content.node and content.exclusive)
             where = content.eligible if coarse < 2 else np.ones_like(content.eligible)
-            parts = [Part(tuple(sorted(units.items())), whole, where.tobytes())]
+            parts = [GaugedPart(tuple(sorted(units.items())), whole, where.tobytes())]
             counts = [copies]
             if coarse:
-                parts = [Part(((type_, 1),), False, where.tobytes()) for type_ in units]
+                parts = [GaugedPart(((type_, 1),), False, where.tobytes()) for type_ in units]
                 counts = [copies * number for number in units.values()]
                 if whole:
-                    parts, counts = [*parts, Part((), True, where.tobytes())], [*counts, copies]
+                    parts, counts = [*parts, GaugedPart((), True, where.tobytes())], [*counts, copies]
             for part, count in zip(parts, counts, strict=True):
                 if part.units or part.whole:
                     self._parts.setdefault(part, len(self._parts))
@@ -132,15 +131,18 @@ class Gauges:
             found[:, part] = self._totals([some[part] for some in free], use[part], targets, up)
         return found
 
-    def most_added(self, footprint: Footprint) -> Floats:
-        """Return for each gauge, and last for none, at most how many copies fit more without a claim."""
-        most = np.zeros((len(self), len(footprint.targets)))
-        for units, (some, inverse) in zip(footprint.on_targets, self._inverse, strict=True):
+    def most_added(self, freed: Integers, targets: Integers) -> Floats:
+        """Return for each gauge, and last for none, at most how many more copies fit after a release.
+
+        `freed` are the units of each of `types` (rows) on each of the targets.
+        """
+        most = np.zeros((len(self), len(targets)))
+        for units, (some, inverse) in zip(freed, self._inverse, strict=True):
             if len(some):
                 most[some] = np.maximum(most[some], np.floor(units * inverse[:, None] + 1.0))
         most[self.whole] = 1.0
         found = np.zeros(len(self) + 1)
-        found[:-1] = (most * self.eligible[:, footprint.targets]).sum(axis=1)
+        found[:-1] = (most * self.eligible[:, targets]).sum(axis=1)
         return found
 
     def copies(self, gauge: int, free: Sequence[Integers], use: Integers) -> Integers:

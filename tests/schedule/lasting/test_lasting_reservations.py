@@ -7,9 +7,9 @@ import pytest
 
 import simsched as ss
 from simsched.schedule import graph_supply
+from simsched.schedule.lasting.lasting_reservations import LastingReservations
 from simsched.schedule.policies.conservative import Conservative
 from simsched.schedule.profiles.graph_reservations import GraphReservations
-from simsched.schedule.profiles.lasting_reservations import LastingReservations
 from simsched.simulation.simulate import simulate
 
 SHAPES = (
