@@ -1,4 +1,4 @@
-"""`with_claims`: a state of the same cluster with other claims, made without a copy of anything that stays."""
+"""`with_claims`: a state of the same cluster with other claims; all that stays is shared, not copied."""
 
 from __future__ import annotations
 
