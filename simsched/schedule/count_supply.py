@@ -114,7 +114,7 @@ class CountSupply(Supply):
         """Return the jobs behind the first whose units are free; of a long queue fewer (see `Supply`)."""
         if not self._free():
             return ()
-        if len(queue.ranks) < LONG:
+        if len(queue.ranks) < LONG and queue.static:
             return self.candidates(queue.listed(1))
         return self._fitting(super().candidates_behind_first(queue, shadow))
 

@@ -7,10 +7,13 @@ of the shadow time, and the first job must still fit.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from simsched.schedule.lasting.footprint import Columns
+from simsched.schedule.lasting.gauges import Gauges
+from simsched.schedule.lasting.lasting_reservations import LastingReservations
 from simsched.schedule.profiles.earliest import earliest_by_bisection, earliest_in_turn
 from simsched.schedule.profiles.graph_profile import GraphProfile
 from simsched.schedule.profiles.graph_reservations import GraphReservations
@@ -35,7 +38,11 @@ if TYPE_CHECKING:
 class GraphSupply(Supply):
     """The resources of the graph, with closures of the calendar."""
 
-    __slots__ = ()
+    __slots__ = ("_gauges",)
+
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        self._gauges: tuple[Gauges, Columns] | None = None
 
     def free_units(self) -> int:
         """Return the idle execution targets."""
@@ -84,9 +91,21 @@ class GraphSupply(Supply):
         """Return the free units of each leaf pool over time beside the running jobs."""
         return GraphProfile(self)
 
-    def reservations(self) -> GraphReservations:
+    def reservations(self) -> LastingReservations | GraphReservations:
         """Return the free units of each leaf pool over time, for reservations that last."""
-        return GraphReservations(self)
+        plan = self.plan
+        if not self.is_steady or not plan.counts_only or plan.overrun(self.now):
+            return GraphReservations(self)
+        if self._gauges is None:
+            index, kinds = plan.available.index, self.table.kinds
+            requests = {kind: r for kind, r in zip(kinds, self.table.requests, strict=True) if r is not None}
+            gauges = Gauges(requests, index, max(kinds, default=-1) + 1)
+            self._gauges = gauges, Columns(index, gauges, self.table.types)
+        gauges, columns = self._gauges
+        # A claim on a vertex above targets that are down takes units that show once they are up again.
+        if gauges.reaches_above and not plan.all_up:
+            return GraphReservations(self)
+        return LastingReservations(self, gauges, columns)
 
     def plan_ahead(self, jobs: list[int]) -> KeptPlan:  # noqa: ARG002
         """Return an empty plan: the changes since the last pass are not known by leaf pool."""

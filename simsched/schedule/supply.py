@@ -123,8 +123,7 @@ class Supply(ABC):
     def candidates_behind_first(self, queue: WaitingQueue, shadow: Shadow) -> Iterable[int]:
         """Return the jobs behind the first that sums do not rule out, now and beside a shadow, in order."""
         shadow.forget()
-        jobs = queue.jobs(1)
-        jobs = jobs[self.could_start_each(jobs)]
+        jobs = queue.behind_first(self.could_start_each)
         if not len(jobs):
             return ()
         soon = self.table.judged_array[jobs] <= shadow.time(self) - self.now
