@@ -42,6 +42,7 @@ class CountingSupply(Protocol):
     table: JobTable
     plan: Plan
     now: float
+    failed: set[int]
 
     @property
     def kinds(self) -> KindCounts:
@@ -82,7 +83,7 @@ class CountedShadow:
     """
 
     __slots__ = (
-        *("_before", "_era", "_exact", "_never", "_read", "_stale", "_taken", "_then"),
+        *("_before", "_era", "_exact", "_never", "_read", "_rest", "_stale", "_taken", "_then"),
         *("extra", "job", "refused", "start", "unsettled"),
     )
 
@@ -104,6 +105,8 @@ class CountedShadow:
         """The place in the plan's log up to which the rows have taken over changes."""
         self._taken: set[int] = set()
         """Jobs whose claims the rows at the shadow time have taken over ahead of the log."""
+        self._rest: Integers | None = None
+        """The rows at the shadow time that the first job leaves; None: not known."""
         self._exact: GraphShadow | None = None
         """The state of the cluster at the shadow time, where the rows do not suffice."""
 
@@ -172,56 +175,76 @@ class CountedShadow:
         kind = supply.table.kinds[job]
         if not self.extra or (self.refused is not None and self.refused[kind]):
             return None
-        selection = supply.fit(job)
-        if selection is None or self._leaves_start(supply, job, selection):
-            return selection
-        if self._may_have_rest(kinds, kind):
-            exact = self._exactly(supply)
-            second = exact.on_the_rest(cast("Supply", supply), job)
-            if second is not None:
-                self._take(supply, job, second)
-                return second
-        if self.refused is None:
-            self.refused = np.zeros(len(kinds.numbers), dtype=np.bool_)
-        self.refused[kind] = True
-        return None
+        if not kinds.fits(kind):
+            return None
+        selection = self._first_choice(supply, job)
+        if kind in supply.failed:
+            return None
+        if selection is None and self._may_have_rest(supply, kind):
+            selection = self._exactly(supply).on_the_rest(cast("Supply", supply), job)
+            if selection is not None:
+                self._take(job, kinds.counts.change(selection))
+        if selection is None:
+            if self.refused is None:
+                self.refused = np.zeros(len(kinds.numbers), dtype=np.bool_)
+            self.refused[kind] = True
+        return selection
 
     # --- later jobs ----------------------------------------------------------------------------
 
-    def _leaves_start(self, supply: CountingSupply, job: int, selection: Selection) -> bool:
-        """Claim a selection at the shadow time if the first job still fits then; return whether it does."""
-        then, change = self._then, supply.kinds.counts.change(selection)
-        if self._exact is not None or then is None or change is None:
-            if not self._exactly(supply).leaves_start(cast("Supply", supply), selection):
-                return False
-            self._take(supply, job, selection)
-            return True
+    def _first_choice(self, supply: CountingSupply, job: int) -> Selection | None:
+        """Return the resources that the match policy chooses for a job, if the first job still fits then."""
+        kinds, kind, then = supply.kinds, supply.table.kinds[job], self._then
+        change = None
+        if then is not None and kinds.numbers[kind] >= 0:
+            # The targets follow from the counts; whether they are in the way is known without their units.
+            change = kinds.placed(kind, kinds.copies_now(kind), kinds.counts.rows)
+            if change is not None and not self._allows(supply, then, change):
+                return None
+        selection = supply.fit(job)
+        if selection is None:
+            return None
+        if then is not None and change is None:
+            change = kinds.counts.change(selection)
+            if change is not None and not self._allows(supply, then, change):
+                return None
+        inexact = change is None or self._exact is not None
+        if inexact and not self._exactly(supply).leaves_start(cast("Supply", supply), selection):
+            return None
+        self._take(job, change)
+        return selection
+
+    def _allows(self, supply: CountingSupply, then: Integers, change: Change) -> bool:
+        """Whether the first job still fits at the shadow time beside a claim."""
         flat = then.reshape(-1)
         np.subtract.at(flat, change.places, change.amounts)
-        if self._suffices(supply.kinds, supply, then):
-            self._taken.add(job)
-            return True
+        fits = self._suffices(supply, then)
         np.add.at(flat, change.places, change.amounts)
-        return False
+        return fits
 
-    def _take(self, supply: CountingSupply, job: int, selection: Selection) -> None:
+    def _take(self, job: int, change: Change | None) -> None:
         """Take over the claim of a job that starts beside the first one, in the rows."""
         if self._then is not None:
-            change = supply.kinds.counts.change(selection)
             if change is None:
                 self._then = None
             else:
                 np.subtract.at(self._then.reshape(-1), change.places, change.amounts)
         self._taken.add(job)
+        self._rest = None
 
-    def _may_have_rest(self, kinds: KindCounts, kind: int) -> bool:
-        """Whether a kind may fit on resources that are free now and at the shadow time."""
-        number, then = kinds.numbers[kind], self._then
-        if number < 0 or then is None:
+    def _may_have_rest(self, supply: CountingSupply, kind: int) -> bool:
+        """Whether a kind may fit on the resources that are free now and that the first job leaves.
+
+        The rows have sums over a target, so the answer may be yes although units are on the wrong sockets.
+        """
+        kinds, then = supply.kinds, self._then
+        if kinds.numbers[kind] < 0 or then is None:
             return True
-        kinds.counts.follow()
-        least = np.minimum(kinds.counts.fits[number], kinds.counts.copies_in(number, then))
-        return kinds.suffice(kind, least)
+        if self._rest is None:
+            first = supply.table.kinds[self.job]
+            change = kinds.placed(first, kinds.copies(first, then), then)
+            self._rest = then if change is None else _with(then, [change], sign=-1)
+        return kinds.suffice(kind, np.minimum(kinds.copies_now(kind), kinds.copies(kind, self._rest)))
 
     def _exactly(self, supply: CountingSupply) -> GraphShadow:
         """Return the state of the cluster at the shadow time, with the claims of jobs started beside it."""
@@ -244,7 +267,7 @@ class CountedShadow:
     def _renew(self, supply: CountingSupply) -> None:
         """Bring the shadow time and the states to the present."""
         plan = supply.plan
-        self._exact = None
+        self._exact = self._rest = None
         if not self._follows(supply):
             try:
                 self._search(supply)
@@ -256,10 +279,10 @@ class CountedShadow:
             plan.log = []
         self._era, self._read = plan.era, len(plan.log)
 
-    def _suffices(self, kinds: KindCounts, supply: CountingSupply, rows: Integers) -> bool:
+    def _suffices(self, supply: CountingSupply, rows: Integers) -> bool:
         """Whether the first job fits in a state of these rows."""
-        kind = supply.table.kinds[self.job]
-        return kinds.suffice(kind, kinds.counts.copies_in(kinds.numbers[kind], rows))
+        kinds, kind = supply.kinds, supply.table.kinds[self.job]
+        return kinds.suffice(kind, kinds.copies(kind, rows))
 
     def _follows(self, supply: CountingSupply) -> bool:
         """Take over the changes since the last time; return False if the shadow time may have moved."""
@@ -281,9 +304,9 @@ class CountedShadow:
             if entry.end > self.start and not (entry.job in self._taken and not entry.released):
                 apply(then.reshape(-1), change.places, change.amounts)
                 less = less or not entry.released
-        if more and self._suffices(supply.kinds, supply, before):
+        if more and self._suffices(supply, before):
             return False
-        return not less or self._suffices(supply.kinds, supply, then)
+        return not less or self._suffices(supply, then)
 
     def _search(self, supply: CountingSupply) -> None:
         """Compute the shadow time from the running jobs.
@@ -296,7 +319,7 @@ class CountedShadow:
         kinds.counts.follow()
         rows = kinds.counts.rows.copy()
         self._never, self._before = False, None
-        if self._suffices(kinds, supply, rows):
+        if self._suffices(supply, rows):
             self.start, self._then = now, rows
             return
         low, step, high, later = 0, STEP, 0, rows
@@ -306,13 +329,13 @@ class CountedShadow:
                 return
             high = min(low + step, len(jobs))
             later = _with(rows, self._changes(supply, jobs[low:high]))
-            if self._suffices(kinds, supply, later):
+            if self._suffices(supply, later):
                 break
             rows, low, step = later, high, 2 * step
         while high - low > 1:
             middle = (low + high) // 2
             trial = _with(rows, self._changes(supply, jobs[low:middle]))
-            if self._suffices(kinds, supply, trial):
+            if self._suffices(supply, trial):
                 high, later = middle, trial
             else:
                 rows, low = trial, middle

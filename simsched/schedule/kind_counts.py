@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from simsched.match.policies.policy import MatchPolicy
     from simsched.match.requests.request import Request
-    from simsched.match.search.count_table import Counted
+    from simsched.match.search.count_table import Change, Counted
     from simsched.match.state.availability import Availability
     from simsched.schedule.job_table import JobTable
 
@@ -36,34 +36,36 @@ class KindCounts:
     of : the kind of each job, as an array.
     counts : the table of counts.
     numbers : the content of each kind, as a number in the table; -1: counts do not decide.
-    amounts : the copies, or targets with any, that each kind needs.
+    decided : the count that each kind needs; None: counts do not decide.
     """
 
-    __slots__ = ("_copies", "_fitting", "_row", "_seen", "amounts", "counts", "numbers", "of")
+    __slots__ = ("_fitting", "_policy", "_row", "_seen", "counts", "decided", "numbers", "of")
 
     def __init__(self, table: JobTable, available: Availability, policy: MatchPolicy) -> None:
-        decided = _decided(table, available, policy)
+        self._policy = policy
+        self.decided = _decided(table, available, policy)
         if available.table is None:  # queues that share a plan share the table of its state
-            wanted = [each.content for each in decided if each is not None]
-            available.table = CountTable(available, wanted)
+            available.table = CountTable(
+                available, [each.content for each in self.decided if each is not None]
+            )
         self.counts = cast("CountTable", available.table)
         self.of: Integers = np.array(table.kinds, dtype=np.int64)
-        found = [None if each is None else self.counts.number_of(each.content) for each in decided]
+        found = [None if each is None else self.counts.number_of(each.content) for each in self.decided]
         self.numbers = [-1 if number is None else number for number in found]
-        self.amounts = [each.amount if each is not None else 0 for each in decided]
-        self._copies = [each is not None and each.copies for each in decided]
         self._row = self._rows()
-        self._fitting: Bools = np.ones(len(decided), dtype=np.bool_)
+        self._fitting: Bools = np.ones(len(self.decided), dtype=np.bool_)
         self._seen = -1
 
     def _rows(self) -> tuple[Integers, Integers, Integers]:
         """Return the kinds that counts decide, where each finds its count, and the count that it needs."""
-        kinds = np.array([kind for kind, number in enumerate(self.numbers) if number >= 0], dtype=np.int64)
-        numbers = np.array(self.numbers, dtype=np.int64)[kinds]
-        copies = np.array(self._copies, dtype=np.bool_)[kinds]
-        # Sums of copies come first in the joined counts, and numbers of targets behind them.
-        places = np.where(copies, numbers, numbers + len(self.counts.totals))
-        return kinds, places, np.array(self.amounts, dtype=np.int64)[kinds]
+        rows = [
+            # Sums of copies come first in the joined counts, and numbers of targets behind them.
+            (kind, number if each.copies else number + len(self.counts.totals), each.amount)
+            for kind, (number, each) in enumerate(zip(self.numbers, self.decided, strict=True))
+            if each is not None and number >= 0
+        ]
+        kinds, places, amounts = np.array(rows, dtype=np.int64).reshape(-1, 3).T.copy()
+        return kinds, places, amounts
 
     def fitting(self) -> Bools:
         """Return for each kind whether it fits now; true where counts do not decide. Read-only."""
@@ -77,18 +79,38 @@ class KindCounts:
 
     def fits(self, kind: int) -> bool:
         """Return whether a kind fits now; true where counts do not decide."""
-        number = self.numbers[kind]
-        if number < 0:
+        number, each = self.numbers[kind], self.decided[kind]
+        if number < 0 or each is None:
             return True
         counts = self.counts
         counts.follow()
-        have = counts.totals if self._copies[kind] else counts.some
-        return bool(have[number] >= self.amounts[kind])
+        have = counts.totals if each.copies else counts.some
+        return bool(have[number] >= each.amount)
+
+    def copies(self, kind: int, rows: Integers) -> Integers:
+        """Return the copies of a kind that counts decide on each target, in a state of these rows."""
+        return self.counts.copies_in(self.numbers[kind], rows)
+
+    def copies_now(self, kind: int) -> Integers:
+        """Return the copies of a kind that counts decide on each target now. Read-only."""
+        self.counts.follow()
+        copies: Integers = self.counts.fits[self.numbers[kind]]
+        return copies
 
     def suffice(self, kind: int, copies: Integers) -> bool:
         """Return whether these copies on each target suffice for a kind that counts decide."""
-        have = copies.sum() if self._copies[kind] else np.count_nonzero(copies)
-        return bool(have >= self.amounts[kind])
+        each = self.decided[kind]
+        assert each is not None
+        have = np.add.reduce(copies) if each.copies else np.count_nonzero(copies)
+        return bool(have >= each.amount)
+
+    def placed(self, kind: int, copies: Integers, rows: Integers) -> Change | None:
+        """Return the difference that a release of a kind would make, were it placed in a state of these rows.
+
+        None if the matcher alone knows the targets that the policy takes.
+        """
+        each = self.decided[kind]
+        return None if each is None else self.counts.placed(each, copies, rows, self._policy)
 
 
 def _decided(table: JobTable, available: Availability, policy: MatchPolicy) -> list[Counted | None]:

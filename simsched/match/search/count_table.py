@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from simsched.graph.index.types import TARGET
+from simsched.match.policies.policy import fixed_order
 from simsched.match.requests.request import SLOT, VERTEX
 from simsched.match.search.counts import MANY
+from simsched.match.search.portions import first_copies
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
 
     from simsched.graph.index.index import Index
     from simsched.graph.index.types import Bools, Ints
+    from simsched.match.policies.policy import MatchPolicy
     from simsched.match.requests.request import Content, Request
     from simsched.match.state.availability import Availability
     from simsched.match.state.selection import Selection
@@ -198,6 +201,32 @@ class CountTable:
                 places.append(target + at * width)
                 amounts.append(np.full(len(target), units) if isinstance(units, int) else units)
         return Change(np.concatenate(places), np.concatenate(amounts))
+
+    def placed(self, counted: Counted, copies: Ints, rows: Ints, policy: MatchPolicy) -> Change | None:
+        """Return the difference that a release of a request would make, were it placed in such a state.
+
+        `copies` are those that each target can host in the state of `rows`; they suffice. None if the order
+        of the targets depends on more than the cluster.
+        """
+        content = counted.content
+        if not policy.static or content.alone:
+            return None
+        among = fixed_order(policy, self._avail.index.target_type, self._avail)
+        most = MANY if counted.copies else 1
+        targets, numbers = first_copies(copies, counted.amount, among, most)
+        width = len(self._mark)
+        if content.node and content.exclusive:  # everything on the targets, and the targets
+            places = np.arange(len(rows))[:, None] * width + targets
+            amounts = rows[:, targets]
+            amounts[self._use :] = -1
+            return Change(places.reshape(-1), amounts.reshape(-1))
+        flat = [*((self._at[type_], units) for type_, units in content.flat or ())]
+        each = numbers if isinstance(numbers, int) else numbers[None, :]
+        lines = np.array([[at * width] for at, _ in flat] + [[self._use * width]])
+        amounts = np.empty((len(lines), len(targets)), dtype=np.int64)
+        amounts[:-1] = np.array([[units] for _, units in flat], dtype=np.int64).reshape(-1, 1) * each
+        amounts[-1] = -1
+        return Change((lines + targets).reshape(-1), amounts.reshape(-1))
 
     def sums(self, rows: Ints) -> dict[str, int]:
         """Return the free units of each type of which all are on targets, in a state of these rows."""
