@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from simsched.graph.index.target_leaves import leaves_on_targets
 from simsched.graph.index.types import TARGET
 from simsched.match.policies.policy import fixed_order
 from simsched.match.requests.request import SLOT, VERTEX
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from simsched.graph.index.index import Index
+    from simsched.graph.index.target_leaves import TargetLeaves
     from simsched.graph.index.types import Bools, Ints
     from simsched.match.policies.policy import MatchPolicy
     from simsched.match.requests.request import Content, Request
@@ -35,9 +37,6 @@ if TYPE_CHECKING:
 
 MAX_ENTRIES = 1 << 22
 """Contents times targets that a table has at most; further contents are counted one by one."""
-
-WIDEST = 64
-"""A type with more leaf pools on one target than this has no column of sums."""
 
 UP, OPEN, IDLE = 0, 1, 2
 """Targets that may serve a content: those that are up, are not claimed exclusively, have no claim at all."""
@@ -89,7 +88,7 @@ class CountTable:
         index = avail.index
         width = len(index)
         self._avail = avail
-        self._leaves: dict[str, _Leaves] = {}
+        self._leaves: dict[str, TargetLeaves] = {}
         chosen = [content for content in dict.fromkeys(contents) if self._has_leaves(content, index)]
         chosen = chosen[: MAX_ENTRIES // max(1, width)]
         self._number = {content: at for at, content in enumerate(chosen)}
@@ -112,7 +111,7 @@ class CountTable:
         """Whether all that a content draws is summed on each target."""
         for type_, _ in content.flat or ():
             if type_ not in self._leaves:
-                leaves = _Leaves.of(type_, index)
+                leaves = leaves_on_targets(index, type_)
                 if leaves is None:
                     return False
                 self._leaves[type_] = leaves
@@ -126,7 +125,8 @@ class CountTable:
 
     def follow(self) -> None:
         """Count the targets again that were touched since the last time."""
-        version = self._avail.version
+        avail = self._avail
+        version = avail.base + len(avail.log)  # `avail.version`, without the call
         if self.seen == version:
             return
         dirty = self._touched()
@@ -255,52 +255,6 @@ class CountTable:
             np.minimum(least, 1, out=least)
         least *= found
         return least
-
-
-class _Leaves(NamedTuple):
-    """The leaf pools of one type on each target.
-
-    Attributes
-    ----------
-    pools : the leaf pools of each target, one row a target; None: target and leaf pool have one number.
-    within : which entries of `pools` stand for a leaf pool; None: all do.
-    loose : whether there are leaf pools of the type outside the targets, too.
-    """
-
-    type: str
-    pools: Ints | None
-    within: Bools | None
-    loose: bool
-
-    @classmethod
-    def of(cls, type_: str, index: Index) -> _Leaves | None:
-        """Return the leaf pools of a type; None if the cluster has none, or too many on one target."""
-        pool = index.pool_types.get(type_)
-        if pool is None:
-            return None
-        if pool.aligned:
-            return cls(type_, None, None, loose=False)
-        view = index.beneath(index.target_type, type_)
-        counts = view.high - view.low
-        width = int(counts.max(initial=0))
-        if not 0 < width <= WIDEST:
-            return None
-        pools = view.low[:, None] + np.arange(width)
-        within = pools < view.high[:, None]
-        pools[~within] = 0
-        if view.ordinals is not None:
-            pools = view.ordinals[pools]
-        return cls(type_, pools, None if within.all() else within, loose=bool((pool.target < 0).any()))
-
-    def sums(self, free: Ints, targets: Ints) -> Ints:
-        """Return the free units on some targets."""
-        if self.pools is None:
-            return free[targets]
-        units = free[self.pools[targets]]
-        if self.within is not None:
-            units *= self.within[targets]
-        found: Ints = np.add.reduce(units, axis=1)
-        return found
 
 
 def _gate(content: Content) -> int:
