@@ -85,14 +85,20 @@ class GraphSupply(Supply):
 
     def could_start_each(self, jobs: Integers) -> Bools:
         """Return for each job the answer of `could_start`."""
+        if not self.calendar:
+            kinds = self.kinds
+            could: Bools = kinds.fitting()[kinds.of[jobs]]
+            if kinds.all_decided:
+                return could
+            some = could.nonzero()[0]
+            could[some] = self._within_sums(jobs[some])
+            return could
+        return self._within_sums(jobs)
+
+    def _within_sums(self, jobs: Integers) -> Bools:
+        """Return which jobs the sums of free units do not rule out."""
         free = np.array([self.plan.free(type_) for type_ in self.table.types], dtype=np.int64)
-        if self.calendar:
-            return need_at_most(self.table.demand[:, jobs], free)
-        kinds = self.kinds
-        could: Bools = kinds.fitting()[kinds.of[jobs]]
-        some = could.nonzero()[0]
-        could[some] = need_at_most(self.table.demand[:, jobs[some]], free)
-        return could
+        return need_at_most(self.table.demand[:, jobs], free)
 
     def fit(self, job: int) -> Selection | None:
         """Return free resources on which the job may start now, or None.

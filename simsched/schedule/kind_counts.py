@@ -36,10 +36,11 @@ class KindCounts:
     of : the kind of each job, as an array.
     counts : the table of counts.
     numbers : the content of each kind, as a number in the table; -1: counts do not decide.
+    all_decided : whether counts decide for each kind that can run at all.
     decided : the count that each kind needs; None: counts do not decide.
     """
 
-    __slots__ = ("_fitting", "_policy", "_row", "_seen", "counts", "decided", "numbers", "of")
+    __slots__ = ("_fitting", "_policy", "_row", "_seen", "all_decided", "counts", "decided", "numbers", "of")
 
     def __init__(self, table: JobTable, available: Availability, policy: MatchPolicy) -> None:
         self._policy = policy
@@ -52,6 +53,10 @@ class KindCounts:
         self.of: Integers = np.array(table.kinds, dtype=np.int64)
         found = [None if each is None else self.counts.number_of(each.content) for each in self.decided]
         self.numbers = [-1 if number is None else number for number in found]
+        possible = {
+            kind for kind, request in zip(table.kinds, table.requests, strict=True) if request is not None
+        }
+        self.all_decided = all(self.numbers[kind] >= 0 for kind in possible)
         self._row = self._rows()
         self._fitting: Bools = np.ones(len(self.decided), dtype=np.bool_)
         self._seen = -1

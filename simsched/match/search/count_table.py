@@ -23,8 +23,6 @@ from simsched.match.search.portions import first_copies
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    import numpy.typing as npt
-
     from simsched.graph.index.index import Index
     from simsched.graph.index.target_leaves import TargetLeaves
     from simsched.graph.index.types import Bools, Ints
@@ -32,8 +30,6 @@ if TYPE_CHECKING:
     from simsched.match.requests.request import Content, Request
     from simsched.match.state.availability import Availability
     from simsched.match.state.selection import Selection
-
-    Floats = npt.NDArray[np.float64]
 
 MAX_ENTRIES = 1 << 22
 """Contents times targets that a table has at most; further contents are counted one by one."""
@@ -96,8 +92,10 @@ class CountTable:
         self.types = tuple(self._leaves)
         self._at = {type_: at for at, type_ in enumerate(self.types)}
         self._use, self._held = len(self.types), len(self.types) + 1
-        self._inverse, self._beyond = _divisors(chosen, self._at)
-        self._most = np.array([[1.0 if c.node and c.exclusive else MANY] for c in chosen]).reshape(-1, 1)
+        self._units, self._beyond = _divisors(chosen, self._at)
+        self._most = np.array(
+            [1 if c.node and c.exclusive else MANY for c in chosen], dtype=np.int64
+        ).reshape(-1, 1)
         self._gates = np.array([_gate(content) for content in chosen], dtype=np.int64)
         self._eligible = np.array([c.eligible for c in chosen], dtype=np.bool_).reshape(-1, width)
         self.rows: Ints = np.zeros((len(self.types) + 2, width), dtype=np.int64)
@@ -162,12 +160,13 @@ class CountTable:
     def _count(self, targets: Ints) -> Ints:
         """Return the copies of each content on some targets, from their rows."""
         rows = self.rows[:, targets]
-        # With half a unit more no quotient is near a whole number, so that rounding down is exact.
-        shares = (rows[: self._use] + 0.5) * self._inverse + self._beyond
-        found = np.floor(np.minimum(np.minimum.reduce(shares, axis=1, initial=MANY), self._most))
-        found *= self._serving(rows, targets)[self._gates] & self._eligible[:, targets]
-        copies: Ints = found.astype(np.int64)
-        return copies
+        shares = rows[: self._use] // self._units
+        np.maximum(shares, self._beyond, out=shares)
+        found: Ints = np.minimum.reduce(shares, axis=1, initial=MANY)
+        np.minimum(found, self._most, out=found)
+        found *= self._serving(rows, targets)[self._gates]
+        found *= self._eligible[:, targets]
+        return found
 
     def _serving(self, rows: Ints, targets: Ints | slice) -> Bools:
         """Return which targets pass each gate, of `UP`, `OPEN` and `IDLE`."""
@@ -263,12 +262,12 @@ def _gate(content: Content) -> int:
     return OPEN if content.node else UP
 
 
-def _divisors(contents: list[Content], at: dict[str, int]) -> tuple[Floats, Floats]:
-    """Return the inverse of the units that each content draws of each type, or `MANY` where it draws none."""
-    inverse = np.zeros((len(contents), len(at), 1))
-    beyond = np.full((len(contents), len(at), 1), float(MANY))
+def _divisors(contents: list[Content], at: dict[str, int]) -> tuple[Ints, Ints]:
+    """Return the units that each content draws of each type, and `MANY` where it draws none."""
+    divisors = np.ones((len(contents), len(at), 1), dtype=np.int64)
+    beyond = np.full((len(contents), len(at), 1), MANY)
     for number, content in enumerate(contents):
         for type_, units in content.flat or ():
-            inverse[number, at[type_]] = 1 / units
+            divisors[number, at[type_]] = units
             beyond[number, at[type_]] = 0
-    return inverse, beyond
+    return divisors, beyond
