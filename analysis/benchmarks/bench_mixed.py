@@ -110,8 +110,9 @@ def workload(nodes: int, load: float, jobs: int, backlog: int = 0) -> ss.Workloa
     units = np.array([units for _, _, units in shapes])
     work = runtimes * units
     gpus = nodes // 11
-    horizon = float(work[~on_gpus][backlog:].sum()) / (load * CORES * (nodes - gpus))
-    runtimes[on_gpus] *= load * GPUS * gpus * horizon / float(work[on_gpus][backlog:].sum())
+    coming = np.arange(jobs) >= backlog
+    horizon = float(work[coming & ~on_gpus].sum()) / (load * CORES * (nodes - gpus))
+    runtimes[on_gpus] *= load * GPUS * gpus * horizon / float(work[coming & on_gpus].sum())
     runtimes = np.maximum(1, runtimes).astype(np.int64)
     durations = np.ceil(runtimes * rng.choice([1.05, 1.5, 2, 4, 10], jobs) / 900).astype(np.int64) * 900
     submits = _arrivals(jobs - backlog, horizon, rng)
@@ -210,14 +211,17 @@ def table(names: Iterable[str], jobs: int | None, repeat: int) -> list[dict[str,
 
 
 def growth(jobs: int, repeat: int, policy: str) -> list[dict[str, Any]]:
-    """Print how the time per job grows with the queue and with the nodes."""
+    """Print how the time per job grows with the queue and with the nodes.
+
+    More jobs arrive than the machine can run, so that the queue stays as long as it is at first, and longer.
+    """
     rows = []
     print("| nodes | submitted at once | waiting, mean | µs a job | jobs/s |", flush=True)
     print("|---|---|---|---|---|", flush=True)
     cases = [(220, backlog) for backlog in (10, 100, 1_000, 10_000)]
-    cases += [(nodes, 100) for nodes in (110, 330, 1_100, 3_300, 11_000)]
+    cases += [(nodes, nodes + 100) for nodes in (110, 330, 1_100, 3_300, 11_000)]  # full, and some wait
     for nodes, backlog in cases:
-        row = measure(Case(nodes, 90, policy), backlog + jobs, repeat, backlog)
+        row = measure(Case(nodes, 110, policy), backlog + jobs, repeat, backlog)
         rows.append({**row, "nodes": nodes, "backlog": backlog})
         print(
             f"| {nodes:,} | {backlog:,} | {row['mean_waiting']:,} | {row['microseconds_per_job']:.0f} "
