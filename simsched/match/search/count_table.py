@@ -133,7 +133,9 @@ class CountTable:
         fresh, stale = self._count(dirty), self.fits[:, dirty]
         self.fits[:, dirty] = fresh
         self.totals += np.add.reduce(fresh - stale, axis=1)
-        self.some += np.add.reduce((fresh > 0).astype(np.int64) - (stale > 0), axis=1)
+        np.minimum(fresh, 1, out=fresh)
+        fresh -= np.minimum(stale, 1)
+        self.some += np.add.reduce(fresh, axis=1)
 
     def _touched(self) -> Ints:
         """Return the targets that were touched since the last time, each once."""
