@@ -172,6 +172,21 @@ def test_many_runs_equal_those_where_the_matcher_is_asked_for_every_candidate(se
     check(seed, tmp_path, monkeypatch, count=120)
 
 
+def test_a_run_resumes_behind_a_blocked_job(tmp_path):
+    path = tmp_path / "site.yaml"
+    path.write_text("groups:\n  - {name: n, count: 3, sockets: 2, cores: 8, gpus: 2, memory: 16 GiB}\n")
+    cluster, submit, jobs = load_cluster(path), 0, []
+    for number, shape in enumerate(("slot=2/node", "slot=3/node", "slot=4/[core;memory=2{unit:GB}]") * 6):
+        submit += 7
+        spec = Jobspec.from_shape(shape, duration=60 + 10 * number)
+        jobs.append(Job(id=number, submit=submit, runtime=50, duration=60 + 10 * number, jobspec=spec))
+    workload = Workload(jobs=tuple(jobs), name="mixed")
+    file = tmp_path / "checkpoint.json"
+    whole = simulate(cluster, workload, "easy", checkpoints={60: file})
+    assert "CountedShadow" in file.read_text()
+    assert records(simulate(cluster, workload, "easy", resume=file)) == records(whole)
+
+
 def crowded(rng, cluster, requests, policy):
     """A state in which some requests have been claimed, some released and a target may be down."""
     state = Availability(cluster.index)
