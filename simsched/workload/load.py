@@ -113,10 +113,8 @@ def load_workload(
 
     Raises
     ------
-    ConfigError
-        No such file or name, an unknown format, a bad map.
-    FormatError, WorkloadError
-        The content cannot be read, or a record is ignored under `strict`.
+    ConfigError : no such file or name, an unknown format, a bad map.
+    FormatError, WorkloadError : the content cannot be read, or a record is ignored under `strict`.
     """
     table, map, columns = _column_map(map, columns)  # noqa: A001
     _check_arguments(procs_per_node, limit, names)

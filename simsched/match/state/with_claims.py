@@ -41,6 +41,6 @@ def with_claims(
     twin.partial = None if counts_only else available.partial
     twin.use, twin.up, twin.held, twin.shared = use, available.up, held, shared
     twin.sharers = {}
-    twin.idle = None
+    twin.idle = twin.table = None
     twin.log, twin.base, twin.counts = [], 0, {}
     return twin

@@ -127,7 +127,9 @@ class Columns:
         mine = np.zeros(self.width, dtype=np.int64)
         mine[merged[0]] = merged[1]
         on_targets = np.array([mine[part][selection.targets] for part in self.on_target], dtype=np.int64)
-        return Footprint(*merged, np.array([*sums.values()]), selection.targets, on_targets, above)
+        return Footprint(
+            *merged, np.array([*sums.values()], dtype=np.int64), selection.targets, on_targets, above
+        )
 
 
 def _visible(draw: Draw, up: Bools) -> int:
