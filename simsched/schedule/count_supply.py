@@ -99,8 +99,10 @@ class CountSupply(Supply):
     def candidates(self, jobs: Sequence[int]) -> Iterable[int]:
         """Return those of a few jobs whose units are free when their turn comes."""
         free = self._free()
-        if not free or (len(jobs) == 1 and self._units[jobs[0]] > free):
-            return ()  # most passes: the machine is full, or one job came that is too large
+        if not free:
+            return ()
+        if len(jobs) == 1:  # most passes: one job came
+            return jobs if self._units[jobs[0]] <= free else ()
         return self._fitting(jobs)
 
     def _fitting(self, jobs: Iterable[int]) -> Iterator[int]:

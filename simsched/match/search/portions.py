@@ -26,6 +26,8 @@ def first_copies(
     block would suffice if the `total` of all copies were spread evenly.
     """
     size = len(fits) if among is None else len(among)
+    if among is None and most == 1 and size <= BLOCK:  # one block of a small machine
+        return fits.nonzero()[0][:wanted].copy(), 1  # a copy, so that the selection does not keep the block
     # wanted / total of all copies should be in wanted / total of all candidates
     low, block, left = 0, max(BLOCK, wanted * size // total), wanted
     parts: list[Ints] = []
