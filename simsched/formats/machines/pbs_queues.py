@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from simsched.formats.cluster.recipe import Recipe
 from simsched.formats.machines.description import MachineDescription
-from simsched.formats.machines.node_rows import NoteCollector, usable_properties
 from simsched.formats.machines.pbsnodes import Attributes, describe_nodes
+from simsched.formats.machines.shared.node_values import usable_properties
+from simsched.formats.machines.shared.note_collector import NoteCollector
 from simsched.formats.rfc.duration import format_duration
 from simsched.formats.text.excerpts import clip
 

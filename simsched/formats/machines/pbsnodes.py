@@ -12,14 +12,9 @@ from typing import TYPE_CHECKING, Any
 from simsched.errors import LimitError
 from simsched.formats.cluster.recipe import MAX_NODES, Amount, Level, PoolSpec, Recipe
 from simsched.formats.machines.description import MachineDescription
-from simsched.formats.machines.node_rows import (
-    MAX_UNITS,
-    NodeRow,
-    NoteCollector,
-    groups_of,
-    usable_host,
-    usable_properties,
-)
+from simsched.formats.machines.shared.node_groups import NodeRow, groups_of
+from simsched.formats.machines.shared.node_values import MAX_UNITS, usable_host, usable_properties
+from simsched.formats.machines.shared.note_collector import NoteCollector
 from simsched.formats.text.excerpts import clip
 
 if TYPE_CHECKING:
