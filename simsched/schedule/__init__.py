@@ -3,7 +3,9 @@
 Begin with `policies/fcfs` and `policies/easy`: a queue policy is a page of its own. It sees one scheduling
 pass through a `pass_context`: the waiting jobs in order (`queue`, `orders`), their requests and limits
 (`job_table`), and the free resources, now and later (`supply`). A supply uses counts where they decide
-(`count_supply`), and the matcher elsewhere (`graph_supply`). Availability over time is in `profiles`.
+(`count_supply`), and the matcher elsewhere (`graph_supply`). There, counts of all kinds of requests
+(`kind_counts`) tell for which jobs the matcher is worth asking, and the first job's shadow time follows from
+them, too (`counted_shadow`; `graph_shadow` where it does not). Availability over time is in `profiles`.
 
 Imports `match` and the rooms before it. Nothing here advances a clock: an engine calls the policies.
 """

@@ -8,8 +8,9 @@ and the "extra nodes" that are left over then (Mu'alem & Feitelson 2001).
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
+from simsched.match.search.select import select
 from simsched.schedule.profiles.count_profile import CountProfile
 from simsched.schedule.profiles.count_reservations import CountReservations
 from simsched.schedule.profiles.earliest import earliest_by_counts
@@ -18,12 +19,13 @@ from simsched.schedule.profiles.profile import Known
 from simsched.schedule.supply import Supply
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     import numpy as np
     import numpy.typing as npt
 
     from simsched.match.policies.policy import MatchPolicy
+    from simsched.match.requests.request import Request
     from simsched.match.state.selection import Selection
     from simsched.schedule.job_table import JobTable
     from simsched.schedule.maintenance import Calendar
@@ -46,7 +48,7 @@ class CountSupply(Supply):
     kept_plan : the plan of the last pass of a policy that plans again at each pass. It can be rebuilt.
     """
 
-    __slots__ = ("_free", "_units", "kept_plan")
+    __slots__ = ("_free", "_requests", "_units", "kept_plan")
 
     def __init__(
         self,
@@ -62,6 +64,7 @@ class CountSupply(Supply):
         # Asked several times in each pass: the sums of a pool type are looked up without a call in Python.
         self._free: Callable[[], int] = partial(total.__getitem__ if single in total else plan.free, single)
         self._units = table.units
+        self._requests = cast("Sequence[Request]", table.requests)  # every job that waits has one
         self.kept_plan: KeptPlan | None = None
 
     def free_units(self) -> int:
@@ -81,7 +84,8 @@ class CountSupply(Supply):
         """Return free resources on which the job may start now, or None."""
         if self._units[job] > self._free():
             return None
-        selection = self.seek(self.request(job), self.plan.available)
+        # Not `seek`: these requests need no exact search, which could give up.
+        selection = select(self._requests[job], self.plan.available, self._policy, self._rng)
         assert selection is not None, "the counts promised more than the matcher found"
         return selection
 
@@ -92,8 +96,14 @@ class CountSupply(Supply):
             shadow.time(self)
         return shadow
 
-    def candidates(self, jobs: Iterable[int]) -> Iterable[int]:
-        """Yield those of a few jobs whose units are free when their turn comes."""
+    def candidates(self, jobs: Sequence[int]) -> Iterable[int]:
+        """Return those of a few jobs whose units are free when their turn comes."""
+        free = self._free()
+        if not free or (len(jobs) == 1 and self._units[jobs[0]] > free):
+            return ()  # most passes: the machine is full, or one job came that is too large
+        return self._fitting(jobs)
+
+    def _fitting(self, jobs: Iterable[int]) -> Iterator[int]:
         free, units = self._free(), self._units
         for job in jobs:
             if units[job] <= free:
@@ -104,9 +114,9 @@ class CountSupply(Supply):
         """Return the jobs behind the first whose units are free; of a long queue fewer (see `Supply`)."""
         if not self._free():
             return ()
-        if len(queue.ranks) < LONG:
+        if len(queue.ranks) < LONG and queue.static:
             return self.candidates(queue.listed(1))
-        return self.candidates(super().candidates_behind_first(queue, shadow))
+        return self._fitting(super().candidates_behind_first(queue, shadow))
 
     def profile(self) -> CountProfile:
         """Return the free units over time beside the running jobs."""

@@ -9,10 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import numpy as np
     import numpy.typing as npt
 
     from simsched.match.requests.request import Content, Request
@@ -26,14 +27,14 @@ class JobTable:
     """Columns over all jobs of a workload; times are in seconds.
 
     Most columns are arrays, which take an array of jobs as an index.  `requests`, `kinds`, `durations`,
-    `judged` and `units` are lists: ``np.asarray(table.durations)[jobs]``.
+    `judged` and `units` are lists.
 
     Attributes
     ----------
     requests : the compiled request of each job; None if the job can never run, and so never waits.
-    kinds : the number of each job's request; equal requests have equal numbers.
+    kinds, kinds_array : the number of each job's request; equal requests have equal numbers.
     submits : submit time.
-    durations : requested seconds; inf if unlimited.
+    durations, durations_array : requested seconds; inf if unlimited.
     judged, judged_array : the seconds by which a backfill candidate is judged: the requested ones or, as
         in CQSim, the actual ones.
     priorities : greater goes first (RFC 21 urgency unless the queue has a priority for the job).
@@ -69,6 +70,12 @@ class JobTable:
     deadlines: Floats | None = None
     users: Integers | None = None
     banks: Integers | None = None
+    durations_array: Floats = field(init=False)
+    kinds_array: Integers = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "durations_array", np.array(self.durations, dtype=np.float64))
+        object.__setattr__(self, "kinds_array", np.array(self.kinds, dtype=np.int64))
 
     def __len__(self) -> int:
         return len(self.kinds)

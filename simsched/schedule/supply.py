@@ -26,7 +26,7 @@ from simsched.match.state.draws import with_units
 from simsched.schedule.profiles.gap import NEVER
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     import numpy.typing as npt
 
@@ -116,15 +116,14 @@ class Supply(ABC):
             took beside it stay taken, even after these jobs have ended.
         """
 
-    def candidates(self, jobs: Iterable[int]) -> Iterable[int]:
+    def candidates(self, jobs: Sequence[int]) -> Iterable[int]:
         """Return those of a few jobs that the sums of free units do not rule out."""
         return [job for job in jobs if self.could_start(job)]
 
     def candidates_behind_first(self, queue: WaitingQueue, shadow: Shadow) -> Iterable[int]:
         """Return the jobs behind the first that sums do not rule out, now and beside a shadow, in order."""
         shadow.forget()
-        jobs = queue.jobs(1)
-        jobs = jobs[self.could_start_each(jobs)]
+        jobs = queue.behind_first(self.could_start_each)
         if not len(jobs):
             return ()
         soon = self.table.judged_array[jobs] <= shadow.time(self) - self.now

@@ -133,8 +133,9 @@ class Engine:
 
         `future.over` succeeds when the run is over; a process of the same environment may wait for it.
         """
-        if not self.future.has("submission"):  # a restored run has it already
-            self._schedule_submission()
+        at, submits = self.progress.submitted, self.prepared.submits
+        if at < len(submits) and not self.future.has("submission"):  # a restored run has it already
+            self.future.at(submits[at], SUBMISSION, "submission")
         if until is not None:
             self.future.at(until, LAST, "until")
         self.future.start()
@@ -179,16 +180,10 @@ class Engine:
 
     # -- submissions ------------------------------------------------------------------------
 
-    def _schedule_submission(self) -> None:
-        at = self.progress.submitted
-        if at < len(self.prepared.submits):
-            self.future.at(self.prepared.submits[at], SUBMISSION, "submission")
-
     def _on_submission(self, _: None) -> None:
         """Take in every job that is submitted now."""
-        now = self.future.now
-        submits = self.prepared.submits
-        at = self.progress.submitted
+        future, progress = self.future, self.progress
+        now, submits, at = future.now, self.prepared.submits, progress.submitted
         while at < len(submits) and submits[at] == now:
             self.submit(at, now)
             at += 1
@@ -196,8 +191,9 @@ class Engine:
                 self._pass(now)
                 if self.stopped:
                     return
-        self.progress.submitted = at
-        self._schedule_submission()
+        progress.submitted = at
+        if at < len(submits):
+            future.at(submits[at], SUBMISSION, "submission")
         if not self._each_event:
             self.settle()
 
@@ -319,7 +315,8 @@ class Engine:
         else:
             self._free(job, now)
             progress.states[job] = ENDED
-            recorder.free(job, now)
+            if recorder.log is not None:
+                recorder.log.release(job, now)
             if events is not None:
                 events.note(job, now, "release", "free", "clean")
         if self.conditions is not None:
@@ -327,7 +324,11 @@ class Engine:
 
     def _free(self, job: int, now: float) -> None:
         """Release all that a job holds; reservations may move only if it ends early."""
-        self.queues.touch(released=True, moved=self.plan.expected_end(job) > now)
+        early = self.plan.expected_end(job) > now
+        for _, context, _ in self.queues.groups:  # `touch`, without the call
+            context.released = True
+            if early:
+                context.moved = True
         self.plan.release(job)
 
     # -- epilogs ----------------------------------------------------------------------------

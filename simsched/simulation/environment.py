@@ -51,10 +51,10 @@ class ScheduledCall(Event):
 
     __slots__ = ("callbacks", "entry")
     _ok = True
+    entry: tuple[float, int, str, Any]
 
-    def __init__(self, callbacks: list[Callable[[Event], None]], entry: tuple[float, int, str, Any]) -> None:
-        self.callbacks = callbacks
-        self.entry = entry
+    def __init__(self) -> None:
+        """Leave all to `FutureEvents`, which uses a call again once it was due."""
 
 
 class FutureEvents:
@@ -80,6 +80,8 @@ class FutureEvents:
         self._pending: dict[ScheduledCall, None] = {}
         self._callbacks: list[Callable[[Event], None]] = [self._fire]
         self._entered = 0
+        self._spare: list[ScheduledCall] = []
+        """Calls that were due; to use them again is cheaper than to make others."""
         self._schedule: Any = self.env.schedule
         self._closing = False
 
@@ -95,7 +97,9 @@ class FutureEvents:
         """
         self._entered = entered = self._entered + 1
         priority = order + entered
-        call = ScheduledCall(self._callbacks, (time, priority, kind, payload))
+        spare = self._spare
+        call = spare.pop() if spare else ScheduledCall()
+        call.callbacks, call.entry = self._callbacks, (time, priority, kind, payload)
         self._pending[call] = None
         now, there = self._here, self._origin + time
         delay = there - now
@@ -115,7 +119,9 @@ class FutureEvents:
         def enter(_: Event) -> None:
             self._schedule(call, priority, there - self.env.now)
 
-        self._schedule(ScheduledCall([enter], call.entry), priority, 0.75 * there - self.env.now)
+        on_the_way = ScheduledCall()
+        on_the_way.callbacks = [enter]
+        self._schedule(on_the_way, priority, 0.75 * there - self.env.now)
 
     def nothing_else_now(self) -> bool:
         """Whether the environment has no other event at the instant of the present one."""
@@ -181,6 +187,7 @@ class FutureEvents:
             return
         self.now, _, kind, payload = call.entry
         self._here = self._origin + self.now
+        self._spare.append(call)
         self._handlers[kind](payload)
         if not pending or self._closing:
             pending.clear()

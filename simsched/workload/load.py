@@ -113,18 +113,14 @@ def load_workload(
 
     Raises
     ------
-    ConfigError
-        No such file or name, an unknown format, a bad map.
-    FormatError, WorkloadError
-        The content cannot be read, or a record is ignored under `strict`.
+    ConfigError : no such file or name, an unknown format, a bad map.
+    FormatError, WorkloadError : the content cannot be read, or a record is ignored under `strict`.
     """
     table, map, columns = _column_map(map, columns)  # noqa: A001
     _check_arguments(procs_per_node, limit, names)
     source, given = (_FRAME, "data frame") if is_frame(path_or_bundled) else _opened(path_or_bundled)
     reading = ReadOptions(
-        source=source.name,
-        name=source.stem,
-        folder=None if source.content is not None else source.path.parent,
+        **_place_of(source),
         table=table,
         maps=map if map is None or isinstance(map, str | JobMap) else texts("map", map),
         procs_per_node=procs_per_node,
@@ -143,6 +139,11 @@ def load_workload(
         return _read(source, reading, as_)
     except SimschedError as error:
         raise _as_given(error, source.name, given) from error.__cause__
+
+
+def _place_of(source: Source) -> dict[str, Any]:
+    folder = None if source.content is not None else source.path.parent
+    return {"source": source.name, "name": source.stem, "folder": folder}
 
 
 def _read(source: Source, reading: ReadOptions, insisted: str | None) -> Workload:

@@ -13,6 +13,7 @@ from simsched.errors import RequestError
 from simsched.formats.rfc.hostlist import Hostlist
 from simsched.formats.rfc.idset import Idset
 from simsched.formats.rfc.units import convert
+from simsched.graph.index.target_leaves import leaves_on_targets
 from simsched.graph.index.types import ABOVE, BELOW, TARGET
 from simsched.match.requests.competition import is_separable
 from simsched.match.requests.dialect import RFC14
@@ -99,6 +100,7 @@ class _Compiler:
         demand: dict[str, int] = {}
         for need in needs:
             _add_demand(need, 1, demand)
+        separable = is_separable(needs, self.index, alone=self.alone)
         return Request(
             jobspec=self.jobspec,
             needs=needs,
@@ -108,8 +110,9 @@ class _Compiler:
             nodes=max(1, sum(_targets_touched(need) for need in needs)),
             slots=sum(_slots(need, 1) for need in needs),
             ranged=tuple(number for _, number in sorted(self.ranged)),  # the outermost first (M6)
-            separable=is_separable(needs, self.index, alone=self.alone),
+            separable=separable,
             plain=self._plain(needs),
+            simple=self._simple(needs) if separable else None,
             whole=self._whole(needs),
             dialect=self.dialect,
             chosen=self.chosen,
@@ -273,6 +276,25 @@ class _Compiler:
             return None
         pools = [self.index.pool_types.get(type_) for type_, _ in content.flat]
         return content if all(pool is not None and pool.aligned for pool in pools) else None
+
+    def _simple(self, needs: tuple[Need, ...]) -> tuple[Need, int] | None:
+        need, wanted = needs[0], needs[0].amount
+        if len(needs) > 1 or self.ranged or self.alone:
+            return None
+        if need.kind == SLOT and need.content is None and len(need.children) == 1:
+            need, wanted = need.children[0], wanted * need.children[0].amount
+            if not need.exclusive:
+                return None
+        content = need.content
+        if content is None or need.level != TARGET or content.flat is None or need.loose:
+            return None
+        types = {type_ for type_, _ in content.flat}
+        if need.kind == VERTEX and need.exclusive:
+            if need.children:
+                return None
+            types = set(self.index.types_beneath(self.index.target_type) & self.index.pool_types.keys())
+        have_leaves = all(leaves_on_targets(self.index, type_) is not None for type_ in types)
+        return (need, wanted) if types and have_leaves else None
 
     def _whole(self, needs: tuple[Need, ...]) -> int:
         if len(needs) > 1 or self.ranged or self.alone or self.index.on_each_target is None:

@@ -250,15 +250,7 @@ class Descent:
 
         Returns the candidates taken and how many copies of each (one number: the same of all).
         """
-        if self.policy.order is None or self.policy.static:
-            return first_copies(fits, wanted, among, most)
-        found = np.flatnonzero(fits) if among is None else among[fits[among] > 0]
-        given = Candidates(kind, found, fits[found], self.avail, self.rng, wanted, most, content)
-        # `bestfit`, `locality` … : the order depends on the state, so all candidates are collected
-        if self.policy.each_copy:
-            return copies_in_order(self.policy, given)
-        chosen = found[arranged(self.policy, given)[:wanted]]  # each hosts one at least
-        return counted(chosen, fits[chosen], wanted, most)
+        return take_copies(kind, fits, wanted, among, (self.avail, self.policy, self.rng), most, content)
 
     def _members(self, above: str, vertex: int, below: str) -> Ints:
         """Return the vertices or leaf pools of a type below one vertex, in graph order."""
@@ -395,6 +387,32 @@ class Descent:
             if len(pools):
                 found.append(_draw(name, pools, units))
         return found
+
+
+def take_copies(
+    kind: str,
+    fits: Ints,
+    wanted: int,
+    among: Ints | None,
+    by: tuple[Availability, MatchPolicy, np.random.Generator | None],
+    most: int = MANY,
+    content: Content | None = None,
+) -> tuple[Ints, Ints | int]:
+    """Take `wanted` copies from the candidates `among` (None: all), at most `most` from each.
+
+    `by` are the state, the policy that orders the candidates, and its generator. Returns the candidates taken
+    and how many copies of each (one number: the same of all).
+    """
+    avail, policy, rng = by
+    if policy.order is None or policy.static:
+        return first_copies(fits, wanted, among, most)
+    found = np.flatnonzero(fits) if among is None else among[fits[among] > 0]
+    given = Candidates(kind, found, fits[found], avail, rng, wanted, most, content)
+    # `bestfit`, `locality` … : the order depends on the state, so all candidates are collected
+    if policy.each_copy:
+        return copies_in_order(policy, given)
+    chosen = found[arranged(policy, given)[:wanted]]  # each hosts one at least
+    return counted(chosen, fits[chosen], wanted, most)
 
 
 def _draw(type_: str, pools: Ints, units: Ints | int) -> Draw:

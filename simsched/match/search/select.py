@@ -18,6 +18,7 @@ from simsched.match.requests.request import SLOT, VERTEX
 from simsched.match.search import exact
 from simsched.match.search.counts import EVERYWHERE, capacity, copies_of
 from simsched.match.search.descend import Descent
+from simsched.match.search.on_targets import select_on_targets
 from simsched.match.search.portions import first_copies
 from simsched.match.state.draws import finished
 from simsched.match.state.selection import Draw, Hold, Selection
@@ -65,13 +66,15 @@ def select(
         if siblings compete and the exact search reached its limit.
     """
     policy = find_policy(policy)
-    # Two fast paths for the requests of most jobs.  A static policy's order depends on the cluster
+    # Fast paths for the requests of most jobs.  A static policy's order depends on the cluster
     # alone, so that the candidates need not be collected and sorted.  The selection equals that of
     # `Descent`: there, too, `first_copies` takes the candidates in that order.
     if request.plain is not None and policy.static and not policy.whole_nodes:
         return _select_plain(request, request.plain, avail, policy)
     if request.whole and policy.static and not policy.whole_nodes:
         return _select_whole(request, avail, policy)
+    if request.simple is not None and not policy.whole_nodes:
+        return select_on_targets(request, request.simple, avail, policy, rng)
     if policy.whole_nodes and not request.alone:
         request = compile_request(request.jobspec, avail.index, request.dialect, alone=True)
     if not could_fit(request, avail):

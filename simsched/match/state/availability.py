@@ -8,7 +8,7 @@ that it touches, not to the size of the cluster.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -48,6 +48,20 @@ class KeptCount:
     seen: int
 
 
+class KeptTable(Protocol):
+    """The counts of many contents as of one version of a state (see `search.count_table`)."""
+
+    fits: Ints
+    totals: Ints
+    some: Ints
+
+    def number_of(self, content: Content) -> int | None:
+        """Return the number of a content among the rows of `fits`; None if it is not counted here."""
+
+    def follow(self) -> None:
+        """Catch up with the state."""
+
+
 class Availability:
     """Free units per leaf pool, claims per vertex, and the counts derived from them.
 
@@ -69,6 +83,7 @@ class Availability:
     idle : which targets are up and unclaimed; computed on first use (`idle_targets`).
     counts, log, base : counts kept up to date (see `search.counts`), the targets touched by each change
         since there are counts, and the number of entries that the log has lost at its front.
+    table : the counts of many contents at once (see `search.count_table`), or None.
     """
 
     __slots__ = (
@@ -84,6 +99,7 @@ class Availability:
         "partial",
         "shared",
         "sharers",
+        "table",
         "total",
         "up",
         "use",
@@ -110,6 +126,7 @@ class Availability:
         self.log: list[Ints] = []
         self.base = 0
         self.counts: dict[Content, KeptCount] = {}
+        self.table: KeptTable | None = None
 
     def copy(self, *, counts_only: bool = False) -> Availability:
         """Return an independent copy, without the derived counts.
@@ -135,6 +152,7 @@ class Availability:
         twin.log = []
         twin.base = 0
         twin.counts = {}
+        twin.table = None
         return twin
 
     def state(self) -> dict[str, Any]:
@@ -428,7 +446,7 @@ class Availability:
 
         Without counts nothing is logged: the first count is taken of the state as it is.
         """
-        if not self.counts:
+        if not self.counts and self.table is None:
             return
         self.log.append(targets)
         if len(self.log) > LOG_LIMIT:

@@ -79,7 +79,8 @@ def chosen(store: Store, pool: PoolType, draw: tuple[Ints, Ints | int], free: In
     """
     pools, units = draw
     if isinstance(store, dict):
-        full, numbers = pool.full, np.broadcast_to(units, len(pools)).tolist()
+        full = pool.full
+        numbers = [units] * len(pools) if isinstance(units, int) else units.tolist()
         have = [store.get(leaf) or full[leaf] for leaf in pools.tolist()]
         return [pick(mask, number) for mask, number in zip(have, numbers, strict=True)]
     words = store[pools]

@@ -41,7 +41,7 @@ class FairShare:
         self._origin = 0.0
         self._users = np.zeros(0)
         self._banks = np.zeros(0)
-        self._order = Order(self.name, self._keys, static=False)
+        self._order = Order(self.name, self.keys, static=False)
 
     def ranked(self, table: JobTable, jobs: Integers, now: float) -> Integers:
         """Return the jobs by (share used, priority, submit time, workload order)."""
@@ -61,7 +61,8 @@ class FairShare:
         self._users[table.users[job]] += amount
         self._banks[table.banks[job]] += amount
 
-    def _keys(self, table: JobTable, jobs: Integers, _now: float) -> Floats:
+    def keys(self, table: JobTable, jobs: Integers, now: float) -> Floats:  # noqa: ARG002
+        """Return the share of each job's bank plus that of its user."""
         if table.users is None or table.banks is None:
             return np.zeros(len(jobs))
         self._grow(table)

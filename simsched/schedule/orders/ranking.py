@@ -37,15 +37,16 @@ class Order:
 
     def ranked(self, table: JobTable, jobs: Integers, now: float) -> Integers:
         """Return the jobs by (key, priority, submit time, workload order)."""
-        columns: tuple[npt.NDArray[Any], ...] = (
-            jobs,
-            table.submits[jobs],
-            -table.priorities[jobs],
-            self.keys(table, jobs, now),
-        )
-        if table.tiers is not None:
-            columns = (*columns, -table.tiers[jobs])
-        return jobs[np.lexsort(columns)]
+        return jobs[np.lexsort(sort_columns(table, jobs, self.keys(table, jobs, now)))]
+
+
+def sort_columns(table: JobTable, jobs: Integers, keys: Floats) -> tuple[npt.NDArray[Any], ...]:
+    """Return the columns by which jobs with these keys are sorted, for `numpy.lexsort`: the last goes first.
+
+    No two jobs are equal in all of them, so a part of the jobs has the same order by itself.
+    """
+    columns = (jobs, table.submits[jobs], -table.priorities[jobs], keys)
+    return columns if table.tiers is None else (*columns, -table.tiers[jobs])
 
 
 class JobOrder(Protocol):

@@ -55,7 +55,8 @@ class Conservative:
                 self._withdraw(context.reservations, job)
         profile = self.profile(context)
         jobs, early = self._visits(context), context.moved
-        for job in jobs:
+        compresses = early and self.compress != "none"
+        for job in profile.turns(jobs, self.starts) if compresses else jobs:
             self._visit(context, profile, job, early=early)
         if early:
             profile.compressed()

@@ -36,7 +36,7 @@ class Limited:
 
     def _hidden(self, context: PassContext) -> list[int]:
         """Return the ranks beyond the first `depth`, except for those of jobs with a reservation."""
-        behind = context.queue.ranks[self.depth :].tolist()
+        behind = context.queue.behind(self.depth)
         reserved = self.inner.starts if isinstance(self.inner, Conservative) else {}
         if not reserved or not behind:
             return behind

@@ -9,7 +9,7 @@ from simsched.schedule.profiles.count_profile import CountProfile
 from simsched.schedule.profiles.gap import NEVER, Bounds, Gap, end_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping, Sequence
 
     from simsched.match.state.selection import Selection
     from simsched.schedule.profiles.profile import Present
@@ -65,6 +65,10 @@ class CountReservations(CountProfile):
     def compressed(self) -> None:
         """Note that each waiting job was tried; gains from jobs behind it count at the next compression."""
         self.gained, self._later, self._most = self._later, 0.0, None
+
+    def turns(self, jobs: Sequence[int], starts: Mapping[int, float]) -> Iterable[int]:  # noqa: ARG002
+        """Return all jobs: trying one is cheap beside choosing which to try."""
+        return jobs
 
     # -- one job --------------------------------------------------------------------------------
 

@@ -13,7 +13,7 @@ from simsched.schedule.profiles.graph_profile import Booking, GraphProfile
 from simsched.schedule.profiles.remainder import is_free, set_aside
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from simsched.graph.index.types import Ints
     from simsched.match.state.availability import Availability
@@ -39,6 +39,10 @@ class GraphReservations(GraphProfile):
 
     def compressed(self) -> None:
         """Do nothing after a compression."""
+
+    def turns(self, jobs: Sequence[int], starts: Mapping[int, float]) -> Iterable[int]:  # noqa: ARG002
+        """Return all jobs: what was freed since the last pass is not known."""
+        return jobs
 
     # -- one job --------------------------------------------------------------------------------
 

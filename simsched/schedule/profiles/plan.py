@@ -7,7 +7,7 @@ reservations to it.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from numpy import count_nonzero
 
@@ -27,6 +27,18 @@ if TYPE_CHECKING:
 
 Moment: TypeAlias = "tuple[float, list[int]]"
 """A time in seconds, and the jobs that are expected to end then."""
+
+LOG_LIMIT = 4096
+"""Claims and releases that a plan remembers for readers to catch up; with one more, all are forgotten."""
+
+
+class Entry(NamedTuple):
+    """A claim or a release in the log of a plan: the job, its expected end, and what it claims."""
+
+    job: int
+    end: float
+    selection: Selection
+    released: bool
 
 
 class Plan:
@@ -48,11 +60,13 @@ class Plan:
     copies : how many more copies of the common slot fit, if all jobs request the same (`count_copies`).
     all_up : whether every execution target is up.
     counts_only : whether a what-if needs only numbers of free units, not their ids (`Availability.copy`).
+    log : the claims and releases since the log began, in order; None: nobody reads them.
+    era : the number of times that the log began anew; changes that are no claim or release begin one, too.
     """
 
     __slots__ = (
         *("_content", "_ends", "_jobs", "_until", "_whole"),
-        *("all_up", "available", "copies", "counts_only", "held", "idle"),
+        *("all_up", "available", "copies", "counts_only", "era", "held", "idle", "log"),
     )
 
     def __init__(self, available: Availability, *, whole: bool = False) -> None:
@@ -67,6 +81,8 @@ class Plan:
         self._until: dict[int, float] = {}
         self._ends: list[float] = []
         self._jobs: list[int] = []
+        self.log: list[Entry] | None = None
+        self.era = 0
 
     def __len__(self) -> int:
         return len(self._ends)
@@ -91,6 +107,8 @@ class Plan:
         at = bisect_right(self._ends, end)
         self._ends.insert(at, end)
         self._jobs.insert(at, job)
+        if self.log is not None:
+            self._note(Entry(job, end, selection, released=False))
 
     def release(self, job: int) -> Selection:
         """End a job, release its claim and return the selection."""
@@ -106,7 +124,22 @@ class Plan:
             at += 1
         del self._ends[at]
         del self._jobs[at]
+        if self.log is not None:
+            self._note(Entry(job, end, selection, released=True))
         return selection
+
+    def _note(self, entry: Entry) -> None:
+        """Enter a claim or a release into the log."""
+        assert self.log is not None
+        if len(self.log) >= LOG_LIMIT:
+            self._forget()
+        self.log.append(entry)
+
+    def _forget(self) -> None:
+        """Begin the log anew: who has not read it to its end cannot catch up."""
+        if self.log is not None:
+            self.log.clear()
+            self.era += 1
 
     def free(self, type_: str) -> int:
         """Return the free units of a pool type, the idle execution targets, or the free copies of the slot.
@@ -140,6 +173,7 @@ class Plan:
         self.available.release(parts.given)
         self.held[job] = parts.kept
         self.recount()
+        self._forget()
         return parts.given
 
     def ends(self) -> tuple[list[float], list[int]]:
@@ -157,6 +191,7 @@ class Plan:
     def set_status(self, targets: Ints, *, up: bool) -> None:
         """Mark execution targets up or down; jobs on them keep their claims."""
         self.available.set_status(targets, up=up)
+        self._forget()
         self.all_up = bool(self.available.up.all())
         self.recount()
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping, Sequence
 
     from simsched.match.requests.request import Request
     from simsched.match.state.availability import Availability
@@ -95,6 +95,12 @@ class Reservations(Profile, Protocol):
 
     def compressed(self) -> None:
         """Note that each waiting job was tried at an earlier start."""
+
+    def turns(self, jobs: Sequence[int], starts: Mapping[int, float]) -> Iterable[int]:
+        """Return in turn the jobs to look at in a compression, without those that surely cannot move.
+
+        `starts` are the starts of the reservations in seconds; jobs without one are always returned.
+        """
 
     def earlier(self, job: int, gap: Gap) -> Gap | None:
         """Withdraw a job's reservation and return an earlier gap; without one, change nothing."""

@@ -21,7 +21,8 @@ from simsched.match.state.availability import Availability
 from simsched.match.state.selection import Selection
 from simsched.match.state.selection_codec import selection_from_dict, selection_to_dict
 from simsched.schedule.count_supply import CountShadow
-from simsched.schedule.graph_supply import GraphShadow
+from simsched.schedule.counted_shadow import CountedShadow
+from simsched.schedule.graph_shadow import GraphShadow
 from simsched.schedule.supply import NoShadow
 from simsched.simulation.engine_state import EngineState
 from simsched.simulation.memory import attributes_of
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from simsched.match.requests.request import Request
 
 #: Classes whose attributes are their state.
-OBJECTS: tuple[type, ...] = (EngineState, RunProgress, CountShadow, GraphShadow, NoShadow)
+OBJECTS: tuple[type, ...] = (EngineState, RunProgress, CountShadow, CountedShadow, GraphShadow, NoShadow)
 _NAMED = {kind.__name__: kind for kind in (*OBJECTS, Selection, Availability)}
 _SIMPLE = frozenset({int, str, bool, type(None)})
 _KINDS = {"i": "ints", "u": "words", "f": "floats", "b": "bools"}
@@ -158,6 +159,9 @@ class Codec:
         if is_dataclass(kind):
             return kind(**found)
         made: Any = object.__new__(kind)
+        if hasattr(made, "__setstate__"):
+            made.__setstate__(found)
+            return made
         for name, value in found.items():
             setattr(made, name, value)
         return made

@@ -74,20 +74,18 @@ class Conditions:
 
     def __init__(self, jobs: Sequence[Job], *, honour_think_times: bool) -> None:
         self._jobs = jobs
-        self._number = {str(job.id): number for number, job in enumerate(jobs)}
         self._think = honour_think_times
         self._started: set[int] = set()
         self._ended: dict[int, tuple[float, int]] = {}
         self._links: dict[int, list[Link]] = {}
         self._open: dict[int, int] = {}
-        self._producers = self._find_producers()
         self._timers: list[tuple[float, int]] = []
-        watched = [job for job in jobs if self._is_conditional(job)]
+        watched = [job for job in jobs if job.dependencies or (job.preceding is not None and self._think)]
+        # Most workloads have none, and then nothing need be looked up.
+        self._number = {str(job.id): number for number, job in enumerate(jobs)} if watched else {}
+        self._producers = self._find_producers() if watched else {}
         self.conditional = {self._number[str(job.id)] for job in watched}
         self._cycles = self._find_cycles()
-
-    def _is_conditional(self, job: Job) -> bool:
-        return bool(job.dependencies) or (self._think and job.preceding is not None)
 
     def _find_producers(self) -> dict[tuple[str, str, str], list[int]]:
         """Return (scheme, scope, value) → the jobs that produce it, in submit order."""

@@ -83,21 +83,21 @@ def prepare(
     do not know which targets are closed or drained.
     """
     kinds = _Kinds(index, find_policy(config.match_policy))
-    numbers = [kinds.number(job.jobspec) for job in jobs]
-    durations = [_duration(job) for job in jobs]
+    numbers = kinds.numbers(jobs)
+    durations: list[float] = [UNLIMITED if job.duration is None else job.duration for job in jobs]
     runtimes, timeouts = _runtimes(jobs, durations, may_overrun=config.overrun == "allow")
-    rejected = {
-        at: (INFEASIBLE, kinds.reasons[kind])
-        for at, kind in enumerate(numbers)
-        if kinds.requests[kind] is None
-    }
+    rejected: dict[int, tuple[int, str]] = {}
+    if None in kinds.requests:
+        never = [request is None for request in kinds.requests]
+        rejected = {at: (INFEASIBLE, kinds.reasons[kind]) for at, kind in enumerate(numbers) if never[kind]}
     if admission is not None:
         rejected.update(_rejections(admission, [kinds.requests[number] for number in numbers], kinds.sizes))
-    for at, runtime in enumerate(runtimes):
+    for at, runtime in enumerate(runtimes) if UNLIMITED in runtimes else ():
         if runtime == UNLIMITED:
             rejected.setdefault(at, (DROPPED, NO_END))
-    judged = [min(a, b) for a, b in zip(runtimes, durations, strict=True)]
-    judged = judged if config.candidates == "actual" else durations
+    judged = durations
+    if config.candidates == "actual":
+        judged = [min(a, b) for a, b in zip(runtimes, durations, strict=True)]
     table = _table(jobs, kinds, numbers, durations, judged, counts_decide=counts_decide)
     if admission is not None:
         table = replace(table, tiers=np.array(admission.tiers, dtype=np.int64))
@@ -146,12 +146,17 @@ class _Kinds:
         self.requests: list[Request | None] = []
         self.reasons: list[str] = []
 
-    def number(self, jobspec: Jobspec) -> int:
-        """Return the number of the jobspec's request; equal requests have one number."""
-        known = self._by_spec.get(id(jobspec))
-        if known is None:
-            known = self._by_spec[id(jobspec)] = self._compile(jobspec)
-        return known
+    def numbers(self, jobs: Sequence[Job]) -> list[int]:
+        """Return the number of each job's request; equal requests have one number."""
+        known = self._by_spec
+        numbers = []
+        for job in jobs:
+            spec = job.jobspec
+            number = known.get(id(spec))
+            if number is None:
+                number = known[id(spec)] = self._compile(spec)
+            numbers.append(number)
+        return numbers
 
     def _compile(self, jobspec: Jobspec) -> int:
         try:
@@ -179,10 +184,6 @@ class _Kinds:
         self.requests.append(request)
         self.reasons.append(reason)
         return len(self.requests) - 1
-
-
-def _duration(job: Job) -> float:
-    return UNLIMITED if job.duration is None else job.duration
 
 
 def _runtimes(

@@ -7,8 +7,9 @@ each R is encoded once.
 
 from __future__ import annotations
 
+from math import inf
 from os import SEEK_END
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import msgspec
 
@@ -23,11 +24,16 @@ if TYPE_CHECKING:
     from simsched.graph.index.index import Index
     from simsched.match.state.selection import Selection
 
-#: Lines that are collected before they are written to the file.
-BATCH = 512
+    _Event: TypeAlias = tuple[int, int, float, Selection | None]
+    """Kind, job, time in seconds, and the selection that is claimed or released in part."""
+
+#: Events that are collected before they are made lines and written to the file.
+BATCH = 1024
+
+#: Kinds of events.
+ALLOC, RELEASE, SHARD, LAST_SHARD = range(4)
 
 _encode = msgspec.json.Encoder().encode
-
 
 MOMENT = 1e-6
 """Seconds until the R of a job of zero seconds expires: RFC 20 requires an expiration after the start."""
@@ -55,53 +61,87 @@ class AllocationLog:
         self._plain = PlainText(index)
         known = {id(attributes): _encode(attributes).decode() for attributes in schedulers}
         self._attributes = [known[id(attributes)] for attributes in schedulers]
-        self._texts: dict[int, bytes] = {}  # job → its R, until the release repeats it
-        self._lines: list[bytes] = []
+        self._texts: dict[int, str] = {}  # job → its R, until the release repeats it
+        self._events: list[_Event] = []  # not yet lines
+        self._lines: list[str] = []
         self.sink = sink
 
     def alloc(self, job: int, now: float, selection: Selection) -> None:
         """Write the allocation of `selection` to a job."""
-        duration = self._durations[job]
-        until = 0 if duration == float("inf") else now + (duration or MOMENT)
-        text = self._plain.of(selection, _number(now), _number(until), self._attributes[job])
-        if text is None:
-            scheduler = self._schedulers[job]
-            text = _encode(
-                document(selection, self._index, starttime=now, expiration=until, scheduler=scheduler)
-            )
-        self._texts[job] = text
-        self._write(b'{"id":%b,"event":"alloc","time":%b,"R":%b}\n', job, now, text)
+        self._note((ALLOC, job, now, selection))
 
     def release(self, job: int, now: float) -> None:
         """Write the release of all resources of a job."""
-        self._write(b'{"id":%b,"event":"release","time":%b,"R":%b}\n', job, now, self._texts.pop(job))
+        self._note((RELEASE, job, now, None))
 
     def release_shard(self, job: int, now: float, selection: Selection, *, last: bool) -> None:
         """Write the release of some targets of a job; after the `last` shard it holds none."""
-        scheduler = self._schedulers[job]
-        text = _encode(document(selection, self._index, starttime=now, expiration=0, scheduler=scheduler))
-        if last:
-            del self._texts[job]
-        self._write(b'{"id":%b,"event":"release","time":%b,"R":%b}\n', job, now, text)
+        self._note((LAST_SHARD if last else SHARD, job, now, selection))
 
-    def _write(self, line: bytes, job: int, now: float, text: bytes) -> None:
-        self._lines.append(line % (_encode(self._ids[job]), _encode(now), text))
-        if self.sink is not None and len(self._lines) >= BATCH:
+    def _note(self, event: _Event) -> None:
+        self._events.append(event)
+        if len(self._events) >= BATCH:
             self.flush()
 
+    def _write_events(self) -> None:
+        """Make lines of all events, in their order; many R at once take half the time of one by one."""
+        events = self._events
+        if not events:
+            return
+        starts = [event for event in events if event[0] == ALLOC]
+        written = iter(self._written(starts) if starts else ())
+        times = _numbers([event[2] for event in events])
+        for (kind, job, now, selection), time in zip(events, times, strict=True):
+            if kind == ALLOC:
+                text = self._texts[job] = next(written)
+            elif kind == RELEASE:
+                text = self._texts.pop(job)
+            else:
+                assert selection is not None
+                text = self._document(job, selection, now, 0)
+                if kind == LAST_SHARD:
+                    del self._texts[job]
+            name = "alloc" if kind == ALLOC else "release"
+            self._lines.append(f'{{"id":{_id(self._ids[job])},"event":"{name}","time":{time},"R":{text}}}\n')
+        events.clear()
+
+    def _written(self, starts: list[_Event]) -> Iterator[str]:
+        """Yield the R of each allocation."""
+        durations = self._durations
+        ends = [0 if durations[job] == inf else now + (durations[job] or MOMENT) for _, job, now, _ in starts]
+        begins, expirations = _numbers([now for _, _, now, _ in starts]), _numbers(ends)
+        selections = [selection for *_, selection in starts if selection is not None]
+        plain = self._plain.resources(selections)
+        for at, ((_, job, now, _), resources) in enumerate(zip(starts, plain, strict=True)):
+            if resources is None:
+                yield self._document(job, selections[at], now, ends[at])
+            else:
+                yield (
+                    f'{{"version":1,"execution":{{{resources},'
+                    f'"starttime":{begins[at]},"expiration":{expirations[at]}}},'
+                    f'"attributes":{{"system":{{"scheduler":{self._attributes[job]}}}}}}}'
+                )
+
+    def _document(self, job: int, selection: Selection, begin: float, end: float) -> str:
+        """Return an R that is not plain, as JSON."""
+        scheduler = self._schedulers[job]
+        found = document(selection, self._index, starttime=begin, expiration=end, scheduler=scheduler)
+        return _encode(found).decode()
+
     def flush(self) -> None:
-        """Write the collected lines to the sink."""
+        """Make lines of the collected events, and write them to the sink if there is one."""
+        self._write_events()
         if self.sink is not None:
-            self.sink.write(b"".join(self._lines))
-            self._lines.clear()
+            self.flush_to(self.sink)
 
     def state(self) -> dict[int, bytes]:
         """Return job → the text of its R, for each job that holds resources."""
-        return self._texts
+        self._write_events()
+        return {job: text.encode() for job, text in self._texts.items()}
 
     def restore(self, state: dict[int, bytes]) -> None:
         """Put the log into a state."""
-        self._texts = state
+        self._texts = {job: text.decode() for job, text in state.items()}
 
     def so_far(self) -> Iterator[bytes]:
         """Yield all lines written so far, from the sink too.
@@ -111,33 +151,42 @@ class AllocationLog:
         RunError
             If there is a sink that cannot be read.
         """
+        self.flush()
         if self.sink is not None:
-            self.flush()
             if not (self.sink.readable() and self.sink.seekable()):
                 raise RunError("the lines written so far cannot be read back", where="allocations")
             self.sink.seek(0)
             yield from self.sink
             self.sink.seek(0, SEEK_END)
-        yield from b"".join(self._lines).splitlines(keepends=True)
+        yield from self.text().encode().splitlines(keepends=True)
 
     def put_back(self, lines: Iterable[bytes]) -> None:
         """Take over the lines, without line ends, of a run that this one continues."""
         for line in lines:
-            self._lines.append(line + b"\n")
-            if self.sink is not None and len(self._lines) >= BATCH:
+            self._lines.append(line.decode() + "\n")
+            if len(self._lines) >= BATCH:
                 self.flush()
 
     def text(self) -> str:
         """Return the lines that are still in memory: all lines if there is no sink."""
-        return b"".join(self._lines).decode()
+        self._write_events()
+        return "".join(self._lines)
 
     def flush_to(self, sink: BinaryIO) -> None:
         """Write the lines that are still in memory to `sink`: all lines if the log has no sink of its own."""
-        sink.write(b"".join(self._lines))
+        self._write_events()
+        # In parts, because all lines may be hundreds of megabytes.
+        parts = (self._lines[at : at + BATCH] for at in range(0, len(self._lines), BATCH))
+        sink.writelines("".join(part).encode() for part in parts)
         if self.sink is not None:
             self._lines.clear()
 
 
-def _number(value: float) -> str:
-    """Return a number as JSON."""
+def _numbers(values: list[float]) -> list[str]:
+    """Return each number as JSON."""
+    return _encode(values).decode()[1:-1].split(",")
+
+
+def _id(value: int | str) -> str:
+    """Return the id of a job as JSON."""
     return str(value) if isinstance(value, int) else _encode(value).decode()

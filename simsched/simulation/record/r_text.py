@@ -1,15 +1,17 @@
-"""R as JSON text, written directly from the arrays of a selection, for most allocations.
+"""R as JSON text, written directly from the arrays of selections, for most allocations.
 
-`PlainText.of` gives the same bytes as encoding `emit.document`, many times faster.  It applies if R
-does not depend on single targets: hosts end in their ranks, ranks are in containment order, pools
+`PlainText.resources` gives the same bytes as encoding `emit.document`, many times faster.  It applies if
+R does not depend on single targets: hosts end in their ranks, ranks are in containment order, pools
 have the same unit ids on every target, and there are no properties.  `emit.document` writes all others.
+
+Many selections are written at once: their arrays are joined, so that the runs of ranks of all of them
+are found with a few operations.
 """
 
 from __future__ import annotations
 
-from itertools import repeat
-from operator import gt
-from typing import TYPE_CHECKING
+from operator import attrgetter
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 import numpy as np
@@ -17,10 +19,10 @@ import numpy as np
 from simsched.match.emit import carried_topology, ids_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterator, Sequence
 
     from simsched.graph.index.index import Index
-    from simsched.graph.index.types import Ints
+    from simsched.graph.index.types import Bools, Ints
     from simsched.match.state.masks import Words
     from simsched.match.state.selection import Draw, Selection
 
@@ -28,6 +30,23 @@ MAX_KEPT = 4096
 """Most texts of units that are cached per combination of types."""
 
 _encode = msgspec.json.Encoder().encode
+_by_type = attrgetter("type")
+
+
+class _Runs(NamedTuple):
+    """The targets of many selections as runs of consecutive ones.
+
+    Attributes
+    ----------
+    texts : each run as ranks, such as ``4-7``.
+    begins, ends : the runs of each selection.
+    first : the place of the first target of each run in the joined targets.
+    """
+
+    texts: list[str]
+    begins: list[int]
+    ends: list[int]
+    first: Ints
 
 
 class PlainText:
@@ -47,83 +66,91 @@ class PlainText:
         self._children: dict[tuple[str, ...], dict[tuple[int, ...], str]] = {}
         """Drawn types → masks of those that are not whole → the text of the units."""
 
-    def of(self, selection: Selection, starttime: str, expiration: str, scheduler: str) -> bytes | None:
-        """Return R as JSON; None if it is not plain.
+    def resources(self, selections: Sequence[Selection]) -> list[str | None]:
+        """Return ``"R_lite":…,"nodelist":…,"nslots":…`` of each selection; None where R is not plain."""
+        found: list[str | None] = [None] * len(selections)
+        alike: dict[tuple[str, ...], list[int]] = {}
+        draws = [self._plain_draws(selection) for selection in selections]
+        for at, drawn in enumerate(draws):
+            if drawn is not None:
+                kinds = tuple([draw.type if draw.masks is None else f"some {draw.type}" for draw in drawn])
+                alike.setdefault(kinds, []).append(at)
+        for kinds, places in alike.items():
+            group = [selections[at] for at in places]
+            texts = self._entries(kinds, group, [draws[at] or () for at in places])
+            for at, selection, (entries, hosts, single) in zip(places, group, texts, strict=True):
+                found[at] = (
+                    f'"R_lite":[{entries}],"nodelist":["{self._prefix}{hosts if single else f"[{hosts}]"}"],'
+                    f'"nslots":{selection.slots or len(selection.targets)}'
+                )
+        return found
 
-        The times and the scheduler attributes are given as JSON.
-        """
+    def _plain_draws(self, selection: Selection) -> tuple[Draw, ...] | None:
+        """Return what R names, sorted by type; None if R is not plain."""
         targets, draws = selection.targets, selection.named
-        count = len(targets)
-        if self._prefix is None or selection.unlisted is not None or not count:
+        if self._prefix is None or selection.unlisted is not None or not len(targets):
             return None
-        if len(draws) > 1:
-            draws = tuple(sorted(draws, key=lambda draw: draw.type))
-        words: list[Words] = []
         for draw in draws:
             # one pool per target: only then the draw shares the array of the targets
             if draw.pools is not targets or draw.type not in self._types or isinstance(draw.masks, list):
                 return None
-            if draw.masks is not None:
-                words.append(draw.masks)
-        entries, hosts = self._entries(draws, targets, words)
-        return (
-            f'{{"version":1,"execution":{{"R_lite":[{entries}],'
-            f'"nodelist":["{self._prefix}{hosts if count == 1 else f"[{hosts}]"}"],'
-            f'"nslots":{selection.slots or count},"starttime":{starttime},"expiration":{expiration}}},'
-            f'"attributes":{{"system":{{"scheduler":{scheduler}}}}}}}'
-        ).encode()
+        return draws if len(draws) <= 1 else tuple(sorted(draws, key=_by_type))
 
-    def _entries(self, draws: tuple[Draw, ...], targets: Ints, words: list[Words]) -> tuple[str, str]:
-        """Return the entries of R_lite, one for all ranks with equal units, and all ranks."""
-        kinds = tuple([draw.type if draw.masks is None else f"some {draw.type}" for draw in draws])
+    def _entries(
+        self, kinds: tuple[str, ...], selections: list[Selection], draws: list[tuple[Draw, ...]]
+    ) -> Iterator[tuple[str, str, bool]]:
+        """Yield the entries of R_lite, all ranks, and whether it is one rank, of selections of equal kinds.
+
+        There is one entry for all ranks with equal units.
+        """
         known = self._children.get(kinds)
         if known is None or len(known) >= MAX_KEPT:  # a full cache is emptied: bounded memory
             known = self._children[kinds] = {}
-        groups, hosts = self._grouped(targets, words)
-        entries = []
-        for key, ranks in groups.items():
-            children = known.get(key)
-            if children is None:
-                children = known[key] = self._written(draws, key)
-            entries.append(f'{{"rank":"{ranks}","children":{children}}}')
-        return ",".join(entries), hosts
-
-    def _grouped(self, targets: Ints, words: list[Words]) -> tuple[dict[tuple[int, ...], str], str]:
-        """Return units → the ranks with these units, and all ranks."""
-        text = self._ranks
-        lows, highs, units = self._runs(targets, words)
-        groups: dict[tuple[int, ...], str] = {}
-        hosts = []
-        begin = top = lows[0]
-        for low, high, key in zip(lows, highs, units, strict=True):
-            run = f"{text[low]}-{text[high]}" if high > low else text[low]
-            groups[key] = f"{groups[key]},{run}" if key in groups else run  # runs of equal units never touch
-            if low > top + 1:
-                hosts.append(f"{text[begin]}-{text[top]}" if top > begin else text[begin])
-                begin = low
-            top = high
-        hosts.append(f"{text[begin]}-{text[top]}" if top > begin else text[begin])
-        return groups, ",".join(hosts)
-
-    def _runs(
-        self, targets: Ints, words: list[Words]
-    ) -> tuple[list[int], list[int], Iterable[tuple[int, ...]]]:
-        """Return runs of consecutive targets with equal units: the first and last of each, and the units."""
-        if len(targets) == 1:
-            alone = [targets.item()]
-            return alone, alone, (tuple([row.item() for row in words]),)
-        ends = targets[1:] - targets[:-1] != 1
+        counts = [len(selection.targets) for selection in selections]
+        targets: Ints = np.concatenate([selection.targets for selection in selections])
+        masked = [at for at, draw in enumerate(draws[0]) if draw.masks is not None]
+        words: list[Words] = [np.concatenate([drawn[at].masks for drawn in draws]) for at in masked]
+        ends = np.array(counts).cumsum()
+        targets, words = _ascending(targets, words, ends)
+        apart = np.ones(len(targets), dtype=np.bool_)
+        np.not_equal(targets[1:] - targets[:-1], 1, out=apart[:-1])
+        apart[ends - 1] = True
+        hosts = self._runs(targets, apart, ends)
+        differ = apart.copy()
         for row in words:
-            ends |= row[1:] != row[:-1]
-        last = ends.nonzero()[0]
-        first = last + 1
-        lows, highs = [targets.item(0), *targets[first].tolist()], [*targets[last].tolist(), targets.item(-1)]
-        if any(map(gt, lows, lows[1:])):  # policies such as highest-first select in descending order
-            order = targets.argsort()
-            return self._runs(targets[order], [row[order] for row in words])
-        if not words:
-            return lows, highs, repeat((), len(lows))
-        return lows, highs, zip(*[[row.item(0), *row[first].tolist()] for row in words], strict=True)
+            differ[:-1] |= row[1:] != row[:-1]
+        runs = self._runs(targets, differ, ends) if words else hosts
+        units = list(zip(*[row[runs.first].tolist() for row in words], strict=True)) if words else []
+        for at, count in enumerate(counts):
+            groups: dict[tuple[int, ...], str] = {}
+            ranks = ",".join(hosts.texts[hosts.begins[at] : hosts.ends[at]])
+            if words:
+                for run in range(runs.begins[at], runs.ends[at]):
+                    key, text = units[run], runs.texts[run]
+                    groups[key] = f"{groups[key]},{text}" if key in groups else text
+            else:
+                groups[()] = ranks
+            entries = []
+            for key, text in groups.items():
+                children = known.get(key)
+                if children is None:
+                    children = known[key] = self._written(draws[at], key)
+                entries.append(f'{{"rank":"{text}","children":{children}}}')
+            yield ",".join(entries), ranks, count == 1
+
+    def _runs(self, targets: Ints, apart: Bools, ends: Ints) -> _Runs:
+        """Return the runs of targets; `apart` marks the last of each, `ends` the end of each selection."""
+        text = self._ranks
+        last = apart.nonzero()[0]
+        first = np.zeros_like(last)
+        first[1:] = last[:-1] + 1
+        lows, highs = targets[first].tolist(), targets[last].tolist()
+        texts = [
+            text[low] if low == high else f"{text[low]}-{text[high]}"
+            for low, high in zip(lows, highs, strict=True)
+        ]
+        upto = (last.searchsorted(ends - 1) + 1).tolist()
+        return _Runs(texts, [0, *upto[:-1]], upto, first)
 
     def _written(self, draws: tuple[Draw, ...], masks: tuple[int, ...]) -> str:
         left, found = list(masks), {}
@@ -131,3 +158,17 @@ class PlainText:
             mask = -1 if draw.masks is None else left.pop(0)
             found[draw.type] = str(ids_of(self._pools[draw.type], int(draw.pools[0]), mask))
         return _encode(found).decode()
+
+
+def _ascending(targets: Ints, words: list[Words], ends: Ints) -> tuple[Ints, list[Words]]:
+    """Return joined targets and words with those of each selection in ascending order.
+
+    They mostly are; policies such as highest-first select in descending order.
+    """
+    falls = targets[1:] < targets[:-1]
+    falls[ends[:-1] - 1] = False  # from one selection to the next
+    if not falls.any():
+        return targets, words
+    counts = np.diff(ends, prepend=0)
+    order = np.lexsort((targets, np.repeat(np.arange(len(ends)), counts)))
+    return targets[order], [row[order] for row in words]

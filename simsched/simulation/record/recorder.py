@@ -92,11 +92,6 @@ class Recorder:
         self.end[job] = now
         self.result[job] = result
 
-    def free(self, job: int, now: float) -> None:
-        """Record that a job released all its resources at once."""
-        if self.log is not None:
-            self.log.release(job, now)
-
     def shard(self, job: int, now: float, selection: Selection, *, last: bool) -> None:
         """Record that a job released a part of its resources."""
         if self.log is not None:
@@ -124,7 +119,7 @@ class Recorder:
         if now == self._noted:  # one row per instant: the state after its last pass
             del rows[-self._width :]
         self._noted = now
-        if not plan.all_up or self.down:  # after the first outage, also the return to zero is recorded
+        if self.down or not plan.all_up:  # after the first outage, also the return to zero is recorded
             self._note_down(now, plan)
         free = map(plan.available.total.__getitem__, self._pools)
         rows.fromlist([now, queued, demand, len(plan.held), plan.idle, *free])

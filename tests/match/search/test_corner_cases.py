@@ -115,11 +115,11 @@ def test_a_rack_that_a_running_job_asked_for_is_held_with_it(shape, held, free):
     grants = ClaimsFromR(cluster.index)
     request = compile_request(JOBSPEC(shape), cluster.index)
     grants.exact("1", given.R, request)
-    assert grants._left.held["rack"].tolist() == held
-    assert grants._left.shared["rack"].tolist() == [int(not held[0]), 0]
+    assert grants.left.held["rack"].tolist() == held
+    assert grants.left.shared["rack"].tolist() == [int(not held[0]), 0]
     if held[0]:
-        assert not grants._left.free["core"][:2].any()
-    assert grants._left.free["core"][2] == free[2]
+        assert not grants.left.free["core"][:2].any()
+    assert grants.left.free["core"][2] == free[2]
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ def test_unicef_divides_the_wait_by_time_and_the_logarithm_of_size():
     """Tang et al. 2009, with log2(size + 1): a job of one unit counts 1, one of three counts 2."""
     table = SimpleNamespace(
         submits=np.array([0.0, 0.0, 40.0, 60.0]),
-        durations=[10.0, 10.0, 20.0, 40.0],
+        durations_array=np.array([10.0, 10.0, 20.0, 40.0]),
         sizes=np.array([1, 3, 7, 1]),
     )
     keys = ORDERS["unicef"].keys(table, np.arange(4), 100.0)

@@ -13,8 +13,6 @@ from simsched.match.requests.compile import compile_request
 from simsched.match.search.select import select
 from simsched.simulation.record.r_text import PlainText
 
-SAID = {"queue": 'a "b" ü', "policy": "first"}
-
 
 def cluster(nodes=24, *, first=0, cores="0-7", hosts=None, **more):
     lite = [{"rank": f"{first}-{first + nodes - 1}", "children": {"core": cores, "gpu": "0-1"}}]
@@ -49,21 +47,22 @@ SHAPES = (
 
 
 def history(machine, seed, match_policy):
-    """Jobs come and go; every selection is written both ways."""
+    """Jobs come and go; the execution section of every selection is written both ways, all at once."""
     rng = random.Random(seed)
     index, available, running = machine.index, ss.Matcher(machine).available, []
-    plain = PlainText(index)
+    selections, expected = [], []
     for _ in range(60):
         request = compile_request(ss.Jobspec.from_shape(rng.choice(SHAPES)), index)
         found = select(request, available, match_policy)
         if found is not None:
             available.claim(found)
             running.append(found)
-            expected = document(found, index, starttime=12.5, expiration=0, scheduler=SAID)
-            said = msgspec.json.encode(SAID).decode()
-            yield plain.of(found, "12.5", "0", said), msgspec.json.encode(expected)
+            selections.append(found)
+            section = document(found, index)["execution"]
+            expected.append(msgspec.json.encode(section).decode()[1:-1])
         if running and rng.random() < 0.4:
             available.release(running.pop(rng.randrange(len(running))))
+    return list(zip(PlainText(index).resources(selections), expected, strict=True))
 
 
 @pytest.mark.parametrize("match_policy", ["first", "hinode", "worstfit"])

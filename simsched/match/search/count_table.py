@@ -1,0 +1,275 @@
+"""Counts of many contents at once: one matrix of copies per target that follows one state.
+
+A site has a few dozen contents: a core with 2 GB in the partition `long`, a whole node, and so on. Most of
+them draw units of pools, so that the copies on a target follow from its *row*: the free units of each type,
+the number of claims, and whether it is claimed exclusively. After a claim or a release the rows of the
+targets that it touched are read again, and all contents are counted on them in one go. The rows of another
+time are the rows of now and the changes that claims make to them; no state is copied.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from simsched.graph.index.target_leaves import leaves_on_targets
+from simsched.graph.index.types import TARGET
+from simsched.match.policies.policy import fixed_order
+from simsched.match.requests.request import SLOT, VERTEX
+from simsched.match.search.counts import MANY
+from simsched.match.search.portions import first_copies
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from simsched.graph.index.index import Index
+    from simsched.graph.index.target_leaves import TargetLeaves
+    from simsched.graph.index.types import Bools, Ints
+    from simsched.match.policies.policy import MatchPolicy
+    from simsched.match.requests.request import Content, Request
+    from simsched.match.state.availability import Availability
+    from simsched.match.state.selection import Selection
+
+MAX_ENTRIES = 1 << 22
+"""Contents times targets that a table has at most; further contents are counted one by one."""
+
+UP, OPEN, IDLE = 0, 1, 2
+"""Targets that may serve a content: those that are up, are not claimed exclusively, have no claim at all."""
+
+
+class Counted(NamedTuple):
+    """A request whose fit follows from one count: `amount` copies, or that number of targets with any."""
+
+    content: Content
+    amount: int
+    copies: bool
+
+
+class Change(NamedTuple):
+    """The difference that the release of a selection makes: places in the flattened rows, and amounts."""
+
+    places: Ints
+    amounts: Ints
+
+
+def counted_request(request: Request) -> Counted | None:
+    """Return the count that alone decides whether a request fits; None if there is no such count."""
+    need, times = request.needs[0], 1
+    if len(request.needs) > 1 or request.ranged or not request.separable:
+        return None
+    if need.kind == SLOT and need.content is None and len(need.children) == 1 and need.children[0].exclusive:
+        need, times = need.children[0], need.amount  # slots of whole targets: as many targets
+    content = need.content
+    if content is None or content.flat is None or need.level != TARGET:
+        return None
+    if need.kind == SLOT and not need.loose:
+        return Counted(content, need.amount, copies=True)
+    return Counted(content, need.amount * times, copies=False) if need.kind == VERTEX else None
+
+
+class CountTable:
+    """The copies of each content that each target of a state can host.
+
+    Attributes
+    ----------
+    types : the pool types of the rows.
+    rows : free units per type and target; below them the claims that touch each target, and whether it is
+        claimed exclusively. Rows of targets that are down do not count.
+    fits : copies per content and target; `totals` are their sums, and `some` the targets with any.
+    seen : the version of the state that they hold for.
+    """
+
+    def __init__(self, avail: Availability, contents: Iterable[Content]) -> None:
+        index = avail.index
+        width = len(index)
+        self._avail = avail
+        self._leaves: dict[str, TargetLeaves] = {}
+        chosen = [content for content in dict.fromkeys(contents) if self._has_leaves(content, index)]
+        chosen = chosen[: MAX_ENTRIES // max(1, width)]
+        self._number = {content: at for at, content in enumerate(chosen)}
+        self._contents = chosen
+        self.types = tuple(self._leaves)
+        self._at = {type_: at for at, type_ in enumerate(self.types)}
+        self._use, self._held = len(self.types), len(self.types) + 1
+        self._units, self._beyond = _divisors(chosen, self._at)
+        self._most = np.array(
+            [1 if c.node and c.exclusive else MANY for c in chosen], dtype=np.int64
+        ).reshape(-1, 1)
+        self._gates = np.array([_gate(content) for content in chosen], dtype=np.int64)
+        self._eligible = np.array([c.eligible for c in chosen], dtype=np.bool_).reshape(-1, width)
+        self.rows: Ints = np.zeros((len(self.types) + 2, width), dtype=np.int64)
+        self.fits: Ints = np.zeros((len(chosen), width), dtype=np.int64)
+        self.totals: Ints = np.zeros(len(chosen), dtype=np.int64)
+        self.some: Ints = np.zeros(len(chosen), dtype=np.int64)
+        self.seen = -1
+        self._mark = np.zeros(width, dtype=np.bool_)
+
+    def _has_leaves(self, content: Content, index: Index) -> bool:
+        """Whether all that a content draws is summed on each target."""
+        for type_, _ in content.flat or ():
+            if type_ not in self._leaves:
+                leaves = leaves_on_targets(index, type_)
+                if leaves is None:
+                    return False
+                self._leaves[type_] = leaves
+        return content.flat is not None
+
+    def number_of(self, content: Content) -> int | None:
+        """Return the number of a content among the rows of `fits`; None if it is not counted here."""
+        return self._number.get(content)
+
+    # --- the state that is followed -------------------------------------------------------------
+
+    def follow(self) -> None:
+        """Count the targets again that were touched since the last time."""
+        avail = self._avail
+        version = avail.base + len(avail.log)  # `avail.version`, without the call
+        if self.seen == version:
+            return
+        dirty = self._touched()
+        self.seen = version
+        self._read(dirty)
+        fresh, stale = self._count(dirty), self.fits[:, dirty]
+        self.fits[:, dirty] = fresh
+        self.totals += np.add.reduce(fresh - stale, axis=1)
+        np.minimum(fresh, 1, out=fresh)
+        fresh -= np.minimum(stale, 1)
+        self.some += np.add.reduce(fresh, axis=1)
+
+    def _touched(self) -> Ints:
+        """Return the targets that were touched since the last time, each once."""
+        avail, mark = self._avail, self._mark
+        if self.seen < avail.base:  # the first time, or the log does not reach back to the last
+            return np.arange(len(mark))
+        missed = avail.log[self.seen - avail.base :]
+        if len(missed) == 1:
+            return missed[0]
+        for targets in missed:
+            mark[targets] = True
+        found = mark.nonzero()[0]
+        mark[found] = False
+        return found
+
+    def _read(self, targets: Ints) -> None:
+        """Read the rows of some targets from the state."""
+        avail, rows = self._avail, self.rows
+        for at, leaves in enumerate(self._leaves.values()):
+            rows[at, targets] = leaves.sums(avail.free[leaves.type], targets)
+        rows[self._use, targets] = avail.use[targets]
+        rows[self._held, targets] = avail.held[avail.index.target_type][targets]
+
+    def _count(self, targets: Ints) -> Ints:
+        """Return the copies of each content on some targets, from their rows."""
+        rows = self.rows[:, targets]
+        shares = rows[: self._use] // self._units
+        np.maximum(shares, self._beyond, out=shares)
+        found: Ints = np.minimum.reduce(shares, axis=1, initial=MANY)
+        np.minimum(found, self._most, out=found)
+        found *= self._serving(rows, targets)[self._gates]
+        found *= self._eligible[:, targets]
+        return found
+
+    def _serving(self, rows: Ints, targets: Ints | slice) -> Bools:
+        """Return which targets pass each gate, of `UP`, `OPEN` and `IDLE`."""
+        found = np.empty((3, rows.shape[1]), dtype=np.bool_)
+        found[UP] = self._avail.up[targets]
+        np.logical_and(found[UP], rows[self._held] == 0, out=found[OPEN])
+        np.logical_and(found[OPEN], rows[self._use] == 0, out=found[IDLE])
+        return found
+
+    # --- states of other times -------------------------------------------------------------------
+
+    def change(self, selection: Selection) -> Change | None:
+        """Return the difference that a release makes to the rows; None if units are shared."""
+        if selection.shared:
+            return None
+        index, width = self._avail.index, len(self._mark)
+        targets = selection.targets
+        places, amounts = [targets + self._use * width], [np.full(len(targets), -1)]
+        for hold in selection.holds:
+            if hold.type == index.target_type and hold.exclusive:
+                places.append(hold.ordinals + self._held * width)
+                amounts.append(np.full(len(hold.ordinals), -1))
+        for draw in selection.held:
+            at = self._at.get(draw.type)
+            if at is not None:
+                target = index.pool_types[draw.type].target[draw.pools]
+                units = draw.units
+                if self._leaves[draw.type].loose:
+                    within = target >= 0
+                    target, units = target[within], units if isinstance(units, int) else units[within]
+                places.append(target + at * width)
+                amounts.append(np.full(len(target), units) if isinstance(units, int) else units)
+        return Change(np.concatenate(places), np.concatenate(amounts))
+
+    def placed(self, counted: Counted, copies: Ints, rows: Ints, policy: MatchPolicy) -> Change | None:
+        """Return the difference that a release of a request would make, were it placed in such a state.
+
+        `copies` are those that each target can host in the state of `rows`; they suffice. None if the order
+        of the targets depends on more than the cluster.
+        """
+        content = counted.content
+        if not policy.static or content.alone:
+            return None
+        among = fixed_order(policy, self._avail.index.target_type, self._avail)
+        most = MANY if counted.copies else 1
+        targets, numbers = first_copies(copies, counted.amount, among, most)
+        width = len(self._mark)
+        if content.node and content.exclusive:  # everything on the targets, and the targets
+            places = np.arange(len(rows))[:, None] * width + targets
+            amounts = rows[:, targets]
+            amounts[self._use :] = -1
+            return Change(places.reshape(-1), amounts.reshape(-1))
+        flat = [*((self._at[type_], units) for type_, units in content.flat or ())]
+        each = numbers if isinstance(numbers, int) else numbers[None, :]
+        lines = np.array([[at * width] for at, _ in flat] + [[self._use * width]])
+        amounts = np.empty((len(lines), len(targets)), dtype=np.int64)
+        amounts[:-1] = np.array([[units] for _, units in flat], dtype=np.int64).reshape(-1, 1) * each
+        amounts[-1] = -1
+        return Change((lines + targets).reshape(-1), amounts.reshape(-1))
+
+    def sums(self, rows: Ints) -> dict[str, int]:
+        """Return the free units of each type of which all are on targets, in a state of these rows."""
+        sums = np.add.reduce(rows[: self._use] * self._avail.up, axis=1).tolist()
+        named = zip(self._leaves.values(), sums, strict=True)
+        return {leaves.type: units for leaves, units in named if not leaves.loose}
+
+    def copies_in(self, number: int, rows: Ints) -> Ints:
+        """Return the copies of one content on each target, in a state of these rows."""
+        content = self._contents[number]
+        may = self._eligible[number] & self._avail.up
+        gate = self._gates[number]
+        if gate != UP:
+            may &= rows[self._held] == 0
+        if gate == IDLE:
+            may &= rows[self._use] == 0
+        found: Ints = may.astype(np.int64)
+        most = 1 if content.node and content.exclusive else MANY
+        flat = content.flat or ()
+        if not flat:
+            return found * most
+        least: Ints = rows[self._at[flat[0][0]]] // flat[0][1]
+        for type_, units in flat[1:]:
+            np.minimum(least, rows[self._at[type_]] // units, out=least)
+        if most == 1:
+            np.minimum(least, 1, out=least)
+        least *= found
+        return least
+
+
+def _gate(content: Content) -> int:
+    if content.alone or (content.node and content.exclusive):
+        return IDLE
+    return OPEN if content.node else UP
+
+
+def _divisors(contents: list[Content], at: dict[str, int]) -> tuple[Ints, Ints]:
+    """Return the units that each content draws of each type, and `MANY` where it draws none."""
+    divisors = np.ones((len(contents), len(at), 1), dtype=np.int64)
+    beyond = np.full((len(contents), len(at), 1), MANY)
+    for number, content in enumerate(contents):
+        for type_, units in content.flat or ():
+            divisors[number, at[type_]] = units
+            beyond[number, at[type_]] = 0
+    return divisors, beyond

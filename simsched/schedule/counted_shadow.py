@@ -1,0 +1,377 @@
+"""`CountedShadow`: the shadow time where one count decides whether the first job fits.
+
+The state at the shadow time is not a copy of the machine: it is the rows of the targets now and the changes
+that the releases until then make to them (`match.search.count_table`). The shadow is kept from pass to pass.
+It stays right as long as the first job fits at the shadow time and does not fit just before it, since a
+release never makes a request fit less. So after an early end the two states take over the change, and most
+often one look at one of them suffices.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from typing import TYPE_CHECKING, Any, Protocol, cast
+
+import numpy as np
+
+from simsched.schedule.graph_shadow import GraphShadow
+from simsched.schedule.profiles.earliest import EarliestStart
+from simsched.schedule.profiles.gap import NEVER
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    import numpy.typing as npt
+
+    from simsched.match.requests.request import Request
+    from simsched.match.search.count_table import Change
+    from simsched.match.state.availability import Availability
+    from simsched.match.state.selection import Selection
+    from simsched.schedule.job_table import JobTable
+    from simsched.schedule.kind_counts import KindCounts
+    from simsched.schedule.profiles.plan import Plan
+    from simsched.schedule.supply import Supply
+
+    Bools = npt.NDArray[np.bool_]
+    Integers = npt.NDArray[np.int64]
+
+
+class CountingSupply(Protocol):
+    """The supply of a pass, as far as a shadow by counts needs it (see `graph_supply`)."""
+
+    table: JobTable
+    plan: Plan
+    now: float
+    failed: set[int]
+
+    @property
+    def kinds(self) -> KindCounts:
+        """Whether each kind of request fits now."""
+
+    def request(self, job: int) -> Request:
+        """Return the compiled request of a job."""
+
+    def fit(self, job: int) -> Selection | None:
+        """Return resources on which a job may start now, or None."""
+
+    def seek(self, request: Request, available: Availability) -> Selection | None:
+        """Match a request in a state."""
+
+    def change_of(self, job: int, selection: Selection) -> Change | None:
+        """Return the difference that the release of a job's claim makes to rows; None if units are shared."""
+
+    def earliest(self, job: int) -> EarliestStart | None:
+        """Return the earliest start of a job, and the state of the cluster then; None if it never fits."""
+
+
+STEP = 8
+"""Releases that the search for a shadow time looks at first; each further step is twice as long."""
+
+
+class _SharedUnitsError(Exception):
+    """A claim shares units, which the rows of targets do not describe."""
+
+
+class CountedShadow:
+    """The shadow time of the first job, as counts of the rows of two states.
+
+    Attributes
+    ----------
+    start : the shadow time in seconds; inf if the first job does not fit even when all jobs have ended.
+    extra : whether other jobs may run beyond the shadow time.
+    refused : which kinds of requests are in the first job's way.
+    """
+
+    __slots__ = (
+        *("_before", "_era", "_exact", "_never", "_read", "_rest", "_stale", "_taken", "_then"),
+        *("extra", "job", "refused", "start", "unsettled"),
+    )
+
+    def __init__(self, job: int, *, extra: bool) -> None:
+        self.job = job
+        self.extra = extra
+        self.start = NEVER
+        self.unsettled = False
+        self.refused: Bools | None = None
+        self._stale = True
+        """Whether the shadow time must be looked at again before it is used."""
+        self._never = False
+        """Whether the first job has no shadow time, so that every job may pass it."""
+        self._then: Integers | None = None
+        """The rows at the shadow time, beside the claims of jobs that were started since."""
+        self._before: Integers | None = None
+        """The rows just before the shadow time; None: the shadow time is now."""
+        self._era = self._read = -1
+        """The place in the plan's log up to which the rows have taken over changes."""
+        self._taken: set[int] = set()
+        """Jobs whose claims the rows at the shadow time have taken over ahead of the log."""
+        self._rest: Integers | None = None
+        """The rows at the shadow time that the first job leaves; None: not known."""
+        self._exact: GraphShadow | None = None
+        """The state of the cluster at the shadow time, where the rows do not suffice."""
+
+    def __getstate__(self) -> tuple[None, dict[str, Any]]:
+        """Return what a checkpoint keeps: the shadow time follows from the running jobs."""
+        return None, {"job": self.job, "extra": self.extra, "unsettled": self.unsettled}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take over the state of a checkpoint."""
+        self.__init__(state["job"], extra=state["extra"])  # type: ignore[misc]
+        self.unsettled = state["unsettled"]
+
+    # --- the interface of shadows --------------------------------------------------------------
+
+    def time(self, supply: CountingSupply) -> float:
+        """Return the shadow time, in seconds."""
+        if self._stale:
+            self._renew(supply)
+        return self.start
+
+    def is_past(self, now: float) -> bool:
+        """Whether the shadow time has passed; one that is to be looked at again has not."""
+        return not self._stale and self.start < now
+
+    def note_start(self) -> None:
+        """Note that a job was started: refused jobs may now get other vertices that fit."""
+        self.unsettled = True
+        self.refused = None
+        if self._exact is not None:
+            self._exact.note_start()
+
+    def forget(self) -> None:
+        """Forget which jobs were refused, before all jobs are considered again."""
+        self.unsettled = False
+        self.refused = None
+        if self._exact is not None:
+            self._exact.forget()
+
+    def expire(self) -> None:
+        """Look at the shadow time again before it is used: jobs have started or ended."""
+        self._stale = True
+
+    def leaves_room(self, supply: CountingSupply, jobs: Integers) -> Bools:
+        """Return which jobs are not ruled out, by sums, beside the first job at the shadow time."""
+        if not self.extra:
+            return np.zeros(len(jobs), dtype=np.bool_)
+        if self._never or self._then is None:
+            return np.ones(len(jobs), dtype=np.bool_)
+        counts, demand = supply.kinds.counts, supply.table.demand
+        sums = counts.sums(self._then)
+        left = [sums.get(type_, NEVER) for type_ in supply.table.types]
+        room: Bools = np.logical_and.reduce(
+            demand[:, jobs] <= (np.array(left) - demand[:, self.job])[:, None], axis=0
+        )
+        return room
+
+    def fit_beside(self, supply: CountingSupply, job: int) -> Selection | None:
+        """Return resources for a job that runs beyond the shadow time and leaves the first job its start.
+
+        If the match policy's first choice delays the first job, the job is matched once more, on the
+        resources that the reservation leaves. Equal requests share a refusal.
+        """
+        if self._never:
+            return supply.fit(job)
+        kinds = supply.kinds
+        kind = supply.table.kinds[job]
+        if not self.extra or (self.refused is not None and self.refused[kind]):
+            return None
+        if not kinds.fits(kind):
+            return None
+        selection = self._first_choice(supply, job)
+        if kind in supply.failed:
+            return None
+        if selection is None and self._may_have_rest(supply, kind):
+            selection = self._exactly(supply).on_the_rest(cast("Supply", supply), job)
+            if selection is not None:
+                self._take(job, kinds.counts.change(selection))
+        if selection is None:
+            if self.refused is None:
+                self.refused = np.zeros(len(kinds.numbers), dtype=np.bool_)
+            self.refused[kind] = True
+        return selection
+
+    # --- later jobs ----------------------------------------------------------------------------
+
+    def _first_choice(self, supply: CountingSupply, job: int) -> Selection | None:
+        """Return the resources that the match policy chooses for a job, if the first job still fits then."""
+        kinds, kind, then = supply.kinds, supply.table.kinds[job], self._then
+        change = None
+        if then is not None and kinds.numbers[kind] >= 0:
+            # The targets follow from the counts; whether they are in the way is known without their units.
+            change = kinds.placed(kind, kinds.copies_now(kind), kinds.counts.rows)
+            if change is not None and not self._allows(supply, then, change):
+                return None
+        selection = supply.fit(job)
+        if selection is None:
+            return None
+        if then is not None and change is None:
+            change = kinds.counts.change(selection)
+            if change is not None and not self._allows(supply, then, change):
+                return None
+        inexact = change is None or self._exact is not None
+        if inexact and not self._exactly(supply).leaves_start(cast("Supply", supply), selection):
+            return None
+        self._take(job, change)
+        return selection
+
+    def _allows(self, supply: CountingSupply, then: Integers, change: Change) -> bool:
+        """Whether the first job still fits at the shadow time beside a claim."""
+        flat = then.reshape(-1)
+        np.subtract.at(flat, change.places, change.amounts)
+        fits = self._suffices(supply, then)
+        np.add.at(flat, change.places, change.amounts)
+        return fits
+
+    def _take(self, job: int, change: Change | None) -> None:
+        """Take over the claim of a job that starts beside the first one, in the rows."""
+        if self._then is not None:
+            if change is None:
+                self._then = None
+            else:
+                np.subtract.at(self._then.reshape(-1), change.places, change.amounts)
+        self._taken.add(job)
+        self._rest = None
+
+    def _may_have_rest(self, supply: CountingSupply, kind: int) -> bool:
+        """Whether a kind may fit on the resources that are free now and that the first job leaves.
+
+        The rows have sums over a target, so the answer may be yes although units are on the wrong sockets.
+        """
+        kinds, then = supply.kinds, self._then
+        if kinds.numbers[kind] < 0 or then is None:
+            return True
+        if self._rest is None:
+            first = supply.table.kinds[self.job]
+            change = kinds.placed(first, kinds.copies(first, then), then)
+            self._rest = then if change is None else _with(then, [change], sign=-1)
+        return kinds.suffice(kind, np.minimum(kinds.copies_now(kind), kinds.copies(kind, self._rest)))
+
+    def _exactly(self, supply: CountingSupply) -> GraphShadow:
+        """Return the state of the cluster at the shadow time, with the claims of jobs started beside it."""
+        if self._exact is None:
+            plan = supply.plan
+            state = plan.available.copy(counts_only=plan.counts_only)
+            for end, job in plan.running():
+                if end > self.start:
+                    break
+                state.release(plan.held[job])
+            selection = supply.seek(supply.request(self.job), state)
+            assert selection is not None, "the first job fits at its shadow time"
+            self._exact = GraphShadow(
+                self.job, EarliestStart(self.start, state, selection), extra=self.extra, fixed=False
+            )
+        return self._exact
+
+    # --- the shadow time -------------------------------------------------------------------------
+
+    def _renew(self, supply: CountingSupply) -> None:
+        """Bring the shadow time and the states to the present."""
+        plan = supply.plan
+        self._exact = self._rest = None
+        if not self._follows(supply):
+            try:
+                self._search(supply)
+            except _SharedUnitsError:
+                self._search_states(supply)
+        self._taken.clear()
+        self._stale = False
+        if plan.log is None:
+            plan.log = []
+        self._era, self._read = plan.era, len(plan.log)
+
+    def _suffices(self, supply: CountingSupply, rows: Integers) -> bool:
+        """Whether the first job fits in a state of these rows."""
+        kinds, kind = supply.kinds, supply.table.kinds[self.job]
+        return kinds.suffice(kind, kinds.copies(kind, rows))
+
+    def _follows(self, supply: CountingSupply) -> bool:
+        """Take over the changes since the last time; return False if the shadow time may have moved."""
+        plan, then, before = supply.plan, self._then, self._before
+        if then is None or before is None or plan.log is None:
+            return False
+        if self._era != plan.era or self.start <= supply.now:
+            return False
+        less, more = False, False
+        for entry in plan.log[self._read :]:
+            if entry.end < self.start:
+                continue  # released by then in both states, before and after
+            change = supply.change_of(entry.job, entry.selection)
+            if change is None:
+                return False
+            apply = np.add.at if entry.released else np.subtract.at
+            apply(before.reshape(-1), change.places, change.amounts)
+            more = more or entry.released
+            if entry.end > self.start and not (entry.job in self._taken and not entry.released):
+                apply(then.reshape(-1), change.places, change.amounts)
+                less = less or not entry.released
+        if more and self._suffices(supply, before):
+            return False
+        return not less or self._suffices(supply, then)
+
+    def _search(self, supply: CountingSupply) -> None:
+        """Compute the shadow time from the running jobs.
+
+        A release never makes a request fit less, so the search gallops over the releases and then bisects
+        them, as `earliest_by_bisection` does on states.
+        """
+        kinds, now = supply.kinds, supply.now
+        ends, jobs = supply.plan.ends()
+        kinds.counts.follow()
+        rows = kinds.counts.rows.copy()
+        self._never, self._before = False, None
+        if self._suffices(supply, rows):
+            self.start, self._then = now, rows
+            return
+        low, step, high, later = 0, STEP, 0, rows
+        while True:
+            if low == len(jobs):
+                self._never, self.start, self._then = True, NEVER, None
+                return
+            high = min(low + step, len(jobs))
+            later = _with(rows, self._changes(supply, jobs[low:high]))
+            if self._suffices(supply, later):
+                break
+            rows, low, step = later, high, 2 * step
+        while high - low > 1:
+            middle = (low + high) // 2
+            trial = _with(rows, self._changes(supply, jobs[low:middle]))
+            if self._suffices(supply, trial):
+                high, later = middle, trial
+            else:
+                rows, low = trial, middle
+        self.start = max(ends[low], now)
+        # All jobs that end at the shadow time have ended then, and none of them just before it.
+        self._then = _with(later, self._changes(supply, jobs[high : bisect_right(ends, self.start)]))
+        if self.start > now:
+            first = bisect_left(ends, self.start)
+            self._before = _with(rows, self._changes(supply, jobs[first:low]), sign=-1)
+
+    def _search_states(self, supply: CountingSupply) -> None:
+        """Compute the shadow time where rows do not describe the claims of the running jobs."""
+        found = supply.earliest(self.job)
+        self._then = self._before = None
+        self._never = found is None
+        self.start = NEVER if found is None else found.start
+        if found is not None:
+            self._exact = GraphShadow(self.job, found, extra=self.extra, fixed=False)
+
+    def _changes(self, supply: CountingSupply, jobs: Iterable[int]) -> list[Change]:
+        """Return the differences that the releases of some running jobs make."""
+        held = supply.plan.held
+        found = []
+        for job in jobs:
+            change = supply.change_of(job, held[job])
+            if change is None:
+                raise _SharedUnitsError
+            found.append(change)
+        return found
+
+
+def _with(rows: Integers, changes: Sequence[Change], *, sign: int = 1) -> Integers:
+    """Return the rows with some changes made, or taken back."""
+    found = rows.copy()
+    if changes:
+        places = np.concatenate([change.places for change in changes])
+        amounts = np.concatenate([change.amounts for change in changes])
+        np.add.at(found.reshape(-1), places, amounts if sign > 0 else -amounts)
+    return found

@@ -1,0 +1,132 @@
+"""`KindCounts`: whether each kind of request fits now, for all kinds at once.
+
+For most kinds one count decides: the copies of a slot on all targets, or the targets with room for at least
+one. These counts are kept in one table (`match.search.count_table`), and a claim or a release changes it on
+the few targets that it touches. So a kind that does not fit is not matched again until it does, however many
+jobs of it wait and however often something else is released.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+
+from simsched.match.requests.compile import compile_request
+from simsched.match.search.count_table import CountTable, counted_request
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from simsched.match.policies.policy import MatchPolicy
+    from simsched.match.requests.request import Request
+    from simsched.match.search.count_table import Change, Counted
+    from simsched.match.state.availability import Availability
+    from simsched.schedule.job_table import JobTable
+
+    Bools = npt.NDArray[np.bool_]
+    Integers = npt.NDArray[np.int64]
+
+
+class KindCounts:
+    """The kinds of requests of a workload, with the count that decides whether each fits.
+
+    Attributes
+    ----------
+    of : the kind of each job, as an array.
+    counts : the table of counts.
+    numbers : the content of each kind, as a number in the table; -1: counts do not decide.
+    all_decided : whether counts decide for each kind that can run at all.
+    decided : the count that each kind needs; None: counts do not decide.
+    """
+
+    __slots__ = ("_fitting", "_policy", "_row", "_seen", "all_decided", "counts", "decided", "numbers", "of")
+
+    def __init__(self, table: JobTable, available: Availability, policy: MatchPolicy) -> None:
+        self._policy = policy
+        self.decided = _decided(table, available, policy)
+        if available.table is None:  # queues that share a plan share the table of its state
+            available.table = CountTable(
+                available, [each.content for each in self.decided if each is not None]
+            )
+        self.counts = cast("CountTable", available.table)
+        self.of: Integers = np.array(table.kinds, dtype=np.int64)
+        found = [None if each is None else self.counts.number_of(each.content) for each in self.decided]
+        self.numbers = [-1 if number is None else number for number in found]
+        possible = {
+            kind for kind, request in zip(table.kinds, table.requests, strict=True) if request is not None
+        }
+        self.all_decided = all(self.numbers[kind] >= 0 for kind in possible)
+        self._row = self._rows()
+        self._fitting: Bools = np.ones(len(self.decided), dtype=np.bool_)
+        self._seen = -1
+
+    def _rows(self) -> tuple[Integers, Integers, Integers]:
+        """Return the kinds that counts decide, where each finds its count, and the count that it needs."""
+        rows = [
+            # Sums of copies come first in the joined counts, and numbers of targets behind them.
+            (kind, number if each.copies else number + len(self.counts.totals), each.amount)
+            for kind, (number, each) in enumerate(zip(self.numbers, self.decided, strict=True))
+            if each is not None and number >= 0
+        ]
+        kinds, places, amounts = np.array(rows, dtype=np.int64).reshape(-1, 3).T.copy()
+        return kinds, places, amounts
+
+    def fitting(self) -> Bools:
+        """Return for each kind whether it fits now; true where counts do not decide. Read-only."""
+        counts = self.counts
+        counts.follow()
+        if self._seen != counts.seen:
+            self._seen = counts.seen
+            kinds, places, amounts = self._row
+            self._fitting[kinds] = np.concatenate([counts.totals, counts.some])[places] >= amounts
+        return self._fitting
+
+    def fits(self, kind: int) -> bool:
+        """Return whether a kind fits now; true where counts do not decide."""
+        number, each = self.numbers[kind], self.decided[kind]
+        if number < 0 or each is None:
+            return True
+        counts = self.counts
+        counts.follow()
+        have = counts.totals if each.copies else counts.some
+        return bool(have[number] >= each.amount)
+
+    def copies(self, kind: int, rows: Integers) -> Integers:
+        """Return the copies of a kind that counts decide on each target, in a state of these rows."""
+        return self.counts.copies_in(self.numbers[kind], rows)
+
+    def copies_now(self, kind: int) -> Integers:
+        """Return the copies of a kind that counts decide on each target now. Read-only."""
+        self.counts.follow()
+        copies: Integers = self.counts.fits[self.numbers[kind]]
+        return copies
+
+    def suffice(self, kind: int, copies: Integers) -> bool:
+        """Return whether these copies on each target suffice for a kind that counts decide."""
+        each = self.decided[kind]
+        assert each is not None
+        have = np.add.reduce(copies) if each.copies else np.count_nonzero(copies)
+        return bool(have >= each.amount)
+
+    def placed(self, kind: int, copies: Integers, rows: Integers) -> Change | None:
+        """Return the difference that a release of a kind would make, were it placed in a state of these rows.
+
+        None if the matcher alone knows the targets that the policy takes.
+        """
+        each = self.decided[kind]
+        return None if each is None else self.counts.placed(each, copies, rows, self._policy)
+
+
+def _decided(table: JobTable, available: Availability, policy: MatchPolicy) -> list[Counted | None]:
+    """Return for each kind the count that decides whether it fits, or None."""
+    requests: list[Request | None] = [None] * (max(table.kinds, default=-1) + 1)
+    for kind, request in zip(table.kinds, table.requests, strict=True):
+        requests[kind] = request
+    found: list[Counted | None] = []
+    for request in requests:
+        if request is not None and policy.whole_nodes and not request.alone:
+            # as in `select`
+            request = compile_request(request.jobspec, available.index, request.dialect, alone=True)  # noqa: PLW2901
+        found.append(None if request is None else counted_request(request))
+    return found

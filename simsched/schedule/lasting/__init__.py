@@ -1,0 +1,6 @@
+"""Reservations on the graph that are kept from pass to pass, where equal states get equal answers.
+
+Begin with `lasting_reservations`, which a policy sees. `room` is the free resources over time as one matrix,
+`footprint` the columns that a claim changes, and `gauges` the necessary conditions that are counted for many
+times at once. Imports `match` and `profiles`.
+"""

@@ -1,0 +1,150 @@
+"""`Footprint`: the columns of a `Room` that a selection changes while it is claimed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from simsched.graph.index.types import ABOVE
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from simsched.graph.index.index import Index
+    from simsched.graph.index.types import Bools, Ints
+    from simsched.match.state.availability import Availability
+    from simsched.match.state.selection import Draw, Selection
+    from simsched.schedule.lasting.gauges import Gauges
+
+
+class Footprint(NamedTuple):
+    """The columns that a selection changes while it is claimed, by how much, and its targets.
+
+    `units` is the number of the columns that count units of leaf pools; they come first. `sums` are the
+    units by type, without those on targets that are down.
+    """
+
+    columns: Ints
+    amounts: Ints
+    units: int
+    sums: Ints
+    targets: Ints
+    on_targets: Ints
+    """For each type of the gauges and each of the targets, the units that it takes there."""
+    above: bool
+    """Whether it claims anything outside of execution targets."""
+
+
+class Columns:
+    """Where each leaf pool, target and vertex of a cluster is in the vectors."""
+
+    def __init__(self, index: Index, gauges: Gauges, types: Sequence[str]) -> None:
+        self.index = index
+        self.types = types
+        self.pools: dict[str, slice] = {}
+        self.held: dict[str, slice] = {}
+        self.shared: dict[str, slice] = {}
+        self.width = 0
+        for name, pool in index.pool_types.items():
+            self.pools[name] = self._next(len(pool))
+        self.use = self._next(len(index))
+        for name, vertices in index.vertex_types.items():
+            self.held[name] = self._next(len(vertices))
+            self.shared[name] = self._next(len(vertices))
+        self.on_target: list[slice] = []
+        """For each type of the gauges, the columns with its units on each target."""
+        self._sums: dict[str, slice] = {}
+        for name in gauges.types:
+            aligned = index.pool_types[name].aligned
+            if not aligned:
+                self._sums[name] = self._next(len(index))
+            self.on_target.append(self.pools[name] if aligned else self._sums[name])
+
+        self.named = np.zeros(self.width, dtype=np.bool_)
+        """Which columns count units that have ids."""
+        for name, part in self.pools.items():
+            self.named[part] = index.pool_types[name].named
+
+        self.most = max((self._most(name) for name in index.pool_types), default=0)
+        """The most units of one type in a leaf pool, or on one target."""
+
+    def _most(self, name: str) -> int:
+        pool = self.index.pool_types[name]
+        inside = pool.target >= 0
+        on_targets = np.bincount(pool.target[inside], pool.size[inside], minlength=1)
+        return max(int(on_targets.max()), int(pool.size.max(initial=0)))
+
+    def _next(self, length: int) -> slice:
+        self.width += length
+        return slice(self.width - length, self.width)
+
+    def vector(self, state: Availability) -> Ints:
+        """Return the vector of a state; units that are hidden on targets that are down count as free."""
+        found = np.zeros(self.width, dtype=np.int64)
+        for name, part in self.pools.items():
+            pool = self.index.pool_types[name]
+            found[part] = state.free[name]
+            if name in state.hidden:
+                found[part] += np.where(pool.sound, state.hidden[name], 0)
+        found[self.use] = -state.use
+        for name, part in self.held.items():
+            found[part] = -state.held[name].astype(np.int64)
+            found[self.shared[name]] = -state.shared[name]
+        for name, part in self._sums.items():
+            pool = self.index.pool_types[name]
+            inside = pool.target >= 0
+            units = found[self.pools[name]][inside]
+            found[part] = np.bincount(pool.target[inside], units, minlength=len(self.index))
+        return found
+
+    def footprint(self, selection: Selection, up: Bools) -> Footprint:
+        """Return the columns that a selection changes while these targets are up."""
+        columns: list[Ints] = []
+        amounts: list[Ints] = []
+
+        def note(part: slice, ordinals: Ints, number: Ints | int) -> None:
+            columns.append(ordinals + part.start)
+            amounts.append(np.full(len(ordinals), number) if isinstance(number, int) else number)
+
+        above = False
+        sums = dict.fromkeys(self.types, 0)
+        for draw in selection.held:
+            note(self.pools[draw.type], draw.pools, draw.units)
+        for draw in selection.held:
+            target = self.index.pool_types[draw.type].target[draw.pools]
+            above = above or bool((target < 0).any())
+            if draw.type in sums:
+                sums[draw.type] += _visible(draw, (target < 0) | up[target])
+            if draw.type in self._sums:
+                on, units = target >= 0, draw.units
+                note(self._sums[draw.type], target[on], units if isinstance(units, int) else units[on])
+        note(self.use, selection.targets, 1)
+        for hold in selection.holds:
+            above = above or self.index.vertex_types[hold.type].level == ABOVE
+            note((self.held if hold.exclusive else self.shared)[hold.type], hold.ordinals, 1)
+        merged = _merged(columns, amounts, self.use.start)
+        mine = np.zeros(self.width, dtype=np.int64)
+        mine[merged[0]] = merged[1]
+        on_targets = np.array([mine[part][selection.targets] for part in self.on_target], dtype=np.int64)
+        return Footprint(
+            *merged, np.array([*sums.values()], dtype=np.int64), selection.targets, on_targets, above
+        )
+
+
+def _visible(draw: Draw, up: Bools) -> int:
+    """Return the units of a draw from the leaf pools that are up."""
+    if up.all():
+        return draw.amount
+    return int(np.broadcast_to(draw.units, len(draw.pools))[up].sum())
+
+
+def _merged(columns: Sequence[Ints], amounts: Sequence[Ints], pools: int) -> tuple[Ints, Ints, int]:
+    """Return each column once, in ascending order, and how many of them are before the column `pools`."""
+    every, number = np.concatenate(columns), np.concatenate(amounts)
+    some, where = np.unique(every, return_inverse=True)
+    if len(some) < len(every):
+        return some, np.bincount(where, number).astype(np.int64), int(some.searchsorted(pools))
+    ordered = np.empty_like(number)
+    ordered[where] = number
+    return some, ordered, int(some.searchsorted(pools))

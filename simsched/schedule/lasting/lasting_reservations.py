@@ -1,0 +1,404 @@
+"""Reservations on the graph that are kept from pass to pass, as changes of one `Room`.
+
+The answers are those of `GraphReservations`, which is built again at each pass and searches with the matcher
+alone. Here the matcher only confirms: a start is tried where the `Gauges` suffice in the whole window. And
+a reservation is tried at an earlier start only if something that it could use was freed before its start
+since the last try. For both, equal states must give equal answers (`Supply.is_steady`), and
+whether a request fits must not depend on which units are free (`Plan.counts_only`).
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right, insort
+from operator import is_
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from simsched.match.state.with_claims import with_claims
+from simsched.schedule.lasting.room import Room
+from simsched.schedule.profiles.gap import NEVER, Bounds, Gap, end_of
+from simsched.schedule.profiles.graph_reservations import GraphReservations
+from simsched.schedule.profiles.remainder import is_free
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    import numpy.typing as npt
+
+    from simsched.graph.index.types import Ints
+    from simsched.match.state.availability import Availability
+    from simsched.match.state.selection import Selection
+    from simsched.schedule.lasting.footprint import Columns, Footprint
+    from simsched.schedule.lasting.gauges import Gauges
+    from simsched.schedule.profiles.profile import Known, Present
+
+    Bools = npt.NDArray[np.bool_]
+    Floats = npt.NDArray[np.float64]
+    Integers = npt.NDArray[np.int64]
+
+
+class LastingReservations:
+    """The free resources over time beside the running jobs and all reservations."""
+
+    def __init__(self, present: Present, gauges: Gauges, columns: Columns) -> None:
+        self._present, self._gauges, self._columns = present, gauges, columns
+        plan, now = present.plan, present.now
+        self._room = Room(columns, gauges, plan.available, now, len(present.table))
+        self._soonest = Bounds()
+        self._footprints: dict[int, Footprint] = {}
+        """Job → the footprint of its reservation, or of its claim while it runs."""
+        self._ends: dict[int, float] = {}
+        """Job → the end of its reservation, or the expected end of its claim, in seconds."""
+        self._begins: list[tuple[float, int]] = []
+        """Start and job of each reservation, sorted."""
+        self._selections: dict[int, Selection] = {}
+        """Job → its reserved resources."""
+        self._counted: list[Footprint] = []
+        """The claims of this pass that were reserved without ids of units."""
+        self._missing = np.zeros(len(present.table))
+        """For each job, how many copies of its gauge were missing when it was last tried."""
+        self._seen = np.zeros(len(present.table))
+        """For each job, `Room.more` of its gauge at that time."""
+        self._held: dict[int, Selection] = {}
+        for job, end in plan.expected_ends().items():
+            self._run(job, end)
+            self._room.free(self._footprints[job], end, NEVER)
+        self._room.gained[:] = NEVER
+
+    def _run(self, job: int, end: float) -> None:
+        """Note a job that runs until its expected end."""
+        self._held[job] = self._present.plan.held[job]
+        self._footprints[job] = self._columns.footprint(self._held[job], self._room.up)
+        self._ends[job] = end
+        self._room.own(end)
+
+    # -- from pass to pass --------------------------------------------------------------------
+
+    def advance(self, now: float) -> None:
+        """Forget the time before now."""
+        self._room.advance(now)
+
+    def follow(self, due: Iterable[int], *, moved: bool) -> bool:  # noqa: ARG002
+        """Advance to the present; return False if it must be built again.
+
+        That is so if targets went up or down, a job overruns, part of a claim was released, or a job that
+        was started otherwise is in the way of a reservation.
+        """
+        plan, room, now = self._present.plan, self._room, self._present.now
+        if plan.overrun(now) or not np.array_equal(room.up, plan.available.up):
+            return False
+        room.advance(now)
+        if self._held.keys() != plan.held.keys() and not self._update():
+            return False
+        for footprint in self._counted:
+            room.note_gain(footprint, NEVER, counted=True)
+        self._counted.clear()
+        room.begin()
+        room.purge()
+        self._soonest = Bounds()
+        # The values of both in the order of one: a part of a claim may have been released.
+        return all(map(is_, map(self._held.__getitem__, plan.held), plan.held.values()))
+
+    def _update(self) -> bool:
+        """Follow the jobs that ended or started; return False if one is in the way of a reservation."""
+        plan, room = self._present.plan, self._room
+        for job in self._held.keys() - plan.held.keys():
+            del self._held[job]
+            end = self._ends.pop(job)
+            room.free(self._footprints.pop(job), room.now, end)
+            room.disown(end)
+        others = plan.held.keys() - self._held.keys()
+        for job in others:
+            self._run(job, plan.expected_end(job))
+            room.take(self._footprints[job], room.now, self._ends[job])
+        return not others or not room.is_short()
+
+    def close(self, *, changed: bool) -> None:
+        """Note the running jobs at the end of a pass, if they have changed."""
+        if changed:
+            self._held = self._present.plan.held.copy()
+
+    def compressed(self) -> None:
+        """Note that each waiting job was tried; gains from jobs behind it count at the next compression."""
+        self._room.compressed()
+
+    # -- which jobs -----------------------------------------------------------------------------
+
+    def turns(self, jobs: Sequence[int], starts: Mapping[int, float]) -> Iterator[int]:
+        """Yield in turn the jobs without a reservation, those that are due, and those that may move."""
+        room, at = self._room, 0
+        while at < len(jobs):
+            rest, gains, done = np.array(jobs[at:], dtype=np.int64), room.gains, 0
+            begins = np.array([starts.get(job, -NEVER) for job in jobs[at:]])
+            tried = self._would_try(rest, begins)
+            for place in self._looked_at(rest, begins).nonzero()[0].tolist():
+                if tried[done:place].any():
+                    self._soonest = Bounds()
+                yield jobs[at + place]
+                done = place + 1
+                if room.gains != gains:  # it moved, so that jobs behind it may move to its old place
+                    break
+            else:
+                return
+            at += done
+
+    def _looked_at(self, jobs: Integers, starts: Floats) -> Bools:
+        """Return which reservations, with these starts, are due or not ruled out at an earlier start."""
+        room, gauges = self._room, self._gauges
+        kinds = self._present.table.kinds_array[jobs]
+        before = np.minimum(starts, room.gained[gauges.concerns[kinds]])
+        last = room.times.searchsorted(before) - 1
+        first = gauges.first[kinds]
+        enough = room.best()[first, last] >= gauges.wanted[kinds]
+        enough &= room.more[first] - self._seen[jobs] >= self._missing[jobs]
+        found: Bools = (last >= 0) & enough | (starts <= room.now)
+        return found
+
+    def _would_try(self, jobs: Integers, starts: Floats) -> Bools:
+        """Return which reservations the sums of free units do not rule out at an earlier start.
+
+        A try of one of these withdraws its reservation for a moment, which invalidates the bounds of starts.
+        """
+        room, demand = self._room, self._present.table.demand[:, jobs]
+        last = room.times.searchsorted(starts) - 1
+        found: Bools = (last >= 0) & (room.most()[:, last] >= demand).all(axis=0)
+        return found
+
+    # -- questions --------------------------------------------------------------------------------
+
+    def settle(self, known: Known) -> int:  # noqa: ARG002
+        """Reserve for none of the known jobs: this is not for plans that are made again at each pass."""
+        return 0
+
+    def earliest(self, job: int) -> Gap:
+        """Return the first time from which the job could run to its requested end."""
+        table = self._present.table
+        kind, duration = table.kinds[job], table.durations[job]
+        begin = self._room.at(self._soonest.of(kind, duration))
+        gap = self._first_gap(job, begin, self._room.steps) or Gap(NEVER, None)
+        self._soonest.note(kind, duration, gap.start)
+        return gap
+
+    def now(self, job: int) -> Gap:
+        """Return a gap that begins now, or one that never begins."""
+        table = self._present.table
+        if self._soonest.of(table.kinds[job], table.durations[job]) > self._room.now:
+            return Gap(NEVER, None)
+        return self._first_gap(job, 0, 1) or Gap(NEVER, None)
+
+    def earlier(self, job: int, gap: Gap) -> Gap | None:
+        """Withdraw a job's reservation and return an earlier gap; without one, change nothing."""
+        room, table = self._room, self._present.table
+        if not self._would_try(np.array([job]), np.array([gap.start]))[0]:
+            return None
+        self._soonest = Bounds()
+        kind, duration = table.kinds[job], table.durations[job]
+        start = room.at(gap.start)
+        own = self._footprints[job], start, room.at(self._ends[job])
+        gauges = self._gauges.of[kind]
+        if self._gauges.concerns[kind] < len(self._gauges):
+            ((gauge, copies),) = gauges
+            missing = room.shortfall(gauge, copies, duration, start, own)
+            self._seen[job], self._missing[job] = room.more[gauge], missing
+            if missing > 0:
+                return None
+        elif next(room.fitting(gauges, duration, 0, start, own), None) is None:
+            return None
+        mark = room.mark()
+        self.withdraw(job, gap)
+        found = self._first_gap(job, 0, room.at(gap.start))
+        if found is None:
+            # The old reservation again, with its very units: at its start the matcher could choose others.
+            self.reserve(job, gap)
+            room.reset(mark)
+        return found
+
+    def _first_gap(self, job: int, begin: int, end: int) -> Gap | None:
+        """Return the first gap that begins with a step from `begin` until `end`, if there is one."""
+        room, table = self._room, self._present.table
+        duration = table.durations[job]
+        gauges = self._gauges.of[table.kinds[job]]
+        for at in room.fitting(gauges, duration, begin, end):
+            selection = self._seek(job, at, room.stop(at, duration), None)
+            if selection is not None:
+                return Gap(self._time(at), selection)
+        return None
+
+    def _time(self, at: int) -> float:
+        """Return the beginning of a step in seconds, as it was given first."""
+        if not at:
+            return self._present.now
+        time, (ends, _) = self._room.when(at), self._present.plan.ends()
+        place = bisect_left(ends, time)
+        return ends[place] if place < len(ends) and ends[place] == time else time
+
+    def _seek(self, job: int, at: int, stop: int, own: Footprint | None) -> Selection | None:
+        """Match a job on the least of the steps from `at` until `stop`; `own` is free for it as well."""
+        present, room = self._present, self._room
+        time = float(room.times[at])
+        begins = self._begins
+        first, behind = bisect_right(begins, (time, NEVER)), self._first_behind(stop)
+        inside = [other for _, other in begins[first:behind]]
+        # The state of now has the claims of this pass by id. But while a job overruns it still has that job's
+        # claim, which the plan takes as released.
+        as_it_is = not at and not present.plan.overrun(time)
+        if as_it_is:
+            begun = [other for _, other in begins[:first]]
+            others = inside + [other for other in begun if own is None or other != job]
+            if not others and not self._counted:
+                return present.seek_at(job, present.plan.available, time)
+            if any(self._names_units(other) for other in others):
+                return self._seek_by_ids(job, others)
+        least = room.least(at, stop, [self._footprints[other] for other in inside])
+        if own is not None:
+            least[own.columns] += own.amounts
+        if as_it_is:
+            self._avoid(least, [*(self._footprints[other] for other in others), *self._counted])
+        return present.seek_at(job, self._state(least, counts_only=not as_it_is), time)
+
+    def _first_behind(self, stop: int) -> int:
+        """Return the place of the first reservation that does not begin before a step."""
+        room, begins = self._room, self._begins
+        return bisect_left(begins, (float(room.times[stop]),)) if stop < room.steps else len(begins)
+
+    def _avoid(self, least: Ints, footprints: Iterable[Footprint]) -> None:
+        """Set all units with ids aside of leaf pools from which units are reserved.
+
+        The ids of the units that a reservation will get are not chosen yet, so among the units of now none
+        of these leaf pools' is surely left.
+        """
+        columns = np.concatenate([some.columns[: some.units] for some in footprints])
+        least[columns[self._columns.named[columns]]] = 0
+
+    def _names_units(self, job: int) -> bool:
+        """Whether a job's reservation is for units by id."""
+        return any(draw.masks is not None for draw in self._selections[job].held)
+
+    def _seek_by_ids(self, job: int, others: Iterable[int]) -> Selection | None:
+        """Match a job on the units of now that are not reserved by id."""
+        starts = {other: start for start, other in self._begins}
+        slow = GraphReservations(self._present)
+        for other in others:
+            slow.restore(other, Gap(starts[other], self._selections[other]))
+        return slow.fit_now(job)
+
+    def _state(self, least: Ints, *, counts_only: bool) -> Availability:
+        """Return the state of a least vector."""
+        columns = self._columns
+        return with_claims(
+            self._present.plan.available,
+            {name: least[part] for name, part in columns.pools.items()},
+            -least[columns.use],
+            {name: least[part] < 0 for name, part in columns.held.items()},
+            {name: -least[part] for name, part in columns.shared.items()},
+            counts_only=counts_only,
+        )
+
+    def fit_now(self, job: int) -> Selection | None:
+        """Return resources that are actually free, and not reserved until the job's requested end."""
+        return self._fit_now(job, None)
+
+    def fits(self, job: int, gap: Gap) -> bool:
+        """Whether the units of an old reservation are free over all its time, and its targets are up."""
+        assert gap.selection is not None
+        room = self._room
+        footprint = self._columns.footprint(gap.selection, room.up)
+        if not room.up[self._drawn_on(gap.selection)].all():
+            return False
+        begin = int(room.times.searchsorted(gap.start, "right")) - 1
+        stop = room.at(end_of(gap.start, self._present.table.durations[job]))
+        return room.covers(footprint, begin, stop)
+
+    def _drawn_on(self, selection: Selection) -> Ints:
+        """Return the targets from which a selection draws units."""
+        pools = self._columns.index.pool_types
+        targets = [pools[draw.type].target[draw.pools] for draw in selection.held if draw.amount]
+        every = np.concatenate([np.empty(0, dtype=np.int64), *targets])
+        return every[every >= 0]
+
+    # -- reservations -----------------------------------------------------------------------------
+
+    def reserve(self, job: int, gap: Gap) -> None:
+        """Reserve the gap for the job."""
+        if gap.selection is None:
+            return
+        end = end_of(gap.start, self._present.table.durations[job])
+        footprint = self._columns.footprint(gap.selection, self._room.up)
+        self._footprints[job], self._ends[job] = footprint, end
+        self._selections[job] = gap.selection
+        self._missing[job] = 0.0
+        insort(self._begins, (gap.start, job))
+        self._room.take(footprint, gap.start, end)
+        self._room.own(gap.start, end)
+
+    def restore(self, job: int, gap: Gap) -> None:
+        """Reserve again a gap that need not begin at a step."""
+        self.reserve(job, gap)
+
+    def withdraw(self, job: int, gap: Gap) -> None:
+        """Take back a reservation."""
+        end = self._ends.pop(job)
+        del self._selections[job]
+        self._begins.remove((gap.start, job))
+        self._room.free(self._footprints.pop(job), gap.start, end)
+        self._room.disown(gap.start, end)
+        self._soonest = Bounds()
+
+    def due(self, job: int, gap: Gap, *, fresh: bool) -> Selection | None:
+        """Return resources for a job whose reservation begins now; None if they are not actually free.
+
+        The matcher is run again, since more may be free than the plan expected. If it finds nothing,
+        the reserved resources are taken.
+        """
+        present, reserved, now = self._present, gap.selection, self._present.now
+        assert reserved is not None
+        found: Selection | None = reserved
+        if not fresh or present.plan.overrun(now):
+            found = self._fit_now(job, gap)
+            if found is None and is_free(present.plan.available, reserved):
+                found = reserved
+        if found is None:
+            return None
+        new = self._columns.footprint(found, self._room.up)
+        if gap.start != now or not _equal(self._footprints[job], new):
+            self.withdraw(job, gap)
+            self.reserve(job, Gap(now, found))
+        # From now on it is the claim of a job that runs.
+        self._begins.remove((now, job))
+        self._room.disown(now)
+        del self._selections[job]
+        self._soonest = self._soonest if fresh else Bounds()
+        if found.counted:
+            self._counted.append(new)
+        return found
+
+    def _fit_now(self, job: int, own: Gap | None) -> Selection | None:
+        """Return resources that are free now; those of the job's `own` reservation are free for it."""
+        room = self._room
+        if own is not None and own.start > room.now:  # it begins a moment after now
+            mark = room.mark()
+            self.withdraw(job, own)
+            found = self._fit_now(job, None)
+            self.reserve(job, own)
+            room.reset(mark)
+            return found
+        stop = room.stop(0, self._present.table.durations[job])
+        return self._seek(job, 0, stop, None if own is None else self._footprints[job])
+
+    # -- invariants -------------------------------------------------------------------------------
+
+    def check(self) -> None:
+        """Assert that all that is counted agrees."""
+        self._room.check()
+        assert self._begins == sorted(self._begins)
+        assert {job for _, job in self._begins} == self._selections.keys()
+
+    def equals(self, other: LastingReservations) -> bool:
+        """Whether the free resources are the same at all times."""
+        return self._room.equals(other._room)
+
+
+def _equal(one: Footprint, other: Footprint) -> bool:
+    """Whether two footprints change the same columns alike."""
+    return np.array_equal(one.columns, other.columns) and np.array_equal(one.amounts, other.amounts)

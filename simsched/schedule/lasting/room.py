@@ -1,0 +1,435 @@
+"""`Room`: the resources of a cluster over time as a step function of vectors, changed by differences.
+
+The vector of one step has a column for each leaf pool (units that no claim takes), for each execution
+target (claims on it), and for each vertex (exclusive and shared claims). Claims are counted as negative
+numbers, so that the least vector of a window is the state in which a job could run through all of it. A
+claim changes a few columns of the steps that it lasts; states are never copied. Beside the vectors the
+totals of the `Gauges` are kept for each step.
+"""
+
+from __future__ import annotations
+
+from math import nextafter
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from simsched.schedule.profiles.gap import NEVER
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    import numpy.typing as npt
+
+    from simsched.graph.index.types import Bools, Ints
+    from simsched.match.state.availability import Availability
+    from simsched.schedule.lasting.footprint import Columns, Footprint
+    from simsched.schedule.lasting.gauges import Gauges
+
+    Floats = npt.NDArray[np.float64]
+
+
+NEVER_LESS = 1e9
+"""More copies than any request needs."""
+
+
+class Room:
+    """The vectors of the steps between now and the last change that is planned.
+
+    Attributes
+    ----------
+    up : which targets are up; the vectors hold as long as that does not change.
+    gained, later : for each number of `Gauges.concerns`, the time before which more may be free than at
+        the last compression; and the same, but only for changes since that began.
+    more : for each gauge (and last, for none), at most how many copies were added by all gains, in sum.
+    gains : how often anything was freed, or a step was inserted right behind the first.
+    """
+
+    def __init__(
+        self, columns: Columns, gauges: Gauges, state: Availability, now: float, claims: int
+    ) -> None:
+        self._columns, self._gauges = columns, gauges
+        self.up = state.up.copy()
+        self._spans: dict[int, tuple[int, int, Ints]] = {}
+        self._rows = np.empty(
+            (64, columns.width), dtype=_smallest(max(columns.most, claims))
+        )  # read many times
+        self._spare = list(range(63, 0, -1))
+        self._rows[0] = columns.vector(state)
+        self._time = np.empty(64)
+        self._slot = np.zeros(64, dtype=np.int64)
+        self._total = np.empty((len(gauges) + 1, 64))
+        self._total[-1] = 0.0  # of the gauge that rules nothing out
+        self.steps = 1
+        self._time[0] = now
+        self._total[:-1, 0] = self._totals(self._slot[:1], np.arange(len(self.up)))[:, 0]
+        self._best: Floats | None = None
+        totals = [state.total.get(type_, 0) for type_ in columns.types]
+        self._sum = np.repeat(np.array(totals, dtype=np.int64)[:, None], 64, axis=1)
+        """The free units of each type, step by step."""
+        self._most: Ints | None = None
+        self._owners: dict[float, int] = {}
+        """Time → how many claims and reservations begin or end then."""
+        self._loose: set[float] = set()
+        self._when: dict[float, float] = {}
+        """Times as they were given: records keep whole seconds as integers."""
+        self.gained = np.full(len(gauges) + 2, NEVER)
+        self.later = np.zeros(len(gauges) + 2)
+        self.later[-1] = NEVER
+        self.gains = 0
+        self.more = np.zeros(len(gauges) + 1)
+
+    @property
+    def times(self) -> Floats:
+        """The beginnings of the steps, in seconds; callers must not change them."""
+        return self._time[: self.steps]
+
+    @property
+    def now(self) -> float:
+        """The beginning of the first step, in seconds."""
+        return float(self._time[0])
+
+    def totals(self, gauge: int) -> Floats:
+        """Return the totals of one gauge, step by step."""
+        return self._total[gauge, : self.steps]
+
+    def best(self) -> Floats:
+        """Return for each gauge and step the greatest total up to that step."""
+        if self._best is None:
+            self._best = np.maximum.accumulate(self._total[:, : self.steps], axis=1)
+        return self._best
+
+    def most(self) -> Ints:
+        """Return for each type and step the most free units up to that step."""
+        if self._most is None:
+            self._most = np.maximum.accumulate(self._sum[:, : self.steps], axis=1)
+        return self._most
+
+    # -- steps -----------------------------------------------------------------------------------
+
+    def advance(self, now: float) -> None:
+        """Forget the time before now."""
+        past = int(self.times.searchsorted(now, "right")) - 1
+        if past:
+            self._spare.extend(self._slot[:past].tolist())
+            self._move(past, 0)
+            self._best = self._most = None
+        self._time[0] = now
+
+    def at(self, time: float) -> int:
+        """Return the first step that does not begin before a time."""
+        return int(self.times.searchsorted(time))
+
+    def step(self, time: float) -> int:
+        """Return the step that begins at a time from now on; insert it if it does not exist."""
+        if time == NEVER:
+            return self.steps
+        at = self.at(time)
+        if at < self.steps and self._time[at] == time:
+            return at
+        if not self._spare or self.steps == len(self._time):
+            self._grow()
+        slot = self._spare.pop()
+        self._rows[slot] = self._rows[self._slot[at - 1]]
+        self._move(at, at + 1)
+        self._time[at], self._slot[at] = time, slot
+        self._total[:, at], self._sum[:, at] = self._total[:, at - 1], self._sum[:, at - 1]
+        self._best = self._most = None
+        if at == 1:
+            # At the first step a search uses the units of now by id, and avoids more than at later steps. So
+            # a request that did not fit at the first step may fit at this one, although nothing changes.
+            self._gain(np.ones(len(self.gained), dtype=np.bool_), nextafter(time, NEVER))
+        return at
+
+    def own(self, *times: float) -> None:
+        """Keep the steps at some times: a claim or reservation begins or ends then."""
+        for time in times:
+            self._when.setdefault(time, time)
+            self._owners[time] = self._owners.get(time, 0) + 1
+
+    def disown(self, *times: float) -> None:
+        """Take back `own`; `purge` removes steps that nothing owns any more."""
+        for time in times:
+            self._owners[time] -= 1
+            if not self._owners[time]:
+                del self._owners[time]
+                self._loose.add(time)
+
+    def purge(self) -> None:
+        """Remove the steps that nothing owns: there is no change at them."""
+        for time in self._loose - self._owners.keys():
+            del self._when[time]
+            at = self.at(time)
+            if 0 < at < self.steps and self._time[at] == time:
+                self._spare.append(int(self._slot[at]))
+                self._move(at + 1, at)
+                self._best = self._most = None
+        self._loose.clear()
+
+    def _move(self, begin: int, to: int) -> None:
+        """Move the steps from `begin` on to another place."""
+        steps, end = self.steps, self.steps + to - begin
+        self._time[to:end] = self._time[begin:steps]
+        self._slot[to:end] = self._slot[begin:steps]
+        self._total[:, to:end] = self._total[:, begin:steps]
+        self._sum[:, to:end] = self._sum[:, begin:steps]
+        self.steps = end
+
+    def _grow(self) -> None:
+        size = len(self._time)
+        self._rows = np.concatenate([self._rows, np.empty_like(self._rows)])
+        self._time = np.concatenate([self._time, np.empty_like(self._time)])
+        self._slot = np.concatenate([self._slot, np.empty_like(self._slot)])
+        self._total = np.concatenate([self._total, np.empty_like(self._total)], axis=1)
+        self._total[-1] = 0.0
+        self._sum = np.concatenate([self._sum, np.empty_like(self._sum)], axis=1)
+        self._spare.extend(range(2 * size - 1, size - 1, -1))
+
+    # -- claims ----------------------------------------------------------------------------------
+
+    def take(self, footprint: Footprint, begin: float, end: float) -> None:
+        """Take resources from `begin`, or now, until `end` seconds."""
+        self._shift(footprint, self.step(max(begin, self.now)), self.step(end), -1)
+
+    def free(self, footprint: Footprint, begin: float, end: float) -> None:
+        """Free resources from `begin`, or now, until `end` seconds."""
+        if end <= self.now:
+            return
+        begin = max(begin, self.now)
+        self._shift(footprint, self.step(begin), self.step(end), 1)
+        self.note_gain(footprint, end)
+
+    def note_gain(self, footprint: Footprint, end: float, *, counted: bool = False) -> None:
+        """Note that more may be free before a time, on the targets of a footprint.
+
+        With `counted` that is not of its units: the leaf pools were avoided because it was made on counts.
+        """
+        gained = np.zeros(len(self.gained), dtype=np.bool_)
+        gained[:-2] = footprint.above or self._gauges.eligible[:, footprint.targets].any(axis=1)
+        gained[-2] = True
+        self.more += (
+            NEVER_LESS
+            if footprint.above or counted
+            else self._gauges.most_added(footprint.on_targets, footprint.targets)
+        )
+        self._gain(gained, end)
+
+    def _gain(self, gained: Bools, end: float) -> None:
+        self.gained[gained] = np.maximum(self.gained[gained], end)
+        self.later[gained] = np.maximum(self.later[gained], end)
+        self.gains += 1
+
+    def _shift(self, footprint: Footprint, begin: int, end: int, sign: int) -> None:
+        slots = self._slot[begin:end]
+        if not len(slots):
+            return
+        where = slots[:, None], footprint.columns
+        targets = footprint.targets
+        rows, chosen = slots[:, None], self._columns
+        parts = [self._rows[rows, targets + part.start] for part in (*chosen.on_target, chosen.use)]
+        changes = [*footprint.on_targets, 1]
+        both = [np.concatenate([part, part + sign * d]) for part, d in zip(parts, changes, strict=True)]
+        totals = self._gauges.totals(both[:-1], both[-1], targets, self.up)
+        self._rows[where] += sign * footprint.amounts.astype(self._rows.dtype)
+        self._total[:-1, begin:end] += totals[:, len(slots) :] - totals[:, : len(slots)]
+        self._sum[:, begin:end] += sign * footprint.sums[:, None]
+        self._best = self._most = None
+
+    def _totals(self, slots: Ints, targets: Ints) -> Floats:
+        """Return the totals of the gauges over some targets, for some rows."""
+        rows, chosen = slots[:, None], self._columns
+        free = [self._rows[rows, targets + part.start] for part in chosen.on_target]
+        return self._gauges.totals(free, self._rows[rows, targets + chosen.use.start], targets, self.up)
+
+    def compressed(self) -> None:
+        """Note that all jobs were tried; gains since that began count at the next compression."""
+        self.gained, self.later = self.later, np.zeros_like(self.later)
+        self.later[-1] = NEVER
+
+    def begin(self) -> None:
+        """Begin a compression: gains until now count in it."""
+        self.later[:-1] = 0.0
+
+    def mark(self) -> tuple[Floats, Floats, Floats, int]:
+        """Return the gains until now, for `reset`."""
+        return self.gained.copy(), self.later.copy(), self.more.copy(), self.gains
+
+    def reset(self, mark: tuple[Floats, Floats, Floats, int]) -> None:
+        """Forget the gains since a mark: what was freed has been taken again."""
+        self.gained, self.later, self.more, self.gains = mark
+
+    # -- windows ---------------------------------------------------------------------------------
+
+    def when(self, step: int) -> float:
+        """Return the beginning of a step as it was given."""
+        time = float(self._time[step])
+        return self._when.get(time, time)
+
+    def stop(self, step: int, duration: float) -> int:
+        """Return the first step behind the window of `duration` seconds that begins with a step."""
+        return max(self.at(float(self._time[step]) + duration), step + 1)
+
+    def stops(self, steps: Ints, duration: float) -> Ints:
+        """Return for each step the first one behind the window of `duration` seconds that begins with it."""
+        return np.maximum(self.times.searchsorted(self.times[steps] + duration), steps + 1)
+
+    def fitting(
+        self,
+        gauges: Sequence[tuple[int, int]],
+        duration: float,
+        begin: int,
+        end: int,
+        own: tuple[Footprint, int, int] | None = None,
+    ) -> Iterator[int]:
+        """Yield the steps from `begin` until `end` from which the gauges suffice for `duration` seconds.
+
+        `gauges` are numbers of gauges and the copies that are needed. The footprint `own` counts as free
+        from its first step until its stop.
+        """
+        steps = self._enough(gauges, duration, begin, end, self.steps if own is None else own[1])
+        size = 1 if own is None else 8
+        while len(steps):
+            some, steps = steps[:size], steps[size:]
+            for gauge, copies in gauges:
+                if len(some):
+                    some = some[self._copies(gauge, some, self.stops(some, duration), own) >= copies]
+            yield from some.tolist()
+            size *= 4  # often the first will do
+
+    def _enough(
+        self, gauges: Sequence[tuple[int, int]], duration: float, begin: int, end: int, open_: int
+    ) -> Ints:
+        """Return the steps as `fitting`, but judged by the totals of each step alone.
+
+        From the step `open_` on, anything counts as free.
+        """
+        low = np.zeros(open_, dtype=np.bool_)
+        for gauge, copies in gauges:
+            low |= self._total[gauge, :open_] < copies
+        steps = begin + (~low[begin:end]).nonzero()[0]
+        bad = low.nonzero()[0]
+        if not len(bad) or not len(steps):
+            return steps
+        following = np.append(bad, self.steps)[bad.searchsorted(steps)]
+        return steps[following >= np.minimum(self.stops(steps, duration), open_)]
+
+    def shortfall(
+        self, gauge: int, copies: int, duration: float, end: int, own: tuple[Footprint, int, int]
+    ) -> float:
+        """Return how many copies are at least missing in each window that begins before the step `end`.
+
+        It is 0 or less if the copies may be there. The footprint `own` counts as free from its first step
+        until its stop.
+        """
+        low = (self._total[gauge, : own[1]] < copies).nonzero()[0]
+        steps = np.arange(end)
+        stops = np.minimum(self.stops(steps, duration), own[1])
+        at = low.searchsorted(steps)  # the first step with too few copies in all is in the window, or not
+        following = np.append(low, self.steps)[at]
+        some = steps[following >= stops]
+        best = float(self._total[gauge, following[following < stops]].max(initial=0.0))
+        if len(some):
+            best = max(best, float(self._copies(gauge, some, self.stops(some, duration), own).max()))
+        return copies - best
+
+    def _copies(self, gauge: int, steps: Ints, stops: Ints, own: tuple[Footprint, int, int] | None) -> Floats:
+        """Return for how many copies of a gauge windows (from `steps` until `stops`) have room.
+
+        Each target counts with the least copies of the window.
+        """
+        low, high = int(steps[0]), int(stops.max())
+        first, last, others = self._span(gauge)
+        slots, types = self._slot[low:high], self._gauges.types
+        units = self._gauges.parts[gauge].units
+        starts = [self._columns.on_target[types.index(type_)].start for type_, _ in units]
+        starts.append(self._columns.use.start)
+        parts = [self._rows[slots, start + first : start + last] for start in starts]
+        if own is not None:
+            footprint, begin, end = own
+            mine = np.zeros(self._columns.width, dtype=self._rows.dtype)
+            mine[footprint.columns] = footprint.amounts
+            for part, start in zip(parts, starts, strict=True):
+                part[max(begin - low, 0) : max(end - low, 0)] += mine[start + first : start + last]
+        table = self._gauges.copies(gauge, parts[:-1], parts[-1])
+        if len(others):
+            table[:, others] = 0
+        return self._least(table, steps - low, stops - low)
+
+    @staticmethod
+    def _least(table: Ints | Floats, steps: Ints, stops: Ints) -> Floats:
+        """Return for each window of rows the sum of the least values of the columns.
+
+        The minima over windows of 1, 2, 4 … rows are computed one after the other, and two of them cover
+        any window.
+        """
+        found = np.zeros(len(steps))
+        lengths, span = stops - steps, 1
+        longest = lengths.max(initial=0)
+        while span <= longest:
+            some = ((lengths >= span) & (lengths < 2 * span)).nonzero()[0]
+            if len(some):
+                found[some] = np.minimum(table[steps[some]], table[stops[some] - span]).sum(axis=1)
+            table = np.minimum(table[:-span], table[span:])
+            span *= 2
+        return found
+
+    def _span(self, gauge: int) -> tuple[int, int, Ints]:
+        """Return the first target of a gauge, that behind its last, and the places of others in between."""
+        found = self._spans.get(gauge)
+        if found is None:
+            eligible = self._gauges.eligible[gauge] & self.up
+            targets = eligible.nonzero()[0]
+            first, last = (int(targets[0]), int(targets[-1]) + 1) if len(targets) else (0, 0)
+            found = self._spans[gauge] = first, last, (~eligible[first:last]).nonzero()[0]
+        return found
+
+    def least(self, begin: int, stop: int, taken: Sequence[Footprint]) -> Ints:
+        """Return the least vector of the steps from `begin` until `stop`.
+
+        `taken` are the footprints of all claims that begin within: only these can make a vector smaller
+        than the first one.
+        """
+        row: Ints = self._rows[self._slot[begin]].astype(np.int64)
+        if taken and stop > begin + 1:
+            slots = self._slot[begin:stop]
+            if sum(len(some.columns) for some in taken) > len(row) // 2:
+                every: Ints = self._rows[slots].min(axis=0).astype(np.int64)
+                return every
+            columns = np.concatenate([some.columns for some in taken])
+            row[columns] = self._rows[slots[:, None], columns].min(axis=0)
+        return row
+
+    def covers(self, footprint: Footprint, begin: int, stop: int) -> bool:
+        """Whether the units of a footprint are free from one step until another."""
+        slots, number = self._slot[begin:stop], footprint.units
+        least = self._rows[slots[:, None], footprint.columns[:number]].min(axis=0)
+        return bool((least >= footprint.amounts[:number]).all())
+
+    def is_short(self) -> bool:
+        """Whether more units are taken at some time than there are."""
+        last = max((part.stop for part in self._columns.pools.values()), default=0)
+        return bool((self._rows[self._slot[: self.steps], :last] < 0).any())
+
+    def equals(self, other: Room) -> bool:
+        """Whether the vectors are the same at all times."""
+        times = np.union1d(self.times, other.times)
+        mine, theirs = (
+            room._rows[room._slot[room.times.searchsorted(times, "right") - 1]] for room in (self, other)
+        )
+        return np.array_equal(mine, theirs)
+
+    def check(self) -> None:
+        """Assert that the totals are those of the vectors."""
+        assert (np.diff(self.times) > 0).all()
+        every = self._totals(self._slot[: self.steps], np.arange(len(self.up)))
+        assert np.array_equal(every, self._total[:-1, : self.steps])
+        for at, type_ in enumerate(self._columns.types):
+            if type_ in self._columns.pools and self.up.all():
+                rows = self._rows[self._slot[: self.steps], self._columns.pools[type_]]
+                assert np.array_equal(rows.sum(axis=1), self._sum[at, : self.steps]), type_
+        assert sorted({*self._spare, *self._slot[: self.steps].tolist()}) == list(range(len(self._rows)))
+
+
+def _smallest(most: int) -> type[np.signedinteger[Any]]:
+    """Return the smallest type of integers for numbers up to `most`."""
+    return np.int16 if most < 1 << 14 else np.int32 if most < 1 << 30 else np.int64
