@@ -91,14 +91,18 @@ def read_pbsnodes_document(
         if not isinstance(row, dict):
             notes.fault("this node is not an object", place)
             continue
-        found: Attributes = {}
-        for key, value in row.items():
-            inner = value.items() if isinstance(value, dict) else [("", value)]
-            for sub, item in inner:
-                joined = ",".join(map(str, item)) if isinstance(item, list) else str(item)
-                found[f"{key}.{sub}" if sub else key] = (joined, f"{place}.{key}")
-        nodes[name] = found
+        nodes[name] = attributes_of(row, place)
     return describe_nodes(nodes, where, notes)
+
+
+def attributes_of(row: Mapping[str, Any], place: str) -> Attributes:
+    """Return the attributes of a JSON object of PBS; those of an inner object are ``outer.inner``."""
+    found: Attributes = {}
+    for key, value in row.items():
+        for sub, item in value.items() if isinstance(value, dict) else [("", value)]:
+            text = ",".join(map(str, item)) if isinstance(item, list) else str(item)
+            found[f"{key}.{sub}" if sub else key] = (text, f"{place}.{key}")
+    return found
 
 
 def _nodes(text: str, where: str, notes: NoteCollector) -> dict[str, Attributes]:
