@@ -134,7 +134,7 @@ def test_a_folder_that_was_written_by_hand_is_a_site(tmp_path):
         (lambda folder: (folder / "queues.toml").unlink(), "the site has no queues.toml"),
         (lambda folder: (folder / "cluster.yaml").unlink(), "the site has no cluster file"),
         (lambda folder: (folder / "cluster.json").write_text("{}"), "both cluster.yaml and cluster.json"),
-        (lambda folder: (folder / "queues.toml").write_text("[queues\n"), r"queues.toml: not TOML.*line 1"),
+        (lambda folder: (folder / "queues.toml").write_text("[queues\n"), r"queues.toml:1: not TOML"),
         (
             lambda folder: (folder / "queues.toml").write_text(
                 "[queues.a.policy.limits]\nduration = 'long'\n"

@@ -13,16 +13,15 @@ from simsched.errors import ClusterError, FormatError, LimitError
 from simsched.formats.cluster.recipe import MAX_NODES, Recipe
 from simsched.formats.machines.description import MachineDescription
 from simsched.formats.machines.flux_queues import queue_config
-from simsched.formats.machines.node_rows import (
+from simsched.formats.machines.shared.node_groups import NodeRow, groups_of
+from simsched.formats.machines.shared.node_values import (
     MAX_UNITS,
-    NodeRow,
-    NoteCollector,
-    groups_of,
     hosts_in,
     idset_in,
     named_ids,
     usable_properties,
 )
+from simsched.formats.machines.shared.note_collector import NoteCollector
 from simsched.formats.rfc.hostlist import encode_hosts
 from simsched.formats.rfc.idset import Idset
 from simsched.formats.text.excerpts import clip

@@ -6,14 +6,14 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from simsched.errors import FormatError
-from simsched.formats.machines.node_rows import usable_properties
+from simsched.formats.machines.shared.node_values import usable_properties
 from simsched.formats.rfc.duration import parse_time
 from simsched.formats.text.excerpts import clip
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from simsched.formats.machines.node_rows import NoteCollector
+    from simsched.formats.machines.shared.note_collector import NoteCollector
 
 QUEUE_KEYS = ("requires", "policy", "parent")
 SIZES = ("nnodes", "ncores", "ngpus")

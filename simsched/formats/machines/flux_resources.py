@@ -10,16 +10,15 @@ from simsched.errors import FormatError
 from simsched.formats.cluster.recipe import Amount, PoolSpec, Recipe
 from simsched.formats.cluster.rset import ResourceSet
 from simsched.formats.machines.description import MachineDescription
-from simsched.formats.machines.node_rows import (
+from simsched.formats.machines.shared.node_groups import NodeRow, groups_of
+from simsched.formats.machines.shared.node_values import (
     MAX_UNITS,
-    NodeRow,
-    NoteCollector,
-    groups_of,
     hosts_in,
     idset_in,
     named_ids,
     usable_properties,
 )
+from simsched.formats.machines.shared.note_collector import NoteCollector
 from simsched.formats.rfc.hostlist import encode_hosts
 from simsched.formats.rfc.idset import Idset
 from simsched.formats.text.excerpts import clip

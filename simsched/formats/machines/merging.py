@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from simsched.errors import FormatError
 from simsched.formats.cluster.recipe import MAX_NODES, NodeGroup, Recipe
-from simsched.formats.machines.description import MachineDescription, Note
-from simsched.formats.machines.slurm.node_groups import DOWN, DRAINED, UP, grouped, property_for
+from simsched.formats.machines.description import MachineDescription
+from simsched.formats.machines.shared.node_groups import DOWN, DRAINED, UP, in_order, property_for
+from simsched.formats.machines.shared.note_collector import NoteCollector
 from simsched.formats.machines.slurm.node_records import property_name
 from simsched.formats.machines.slurm.slurm_records import EVERY_NODE, UNSTATED_LIMITS
 from simsched.formats.rfc.hostlist import Hostlist, encode_hosts
@@ -17,32 +19,44 @@ from simsched.formats.text.excerpts import clip
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from simsched.formats.machines.description import Note
 
-def merge(descriptions: Iterable[MachineDescription]) -> MachineDescription:
+
+def merge(
+    descriptions: Iterable[MachineDescription], notes: NoteCollector | None = None
+) -> MachineDescription:
     """Return the machine and the queues of several files of one site.
 
-    The first description of a node that has cores counts for its inside; the node has the properties of
-    all, and is down or drained if one says so.  Options of the configuration, and keys of a queue, are
-    those of the first that has them.  Queues with ``hosts`` become queues of a property, as those of one
-    file are.
+    The first description with cores counts for the nodes; a file of the same format adds nodes.  Any other
+    adds the properties and states of nodes that are known: a list may leave out nodes, or name more than
+    the machine has.  A node has the properties of all, and is down or drained if one says so.  Of a value
+    of the configuration, the first counts.  Queues with ``hosts`` become queues of a property, as those of
+    one file are.
 
-    Raises `FormatError` without a description.
+    notes : receives the amounts in which descriptions of a node differ, and nodes that are left aside; its
+        notes are the last of the result.
+
+    Raises `FormatError` without a description, and under strict `notes` where descriptions differ.
     """
-    parts = list(descriptions)
-    if not parts:
+    given = list(descriptions)
+    notes = NoteCollector() if notes is None else notes
+    if not given:
         raise FormatError("there is no description to merge", expected="at least one file")
-    if len(parts) == 1:
-        return parts[0]
-    parts.sort(key=lambda part: not any(group.cores for group in part.recipe.groups))
-    notes = [note for part in parts for note in _lasting_notes(part, parts)]
-    config = _joined_config([part.config for part in parts])
+    if len(given) == 1:
+        more = notes.notes()
+        return replace(given[0], notes=(*given[0].notes, *more)) if more else given[0]
+    parts = sorted(given, key=lambda part: not any(group.cores for group in part.recipe.groups))
+    config: dict[str, Any] = {}
+    for part in parts:
+        config = _joined(config, part.config)
     if any(part.recipe.levels or any(group.levels for group in part.recipe.groups) for part in parts):
-        groups = _as_they_are(parts)  # another order of the nodes would change their places in the levels
+        groups = _as_they_are(parts)  # groups that are divided would change the places in their levels
     else:
         nodes = _joined_nodes(parts, notes)
         if nodes:
+            config = deepcopy(config)  # its queues are those of the parts
             _name_properties(config.get("queues", {}), nodes, notes)
-        groups = grouped((host, *row) for host, row in nodes.items())
+        groups = in_order((host, *node) for host, node in nodes.items())
     recipe = Recipe(
         name=next((part.recipe.name for part in parts if part.recipe.name), None),
         groups=groups,
@@ -52,17 +66,18 @@ def merge(descriptions: Iterable[MachineDescription]) -> MachineDescription:
         power=next((part.recipe.power for part in parts if part.recipe.power), None),
     )
     described = [part for part in parts if part.recipe.groups] or parts
+    lasting = [note for part in given for note in _lasting_notes(part, given)]
     return MachineDescription(
         recipe=recipe,
         config=config,
-        notes=tuple(dict.fromkeys(notes)),
-        format=" + ".join(dict.fromkeys(part.format for part in parts if part.format)),
+        notes=tuple(dict.fromkeys((*lasting, *notes.notes()))),
+        format=", ".join(dict.fromkeys(part.format for part in parts if part.format)),
         cpus_per_core=described[0].cpus_per_core,
     )
 
 
-NodeOfGroup = tuple[NodeGroup, tuple[str, ...], str]
-"""The group of a node without hosts, the properties of the node, and its status."""
+_Node = tuple[NodeGroup, tuple[str, ...], str]
+"""The kind of a node, its properties and its status, as in `NodeOfKind`."""
 
 
 def _lasting_notes(part: MachineDescription, parts: Sequence[MachineDescription]) -> Iterator[Note]:
@@ -74,18 +89,13 @@ def _lasting_notes(part: MachineDescription, parts: Sequence[MachineDescription]
             yield note
 
 
-def _joined_config(configs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return the keys of all configurations; queues of one name are joined key by key."""
-    found: dict[str, Any] = {}
-    queues: dict[str, dict[str, Any]] = {}
-    for config in configs:
-        for key, value in config.items():
-            found.setdefault(key, value)
-        for name, queue in config.get("queues", {}).items():
-            queues[name] = {**queue, **queues.get(name, {})}
-    if queues:
-        found["queues"] = queues
-    return found
+def _joined(first: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
+    """Return two configurations as one, key by key; of a value in both, the first counts."""
+    both = dict(more)
+    for key, value in first.items():
+        inner = both.get(key)
+        both[key] = _joined(value, inner) if isinstance(value, dict) and isinstance(inner, dict) else value
+    return both
 
 
 def _as_they_are(parts: Sequence[MachineDescription]) -> tuple[NodeGroup, ...]:
@@ -102,12 +112,15 @@ def _as_they_are(parts: Sequence[MachineDescription]) -> tuple[NodeGroup, ...]:
     return tuple(found)
 
 
-def _joined_nodes(parts: Sequence[MachineDescription], notes: list[Note]) -> dict[str, NodeOfGroup]:
-    """Return the nodes of all descriptions, in the order of their first occurrence."""
+def _joined_nodes(parts: Sequence[MachineDescription], notes: NoteCollector) -> dict[str, _Node]:
+    """Return the nodes of the first description, with those that others of its format add."""
     kinds: dict[NodeGroup, NodeGroup] = {}
-    found: dict[str, NodeOfGroup] = {}
+    found: dict[str, _Node] = {}
+    first = parts[0].format
     for part in parts:
-        added = len(found)
+        adds = part is parts[0] or part.format == first
+        unknown: list[str] = []
+        unlike: dict[str, list[str]] = {}
         for group in part.recipe.groups:
             bare = replace(
                 group, name="", hosts=(), properties=(), status=UP, down=frozenset(), drained=frozenset()
@@ -116,22 +129,49 @@ def _joined_nodes(parts: Sequence[MachineDescription], notes: list[Note]) -> dic
             for host in group.hosts:
                 status = DRAINED if host in group.drained else DOWN if host in group.down else group.status
                 before = found.get(host)
-                if before is None:
+                if before is not None:
+                    found[host] = _added(before, group.properties, status)
+                    for difference in _differences(before[0], kind):
+                        unlike.setdefault(difference, []).append(host)
+                elif adds:
                     found[host] = (kind, group.properties, status)
-                    continue
-                properties = before[1]
-                if properties != group.properties:
-                    properties = tuple(dict.fromkeys((*properties, *group.properties)))
-                found[host] = (before[0], properties, status if before[2] == UP else before[2])
-        if 0 < added < len(found) and part.format != parts[0].format:
-            more = len(found) - added
-            text = f"nodes of {part.format} that {parts[0].format} does not have are added: {more:,}"
-            notes.append(Note("assumed", text))
+                elif status == UP:  # a list leaves out nodes that are excluded
+                    unknown.append(host)
+        if unknown:
+            shown = clip(encode_hosts(unknown))
+            notes.fault(f"nodes of {part.format} that {first} does not have: {shown}")
+        for difference, hosts in unlike.items():
+            notes.fault(f"{encode_hosts(hosts)}: {difference} in {first}, which counts", part.format)
     return found
 
 
+def _added(before: _Node, properties: tuple[str, ...], status: str) -> _Node:
+    """Return a node with more properties, and with a status that only counts if the node is up."""
+    kind, known, earlier = before
+    if properties != known:
+        known = tuple(dict.fromkeys((*known, *properties)))
+    return kind, known, status if earlier == UP else earlier
+
+
+def _differences(known: NodeGroup, other: NodeGroup) -> Iterator[str]:
+    """Yield the amounts in which two descriptions of a node differ; an amount that is missing is none."""
+    if known is other:
+        return
+    for kind, first, second in (
+        ("cores", known.cores, other.cores),
+        ("gpus", known.gpus, other.gpus),
+        ("memory", _memory(known), _memory(other)),
+    ):
+        if first and second and first != second:
+            yield f"{second} {kind}, but {first}"
+
+
+def _memory(group: NodeGroup) -> str:
+    return next((f"{p.amount.size} {p.amount.unit}" for p in group.pools if p.type == "memory"), "")
+
+
 def _name_properties(
-    queues: dict[str, dict[str, Any]], nodes: dict[str, NodeOfGroup], notes: list[Note]
+    queues: dict[str, dict[str, Any]], nodes: dict[str, _Node], notes: NoteCollector
 ) -> None:
     """Give the nodes of each queue with ``hosts`` a property, which the queue requires instead."""
     known: dict[str, set[str]] = {}
@@ -146,11 +186,11 @@ def _name_properties(
         unknown = [host for host in hosts if host not in nodes]
         if unknown:
             text = f"partition {clip(name)}: there is no node {clip(encode_hosts(unknown))}"
-            notes.append(Note("fault", text))
+            notes.fault(text)
         own = {host for host in hosts if host in nodes}
         word = property_for(property_name(name), own, known)
         if word != name:
-            notes.append(Note("assumed", f"the property of partition {clip(name)} is {word}"))
+            notes.assumed(f"the property of partition {clip(name)} is {word}")
         known[word] = own
         queue["requires"] = [word]
         for host in own:

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from simsched.formats.cluster.recipe import Recipe
 from simsched.formats.machines.description import MachineDescription
-from simsched.formats.machines.node_rows import NoteCollector, usable_properties
-from simsched.formats.machines.pbsnodes import Attributes, describe_nodes
+from simsched.formats.machines.pbsnodes import Attributes, attributes_of, describe_nodes
+from simsched.formats.machines.shared.node_values import usable_properties
+from simsched.formats.machines.shared.note_collector import NoteCollector
 from simsched.formats.rfc.duration import format_duration
 from simsched.formats.text.excerpts import clip
 
@@ -100,10 +101,7 @@ def read_pbs_queues_document(
         if not isinstance(row, dict):
             notes.fault("this queue is not an object", place)
             continue
-        queues[name] = {}
-        for key, value in row.items():
-            for sub, item in value.items() if isinstance(value, dict) else [("", value)]:
-                queues[name][f"{key}.{sub}" if sub else key] = (str(item), f"{place}.{key}")
+        queues[name] = attributes_of(row, place)
     config = _config(queues, {}, notes)
     if not config:
         notes.refuse("there are no queues that run jobs", where, "qstat -Qf -F json")

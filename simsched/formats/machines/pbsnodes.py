@@ -12,14 +12,9 @@ from typing import TYPE_CHECKING, Any
 from simsched.errors import LimitError
 from simsched.formats.cluster.recipe import MAX_NODES, Amount, Level, PoolSpec, Recipe
 from simsched.formats.machines.description import MachineDescription
-from simsched.formats.machines.node_rows import (
-    MAX_UNITS,
-    NodeRow,
-    NoteCollector,
-    groups_of,
-    usable_host,
-    usable_properties,
-)
+from simsched.formats.machines.shared.node_groups import NodeRow, groups_of
+from simsched.formats.machines.shared.node_values import MAX_UNITS, usable_host, usable_properties
+from simsched.formats.machines.shared.note_collector import NoteCollector
 from simsched.formats.text.excerpts import clip
 
 if TYPE_CHECKING:
@@ -96,14 +91,18 @@ def read_pbsnodes_document(
         if not isinstance(row, dict):
             notes.fault("this node is not an object", place)
             continue
-        found: Attributes = {}
-        for key, value in row.items():
-            inner = value.items() if isinstance(value, dict) else [("", value)]
-            for sub, item in inner:
-                joined = ",".join(map(str, item)) if isinstance(item, list) else str(item)
-                found[f"{key}.{sub}" if sub else key] = (joined, f"{place}.{key}")
-        nodes[name] = found
+        nodes[name] = attributes_of(row, place)
     return describe_nodes(nodes, where, notes)
+
+
+def attributes_of(row: Mapping[str, Any], place: str) -> Attributes:
+    """Return the attributes of a JSON object of PBS; those of an inner object are ``outer.inner``."""
+    found: Attributes = {}
+    for key, value in row.items():
+        for sub, item in value.items() if isinstance(value, dict) else [("", value)]:
+            text = ",".join(map(str, item)) if isinstance(item, list) else str(item)
+            found[f"{key}.{sub}" if sub else key] = (text, f"{place}.{key}")
+    return found
 
 
 def _nodes(text: str, where: str, notes: NoteCollector) -> dict[str, Attributes]:

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from simsched.errors import FormatError
-from simsched.formats.machines.description import MachineDescription
-from simsched.formats.machines.node_rows import NodeRow, NoteCollector, groups_of
-from simsched.formats.rfc.hostlist import encode_hosts
+from simsched.formats.machines.merging import merge
+from simsched.formats.machines.shared.note_collector import NoteCollector
 from simsched.formats.text import sniffing
 from simsched.formats.text.input_files import name_of, read_text
 from simsched.formats.text.json_text import load_json
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Sequence
 
-    from simsched.formats.cluster.recipe import Recipe
+    from simsched.formats.machines.description import MachineDescription
 
 OpenFile: TypeAlias = Callable[[str], str]
 """Returns the text of another file that a file names, relative to that file; errors as `read_text`."""
@@ -160,7 +159,11 @@ def read_description(
             )
         else:
             notes.left_out("the format of this file is not recognised", name_of(path))
-    return _combined(parts, notes, ", ".join(map(name_of, given)))
+    if not any(part.recipe.groups for part in parts):
+        formats = " and ".join(part.format for part in parts) or "nothing"
+        where = ", ".join(map(name_of, given))
+        raise FormatError(f"no nodes are described, only {formats}", where=where, expected=KNOWN)
+    return merge(parts, notes)
 
 
 def opener(path: str | Path) -> OpenFile | None:
@@ -203,91 +206,3 @@ def _flux_parts(texts: Sequence[tuple[Path, str]], *, strict: bool) -> list[Mach
     from simsched.formats.machines.flux_config import read_flux_configs
 
     return [read_flux_configs(configs, strict=strict)]
-
-
-# -- several descriptions of one machine ------------------------------------------------
-
-
-def _combined(parts: Sequence[MachineDescription], notes: NoteCollector, where: str) -> MachineDescription:
-    """Return one description: nodes of the first part that has cores, more facts of the others."""
-    ordered = sorted(parts, key=lambda part: not any(group.cores for group in part.recipe.groups))
-    if not ordered or not any(part.recipe.groups for part in ordered):
-        formats = " and ".join(part.format for part in parts) or "nothing"
-        raise FormatError(f"no nodes are described, only {formats}", where=where, expected=KNOWN)
-    base = ordered[0]
-    if len(ordered) == 1:
-        return replace(base, notes=(*base.notes, *notes.notes()))
-    rows = {row.host: row for row in rows_of(base.recipe)}
-    for part in ordered[1:]:
-        _add_rows(rows, part, base.format, notes)
-    config: dict[str, Any] = {}
-    for part in ordered:
-        config = _merged(config, part.config)
-    return MachineDescription(
-        recipe=replace(base.recipe, groups=groups_of(rows.values())),
-        config=config,
-        notes=(*(note for part in parts for note in part.notes), *notes.notes()),
-        format=", ".join(dict.fromkeys(part.format for part in ordered)),
-        cpus_per_core=base.cpus_per_core,
-    )
-
-
-def _merged(first: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
-    """Return two configurations as one; of a value in both, the first counts."""
-    both = dict(more)
-    for key, value in first.items():
-        inner = both.get(key)
-        both[key] = _merged(value, inner) if isinstance(value, dict) and isinstance(inner, dict) else value
-    return both
-
-
-def _add_rows(rows: dict[str, NodeRow], part: MachineDescription, first: str, notes: NoteCollector) -> None:
-    """Add the nodes of a file of the same format, or the states and properties of nodes that are known."""
-    unlike: dict[str, list[str]] = {}
-    for row in rows_of(part.recipe):
-        known = rows.get(row.host)
-        if known is None and part.format == first:
-            rows[row.host] = row
-        elif known is None and row.status == "up":  # a list leaves out nodes that are excluded
-            notes.fault(f"nodes of {part.format} that {first} does not have, such as {row.host}")
-        elif known is not None:
-            for difference in _differences(known, row):
-                unlike.setdefault(difference, []).append(row.host)
-            both = tuple(dict.fromkeys((*known.properties, *row.properties)))
-            status = row.status if known.status == "up" else known.status
-            rows[row.host] = replace(known, properties=both, status=status)
-    for difference, hosts in unlike.items():
-        notes.fault(f"{encode_hosts(hosts)}: {difference} in {first}, which counts", part.format)
-
-
-def _differences(known: NodeRow, row: NodeRow) -> Iterator[str]:
-    """Yield the amounts in which two descriptions of a node differ; an amount that is missing is none."""
-    for kind, first, second in (
-        ("cores", known.cores, row.cores),
-        ("gpus", known.gpus, row.gpus),
-        ("memory", _memory(known), _memory(row)),
-    ):
-        if first and second and first != second:
-            yield f"{second} {kind}, but {first}"
-
-
-def _memory(row: NodeRow) -> str:
-    return next((f"{p.amount.size} {p.amount.unit}" for p in row.pools if p.type == "memory"), "")
-
-
-def rows_of(recipe: Recipe) -> Iterable[NodeRow]:
-    """Yield the nodes of a recipe's groups one by one."""
-    for group in recipe.groups:
-        for host in group.hosts:
-            status = "drained" if host in group.drained else "down" if host in group.down else group.status
-            yield NodeRow(
-                host=host,
-                cores=group.cores,
-                gpus=group.gpus,
-                core_ids=group.core_ids,
-                gpu_ids=group.gpu_ids,
-                locality=group.locality,
-                pools=group.pools,
-                properties=group.properties,
-                status=status,
-            )

@@ -10,9 +10,9 @@ import re
 from typing import TYPE_CHECKING
 
 from simsched.errors import FormatError
+from simsched.formats.machines.shared.note_collector import NoteCollector
 from simsched.formats.machines.slurm.keys import GLOBAL
 from simsched.formats.machines.slurm.notation import stated
-from simsched.formats.machines.slurm.notebook import NoteBook
 from simsched.formats.machines.slurm.settings import Settings
 from simsched.formats.machines.slurm.slurm_records import SlurmRecords
 from simsched.formats.text.excerpts import clip
@@ -44,7 +44,7 @@ def read_scontrol(text: str, where: str, *, strict: bool = False) -> MachineDesc
         if the text has no record of a node, of a partition or of the configuration, and for the first
         fault if `strict`.
     """
-    notes = NoteBook(strict=strict)
+    notes = NoteCollector(strict=strict)
     records = SlurmRecords(notes, Settings(notes))
     for kind, values, place in _records(text, where, notes):
         if kind == "setting":
@@ -67,7 +67,7 @@ def _add_node(records: SlurmRecords, values: dict[str, str], place: str) -> None
     records.add_nodes(hosts, values, place)
 
 
-def _records(text: str, where: str, notes: NoteBook) -> Iterator[tuple[str, dict[str, str], str]]:
+def _records(text: str, where: str, notes: NoteCollector) -> Iterator[tuple[str, dict[str, str], str]]:
     """Yield (kind, values, place) of each record and setting, in the order of the text.
 
     A record goes on until the next one begins: its lines are indented, but they are not in texts that

@@ -6,11 +6,11 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from simsched.errors import FormatError
+from simsched.formats.machines.shared.note_collector import NoteCollector
 from simsched.formats.machines.slurm import keys, topology_yaml
 from simsched.formats.machines.slurm.config_lines import ConfigFiles
 from simsched.formats.machines.slurm.gres_file import GresTypes, read_gres
 from simsched.formats.machines.slurm.notation import stated
-from simsched.formats.machines.slurm.notebook import NoteBook
 from simsched.formats.machines.slurm.settings import Settings
 from simsched.formats.machines.slurm.slurm_records import PartitionFacts, SlurmRecords
 from simsched.formats.machines.slurm.switches import SwitchLines, read_switches
@@ -43,7 +43,7 @@ def read_slurm_conf(
     LimitError
         for more than a million nodes.
     """
-    notes = NoteBook(strict=strict)
+    notes = NoteCollector(strict=strict)
     files = ConfigFiles(notes, open_file)
     reading = _Reading(SlurmRecords(notes, Settings(notes)), files)
     lines = list(files.lines(text, where, (PurePath(where).name,)))

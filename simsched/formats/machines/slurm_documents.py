@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from simsched.errors import FormatError
-from simsched.formats.machines.slurm.notebook import NoteBook
+from simsched.formats.machines.shared.note_collector import NoteCollector
 from simsched.formats.machines.slurm.settings import Settings
 from simsched.formats.machines.slurm.slurm_records import SlurmRecords
 from simsched.formats.text.diagnostics import shown
@@ -96,7 +96,7 @@ def read_slurm_document(document: Any, where: str, *, strict: bool = False) -> M
     if not rows:
         expected = "an object with a list nodes, partitions or sinfo"
         raise FormatError("this is not a document of Slurm", where=where, expected=expected)
-    notes = NoteBook(strict=strict)
+    notes = NoteCollector(strict=strict)
     records = SlurmRecords(notes, Settings(notes))
     add = {"nodes": _add_node, "partitions": _add_partition, "sinfo": _add_sinfo}
     for key, items in rows.items():

@@ -30,8 +30,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from simsched.errors import ConfigError
-from simsched.formats.text.documents import load_document, read_text, refuse_foreign
-from simsched.formats.text.excerpts import clip
+from simsched.formats.text.documents import load_document, read_text
+from simsched.formats.text.toml_text import load_toml
 from simsched.simulation.options.run_config import from_document
 
 if TYPE_CHECKING:
@@ -61,20 +61,9 @@ def read_document(path: str | Path) -> dict[str, Any]:
     """Return the content of a file, checked only to be a table of keys; errors as `read_config`."""
     where = str(path)
     text = read_text(path)
-    document = _toml(text, where) if where.endswith(".toml") else load_document(text, where)
+    document = load_toml(text, where) if where.endswith(".toml") else load_document(text, where)
     if not isinstance(document, dict):
         raise ConfigError("not a configuration", where=where, expected="a table of keys")
-    return document
-
-
-def _toml(text: str, where: str) -> Any:
-    import tomllib
-
-    try:
-        document = tomllib.loads(text)
-    except (ValueError, RecursionError) as error:  # a ValueError: more digits than Python reads
-        raise ConfigError(f"not TOML: {clip(str(error), 200)}", where=where) from None
-    refuse_foreign(document, where)
     return document
 
 

@@ -8,7 +8,9 @@ from simsched.formats.cluster.recipe import Level, NodeGroup, Recipe
 from simsched.formats.machines.description import MachineDescription
 from simsched.formats.machines.merging import merge
 from simsched.formats.machines.scontrol import read_scontrol
+from simsched.formats.machines.shared.note_collector import NoteCollector
 from simsched.formats.machines.slurm_conf import read_slurm_conf
+from simsched.formats.rfc.idset import Idset
 from simsched.graph.build.recipe import from_recipe
 
 CONF = """
@@ -30,7 +32,7 @@ def described(**words):
 
 def test_nodes_from_slurm_conf_and_partitions_from_scontrol():
     found = merge([read_slurm_conf(CONF, "slurm.conf"), read_scontrol(PARTITIONS, "parts.txt")])
-    assert (found.recipe.name, found.format) == ("elwood", "slurm.conf + scontrol")
+    assert (found.recipe.name, found.format) == ("elwood", "slurm.conf, scontrol")
     assert {group.hosts: group.properties for group in found.recipe.groups} == {
         ("g1",): ("ib", "gpu", "a100@gpu", "partition-gpu", "all"),
         ("g2",): ("ib", "gpu", "a100@gpu", "all"),
@@ -59,7 +61,7 @@ def test_live_states_are_added_to_slurm_conf():
         [read_slurm_conf(CONF, "slurm.conf"), read_scontrol(live.replace("\nN", "\n\nN"), "nodes.txt")]
     )
     group = next(group for group in found.recipe.groups if "n2" in group.hosts)
-    assert (group.cores, group.properties, group.status) == (8, ("ib", "cpu"), "down")
+    assert (group.cores, group.properties, group.down) == (8, ("ib", "cpu"), {"n2"})
     others = next(group for group in found.recipe.groups if "n3" in group.hosts)
     assert (others.cores, others.drained) == (8, {"n3"})
 
@@ -96,3 +98,41 @@ def test_one_description_is_itself_and_none_is_an_error():
     assert merge([one]) is one
     with pytest.raises(FormatError, match="there is no description to merge"):
         merge([])
+
+
+def test_nodes_that_two_files_describe_otherwise_are_noted():
+    live = "NodeName=n2 CPUTot=8 RealMemory=500 State=IDLE\n\nNodeName=n[3-4] CPUTot=4 State=IDLE\n"
+    more = "\nNodeName=x1 CPUTot=4 State=IDLE\n\nNodeName=x2 CPUTot=4 State=IDLE\n"
+    parts = [read_slurm_conf(CONF, "slurm.conf"), read_scontrol(live + more, "nodes.txt")]
+    found = merge(parts)
+    assert [str(note) for note in found.notes if note.kind == "fault"] == [
+        "ignored: nodes of scontrol that slurm.conf does not have: x[1-2]",
+        "ignored: scontrol: n2: 500 MiB memory, but 1000 MiB in slurm.conf, which counts",
+        "ignored: scontrol: n[3-4]: 4 cores, but 8 in slurm.conf, which counts",
+    ]
+    assert [group.hosts for group in found.recipe.groups] == [("g1", "g2"), ("n1", "n2", "n3", "n4")]
+    with pytest.raises(FormatError, match="n2: 500 MiB memory"):
+        merge([parts[0], read_scontrol(live, "nodes.txt")], NoteCollector(strict=True))
+
+
+def test_keys_of_a_queue_are_joined_and_the_parts_stay_as_they_are():
+    nodes = read_slurm_conf(CONF, "slurm.conf")
+    limits = [{"policy": {"limits": {"duration": "1h"}}}, {"policy": {"limits": {"job-size": {"max": {}}}}}]
+    parts = [described(config={"queues": {"q": {**queue, "hosts": "n[1-2]"}}}) for queue in limits]
+    found = merge([nodes, *parts])
+    assert found.config["queues"]["q"] == {
+        "policy": {"limits": {"duration": "1h", "job-size": {"max": {}}}},
+        "requires": ["q"],
+    }
+    assert parts[0].config["queues"]["q"]["hosts"] == "n[1-2]"
+
+
+def test_named_cores_and_gpus_stay():
+    ids = Idset.parse("4-7")
+    group = NodeGroup(name="n", hosts=("n1", "n2"), cores=4, gpus=1, core_ids=ids, gpu_ids=Idset.parse("2"))
+    nodes = MachineDescription(recipe=Recipe(name="m", groups=(group,)), format="R")
+    found = merge([nodes, described(config={"queues": {"q": {"hosts": "n2"}}})])
+    assert [(g.hosts, g.core_ids, str(g.gpu_ids), g.properties) for g in found.recipe.groups] == [
+        (("n1",), ids, "2", ()),
+        (("n2",), ids, "2", ("q",)),
+    ]

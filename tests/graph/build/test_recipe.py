@@ -156,7 +156,7 @@ def test_recipes_that_do_not_fit_together(recipe, fault):
 
 
 def test_a_recipe_for_too_much_is_counted_and_not_made():
-    with pytest.raises(LimitError, match=r"stands for .* vertices"):
+    with pytest.raises(LimitError, match=r"makes .* vertices"):
         made(groups=[node(count=1_000_000, numa=100, cores=100)])
     with pytest.raises(ClusterError, match="2,000,000 nodes"):
         made(groups=[node(count=1_000_000), {"name": "m", "count": 1_000_000}])

@@ -13,7 +13,7 @@ from simsched.formats.text.input_files import MAX_TEXT
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from simsched.formats.machines.slurm.notebook import NoteBook
+    from simsched.formats.machines.shared.note_collector import NoteCollector
 
 MAX_DEPTH = 8
 """Includes within includes."""
@@ -47,7 +47,7 @@ class ConfigFiles:
     open_file : returns the text of a file by its name relative to the first one; None: there are none.
     """
 
-    def __init__(self, notes: NoteBook, open_file: Callable[[str], str] | None) -> None:
+    def __init__(self, notes: NoteCollector, open_file: Callable[[str], str] | None) -> None:
         self._notes = notes
         self._open = open_file
         self._opened = 0

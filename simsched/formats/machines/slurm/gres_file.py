@@ -19,8 +19,8 @@ from simsched.formats.machines.slurm.notation import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from simsched.formats.machines.shared.note_collector import NoteCollector
     from simsched.formats.machines.slurm.config_lines import ConfigLine
-    from simsched.formats.machines.slurm.notebook import NoteBook
 
 _FOR_ALL = ""
 
@@ -29,7 +29,7 @@ _FOR_ALL = ""
 class GresTypes:
     """The gpus of each type by host; the entry of the empty name is for all hosts without their own."""
 
-    notes: NoteBook
+    notes: NoteCollector
     gpus: dict[str, dict[str, int]] = field(default_factory=dict)
 
     def split(self, hosts: Sequence[str], gres: str, where: str) -> Iterator[tuple[Sequence[str], str]]:
@@ -74,7 +74,7 @@ class GresTypes:
         return ",".join((typed, *others))
 
 
-def read_gres(lines: Iterable[ConfigLine], notes: NoteBook, reader: NameReader) -> GresTypes:
+def read_gres(lines: Iterable[ConfigLine], notes: NoteCollector, reader: NameReader) -> GresTypes:
     """Return the gpus that a gres.conf lists."""
     found = GresTypes(notes)
     for line in lines:
@@ -91,7 +91,7 @@ def read_gres(lines: Iterable[ConfigLine], notes: NoteBook, reader: NameReader) 
     return found
 
 
-def _count(values: Mapping[str, str], notes: NoteBook, where: str) -> int:
+def _count(values: Mapping[str, str], notes: NoteCollector, where: str) -> int:
     """Return the number of units of a line: Count, or one per file."""
     text, files = stated(values, "count"), stated(values, "file", "multiplefiles")
     if text:

@@ -10,7 +10,7 @@ from simsched.formats.text.excerpts import clip
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from simsched.formats.machines.slurm.notebook import NoteBook
+    from simsched.formats.machines.shared.note_collector import NoteCollector
 
 UNKNOWN = "unknown key"
 """The cause of the faults of keys that Slurm does not have."""
@@ -84,7 +84,9 @@ _GRES_KEYS = """
 """
 
 
-def refuse_unknown(values: Mapping[str, str], known: Mapping[str, str], notes: NoteBook, where: str) -> None:
+def refuse_unknown(
+    values: Mapping[str, str], known: Mapping[str, str], notes: NoteCollector, where: str
+) -> None:
     """Note each key that Slurm does not have here, with the nearest one that it has.
 
     known : the keys in lower case → as Slurm's manual writes them, from `by_lower`.

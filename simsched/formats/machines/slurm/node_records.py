@@ -18,7 +18,7 @@ from simsched.formats.rfc.names import FORBIDDEN
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from simsched.formats.machines.slurm.notebook import NoteBook
+    from simsched.formats.machines.shared.note_collector import NoteCollector
 
 MAX_MEMORY = 10**12
 """The most MiB of memory or disk that a node may have."""
@@ -70,7 +70,7 @@ def status_of(state: str) -> str | None:
     return "drained" if words & drained else "up"
 
 
-def node_kind(values: Mapping[str, str], notes: NoteBook, where: str, *, tmp_path: str) -> NodeKind:
+def node_kind(values: Mapping[str, str], notes: NoteCollector, where: str, *, tmp_path: str) -> NodeKind:
     """Return the kind of node that these keys describe; what is assumed or wrong is noted.
 
     tmp_path : the directory whose size is ``TmpDisk`` (``TmpFS``).
@@ -109,7 +109,13 @@ class _Layout:
 
 
 def _number(
-    values: Mapping[str, str], key: str, notes: NoteBook, where: str, *, least: int = 0, most: int = 65_535
+    values: Mapping[str, str],
+    key: str,
+    notes: NoteCollector,
+    where: str,
+    *,
+    least: int = 0,
+    most: int = 65_535,
 ) -> int | None:
     """Return the number of a key; None if it is not stated or not a number within bounds, which is noted."""
     text = stated(values, key)
@@ -118,7 +124,7 @@ def _number(
     return notes.attempt(lambda value: whole_number(value, least=least, most=most), text, where, key)
 
 
-def _layout(values: Mapping[str, str], notes: NoteBook, where: str) -> _Layout:
+def _layout(values: Mapping[str, str], notes: NoteCollector, where: str) -> _Layout:
     """Return the cores, completed as slurmctld completes them (read_config.c, ``NodeName``)."""
 
     def number(key: str) -> int | None:
@@ -159,7 +165,7 @@ def _layout(values: Mapping[str, str], notes: NoteBook, where: str) -> _Layout:
 
 
 def _reserved_cores(
-    values: Mapping[str, str], cores: int, cpus_per_core: int, notes: NoteBook, where: str
+    values: Mapping[str, str], cores: int, cpus_per_core: int, notes: NoteCollector, where: str
 ) -> int:
     """Return the cores that are kept from jobs: CoreSpecCount, CPUSpecList, or CPUEfctv of scontrol."""
     reserved = _number(values, "corespeccount", notes, where) or 0
@@ -180,7 +186,7 @@ def _reserved_cores(
     return reserved
 
 
-def _memory(values: Mapping[str, str], notes: NoteBook, where: str) -> int:
+def _memory(values: Mapping[str, str], notes: NoteCollector, where: str) -> int:
     """Return the MiB of memory that jobs may use; 0 if it is not stated."""
     memory = _number(values, "realmemory", notes, where, most=MAX_MEMORY)
     if memory is None or memory <= 1:  # 1 is Slurm's own value for nodes without RealMemory
@@ -201,7 +207,7 @@ def _memory(values: Mapping[str, str], notes: NoteBook, where: str) -> int:
 
 
 def _resources(
-    values: Mapping[str, str], sockets: int, notes: NoteBook, where: str
+    values: Mapping[str, str], sockets: int, notes: NoteCollector, where: str
 ) -> tuple[int, tuple[str, ...], tuple[PoolSpec, ...]]:
     """Return the gpus, the properties for their types, and the pools of other generic resources.
 
@@ -235,7 +241,7 @@ def _spans(entry: Gres, sockets: int) -> bool:
         return False
 
 
-def _by_type(entries: Sequence[Gres], notes: NoteBook, where: str) -> dict[str, int]:
+def _by_type(entries: Sequence[Gres], notes: NoteCollector, where: str) -> dict[str, int]:
     """Return the gpus of each type; too many are a fault."""
     found: dict[str, int] = {}
     for entry in entries:
@@ -246,7 +252,7 @@ def _by_type(entries: Sequence[Gres], notes: NoteBook, where: str) -> dict[str, 
     return found
 
 
-def _other_pools(entries: Sequence[Gres], notes: NoteBook, where: str) -> tuple[PoolSpec, ...]:
+def _other_pools(entries: Sequence[Gres], notes: NoteCollector, where: str) -> tuple[PoolSpec, ...]:
     """Return a pool for each resource that jobs consume; parts of gpus are left out."""
     found = []
     for entry in entries:

@@ -15,7 +15,7 @@ from simsched.formats.text.excerpts import clip
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from simsched.formats.machines.slurm.notebook import NoteBook
+    from simsched.formats.machines.shared.note_collector import NoteCollector
 
 MAX_COUNT = 1_000_000
 """The most cores, nodes or units of a resource that a value may state."""
@@ -136,7 +136,7 @@ def node_names(text: str, *, limit: int = MAX_NODES) -> list[str]:
 class NameReader:
     """Reads the node lists of one configuration, which may have `MAX_NAMES` names together."""
 
-    def __init__(self, notes: NoteBook) -> None:
+    def __init__(self, notes: NoteCollector) -> None:
         self._notes = notes
         self._left = MAX_NAMES
 

@@ -12,7 +12,7 @@ from simsched.formats.rfc.duration import format_duration
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from simsched.formats.machines.slurm.notebook import NoteBook
+    from simsched.formats.machines.shared.note_collector import NoteCollector
 
 EXCLUSIVE = "exclusive"
 CLOSED = [["0s", "inf"]]
@@ -48,7 +48,7 @@ LEFT_OUT = {
 _NO_EFFECT = frozenset({"all", "no", "0", "default", *UNLIMITED})
 
 
-def queue_of(name: str, values: Mapping[str, str], notes: NoteBook, where: str) -> dict[str, Any]:
+def queue_of(name: str, values: Mapping[str, str], notes: NoteCollector, where: str) -> dict[str, Any]:
     """Return the queue of a partition without its nodes; ``priority`` is always present."""
     queue: dict[str, Any] = {"priority": _tier(values, notes, where)}
     policy: dict[str, Any] = {}
@@ -74,7 +74,7 @@ def queue_of(name: str, values: Mapping[str, str], notes: NoteBook, where: str) 
     return queue
 
 
-def is_default(values: Mapping[str, str], notes: NoteBook, where: str) -> bool:
+def is_default(values: Mapping[str, str], notes: NoteCollector, where: str) -> bool:
     """Return whether jobs that name no partition go to this one."""
     return bool(notes.attempt(yes, values.get("default", "NO"), where, "default"))
 
@@ -88,7 +88,7 @@ def _sharing(values: Mapping[str, str]) -> str:
     return stated(values, "oversubscribe", "shared").lower()
 
 
-def _tier(values: Mapping[str, str], notes: NoteBook, where: str) -> int:
+def _tier(values: Mapping[str, str], notes: NoteCollector, where: str) -> int:
     text = stated(values, "prioritytier", "priority")
     found = (
         notes.attempt(lambda value: whole_number(value, most=65_535), text, where, "prioritytier")
@@ -98,12 +98,12 @@ def _tier(values: Mapping[str, str], notes: NoteBook, where: str) -> int:
     return 1 if found is None else found
 
 
-def _time(values: Mapping[str, str], key: str, notes: NoteBook, where: str) -> float | None:
+def _time(values: Mapping[str, str], key: str, notes: NoteCollector, where: str) -> float | None:
     text = stated(values, key)
     return notes.attempt(time_limit, text, where, key) if text else None
 
 
-def _sizes(values: Mapping[str, str], notes: NoteBook, where: str) -> dict[str, Any]:
+def _sizes(values: Mapping[str, str], notes: NoteCollector, where: str) -> dict[str, Any]:
     """Return the limits on nodes; a minimum of one node is not a limit."""
     found: dict[str, Any] = {}
     for key, side, trivial in (("maxnodes", "max", -1), ("minnodes", "min", 1)):
@@ -116,7 +116,7 @@ def _sizes(values: Mapping[str, str], notes: NoteBook, where: str) -> dict[str, 
     return found
 
 
-def _note_the_rest(name: str, values: Mapping[str, str], notes: NoteBook, where: str) -> None:
+def _note_the_rest(name: str, values: Mapping[str, str], notes: NoteCollector, where: str) -> None:
     """Note the keys with an effect that a queue does not hold; one note for each key."""
     for key, meaning in LEFT_OUT.items():
         value = stated(values, key)

@@ -26,7 +26,7 @@ from simsched.formats.rfc.duration import format_duration
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from simsched.formats.machines.slurm.notebook import NoteBook
+    from simsched.formats.machines.shared.note_collector import NoteCollector
 
 WHOLE_NODES = "firstnodex"
 """The match policy that gives whole idle nodes."""
@@ -51,7 +51,7 @@ _OTHERS = {
 class Settings:
     """Keys of the whole cluster, in lower case, with their places; of a key twice, the last one counts."""
 
-    notes: NoteBook
+    notes: NoteCollector
     values: dict[str, str] = field(default_factory=dict)
     places: dict[str, str] = field(default_factory=dict)
 

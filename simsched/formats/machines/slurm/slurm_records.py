@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from simsched.errors import LimitError
 from simsched.formats.cluster.recipe import MAX_NODES, NodeGroup, Recipe
 from simsched.formats.machines.description import MachineDescription
-from simsched.formats.machines.slurm.node_groups import grouped, property_for
+from simsched.formats.machines.shared.node_groups import by_kind, property_for
 from simsched.formats.machines.slurm.node_records import node_kind, property_name, status_of
 from simsched.formats.machines.slurm.notation import NameReader, comma_parts, stated, whole_number
 from simsched.formats.machines.slurm.partition_records import is_default, is_exclusive, queue_of
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from simsched.formats.cluster.recipe import SwitchTree
-    from simsched.formats.machines.slurm.notebook import NoteBook
+    from simsched.formats.machines.shared.note_collector import NoteCollector
 
 MAX_WEIGHT = 2**32
 _INSIDE_KEYS = """
@@ -72,7 +72,7 @@ class SlurmRecords:
     switches : the network, or None.
     """
 
-    notes: NoteBook
+    notes: NoteCollector
     settings: Settings
     nodes: dict[str, NodeFacts] = field(default_factory=dict)
     partitions: dict[str, PartitionFacts] = field(default_factory=dict)
@@ -289,7 +289,7 @@ class SlurmRecords:
             text = "nodes of a lower Weight come first: the match policy first prefers them, as Slurm does"
             self.notes.assumed(text)
         by_weight = sorted(self.nodes.items(), key=lambda item: item[1].weight)
-        return grouped(
+        return by_kind(
             (
                 host,
                 facts.kind,

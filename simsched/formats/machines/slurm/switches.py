@@ -14,8 +14,8 @@ from simsched.formats.text.excerpts import clip
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Mapping
 
+    from simsched.formats.machines.shared.note_collector import NoteCollector
     from simsched.formats.machines.slurm.config_lines import ConfigLine
-    from simsched.formats.machines.slurm.notebook import NoteBook
 
 MAX_SWITCHES = 100_000
 
@@ -24,7 +24,7 @@ MAX_SWITCHES = 100_000
 class SwitchLines:
     """The lines of switches and blocks; names are Slurm's own."""
 
-    notes: NoteBook
+    notes: NoteCollector
     reader: NameReader
     hosts: dict[str, tuple[str, ...]] = field(default_factory=dict)
     below: dict[str, tuple[str, ...]] = field(default_factory=dict)
@@ -136,7 +136,7 @@ class SwitchLines:
         return "switch" if levels[name] == 0 else f"switch-level-{levels[name]}"
 
 
-def read_switches(lines: Iterable[ConfigLine], notes: NoteBook, reader: NameReader) -> SwitchLines:
+def read_switches(lines: Iterable[ConfigLine], notes: NoteCollector, reader: NameReader) -> SwitchLines:
     """Return the switches of a topology.conf; other lines are faults."""
     found = SwitchLines(notes, reader)
     for line in lines:

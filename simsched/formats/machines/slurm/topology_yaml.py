@@ -12,7 +12,7 @@ from simsched.formats.text.documents import load_yaml
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from simsched.formats.machines.slurm.notebook import NoteBook
+    from simsched.formats.machines.shared.note_collector import NoteCollector
 
 NAME = "topology.yaml"
 
@@ -23,7 +23,7 @@ _KINDS = {
 }
 
 
-def topology_lines(text: str, notes: NoteBook) -> list[ConfigLine]:
+def topology_lines(text: str, notes: NoteCollector) -> list[ConfigLine]:
     """Return the switches or blocks of the topology that partitions use by default.
 
     Other topologies, and rings and tori, are left out with a note.
@@ -53,7 +53,7 @@ def topology_lines(text: str, notes: NoteBook) -> list[ConfigLine]:
     return []
 
 
-def _lines(rows: Any, names: dict[str, str], place: str, notes: NoteBook) -> Iterator[ConfigLine]:
+def _lines(rows: Any, names: dict[str, str], place: str, notes: NoteCollector) -> Iterator[ConfigLine]:
     """Yield one line for each entry; entries without a name, and other values, are faults."""
     first = next(iter(names))
     for number, row in enumerate(rows if isinstance(rows, list) else ()):
