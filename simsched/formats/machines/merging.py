@@ -34,14 +34,14 @@ def merge(descriptions: Iterable[MachineDescription]) -> MachineDescription:
     if len(parts) == 1:
         return parts[0]
     parts.sort(key=lambda part: not any(group.cores for group in part.recipe.groups))
-    notes = [note for part in parts for note in _lasting_notes(part, parts)]
+    notes = [note for part in parts for note in lasting_notes(part, parts)]
     config = _joined_config([part.config for part in parts])
     if any(part.recipe.levels or any(group.levels for group in part.recipe.groups) for part in parts):
         groups = _as_they_are(parts)  # another order of the nodes would change their places in the levels
     else:
         nodes = _joined_nodes(parts, notes)
         if nodes:
-            _name_properties(config.get("queues", {}), nodes, notes)
+            name_properties(config.get("queues", {}), nodes, notes)
         groups = grouped((host, *row) for host, row in nodes.items())
     recipe = Recipe(
         name=next((part.recipe.name for part in parts if part.recipe.name), None),
@@ -65,7 +65,7 @@ NodeOfGroup = tuple[NodeGroup, tuple[str, ...], str]
 """The group of a node without hosts, the properties of the node, and its status."""
 
 
-def _lasting_notes(part: MachineDescription, parts: Sequence[MachineDescription]) -> Iterator[Note]:
+def lasting_notes(part: MachineDescription, parts: Sequence[MachineDescription]) -> Iterator[Note]:
     """Yield the notes of a description that are still true beside the others, which may state limits."""
     others = {name for other in parts if other is not part for name in other.config.get("queues", {})}
     stated = others.issuperset(part.config.get("queues", {}))
@@ -130,7 +130,7 @@ def _joined_nodes(parts: Sequence[MachineDescription], notes: list[Note]) -> dic
     return found
 
 
-def _name_properties(
+def name_properties(
     queues: dict[str, dict[str, Any]], nodes: dict[str, NodeOfGroup], notes: list[Note]
 ) -> None:
     """Give the nodes of each queue with ``hosts`` a property, which the queue requires instead."""

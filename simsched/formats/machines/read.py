@@ -8,10 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from simsched.errors import FormatError
-from simsched.formats.machines.description import MachineDescription
+from simsched.formats.cluster.recipe import NodeGroup, SwitchTree
+from simsched.formats.machines.description import MachineDescription, Note
+from simsched.formats.machines.merging import lasting_notes, name_properties
 from simsched.formats.machines.node_rows import NodeRow, NoteCollector, groups_of
 from simsched.formats.rfc.hostlist import encode_hosts
 from simsched.formats.text import sniffing
+from simsched.formats.text.excerpts import clip
 from simsched.formats.text.input_files import name_of, read_text
 from simsched.formats.text.json_text import load_json
 
@@ -223,13 +226,47 @@ def _combined(parts: Sequence[MachineDescription], notes: NoteCollector, where: 
     config: dict[str, Any] = {}
     for part in ordered:
         config = _merged(config, part.config)
+    config = _name_queues(config, rows, notes)
+    whole = {key: _first_stated(ordered, key) for key in ("name", "pools", "power")}
+    network = _network_of(ordered, rows)
     return MachineDescription(
-        recipe=replace(base.recipe, groups=groups_of(rows.values())),
+        recipe=replace(base.recipe, groups=groups_of(rows.values()), network=network, **whole),
         config=config,
-        notes=(*(note for part in parts for note in part.notes), *notes.notes()),
+        notes=(*(note for part in parts for note in lasting_notes(part, parts)), *notes.notes()),
         format=", ".join(dict.fromkeys(part.format for part in ordered)),
         cpus_per_core=base.cpus_per_core,
     )
+
+
+def _name_queues(config: dict[str, Any], rows: dict[str, NodeRow], notes: NoteCollector) -> dict[str, Any]:
+    """Return a configuration whose queues require a property of their nodes instead of listing hosts."""
+    queues = {name: dict(queue) for name, queue in config.get("queues", {}).items()}
+    if not any("hosts" in queue for queue in queues.values()):
+        return config
+    unnamed = NodeGroup(name="", hosts=())  # the inside of the nodes does not matter here
+    nodes = {host: (unnamed, row.properties, row.status) for host, row in rows.items()}
+    found: list[Note] = []
+    name_properties(queues, nodes, found)
+    for note in found:
+        (notes.fault if note.kind == "fault" else notes.assumed)(note.text)
+    for host, (_, properties, _) in nodes.items():
+        rows[host] = replace(rows[host], properties=properties)
+    return {**config, "queues": queues}
+
+
+def _first_stated(parts: Sequence[MachineDescription], key: str) -> Any:
+    """Return a fact of the whole machine from the first description that states it."""
+    values = [getattr(part.recipe, key) for part in parts]
+    return next(filter(None, values), values[0])
+
+
+def _network_of(parts: Sequence[MachineDescription], hosts: Mapping[str, NodeRow]) -> Any:
+    """Return the first network, with the switches joined only to nodes that exist."""
+    network = _first_stated(parts, "network")
+    if not isinstance(network, SwitchTree):
+        return network
+    known = (replace(s, hosts=tuple(host for host in s.hosts if host in hosts)) for s in network.switches)
+    return replace(network, switches=tuple(known))
 
 
 def _merged(first: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
@@ -244,18 +281,21 @@ def _merged(first: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]
 def _add_rows(rows: dict[str, NodeRow], part: MachineDescription, first: str, notes: NoteCollector) -> None:
     """Add the nodes of a file of the same format, or the states and properties of nodes that are known."""
     unlike: dict[str, list[str]] = {}
+    unknown: list[str] = []
     for row in rows_of(part.recipe):
         known = rows.get(row.host)
         if known is None and part.format == first:
             rows[row.host] = row
         elif known is None and row.status == "up":  # a list leaves out nodes that are excluded
-            notes.fault(f"nodes of {part.format} that {first} does not have, such as {row.host}")
+            unknown.append(row.host)
         elif known is not None:
             for difference in _differences(known, row):
                 unlike.setdefault(difference, []).append(row.host)
             both = tuple(dict.fromkeys((*known.properties, *row.properties)))
             status = row.status if known.status == "up" else known.status
             rows[row.host] = replace(known, properties=both, status=status)
+    if unknown:
+        notes.fault(f"nodes of {part.format} that {first} does not have: {clip(encode_hosts(unknown))}")
     for difference, hosts in unlike.items():
         notes.fault(f"{encode_hosts(hosts)}: {difference} in {first}, which counts", part.format)
 

@@ -7,6 +7,7 @@ from simsched.errors import FormatError
 from simsched.formats.cluster.recipe import Level, NodeGroup, Recipe
 from simsched.formats.machines.description import MachineDescription
 from simsched.formats.machines.merging import merge
+from simsched.formats.machines.read import read_description
 from simsched.formats.machines.scontrol import read_scontrol
 from simsched.formats.machines.slurm_conf import read_slurm_conf
 from simsched.graph.build.recipe import from_recipe
@@ -96,3 +97,30 @@ def test_one_description_is_itself_and_none_is_an_error():
     assert merge([one]) is one
     with pytest.raises(FormatError, match="there is no description to merge"):
         merge([])
+
+
+def test_files_read_together_keep_the_facts_of_the_machine(tmp_path):
+    """Live states of some nodes come first; the name, network and partitions are those of slurm.conf."""
+    (tmp_path / "slurm.conf").write_text(CONF + "TopologyPlugin=topology/tree\nLicenses=abaqus:3\n")
+    (tmp_path / "topology.conf").write_text("SwitchName=s1 Nodes=n[1-4]\nSwitchName=s2 Nodes=g[1-2]\n")
+    live = "NodeName={} CoresPerSocket=8\n   CPUAlloc=0 CPUTot=8 Sockets=1 State=IDLE ThreadsPerCore=1\n"
+    (tmp_path / "nodes.txt").write_text("\n".join(live.format(host) for host in ("n1", "g2")))
+    found = read_description(tmp_path)
+    assert found.recipe.name == "elwood"
+    assert [pool.type for pool in found.recipe.pools] == ["abaqus"]
+    assert [switch.hosts for switch in found.recipe.network.switches] == [("n1",), ("g2",)]
+    faults = [note.text for note in found.notes if note.kind == "fault"]
+    assert faults == ["nodes of slurm.conf that scontrol does not have: g1,n[2-4]"]
+
+
+def test_partitions_of_another_file_are_properties_and_name_known_nodes(tmp_path):
+    (tmp_path / "slurm.conf").write_text(CONF)
+    (tmp_path / "parts.txt").write_text(PARTITIONS + "PartitionName=gone Nodes=q[1-3]\n")
+    found = read_description(tmp_path)
+    assert found.config["queues"]["cpu"]["requires"] == ["cpu"]
+    assert found.config["queues"]["all"]["requires"] == ["all"]
+    (row,) = (group for group in found.recipe.groups if "n1" in group.hosts)
+    assert row.properties == ("ib", "cpu", "all")
+    assert "partition gone: there is no node q[1-3]" in [note.text for note in found.notes]
+    with pytest.raises(FormatError, match="there is no node"):
+        read_description(tmp_path, strict=True)
