@@ -97,7 +97,8 @@ class Skips:
     def add(self, skip: Skip, *, listed: bool = True) -> None:
         """Count one ignored record; under ``strict`` it is a `WorkloadError`."""
         if self.strict and listed:
-            raise WorkloadError(f"record refused: {skip.reason}: {skip.text.strip()!r}", where=skip.where)
+            text = f": {skip.text.strip()!r}" if skip.text.strip() else ""
+            raise WorkloadError(f"record refused: {skip.reason}{text}", where=skip.where)
         seen = self.counts.get(skip.reason, 0)
         self.counts[skip.reason] = seen + 1
         if listed or seen < FIRST_PLACES:

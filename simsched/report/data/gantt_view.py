@@ -116,7 +116,7 @@ def _chosen_jobs(run: Run, view: GanttView) -> npt.NDArray[np.bool_]:
     chosen = np.ones(len(run.jobs), dtype=bool)
     for column, wanted in (("user", view.users), ("queue", view.queues)):
         values = run.jobs[column].astype(str)
-        known = values.unique().tolist()
+        known = values.dropna().unique().tolist()
         for name in wanted:
             if name not in known:
                 hint = did_you_mean(name, known)

@@ -26,6 +26,7 @@ from simsched.match.requests.compile import compile_request
 from simsched.match.requests.request import POOL, VERTEX
 from simsched.match.search.select import can_match
 from simsched.report.columns import HELD
+from simsched.report.metrics.causes import REJECTED
 from simsched.report.waiting.machine_replay import MachineReplay
 from simsched.simulation.options.run_config import from_document
 from simsched.simulation.record.allocation_reader import read_records
@@ -157,17 +158,10 @@ class _Inquiry:
     def __init__(self, run: Run, name: str, cluster: Cluster, workload: Workload) -> None:
         assert run.path is not None
         ids = run.jobs["id"].astype(str)
-        found = np.flatnonzero((ids == name).to_numpy())
         jobs: Mapping[str, Job] = {str(job.id): job for job in workload.jobs}
-        if not len(found) or name not in jobs:
-            raise ConfigError(
-                f"the run has no job {name!r}{did_you_mean(name, ids.tolist())}", where=run.name
-            )
         self.run, self.cluster, self.name = run, cluster, name
         self.table = run.jobs
-        self.row: pd.Series[Any] = run.jobs.iloc[int(found[-1])]
-        if self.row["result"] in ("INFEASIBLE", "DROPPED"):
-            raise ConfigError(f"job {name} never waited: {self.row['reason']}", where=run.name)
+        self.row = self._row(ids, jobs)
         self.jobs = jobs
         self.whole = bool(run.meta.get("whole_nodes", False))
         options = from_document({k: v for k, v in run.config.items() if k == "outages"}, "run.json")
@@ -180,6 +174,23 @@ class _Inquiry:
         eligible = float(self.row["eligible"])
         self.end = self._end()
         self.eligible = min(max(eligible, self.submit), self.end) if np.isfinite(eligible) else self.end
+
+    def _row(self, ids: pd.Series[str], jobs: Mapping[str, Job]) -> pd.Series[Any]:
+        """Return the row of the job; a record that was ignored may have the id of another job."""
+        found = self.table[ids == self.name]
+        if not len(found):
+            raise ConfigError(
+                f"the run has no job {self.name!r}{did_you_mean(self.name, ids.tolist())}",
+                where=self.run.name,
+            )
+        read = found[found["result"] != "DROPPED"]
+        row = (read if len(read) else found).iloc[-1]
+        rejected = not np.isfinite(row["start"]) and str(row["reason"]).startswith(REJECTED)
+        if rejected or row["result"] in ("INFEASIBLE", "DROPPED"):
+            raise ConfigError(f"job {self.name} never waited: {row['reason']}", where=self.run.name)
+        if self.name not in jobs:
+            raise ConfigError(f"the workload of the run has no job {self.name!r}", where=self.run.name)
+        return row
 
     def _request(self, name: str) -> Request:
         return compile_request(self.jobs[name].jobspec, self.cluster.index, alone=self.whole)

@@ -62,6 +62,12 @@ def test_users_and_queues_choose_jobs(run):
     ]
 
 
+def test_a_run_without_users_has_no_job_of_a_user(run):
+    run.jobs["user"] = float("nan")
+    with pytest.raises(ConfigError, match="no job of this run has the user 'bob'"):
+        part_of(run, chart(run), GanttView(users=("bob",)))
+
+
 @pytest.mark.parametrize(
     ("view", "message"),
     [

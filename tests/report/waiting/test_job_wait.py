@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -14,6 +16,7 @@ from simsched.report.data.tables import load_run
 from simsched.report.waiting.job_wait import WaitPeriod, why
 from simsched.simulation.outages.outages import Outage
 from simsched.simulation.simulate import simulate
+from simsched.workload.job import Skip
 from tests.simulation.simworld import job, machine, workload
 
 
@@ -162,3 +165,17 @@ def test_neighbouring_periods_of_one_cause_are_one(story):
     jobs = [job(f"s{n}", n, "slot/node", 1) for n in range(6)]
     answer = story(machine(1), [job("A", 0, "slot/node", 3), *jobs])("s5")
     assert answer.periods == (WaitPeriod(5, np.float64(answer.start), "short of node"),)
+
+
+def test_an_ignored_record_does_not_hide_the_job_with_its_id(tmp_path):
+    """The second record with the id B was ignored; the record with the id C has no job."""
+    load = workload(job("A", 0, "slot=4/node", 6), job("B", 1, "slot=4/node", 4))
+    skips = tuple(
+        Skip(f"log:{n}", reason, "", id=id_) for n, reason, id_ in ((3, "twice", "B"), (4, "no end", "C"))
+    )
+    load = replace(load, skipped=skips)
+    simulate(machine(4), load, "fcfs").save(tmp_path / "run")
+    run = load_run(tmp_path / "run")
+    assert why(run, "B", machine(4), load).wait == 5
+    with pytest.raises(ConfigError, match="job C never waited: no end"):
+        why(run, "C", machine(4), load)

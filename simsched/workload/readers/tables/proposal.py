@@ -24,7 +24,8 @@ _WIDTH = 60
 WORDS = {
     "id": "jobid jobidraw id jid jobnumber jobno jobuid jobname taskid cobaltjobid job number",
     "submit": "submit submittime submitted submittedtime submissiontime submitdate queuedtimestamp queued "
-    "queuedtime creationtime created createtime ctime qtime adt arrival arrivaltime tsubmit timesubmit",
+    "queuedat submittedat createdat queuedtime creationtime created createtime ctime qtime adt arrival "
+    "arrivaltime tsubmit timesubmit",
     "start": "start starttime started startdate starttimestamp begin begintime startingtime scheduledtime "
     "sdt trun timestart dispatchtime began",
     "end": "end endtime ended enddate endtimestamp finish finishtime finished completion completiontime edt "
