@@ -10,7 +10,8 @@ A trace has "64 processors"; a graph-aware matcher needs a shape.  A template is
     {memp}    MB per processor     {memg}    MB per gpu            both rounded down, at least 1
 
 ``{mem|512}`` gives the value for records without one; without a default such a record is
-ignored and counted.  ``{procs/2}`` is half of the value, rounded up, ``{memp*2}`` twice the value.
+ignored and counted.  ``{procs/2}`` is half of the value, rounded up, ``{gpus*2}`` twice the value.
+With ``{procs}`` in the template, ``{memp*2}`` is the memory of the job divided by ``{procs/2}``.
 ``TEMPLATE else TEMPLATE`` takes the first template whose values the record has.
 A rule for a queue or partition has its name in front: ``gpu -> slot={gpus}/[core=8;gpu]``.
 Every distinct filled template gives *one* `Jobspec` object.
@@ -202,7 +203,10 @@ def _filled(match: re.Match[str], given: Mapping[str, int]) -> str:
     if name not in given:
         return match.group(0)
     value = given[name]
-    if sign:
+    if sign == "*" and name == "memp" and "procs" in given:
+        # An odd number of processors leaves one group of them short, and the memory is the job's in all.
+        value = value * given["procs"] // _ceil(given["procs"], int(factor))
+    elif sign:
         value = value * int(factor) if sign == "*" else _ceil(value, int(factor))
     return str(value)
 

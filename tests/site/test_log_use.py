@@ -94,7 +94,7 @@ def test_without_memory_the_usual_maps_apply(log):
 def test_processors_that_are_threads_make_whole_cores(log):
     found = jobs_on(log, site(cpus_per_core=2))
     assert shapes(found) == {
-        1: "slot=2/[core;memory=4000{unit:MiB}]",
+        1: "slot=2/[core;memory=3000{unit:MiB}]",
         2: "slot=2/core",
         3: "slot=2/[core=2;gpu;memory=4096{unit:MiB}]",
         4: "slot/core",

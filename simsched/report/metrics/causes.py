@@ -52,5 +52,6 @@ def left_out(rows: Iterable[tuple[str, str | None]], counts: Mapping[str, int], 
         return None
     causes = by_cause(reasons)
     named = "; ".join(f"{cause} ({len(places):,})" for cause, places in causes[:MOST])
-    more = f"; {len(causes) - MOST} more causes" if len(causes) > MOST else ""
+    rest = len(causes) - MOST
+    more = f"; {rest} more cause{'s' * (rest > 1)}" if rest > 0 else ""
     return f"{len(reasons):,} of {total:,} jobs can never run: {named}{more}"

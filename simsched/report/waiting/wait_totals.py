@@ -17,6 +17,7 @@ import pandas as pd
 
 from simsched.errors import RunError
 from simsched.report.columns import HELD
+from simsched.report.metrics.causes import NEVER, REJECTED
 from simsched.report.waiting.job_wait import SHORT
 
 if TYPE_CHECKING:
@@ -43,7 +44,8 @@ def wait_table(run: Run) -> pd.DataFrame:
     RunError
         if the timeline of the run does not have the free units of the types of the cluster.
     """
-    jobs = run.jobs[~run.jobs["result"].isin(["INFEASIBLE", "DROPPED"])]
+    rejected = run.jobs["reason"].astype(str).str.startswith(REJECTED)
+    jobs = run.jobs[~(run.jobs["result"].isin(NEVER) | rejected)]
     types = [type_ for type_ in HELD if f"free_{type_}" in run.timeline and run.totals.get(type_)]
     if not types:
         raise RunError("the timeline of this run has no free units of any type", where=run.name)

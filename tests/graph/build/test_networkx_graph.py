@@ -187,7 +187,7 @@ def test_edits_and_differences_take_a_graph():
         edit.scale_group(lab(), host, 2),
         edit.add_properties(lab(), host, "fast"),
         edit.drop_properties(lab(), host, "fast"),
-        edit.set_units(lab(), host, "core", 8),
+        edit.set_units(ss.load_cluster("tiny").to_networkx(), "node0", "core", 8),
     ):
         assert isinstance(edited, ss.Cluster)
     assert len(diff(lab(), edit.set_status(lab(), host, "down"))) == 1
