@@ -152,6 +152,7 @@ SHARED_NAMES = {
     "grug",
     "jgf",
     "recipe",
+    "export",
     "rset",
     "site",
     "size",

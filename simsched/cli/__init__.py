@@ -47,6 +47,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "report": ("report", "print tables and metrics of a run, or compare several"),
     "plot": ("report", "draw a figure of a run"),
     "why": ("why", "print why a job of a run waited, or where all jobs waited"),
+    "export": ("export", "write a run in the format of another program"),
     "sweep": ("sweep", "perform the runs of a study over machines, loads, policies and seeds"),
     "size": ("size", "find the smallest machine that meets a target"),
     "headroom": ("size", "find the highest load under which a machine meets a target"),

@@ -84,7 +84,7 @@ def rectangles(run: Run) -> pd.DataFrame:
     held = held.assign(job=jobs)[jobs.notna()]
     if held.empty:
         return _nothing()
-    return _drawn(held, _units_per_node(run, shards)).sort_values("start", kind="stable", ignore_index=True)
+    return _drawn(held, units_per_node(run, shards)).sort_values("start", kind="stable", ignore_index=True)
 
 
 def _nothing() -> pd.DataFrame:
@@ -117,7 +117,7 @@ def _held(shards: pd.DataFrame, last: float) -> pd.DataFrame:
     return pd.concat([back[columns], still[columns]], ignore_index=True)
 
 
-def _units_per_node(run: Run, shards: pd.DataFrame) -> dict[str, int]:
+def units_per_node(run: Run, shards: pd.DataFrame) -> dict[str, int]:
     """Return the units of each placing type on a node: from the totals, else the highest id seen."""
     nodes, units = run.totals.get("node", 0), {}
     for kind in PLACING[:2]:
