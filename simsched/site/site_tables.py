@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from simsched.formats.rfc.duration import format_duration
+from simsched.human import plural
 from simsched.site.log_use import queues_of
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ def node_rows(site: Site) -> list[tuple[str, ...]]:
         (
             f"{group.count:,}",
             group.hosts,
-            ", ".join(f"{amount} {kind}" for kind, amount in group.holds.items()) or MISSING,
+            ", ".join(_amount(kind, amount) for kind, amount in group.holds.items()) or MISSING,
             " ".join(group.properties) or MISSING,
             group.status,
         )
@@ -55,6 +56,11 @@ def queue_rows(site: Site) -> list[tuple[str, ...]]:
         )
         for name, queue in queues.queues.items()
     ]
+
+
+def _amount(kind: str, amount: object) -> str:
+    """Return an amount with its type: ``1 core``, ``32 cores``, ``256,000 MiB memory``."""
+    return f"{amount} {kind if str(amount) == '1' else plural(kind)}"
 
 
 def _time(seconds: float | None) -> str:

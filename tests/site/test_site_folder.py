@@ -68,7 +68,7 @@ def test_memory_is_counted_in_megabytes(folder):
 
 def test_the_readme_has_nodes_queues_and_notes_with_their_places(folder):
     text = (folder / "README.md").read_text()
-    assert "| 2 | n[0-1] | 4 core, 8,000 MB memory | batch | up |" in text
+    assert "| 2 | n[0-1] | 4 cores, 8,000 MB memory | batch | up |" in text
     assert "| batch (default) | 3 | 0 | 8h | - | - | - |" in text
     assert "| odd name. | 1 | -1 | - | - | - | 1h to 2h |" in text
     assert "## Assumed\n\n- hill.conf:3: all is well\n" in text
