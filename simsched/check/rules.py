@@ -111,7 +111,7 @@ def _summary(site: SiteFiles) -> str:
         totals = {"node": len(machine.nodes)}
         totals |= {kind: machine.totals[kind] for kind in ("core", "gpu") if machine.totals.get(kind)}
         parts.append(", ".join(units(totals)))
-    queues = sum(len(config.queues.queues) for config in site.configs if config.queues is not None)
+    queues = len({name for config in site.configs if config.queues for name in config.queues.queues})
     if queues:
         parts.append("1 queue" if queues == 1 else f"{queues} queues")
     servers = sum(len(map_.servers) for _, map_ in site.maps)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from simsched.errors import LimitError, SimschedError
@@ -52,6 +53,8 @@ class ConfigFiles:
         self._open = open_file
         self._opened = 0
         self._characters = 0
+        self._folder = PurePosixPath()
+        """The folder of the first file."""
 
     def neighbour(self, name: str) -> str | None:
         """Return the text of a file beside the first; None if there is none."""
@@ -93,7 +96,13 @@ class ConfigFiles:
         else:
             text = self._text(name, place)
             if text is not None:
-                yield from self.lines(text, name, (*above, name))
+                yield from self.lines(text, self._shown(name, place, above), (*above, name))
+
+    def _shown(self, name: str, place: str, above: tuple[str, ...]) -> str:
+        """Return the path of an included file for messages: names are relative to the first file."""
+        if not above:
+            self._folder = PurePosixPath(place.rpartition(":")[0]).parent
+        return str(self._folder / name)
 
     def _text(self, name: str, place: str) -> str | None:
         """Return the text of an included file, or None with a note.
