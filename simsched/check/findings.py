@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 ERROR: Severity = "error"
 WARNING: Severity = "warning"
 NOTE: Severity = "note"
-"""A remark that is no fault: a site with notes alone is sound."""
+"""A remark and not a fault: a site with notes alone is sound."""
 
 VERSION = 1
 """The version of ``formats/schemas/check-findings.json``."""
@@ -45,7 +45,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """All findings on some files, and one line on what the files describe; true if they are sound."""
+    """All findings on some files, and one line on their content; true if they are sound."""
 
     files: Sequence[tuple[str, str]]
     findings: tuple[Finding, ...]

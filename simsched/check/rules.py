@@ -102,7 +102,7 @@ def check_files(paths: Iterable[str | Path], site: Site | str | Path | None = No
 
 
 def _summary(site: SiteFiles) -> str:
-    """Return what the files describe: the units of the machine, and its queues."""
+    """Return the content of the files in one line: the units of the machine, and its queues."""
     from simsched.human import units
 
     parts = []

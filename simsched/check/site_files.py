@@ -147,7 +147,7 @@ def _add_folder(found: SiteFiles, folder: Path) -> None:
     """Add the files of a site's folder one by one, since `load_site` refuses a configuration with a fault."""
     files = [folder / name for name in (*CLUSTER_FILES, QUEUES) if (folder / name).is_file()]
     if len(files) != 2 or files[-1].name != QUEUES:
-        load_site(folder)  # raises the error that says what is missing
+        load_site(folder)  # raises the error that names the missing file
     for path in files:
         _add_file(found, path)
     with suppress(SimschedError):  # a fault of the configuration is found by its rule

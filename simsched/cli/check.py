@@ -37,7 +37,7 @@ def register(subparsers: Subparsers) -> None:
 
 
 def run_check(args: argparse.Namespace) -> int:
-    """Print the findings; return 0 if there is none but notes, else 1."""
+    """Print the findings; return 0 if they are notes only, else 1."""
     from simsched.check.rules import check_files
 
     result = check_files(args.files, args.site)

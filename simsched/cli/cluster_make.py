@@ -113,8 +113,8 @@ def _like(args: argparse.Namespace) -> Recipe:
     else:
         expected = f"--hosts, or --nodes from 1 to {MAX_NODES:,}"
         raise ConfigError("the number of nodes is not given", where="--like", expected=expected)
-    nobody: frozenset[str] = frozenset()
-    group = replace(like, name="node", hosts=hosts, status="up", down=nobody, drained=nobody, levels=())
+    none: frozenset[str] = frozenset()
+    group = replace(like, name="node", hosts=hosts, status="up", down=none, drained=none, levels=())
     return Recipe(name=None, groups=(group,))
 
 

@@ -111,7 +111,7 @@ class CountedShadow:
         """The state of the cluster at the shadow time, where the rows do not suffice."""
 
     def __getstate__(self) -> tuple[None, dict[str, Any]]:
-        """Return what a checkpoint keeps: the shadow time follows from the running jobs."""
+        """Return the state for a checkpoint: the shadow time follows from the running jobs."""
         return None, {"job": self.job, "extra": self.extra, "unsettled": self.unsettled}
 
     def __setstate__(self, state: dict[str, Any]) -> None:

@@ -231,7 +231,7 @@ _NO_QUEUE = (
 
 
 def _is_own_change(jobspec: Jobspec, change: Suggestion) -> bool:
-    """Whether a change is in the request itself: nobody drops the constraint of a queue."""
+    """Whether a change is in the request itself: the constraint of a queue cannot be dropped."""
     own = jobspec.constraint
     return change.kind != "constraint" or (own is not None and change.text == f"without {named_part(own)}")
 

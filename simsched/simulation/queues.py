@@ -31,7 +31,7 @@ MOST = 2**31
 """Whole numbers in a configuration are less than this."""
 
 NO_LIMIT = -1
-"""The limit on a size that is no limit."""
+"""The value of a limit on a size that does not limit."""
 
 STOPPED = ((0, INF),)
 """The closed times of a queue that is stopped."""

@@ -128,7 +128,7 @@ def notes_on_site(site: Site, workload: Workload, *, mapped: bool = False) -> li
 
 
 def use_sentence(site: Site, workload: Workload, *, mapped: bool = False) -> str:
-    """Return the sentence that says what a run does with partitions, memory, nodes and gpus of a log.
+    """Return the sentence on the use that a run makes of the partitions, memory, nodes and gpus of a log.
 
     `mapped` is true if the user gave the map.  A part that neither the log nor its requests have is not
     mentioned.

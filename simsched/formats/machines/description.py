@@ -1,4 +1,4 @@
-"""`MachineDescription`: what a site's own files say of its hardware and queues."""
+"""`MachineDescription`: the hardware and queues in the files of a site."""
 
 from __future__ import annotations
 

@@ -126,8 +126,8 @@ class Request:
     separable : no two siblings compete for the same resources, so counting is exact (M10).
     plain : the content, if the request is one slot with a fixed number of copies that draw units of
         aligned pools only; else None.
-    simple : a need and the copies of it, if the request is for so many copies of units on targets, or for
-        so many whole targets, and nothing else; else None.
+    simple : a need and the copies of it, if the request is for a number of copies of units on targets, or for
+        a number of whole targets, and nothing else; else None.
     whole : the number of targets, if the request is for whole targets only, on a cluster where all
         targets have the same aligned pools and no vertices; else 0.
     """

@@ -59,7 +59,7 @@ def counted_request(request: Request) -> Counted | None:
     if len(request.needs) > 1 or request.ranged or not request.separable:
         return None
     if need.kind == SLOT and need.content is None and len(need.children) == 1 and need.children[0].exclusive:
-        need, times = need.children[0], need.amount  # slots of whole targets: as many targets
+        need, times = need.children[0], need.amount  # slots of whole targets: the same number of targets
     content = need.content
     if content is None or content.flat is None or need.level != TARGET:
         return None

@@ -21,7 +21,7 @@ def with_claims(
     *,
     counts_only: bool,
 ) -> Availability:
-    """Return a state with other claims, to match on and not to change; what it can share it shares.
+    """Return a state with other claims, to match on and not to change; unchanged parts are shared.
 
     `room` are the units of each leaf pool that no claim takes; on targets that are down, and in pools
     that are, they are hidden.  Without `counts_only` a leaf pool must have the free units of this

@@ -1,7 +1,7 @@
 """A run as trace events (JSON), which Perfetto (ui.perfetto.dev) and chrome://tracing draw.
 
 Each job is one slice on every node that it used.  Slices of one track must not overlap, so jobs that share
-a node are on as many tracks of that node as they need.  The waiting and running jobs are counters.
+a node are on several tracks of that node.  The waiting and running jobs are counters.
 The format is Google's "Trace Event Format": times are microseconds.
 """
 

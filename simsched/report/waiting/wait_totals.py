@@ -71,7 +71,7 @@ def _shortages(
     lengths = np.diff(np.append(time, max(float(end.max(initial=0.0)), float(time[-1]))))
     free = {type_: run.timeline[f"free_{type_}"].to_numpy(dtype=np.float64) for type_ in types}
     needs = np.stack([jobs[HELD[type_]].to_numpy(dtype=np.float64) for type_ in types], axis=1)
-    if "node" in types:  # jobs that get whole nodes request nodes, the others what is in them
+    if "node" in types:  # jobs that get whole nodes request nodes, the others units in them
         whole = _has_whole_nodes(run, jobs)
         needs[~whole, types.index("node")] = 0
         for at in (at for at, type_ in enumerate(types) if type_ != "node"):

@@ -60,7 +60,7 @@ class Plan:
     copies : how many more copies of the common slot fit, if all jobs request the same (`count_copies`).
     all_up : whether every execution target is up.
     counts_only : whether a what-if needs only numbers of free units, not their ids (`Availability.copy`).
-    log : the claims and releases since the log began, in order; None: nobody reads them.
+    log : the claims and releases since the log began, in order; None: they are not read.
     era : the number of times that the log began anew; changes that are no claim or release begin one, too.
     """
 

@@ -38,7 +38,7 @@ class ConfigLine:
 
     @property
     def kind(self) -> str:
-        """The first key, which says what the line describes."""
+        """The first key, which names the kind of line."""
         return next(iter(self.values), "")
 
 

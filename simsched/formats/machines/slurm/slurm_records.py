@@ -67,7 +67,7 @@ class PartitionFacts:
 
 @dataclass(slots=True)
 class SlurmRecords:
-    """What the files of one reading state, in their order.
+    """The content of the files of one reading, in their order.
 
     switches : the network, or None.
     """
