@@ -151,7 +151,7 @@ def _create_view(con: DuckDBPyConnection, form: str, places: list[Path], columns
         several = ", union_by_name = true, hive_partitioning = true" if len(places) > 1 else ""
         con.execute(f"create view {VIEW} as from read_parquet({paths}{several})")
         return
-    packed = _compression(places[0]) or "none"
+    packed = _compression(places[0]) or "uncompressed"  # "none" is not a word of DuckDB 1.2 for JSON
     if form == "json":
         options = f"compression = '{packed}', maximum_object_size = 268435456, sample_size = 100000"
         con.execute(f"create view {VIEW} as from read_json({paths}, {options})")
@@ -168,7 +168,8 @@ def _create_view(con: DuckDBPyConnection, form: str, places: list[Path], columns
 
 def _csv_options(columns: ColumnMap | None, packed: str) -> str:
     nulls = f"[{', '.join(map(quoted, _NULLS))}]"
-    options = f"compression = '{packed}', nullstr = {nulls}, sample_size = 100000"
+    # Older versions of DuckDB may detect a backslash as escape and then refuse \N as an absent value.
+    options = f"compression = '{packed}', escape = '\"', nullstr = {nulls}, sample_size = 100000"
     if columns is not None and columns.header:
         options += f", header = false, names = [{', '.join(map(quoted, columns.header))}]"
     else:
