@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from simsched.formats.rfc.constraint import Constraint
     from simsched.graph.index.index import Index
     from simsched.graph.index.types import Bools
-    from simsched.simulation.queues import Queue
+    from simsched.simulation.queues import Queue, Queues
 
 _TYPES = {"ncores": "core", "ngpus": "gpu"}
 
@@ -91,12 +91,9 @@ def default_durations(site: SiteFiles) -> Iterator[SiteFault]:
 
 def nodes_in_no_queue(site: SiteFiles) -> Iterator[SiteFault]:
     """Yield the nodes that no queue uses."""
-    index = _index(site)
-    for config in site.configs:
-        if index is None or config.queues is None:
-            continue
+    for config, queues, index in _on_nodes(site):
         served = np.zeros(len(index), dtype=np.bool_)
-        for queue in config.queues.queues.values():
+        for queue in queues.queues.values():
             served |= index.targets_matching(queue.constraint)
         names = (index.hosts[at] for at in np.flatnonzero(~served).tolist())
         out = [host for host in names if host not in site.excluded_hosts]
@@ -107,19 +104,24 @@ def nodes_in_no_queue(site: SiteFiles) -> Iterator[SiteFault]:
 
 def overlaps(site: SiteFiles) -> Iterator[SiteFault]:
     """Yield the queues that have nodes in common, directly or through a third."""
-    index = _index(site)
-    for config in site.configs:
-        if index is None or config.queues is None:
-            continue
-        group_of, count = groups_of_queues(config.queues, index, anywhere=False)
+    for config, queues, index in _on_nodes(site):
+        group_of, count = groups_of_queues(queues, index, anywhere=False)
         for number in range(count):
-            names = [name for name in config.queues.queues if group_of[name] == number]
+            names = [name for name in queues.queues if group_of[name] == number]
             if len(names) > 1:
                 text = f"{', '.join(names)} have {index.target_type}s in common and are scheduled together"
                 yield SiteFault(config.place("queues"), text)
 
 
 # --- helpers --------------------------------------------------------------------------------------
+
+
+def _on_nodes(site: SiteFiles) -> Iterator[tuple[SiteConfig, Queues, Index]]:
+    """Yield each configuration with queues, with the nodes that they are on; nothing without nodes."""
+    index = _index(site)
+    for config in site.configs:
+        if index is not None and config.queues is not None:
+            yield config, config.queues, index
 
 
 def _index(site: SiteFiles) -> Index | None:

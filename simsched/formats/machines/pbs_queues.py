@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from simsched.formats.cluster.recipe import Recipe
 from simsched.formats.machines.description import MachineDescription
-from simsched.formats.machines.pbsnodes import Attributes, attributes_of, describe_nodes
+from simsched.formats.machines.pbsnodes import Attributes, describe_nodes, objects_of
 from simsched.formats.machines.shared.node_values import usable_properties
 from simsched.formats.machines.shared.note_collector import NoteCollector
 from simsched.formats.rfc.duration import format_duration
@@ -95,14 +95,7 @@ def read_pbs_queues_document(
 ) -> MachineDescription:
     """Return the queues of the JSON that ``qstat -Qf -F json`` prints; errors as `read_pbs_queues`."""
     notes = NoteCollector(strict=strict)
-    queues: dict[str, Attributes] = {}
-    for name, row in document["Queue"].items():
-        place = f"{where}: Queue.{name}"
-        if not isinstance(row, dict):
-            notes.fault("this queue is not an object", place)
-            continue
-        queues[name] = attributes_of(row, place)
-    config = _config(queues, {}, notes)
+    config = _config(objects_of(document, "Queue", where, notes), {}, notes)
     if not config:
         notes.refuse("there are no queues that run jobs", where, "qstat -Qf -F json")
     recipe = Recipe(name=None, groups=())

@@ -64,6 +64,9 @@ _SIZE = re.compile(r"(\d{1,18})(b|kb|mb|gb|tb|pb|bw?|kw|mw|gw|tw|pw|w)?", re.IGN
 _BINARY = {"b": "B", "k": "KiB", "m": "MiB", "g": "GiB", "t": "TiB", "p": "PiB", "w": "B"}
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
 
+_NOUNS = {"nodes": "node", "Queue": "queue"}
+"""Key of a JSON document of PBS → the name of one object under it."""
+
 Attributes = dict[str, tuple[str, str]]
 """Attribute → its value and its place."""
 
@@ -85,17 +88,24 @@ def read_pbsnodes_document(
 ) -> MachineDescription:
     """Return the machine of the JSON that ``pbsnodes -a -F json`` prints; errors as `read_pbsnodes`."""
     notes = NoteCollector(strict=strict)
-    nodes: dict[str, Attributes] = {}
-    for name, row in document["nodes"].items():
-        place = f"{where}: nodes.{name}"
-        if not isinstance(row, dict):
-            notes.fault("this node is not an object", place)
-            continue
-        nodes[name] = attributes_of(row, place)
-    return describe_nodes(nodes, where, notes)
+    return describe_nodes(objects_of(document, "nodes", where, notes), where, notes)
 
 
-def attributes_of(row: Mapping[str, Any], place: str) -> Attributes:
+def objects_of(
+    document: Mapping[str, Any], key: str, where: str, notes: NoteCollector
+) -> dict[str, Attributes]:
+    """Return the attributes of each object under a key of a JSON document of PBS, by name."""
+    found: dict[str, Attributes] = {}
+    for name, row in document[key].items():
+        place = f"{where}: {key}.{name}"
+        if isinstance(row, dict):
+            found[name] = _attributes(row, place)
+        else:
+            notes.fault(f"this {_NOUNS[key]} is not an object", place)
+    return found
+
+
+def _attributes(row: Mapping[str, Any], place: str) -> Attributes:
     """Return the attributes of a JSON object of PBS; those of an inner object are ``outer.inner``."""
     found: Attributes = {}
     for key, value in row.items():
