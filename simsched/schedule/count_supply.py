@@ -24,12 +24,8 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from simsched.match.policies.policy import MatchPolicy
     from simsched.match.requests.request import Request
     from simsched.match.state.selection import Selection
-    from simsched.schedule.job_table import JobTable
-    from simsched.schedule.maintenance import Calendar
-    from simsched.schedule.profiles.plan import Plan
     from simsched.schedule.queue import WaitingQueue
     from simsched.schedule.supply import Shadow
 
@@ -50,15 +46,8 @@ class CountSupply(Supply):
 
     __slots__ = ("_free", "_requests", "_units", "kept_plan")
 
-    def __init__(
-        self,
-        table: JobTable,
-        plan: Plan,
-        policy: MatchPolicy,
-        rng: np.random.Generator | None,
-        calendar: Calendar,
-    ) -> None:
-        super().__init__(table, plan, policy, rng, calendar)
+    def _prepare(self) -> None:
+        table, plan = self.table, self.plan
         single, total = table.single, plan.available.total
         assert single is not None
         # Asked several times in each pass: the sums of a pool type are looked up without a call in Python.

@@ -29,14 +29,10 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from simsched.match.policies.policy import MatchPolicy
     from simsched.match.search.count_table import Change
     from simsched.match.state.availability import Availability
     from simsched.match.state.selection import Selection
-    from simsched.schedule.job_table import JobTable
-    from simsched.schedule.maintenance import Calendar
     from simsched.schedule.profiles.earliest import EarliestStart
-    from simsched.schedule.profiles.plan import Plan
     from simsched.schedule.queue import WaitingQueue
     from simsched.schedule.supply import Shadow
 
@@ -49,15 +45,7 @@ class GraphSupply(Supply):
 
     __slots__ = ("_changes", "_gauges", "_kinds", "_shadow")
 
-    def __init__(
-        self,
-        table: JobTable,
-        plan: Plan,
-        policy: MatchPolicy,
-        rng: np.random.Generator | None,
-        calendar: Calendar,
-    ) -> None:
-        super().__init__(table, plan, policy, rng, calendar)
+    def _prepare(self) -> None:
         self._gauges: tuple[Gauges, Columns] | None = None
         self._kinds: KindCounts | None = None
         self._shadow: CountedShadow | None = None

@@ -74,6 +74,11 @@ class Supply(ABC):
         self.failed: set[int] = set()
         self._policy = policy
         self._rng = rng
+        self._prepare()
+
+    @abstractmethod
+    def _prepare(self) -> None:
+        """Make the facts that this kind of supply keeps."""
 
     # -- now ------------------------------------------------------------------------------------
 
