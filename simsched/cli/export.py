@@ -6,13 +6,12 @@ import sys
 from typing import TYPE_CHECKING
 
 from simsched.cli.support.output import put
+from simsched.report.exports.run_formats import FORMATS, export_text
 
 if TYPE_CHECKING:
     import argparse
 
     from simsched.cli.support.parser import Subparsers
-
-TO = ("swf", "evalys", "perfetto")
 
 
 def register(subparsers: Subparsers) -> None:
@@ -20,11 +19,12 @@ def register(subparsers: Subparsers) -> None:
     parser = subparsers.add_parser(
         "export",
         help="write a run in the format of another program",
-        description="Write a run as SWF with the simulated waits (swf), as the _jobs.csv of evalys and "
-        "Batsim (evalys), or as trace events of the jobs on each node for Perfetto (perfetto).",
+        description="Write a run in one of these formats: "
+        + "; ".join(f"{name}, {form.summary}" for name, form in FORMATS.items())
+        + ".",
     )
     parser.add_argument("directory", metavar="RUN", help="run directory")
-    parser.add_argument("--to", choices=TO, required=True, help="format")
+    parser.add_argument("--to", choices=tuple(FORMATS), required=True, help="format")
     parser.add_argument("-o", "--output", metavar="FILE", help="write to FILE (default: standard output)")
     parser.set_defaults(run=run_export)
 
@@ -32,7 +32,6 @@ def register(subparsers: Subparsers) -> None:
 def run_export(args: argparse.Namespace) -> int:
     """Write or print the run."""
     from simsched.report.data.tables import load_run
-    from simsched.report.exports.run_formats import export_text
 
     text = "".join(export_text(load_run(args.directory), args.to))
     if put(text, args.output, "json" if args.to == "perfetto" else "other"):

@@ -143,8 +143,8 @@ def run_text(run: Run, table: pd.DataFrame, width: int) -> str:
     ]
     lines += ["", *table_lines(rows, right=(0, 1), indent="  ")]
     causes = [str(cause) for cause, value in sums.items() if value]
-    for name, column in GROUPS.items():
-        groups = totals_by(run, table, column).head(MOST_ROWS)
+    for name in GROUPS:
+        groups = totals_by(run, table, name).head(MOST_ROWS)
         if len(groups) > 1:
             lines += ["", fitted_table([f"hours by {name}", *causes], _cells(groups, causes), width)]
     needed = binding(table)
@@ -169,7 +169,7 @@ def run_document(run: Run, table: pd.DataFrame) -> dict[str, Any]:
         "jobs": len(table),
         "hours": totals_by(run, table).loc["all"].to_dict(),
     }
-    for name, column in GROUPS.items():
-        found[f"by_{name}"] = totals_by(run, table, column).to_dict(orient="index")
+    for name in GROUPS:
+        found[f"by_{name}"] = totals_by(run, table, name).to_dict(orient="index")
     found["short"] = binding(table).reset_index().to_dict(orient="records")
     return found

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 NOT_ELIGIBLE, POLICY = "not eligible", "policy or placement"
 _WHOLE_NODE = re.compile(r"\bnode(?:=[^/;\]{]*)?(?:\{x|\Z|[;\]])")
 """A node of a shape (RFC 46) that is exclusive, because it says so or has nothing in it."""
-GROUPS = {"queue": "queue", "user": "user"}
+GROUPS = ("queue", "user")
 
 
 def wait_table(run: Run) -> pd.DataFrame:
