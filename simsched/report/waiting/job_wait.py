@@ -22,17 +22,20 @@ from simsched.errors import ConfigError, RunError, did_you_mean
 from simsched.graph.index.types import TARGET
 from simsched.match.explain.explanation import explain_later
 from simsched.match.explain.occupancy import Occupancy
+from simsched.match.named_targets import targets_of_ranks
 from simsched.match.requests.compile import compile_request
 from simsched.match.requests.request import POOL, VERTEX
 from simsched.match.search.select import can_match
 from simsched.report.columns import HELD
-from simsched.report.metrics.causes import REJECTED
+from simsched.report.metrics.causes import NEVER, REJECTED
 from simsched.report.waiting.machine_replay import MachineReplay
 from simsched.simulation.options.run_config import from_document
 from simsched.simulation.record.allocation_reader import read_records
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
+
+    import numpy.typing as npt
 
     from simsched.graph.cluster import Cluster
     from simsched.match.requests.request import Need, Request
@@ -170,6 +173,8 @@ class _Inquiry:
         self.records = read_records(run.path / "allocations.jsonl")
         self.replay = self._replay()
         self.times = run.timeline["time"].to_numpy(dtype=np.float64)
+        self._totals = run.totals
+        self._recorded: dict[str, tuple[npt.NDArray[Any] | None, npt.NDArray[Any]]] = {}
         self.submit = float(self.row["submit"])
         eligible = float(self.row["eligible"])
         self.end = self._end()
@@ -186,7 +191,7 @@ class _Inquiry:
         read = found[found["result"] != "DROPPED"]
         row = (read if len(read) else found).iloc[-1]
         rejected = not np.isfinite(row["start"]) and str(row["reason"]).startswith(REJECTED)
-        if rejected or row["result"] in ("INFEASIBLE", "DROPPED"):
+        if rejected or row["result"] in NEVER:
             raise ConfigError(f"job {self.name} never waited: {row['reason']}", where=self.run.name)
         if self.name not in jobs:
             raise ConfigError(f"the workload of the run has no job {self.name!r}", where=self.run.name)
@@ -221,7 +226,7 @@ class _Inquiry:
             ahead=self._ahead(),
             running=self._running(),
             passed=self._passed(),
-            sooner=tuple(self._sooner(self._replay(), periods)),
+            sooner=tuple(self._sooner(periods)),
         )
 
     # --- before the job was eligible ---------------------------------------------------------
@@ -234,7 +239,7 @@ class _Inquiry:
         ended = self.table[(self.table["end"] == self.eligible) | (self.table["start"] == self.eligible)]
         named = {str(dependency.value) for dependency in job.dependencies} | {str(job.preceding)}
         culprit = next((str(id_) for id_ in ended["id"] if str(id_) in named), None)
-        if culprit is not None or (schemes - {"begin-time"} and schemes):
+        if culprit is not None or schemes - {"begin-time"}:
             cause = DEPENDENCY
         elif "begin-time" in schemes:
             cause = BEGIN
@@ -282,11 +287,13 @@ class _Inquiry:
         at = max(int(np.searchsorted(self.times, time, side="right")) - 1, 0)
         lacking = {}
         for type_, units in self._needed.items():
-            free = self._column(f"free_{type_}", at)
-            if free is None or free >= units:
+            free, down = self._units_over_time(type_)
+            if free is None or free[at] >= units:
                 continue
-            down = self._column(f"down_{type_}", at) or 0
-            lacking[type_] = ((units - free) / max(self.run.totals.get(type_, 1), 1), free + down >= units)
+            lacking[type_] = (
+                (units - free[at]) / max(self._totals.get(type_, 1), 1),
+                free[at] + down[at] >= units,
+            )
         if not lacking:
             return None
         worst = max(lacking, key=lambda type_: (round(lacking[type_][0], 9), type_ == "node"))
@@ -306,9 +313,15 @@ class _Inquiry:
                 found[type_] = found.get(type_, 0) + number
         return found
 
-    def _column(self, name: str, at: int) -> float | None:
-        timeline = self.run.timeline
-        return float(timeline[name].iloc[at]) if name in timeline else None
+    def _units_over_time(self, type_: str) -> tuple[npt.NDArray[Any] | None, npt.NDArray[Any]]:
+        """Return the free units (None: not recorded) and the unavailable units, by row of the timeline."""
+        found = self._recorded.get(type_)
+        if found is None:
+            timeline = self.run.timeline
+            free = timeline[f"free_{type_}"].to_numpy() if f"free_{type_}" in timeline else None
+            down = timeline[f"down_{type_}"].to_numpy() if f"down_{type_}" in timeline else self.times * 0
+            found = self._recorded[type_] = free, down
+        return found
 
     def _cause_in(self, state: Availability) -> str:
         """Return why the job does not fit although the sums of the machine suffice."""
@@ -334,9 +347,8 @@ class _Inquiry:
         ]
         if not closed:
             return True
-        index = self.cluster.index
-        targets = [index.ordinal_of_rank[rank] for outage in closed for rank in outage.ranks]
-        state.set_status(np.array(sorted(set(targets)), dtype=np.int64), up=False)
+        targets = {at for outage in closed for at in targets_of_ranks(self.cluster.index, outage.ranks)}
+        state.set_status(np.array(sorted(targets), dtype=np.int64), up=False)
         return can_match(self.request, state)
 
     def _head_at(self, time: float) -> str | None:
@@ -356,7 +368,7 @@ class _Inquiry:
     def _waiting_at(self, time: float) -> pd.DataFrame:
         table = self.table
         starts = table["start"].fillna(np.inf)
-        never = table["result"].isin(["INFEASIBLE", "DROPPED"]) | (table["end"].fillna(np.inf) <= time)
+        never = table["result"].isin(NEVER) | (table["end"].fillna(np.inf) <= time)
         return table[(table["eligible"] <= time) & (starts > time) & ~never]
 
     # --- the other jobs ---------------------------------------------------------------------------
@@ -410,20 +422,21 @@ class _Inquiry:
 
     # --- changes --------------------------------------------------------------------------------------
 
-    def _sooner(self, state_times: MachineReplay, periods: list[WaitPeriod]) -> Iterator[str]:
+    def _sooner(self, periods: list[WaitPeriod]) -> Iterator[str]:
         """Yield changes of the request with which the job would have fitted sooner, each tried.
 
         A smaller or another request is tried when the job was first refused, a shorter limit when it
-        was first held back by a reservation.  `state_times` starts at the beginning of the run.
+        was first held back by a reservation.
         """
+        replay = self._replay()  # the other one has passed these times
         refused = next((p for p in periods if p.cause.startswith((SHORT, PLACEMENT))), None)
         held_back = next((p for p in periods if p.cause == RESERVATION and p.job is not None), None)
         for period in sorted(filter(None, (refused, held_back)), key=lambda period: period.start):
-            time, state = human.moment(period.start), state_times.state_at(period.start)
+            time, state = human.moment(period.start), replay.state_at(period.start)
             if period is refused:
                 reasons = explain_later(self.request, partial(Occupancy, state.copy(), {}, {}))
                 yield from (f"at {time}: {change.text}" for change in reasons.changes[:2])
-            elif (limit := self._gap(period, state, state_times.claims())) > 0:
+            elif (limit := self._gap(period, state, replay.claims())) > 0:
                 yield f"at {time}: with a limit of at most {human.seconds(limit)}"
 
     def _gap(self, period: WaitPeriod, state: Availability, claims: Mapping[str, Selection]) -> float:
