@@ -13,8 +13,8 @@ NEWEST = $(firstword $(foreach v,3.15 3.14 3.13 3.12 3.11,\
 UV := $(BIN)/uv
 export UV_PYTHON_DOWNLOADS := never
 
-# Tests of a few seconds each, in one process; under five minutes on two cores.
-QUICK = "not slow and not integration"
+# Tests of a few seconds each, in one process per core; under five minutes on two cores.
+QUICK = -m "not slow and not integration" -n logical --maxprocesses 8 --dist loadfile
 
 .PHONY: help demo test test-all test-lowest test-newest lint format bench studies docs install install-test clean
 
@@ -35,7 +35,7 @@ demo: install
 	$(BIN)/simsched demo
 
 test: lint
-	$(BIN)/pytest -m $(QUICK)
+	$(BIN)/pytest $(QUICK)
 
 test-all: lint
 	$(BIN)/pytest
@@ -45,13 +45,13 @@ test-lowest: $(UV)
 	$(UV) venv --quiet --clear --python $(LOWEST) $(VENV)-lowest
 	$(UV) pip install --quiet --python $(VENV)-lowest --resolution lowest-direct --editable ".[test]"
 	$(UV) pip list --quiet --python $(VENV)-lowest
-	$(VENV)-lowest/bin/pytest -m $(QUICK) $(PYTEST)
+	$(VENV)-lowest/bin/pytest $(QUICK) $(PYTEST)
 
 test-newest: $(UV)
 	$(UV) venv --quiet --clear --python $(NEWEST) $(VENV)-newest
 	$(UV) pip install --quiet --python $(VENV)-newest --upgrade --editable ".[test]"
 	$(UV) pip list --quiet --python $(VENV)-newest
-	$(VENV)-newest/bin/pytest -m $(QUICK) $(PYTEST)
+	$(VENV)-newest/bin/pytest $(QUICK) $(PYTEST)
 
 lint: install-test
 	$(BIN)/ruff check .

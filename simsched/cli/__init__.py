@@ -55,6 +55,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "site": ("site", "import the machine and the queues of a centre from its own files"),
     "workload": ("workload", "show, make, convert, deliver and list workloads"),
     "demo": ("demo", "run a small study in under a minute"),
+    "tutorial": ("tutorial", "play the first five minutes on bundled inputs"),
     "completion": ("completion", "print the completion script of a shell"),
 }
 
@@ -65,7 +66,7 @@ simsched: a simulated scheduler and matching engine for Flux-style HPC clusters
   simsched match tiny 'slot=2/node'               what would it get?
   simsched run flat240 month -o month             how long do jobs wait?
   simsched report month                           the figures of that run
-  simsched demo                                   two policies compared, in under a minute
+  simsched tutorial                               these and more, one after another
 
 `simsched --help` lists all verbs; `simsched cluster list` and `simsched workload list` the bundled inputs.
 """

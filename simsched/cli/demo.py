@@ -57,7 +57,22 @@ def demo(args: argparse.Namespace) -> int:
             note(f"replaced the earlier run in {path}")
         runs.append(load_run(path, name=policy))
     _show(runs, folder)
+    picture = folder / "queue.png"
+    if earlier or not picture.exists():
+        _draw(runs, picture)
     return 0
+
+
+def _draw(runs: list[Run], path: Path) -> None:
+    """Draw the picture of the README, if matplotlib is installed."""
+    from importlib.util import find_spec
+
+    if find_spec("matplotlib") is None:
+        return
+    from simsched.report.figures import figures
+
+    figures.save("queue", runs, path, dpi=110)
+    print(f"Jobs in the queue: {path.resolve()}")
 
 
 def _show(runs: list[Run], folder: Path) -> None:

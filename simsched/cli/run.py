@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from simsched.cli.options.run_options import add_rules, rules_document, rules_of, time_of
@@ -13,9 +13,9 @@ from simsched.cli.options.workloads import add_reading, read_inputs
 from simsched.cli.support.messages import note
 
 if TYPE_CHECKING:
+    import argparse
     import threading
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
+    from collections.abc import Callable, Iterator, Mapping
 
     from simsched.cli.support.parser import Subparsers
     from simsched.graph.cluster import Cluster
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from simsched.site.site import Site
     from simsched.workload.job import Workload
 
+DEFAULT_POLICY = "easy"
 EXIT_FAULTS = 1
 EXIT_LEFT_OUT = 1
 
@@ -43,7 +44,12 @@ def register(subparsers: Subparsers) -> None:
     run.add_argument("cluster", metavar="CLUSTER", nargs="?", help="a cluster file, or a bundled name")
     run.add_argument("workload", metavar="WORKLOAD", nargs="?", help="a workload file, or a bundled name")
     add_site(run)
-    run.add_argument("-o", "--output", metavar="DIR", required=True, help="run directory to write")
+    run.add_argument(
+        "-o",
+        "--output",
+        metavar="DIR",
+        help="run directory to write (default: named after CLUSTER, WORKLOAD and the queue policy)",
+    )
     add_rules(run)
     add_reading(run)
     run.add_argument("--audit", action="store_true", help="check the run with the independent auditor")
@@ -75,10 +81,6 @@ def _add_times(run: argparse.ArgumentParser) -> None:
         default=[],
         help="write the state at the start of this instant, and continue; may be repeated",
     )
-    # The former name of --checkpoint-at.
-    times.add_argument(
-        "--snapshot-at", dest="checkpoint_at", nargs=2, action="append", help=argparse.SUPPRESS
-    )
     times.add_argument(
         "--resume",
         metavar="FILE",
@@ -99,6 +101,7 @@ def run_run(args: argparse.Namespace) -> int:
     require(args, cluster="CLUSTER", workload="WORKLOAD")
     rules = _rules(args, site)
     options = rules_of(args, rules) | _times(args)
+    args.output = args.output or _default_output(args, rules)
     refuse_foreign(args.output, RUN)
     cluster, workload = read_inputs(args, site)
     if not len(workload):
@@ -118,6 +121,13 @@ def run_run(args: argparse.Namespace) -> int:
         _report(str(path))
     faults = _audit(cluster, result.workload or workload, str(path)) if args.audit else 0
     return faults or (EXIT_LEFT_OUT if args.strict and left_out else 0)
+
+
+def _default_output(args: argparse.Namespace, rules: Mapping[str, Any]) -> str:
+    """Return the run directory where the command names none, such as ``flat240-month-easy``."""
+    parts = (args.site or args.cluster, args.workload, rules.get("queue-policy", DEFAULT_POLICY))
+    words = ["stdin" if part == "-" else Path(part).resolve().name.partition(".")[0] for part in parts]
+    return "-".join(word or "run" for word in words)
 
 
 def _write_left_out(result: RunResult) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -35,7 +36,9 @@ def register(subparsers: Subparsers) -> None:
         "wrong, 130 interrupted (--resume continues).",
     )
     sweep.add_argument("study", metavar="STUDY.yaml", help="study file")
-    sweep.add_argument("-o", "--output", metavar="DIR", help="directory to write")
+    sweep.add_argument(
+        "-o", "--output", metavar="DIR", help="directory to write (default: the name of the study)"
+    )
     sweep.add_argument("--dry-run", action="store_true", help="print the runs and about how long they take")
     sweep.add_argument("--resume", action="store_true", help="continue the study in DIR")
     sweep.add_argument(
@@ -65,15 +68,11 @@ def register(subparsers: Subparsers) -> None:
 
 def run_sweep(args: argparse.Namespace) -> int:
     """Perform a study; with ``--dry-run`` print its plan."""
-    from simsched.errors import ConfigError
     from simsched.study.runs.sweep_plan import plan
     from simsched.study.spec.study_file import load_study
 
-    if args.output is None and not args.dry_run:
-        raise ConfigError(
-            "there is no directory to write", where="simsched sweep", expected="-o DIR, or --dry-run"
-        )
     study = load_study(args.study)
+    args.output = args.output or re.sub(r"[^\w.-]+", "-", study.name).strip("-.") or "study"
     if args.dry_run:
         _show(study, plan(study), args)
         return 0

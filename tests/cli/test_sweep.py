@@ -110,7 +110,6 @@ def test_the_progress_line_is_for_terminals(capsys, monkeypatch):
     ("arguments", "said"),
     [
         (["nowhere.yaml", "-o", "out"], "nowhere.yaml: no such file"),
-        (["study.yaml"], "simsched sweep: there is no directory to write (expected -o DIR, or --dry-run)"),
         (["study.yaml", "-o", "."], ".: this directory holds something that is not a study"),
         (["study.yaml", "-o", "study.yaml"], "study.yaml: this is a file"),
         (["study.yaml", "-o", "out", "--hpc", "sge"], "--hpc: unknown system 'sge'"),

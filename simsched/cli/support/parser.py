@@ -58,10 +58,8 @@ class Parser(argparse.ArgumentParser):
         if choices is None or value in choices:
             return
         known = [str(choice) for choice in choices]
-        message = (
-            f"invalid choice: {value!r}{did_you_mean(str(value), known)} (choose from {', '.join(known)})"
-        )
-        raise argparse.ArgumentError(action, message)
+        meant = did_you_mean(str(value), known) or f" (choose from {', '.join(known)})"
+        raise argparse.ArgumentError(action, f"invalid choice: {value!r}{meant}")
 
 
 def parse(parser: Parser, arguments: Sequence[str]) -> argparse.Namespace:
@@ -77,7 +75,13 @@ def parse(parser: Parser, arguments: Sequence[str]) -> argparse.Namespace:
     SystemExit
         after the help or the version was printed.
     """
-    args, unknown = parser.parse_known_args(arguments)
+    try:
+        args, unknown = parser.parse_known_args(arguments)
+    except UsageError:
+        # argparse reports a missing argument before an option that it does not know, but the misspelt
+        # option is often the reason for both.
+        _refuse_unknown_options(parser, arguments)
+        raise
     if not unknown:
         return args
     verb, rest = _innermost(parser, list(arguments), args)
@@ -89,10 +93,26 @@ def parse(parser: Parser, arguments: Sequence[str]) -> argparse.Namespace:
     raise UsageError(verb.prog, f"unrecognized arguments: {' '.join(unknown)}{_meant(verb, unknown)}")
 
 
+def _refuse_unknown_options(parser: argparse.ArgumentParser, arguments: Sequence[str]) -> None:
+    """Raise UsageError for the first long option that the innermost verb does not have."""
+    verb = parser
+    for word in arguments:
+        name = word.partition("=")[0]
+        if word == "--":
+            return
+        if (verbs := _verbs(verb)) and word in verbs.choices:
+            verb = verbs.choices[word]
+        elif name.startswith("--") and not any(known.startswith(name) for known in _long_options(verb)):
+            raise UsageError(verb.prog, f"unrecognized arguments: {name}{_meant(verb, [name])}")
+
+
+def _long_options(verb: argparse.ArgumentParser) -> list[str]:
+    return re.findall(r"--[a-z][a-z-]*", verb.format_help())
+
+
 def _meant(verb: argparse.ArgumentParser, unknown: Sequence[str]) -> str:
     options = [word.partition("=")[0] for word in unknown if word.startswith("--")]
-    known = re.findall(r"--[a-z][a-z-]*", verb.format_help())
-    return did_you_mean(options[0], known, cutoff=0.7) if options else ""
+    return did_you_mean(options[0], _long_options(verb), cutoff=0.7) if options else ""
 
 
 def _verbs(parser: argparse.ArgumentParser) -> Subparsers | None:

@@ -1,0 +1,116 @@
+"""``simsched tutorial``: the five minutes of the README, played on bundled inputs."""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from simsched.errors import ConfigError
+
+if TYPE_CHECKING:
+    import argparse
+
+    from simsched.cli.support.parser import Subparsers
+
+
+class TutorialStep(NamedTuple):
+    """One command of the tutorial, the text before it, and its exit status."""
+
+    text: str
+    command: str
+    status: int = 0
+
+
+STEPS = (
+    TutorialStep(
+        "Can it run? `tiny` has four nodes of four cores; two of them have two GPUs each. A request is a "
+        "shape: slots, and the resources in each slot. The second one never fits, and simsched says why.",
+        "feasible tiny 'slot=2/[core=4;gpu]' 'slot=3/[core=4;gpu]'",
+        1,
+    ),
+    TutorialStep(
+        "Never means that even the idle cluster cannot hold the job. Later means that other jobs hold the "
+        "resources now.",
+        "feasible tiny 'slot=4/node' --running 'slot=1/core'",
+        1,
+    ),
+    TutorialStep(
+        "What would it get? `match` chooses nodes, cores and GPUs. Without `--format table` it prints R, the "
+        "document that Flux executes.",
+        "match tiny 'slot=2/[core=4;gpu]' 'slot=3/core' --policy hinode --format table",
+    ),
+    TutorialStep(
+        "How long do jobs wait? `month` holds 20,314 jobs for the 240 cores of `flat240`. First in the "
+        "order of arrival …",
+        "run flat240 month -o fcfs --queue-policy fcfs --quiet",
+    ),
+    TutorialStep(
+        "… then with EASY backfilling: a job may pass others if it does not delay the first.",
+        "run flat240 month -o easy --queue-policy easy --quiet",
+    ),
+    TutorialStep("Which is better, and is the difference more than noise?", "report fcfs easy"),
+    TutorialStep("Where did the jobs wait, and what would help?", "why easy"),
+    TutorialStep("And one job of them:", "why easy 4711"),
+)
+
+WIDTH = 100
+"""The longest line of the text, in characters."""
+
+END = """\
+Both runs are in {folder}. To go on:
+  simsched report {folder}/easy -o report.html    a page with figures
+  simsched run flat240 LOG -o mine                your own log (SWF, sacct -P, flux jobs --json, …)
+  simsched site import DIR -o site                your own machine (slurm.conf, Flux, PBS)
+  simsched VERB --help                            all options of a verb
+"""
+
+
+def register(subparsers: Subparsers) -> None:
+    """Add the verb `tutorial`."""
+    parser = subparsers.add_parser(
+        "tutorial",
+        help="play the first five minutes on bundled inputs",
+        description="Play the first commands of the manual one after another on bundled inputs: each with a "
+        "sentence, the command, and its output. In a terminal the Enter key goes on, and q ends.",
+    )
+    parser.add_argument(
+        "-o",
+        "--output",
+        metavar="DIR",
+        default="tutorial-results",
+        help="write the runs to DIR (default tutorial-results)",
+    )
+    parser.set_defaults(run=tutorial)
+
+
+def tutorial(args: argparse.Namespace) -> int:
+    """Play every step in its own process, and return 0, or the status of a step that failed."""
+    from simsched.cli.support.output import terminal_width
+    from simsched.folders import refuse_foreign
+    from simsched.simulation.record.run_directory import RUN
+
+    folder = Path(args.output)
+    for name in ("fcfs", "easy"):
+        refuse_foreign(folder / name, RUN)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ConfigError(f"cannot be made: {error.strerror}", where=str(folder)) from error
+    waits = sys.stdin.isatty() and sys.stdout.isatty()
+    for number, step in enumerate(STEPS, 1):
+        text = textwrap.fill(f"[{number} of {len(STEPS)}] {step.text}", min(terminal_width(), WIDTH))
+        print(f"{text}\n\n  $ simsched {step.command}", flush=True)
+        status = subprocess.run(  # noqa: S603 (our own commands)
+            [sys.executable, "-m", "simsched", *shlex.split(step.command)], cwd=folder, check=False
+        ).returncode
+        if status != step.status:
+            return status or 1
+        print(flush=True)
+        if waits and number < len(STEPS) and input("Enter goes on, q ends: ").strip().lower() == "q":
+            return 0
+    print(END.format(folder=folder), end="")
+    return 0
