@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from simsched.arguments import check, check_callable, check_path, wrong
-from simsched.report.data.tables import Run, load_run
+from simsched.report.run import Run, load_run
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from simsched.graph.cluster import ClusterLike
+    from simsched.graph.cluster import Cluster, ClusterLike
     from simsched.match.policies.policy import MatchPolicy
     from simsched.schedule.pass_context import QueuePolicy
     from simsched.simulation.record.run_directory import RunResult
@@ -26,9 +26,15 @@ __all__ = ["Run", "SimulatedRun", "load_run", "simulate"]
 class SimulatedRun(Run):
     """A run in memory: the tables of `Run`, and `save`."""
 
-    def __init__(self, result: RunResult, meta: Mapping[str, Any], *, name: str) -> None:
-        super().__init__(None, meta, name=name)
+    def __init__(self, result: RunResult, cluster: Cluster, *, name: str) -> None:
+        super().__init__(None, result.meta, name=name)
         self.result = result
+        self._cluster = cluster
+
+    def inputs(self) -> tuple[Cluster, Workload]:
+        """Return the cluster and the workload of the run; the jobs are in their queues."""
+        assert self.result.workload is not None
+        return self._cluster, self.result.workload
 
     @cached_property
     def nodes(self) -> pd.DataFrame:
@@ -94,7 +100,7 @@ def simulate(
     options["inputs"] = _files_of(*given) | dict(options.get("inputs") or {})
     result = run_workload(cluster, workload, queue_policy, match_policy, seed, **options)
     tables = Run.from_result(result)
-    run = SimulatedRun(result, result.meta, name=f"{name_of(queue_policy)} on {cluster.name}")
+    run = SimulatedRun(result, cluster, name=f"{name_of(queue_policy)} on {cluster.name}")
     run.__dict__.update(jobs=tables.jobs, timeline=tables.timeline)
     return run
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import argparse
 
     from simsched.cli.support.parser import Subparsers
-    from simsched.report.data.tables import Run
+    from simsched.report.data.tables import RunTables
 
 CLUSTER = "flat240"
 WORKLOAD = "month"
@@ -49,7 +49,7 @@ def demo(args: argparse.Namespace) -> int:
     earlier = [policy for policy in POLICIES if refuse_foreign(folder / policy, RUN)]
     cluster, workload = load_cluster(CLUSTER), load_workload(WORKLOAD)
     print(f"{len(workload)} jobs of the workload {WORKLOAD!r} on the cluster {CLUSTER!r}\n", flush=True)
-    runs: list[Run] = []
+    runs: list[RunTables] = []
     for policy in POLICIES:
         sys.stderr.write(f"simulating {policy} …\n")
         path = simulate(cluster, workload, queue_policy=policy).save(folder / policy)
@@ -63,7 +63,7 @@ def demo(args: argparse.Namespace) -> int:
     return 0
 
 
-def _draw(runs: list[Run], path: Path) -> None:
+def _draw(runs: list[RunTables], path: Path) -> None:
     """Draw the picture of the README, if matplotlib is installed."""
     from importlib.util import find_spec
 
@@ -75,7 +75,7 @@ def _draw(runs: list[Run], path: Path) -> None:
     print(f"Jobs in the queue: {path.resolve()}")
 
 
-def _show(runs: list[Run], folder: Path) -> None:
+def _show(runs: list[RunTables], folder: Path) -> None:
     from simsched import human
     from simsched.cli.support.output import terminal_width
     from simsched.report import text_report

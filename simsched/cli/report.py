@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from simsched.cli.support.output import Form
     from simsched.cli.support.parser import Subparsers
     from simsched.report.data.gantt_view import GanttView
-    from simsched.report.data.tables import Run
+    from simsched.report.data.tables import RunTables
     from simsched.simulation.audit.audit_report import AuditReport
 
 FORMATS = ("text", "json", "html", "csv", "markdown")
@@ -141,7 +141,7 @@ def _kind_of(output: str | None) -> str:
     return ENDINGS.get(ending, "text")
 
 
-def _steady(runs: list[Run], args: argparse.Namespace) -> list[Run]:
+def _steady(runs: list[RunTables], args: argparse.Namespace) -> list[RunTables]:
     """Return the runs without the warm-up and drain that the options give."""
     from simsched.formats.rfc.duration import parse_duration
 
@@ -150,7 +150,7 @@ def _steady(runs: list[Run], args: argparse.Namespace) -> list[Run]:
     return [run.steady(warm_up, drain) for run in runs] if warm_up or drain else runs
 
 
-def _grouped(runs: Sequence[Run], by: str, kind: str) -> str:
+def _grouped(runs: Sequence[RunTables], by: str, kind: str) -> str:
     """Return a table of groups in one of the formats."""
     from simsched.report import groups
 
@@ -161,7 +161,7 @@ def _grouped(runs: Sequence[Run], by: str, kind: str) -> str:
     return groups.FORMATS[kind](runs, by)
 
 
-def _rendered(runs: Sequence[Run], kind: str) -> str:
+def _rendered(runs: Sequence[RunTables], kind: str) -> str:
     if kind == "html":
         from simsched.report.html.page import page
 
@@ -173,16 +173,16 @@ def _rendered(runs: Sequence[Run], kind: str) -> str:
         return text.page(runs[0], width) if len(runs) == 1 else text.comparison(runs, width)
     from simsched.report import export
 
-    writers: dict[str, Callable[[Sequence[Run]], str]]
+    writers: dict[str, Callable[[Sequence[RunTables]], str]]
     writers = {"json": export.as_json, "csv": export.as_csv, "markdown": export.as_markdown}
     return writers[kind](runs)
 
 
-def load_runs(arguments: Sequence[str]) -> list[Run]:
+def load_runs(arguments: Sequence[str]) -> list[RunTables]:
     """Open the runs of ``DIR`` and ``NAME=DIR`` arguments; equal names are numbered."""
-    from simsched.report.data.tables import load_run
+    from simsched.report.run import load_run
 
-    runs: list[Run] = []
+    runs: list[RunTables] = []
     for argument in arguments:
         name, equals, path = argument.partition("=")
         named = bool(equals) and bool(name) and not Path(argument).exists()
@@ -260,9 +260,9 @@ def audit_again(folder: Path) -> AuditReport:
     RunError
         if it is not a run directory, or one of its files cannot be read.
     """
-    from simsched.cli.options.recorded_command import recorded_inputs
     from simsched.simulation.audit.auditor import audit_run
     from simsched.simulation.audit.recorded_run import audit_files, read_meta
+    from simsched.simulation.record.recorded_inputs import recorded_inputs
 
     if not (folder / "run.json").is_file():
         raise RunError(

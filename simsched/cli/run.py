@@ -226,16 +226,16 @@ def _progress(jobs: int, *, quiet: bool) -> Iterator[Callable[[Engine], None] | 
 
 def _summary(result: RunResult) -> str:
     """Return ``summary.json`` of a run."""
-    from simsched.report.data.tables import Run
+    from simsched.report.data.tables import RunTables
     from simsched.report.metrics.summary import summary_text
 
-    return summary_text(Run.from_result(result).summary)
+    return summary_text(RunTables.from_result(result).summary)
 
 
 def _report(path: str) -> None:
     from simsched.cli.support.output import terminal_width
     from simsched.report import text_report as text
-    from simsched.report.data.tables import load_run
+    from simsched.report.run import load_run
 
     print(text.page(load_run(path), terminal_width()), end="")
     sys.stderr.write(f"written: {path}\n")

@@ -7,7 +7,6 @@ import sys
 from typing import TYPE_CHECKING
 
 from simsched.cli.support.output import put, terminal_width
-from simsched.errors import RunError
 from simsched.visible import visible
 
 if TYPE_CHECKING:
@@ -15,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from simsched.cli.support.parser import Subparsers
-    from simsched.report.data.tables import Run
+    from simsched.report.run import Run
 
 
 def register(subparsers: Subparsers) -> None:
@@ -37,7 +36,7 @@ def register(subparsers: Subparsers) -> None:
 
 def run_why(args: argparse.Namespace) -> int:
     """Print or write why the jobs waited."""
-    from simsched.report.data.tables import load_run
+    from simsched.report.run import load_run
 
     run = load_run(args.directory)
     text = _of_jobs(run, args.jobs, args.format) if args.jobs else _of_run(run, args.format)
@@ -55,20 +54,10 @@ def _of_run(run: Run, form: str) -> str:
 
 
 def _of_jobs(run: Run, jobs: Sequence[str], form: str) -> str:
-    from simsched.cli.options.recorded_command import recorded_inputs
-    from simsched.report.waiting.job_wait import why
-    from simsched.report.waiting.wait_text import job_document, job_text
-    from simsched.simulation.record.file_digests import changed_inputs
+    from simsched.report.waiting.job_answer import job_document, job_text
 
-    command = run.meta.get("command")
-    if command is None:
-        fault = "run.json does not have the command of the run, so its inputs are not known"
-        raise RunError(fault, where=run.name, expected="a run that `simsched run` made")
-    for changed, fault in changed_inputs(run.meta):
-        if changed:
-            raise RunError(fault, where=run.name, expected="the inputs of the run")
-    inputs = recorded_inputs(command)
-    answers = [why(run, job, *inputs) for job in jobs]
+    inputs = run.inputs()
+    answers = [run.why(job, *inputs) for job in jobs]
     if form == "json":
         return json.dumps([job_document(answer) for answer in answers])
     return "\n\n".join(map(job_text, answers))

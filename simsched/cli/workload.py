@@ -225,8 +225,8 @@ def deliver(args: argparse.Namespace) -> int:
     """Write Job Objects with the results of a run."""
     from simsched.formats.sss import read_document
     from simsched.formats.text.documents import read_text
-    from simsched.report.data.tables import load_run
     from simsched.report.delivered import delivered_document
+    from simsched.report.run import load_run
     from simsched.workload.readers.sss_jobs import second_zero
 
     run, text = load_run(args.directory), read_text(args.document)

@@ -118,6 +118,12 @@ class Cluster:
     def __repr__(self) -> str:
         return f"<Cluster {self.name!r}: {len(self.graph)} vertices>"
 
+    def _repr_html_(self) -> str:
+        """Return the units of each resource type as a table, for a notebook."""
+        from simsched.notebook import html_table
+
+        return html_table(self.name, [(name, f"{units:,}") for name, units in self.index.totals.items()])
+
 
 ClusterLike: TypeAlias = "Cluster | ResourceGraph | str | Path"
 """A cluster as an argument: the value, a networkx graph, a file or a bundled name."""

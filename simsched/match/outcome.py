@@ -128,6 +128,13 @@ class Outcome:
         text = clip(str(self.R), 80) if self.R is not None else self.reasons.short()
         return f"<{type(self).__name__}{number}{start}{f': {text}' if text else ''}>"
 
+    def _repr_html_(self) -> str:
+        """Return the answer for a notebook: the allocation, or all reasons against it."""
+        from simsched.notebook import html_text
+
+        text = str(self.R) if self.R is not None else str(self.reasons)
+        return html_text(self.status if self.id is None else f"{self.status} {self.id}", text)
+
     def __bool__(self) -> bool:
         return False
 

@@ -2,7 +2,8 @@
 
 The package reads run directories only. `columns` documents every column, `data` makes frames of the files,
 `metrics` holds pure functions on these frames, and `text_report`, `export`, `groups`, `figures` and `html`
-present them. `data` may import `metrics`, never the reverse. Begin with `data.tables`.
+present them. `run` is above all of these: it has the object that users hold. `data` may import `metrics`,
+never the reverse. Begin with `data.tables`.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from simsched.report.data.tables import Run, load_run
+    from simsched.report.run import Run, load_run
 
 __all__ = ["Run", "load_run"]
 
@@ -18,7 +19,7 @@ __all__ = ["Run", "load_run"]
 def __getattr__(name: str) -> Any:
     """Import `Run` and `load_run` when they are first used (pandas takes 0.3 s)."""
     if name in __all__:
-        from simsched.report.data import tables
+        from simsched.report import run
 
-        return getattr(tables, name)
+        return getattr(run, name)
     raise AttributeError(name)

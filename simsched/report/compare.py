@@ -16,7 +16,7 @@ from simsched.report.metrics.metrics import bounded_slowdown, ran, turnaround, w
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from simsched.report.data.tables import Run
+    from simsched.report.data.tables import RunTables
 
 __all__ = [
     "Comparison",
@@ -107,7 +107,7 @@ def compare(a: pd.DataFrame, b: pd.DataFrame) -> Comparison:
     return Comparison(len(both), wait_, turnaround_, slowdown_, sooner, same, later, blocks, span / blocks)
 
 
-def same_jobs(a: Run, b: Run) -> bool:
+def same_jobs(a: RunTables, b: RunTables) -> bool:
     """Whether equal ids are equal jobs: one workload file, or most ids submitted at the same time.
 
     Ids repeat between traces, and jobs that merely have the same id must not be paired.
@@ -120,12 +120,12 @@ def same_jobs(a: Run, b: Run) -> bool:
     return bool((both["submit_x"] == both["submit_y"]).mean() >= SAME) if len(both) else False
 
 
-def _workload_digest(run: Run) -> str | None:
+def _workload_digest(run: RunTables) -> str | None:
     given = (item.get("sha256") for item in run.meta.get("inputs", []) if item.get("role") == "workload")
     return next(given, None)
 
 
-def compare_runs(a: Run, b: Run) -> Comparison:
+def compare_runs(a: RunTables, b: RunTables) -> Comparison:
     """Compare two runs job by job; runs of different workloads have no job in common."""
     return compare(a.jobs, b.jobs if same_jobs(a, b) else b.jobs.iloc[:0])
 

@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
     from simsched.formats.jobspec.vertex import ResourceVertex
     from simsched.formats.sss import Document
-    from simsched.report.data.tables import Run
+    from simsched.report.data.tables import RunTables
 
 
-def delivered_document(document: Document, run: Run, *, second_zero: int = 0) -> Document:
+def delivered_document(document: Document, run: RunTables, *, second_zero: int = 0) -> Document:
     """Return the document with State, StartTime, EndTime and Delivered of its jobs as the run had them.
 
     `second_zero` is second 0 of the run in seconds since 1970.  Jobs of the run
@@ -47,7 +47,7 @@ def _rows(jobs: pd.DataFrame) -> list[dict[str, Any]]:
     return [dict(zip(columns, row, strict=True)) for row in table.where(table.notna(), None).values.tolist()]
 
 
-def _hosts(run: Run) -> dict[str, Hostlist]:
+def _hosts(run: RunTables) -> dict[str, Hostlist]:
     """Return the hosts of each job's allocation; empty for a run without allocations."""
     if not run.has_allocations:
         return {}

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from simsched.report.data.tables import Run
+    from simsched.report.data.tables import RunTables
 
 
 #: classes by which JSON groups the jobs
@@ -34,7 +34,7 @@ CLASSES: dict[str, Callable[[pd.DataFrame], pd.Series[Any]]] = {
 }
 
 
-def as_json(runs: Sequence[Run]) -> str:
+def as_json(runs: Sequence[RunTables]) -> str:
     """Return ``{"figures": {name: {unit, meaning}}, "runs": […], "comparisons": […]}``.
 
     A run has its name, version, date, seed, inputs, cluster, config, summary (the figures), reasons, and the
@@ -49,7 +49,7 @@ def as_json(runs: Sequence[Run]) -> str:
     return json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def as_csv(runs: Sequence[Run]) -> str:
+def as_csv(runs: Sequence[RunTables]) -> str:
     """Return the figures as CSV: metric, unit, one column per run; empty if not computed."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
@@ -70,7 +70,7 @@ def csv_text(frame: pd.DataFrame) -> str:
     return str(shown.to_csv(index=False, float_format="%.12g", lineterminator="\n"))
 
 
-def as_markdown(runs: Sequence[Run]) -> str:
+def as_markdown(runs: Sequence[RunTables]) -> str:
     """Return the figures as a Markdown table, then the reasons and the paired comparisons."""
     rows = [
         [str(name).replace("_", " "), *(human.quantity(v, metric(str(name)).unit) for v in row)]
@@ -95,12 +95,12 @@ def as_markdown(runs: Sequence[Run]) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _figures(runs: Sequence[Run]) -> pd.DataFrame:
+def _figures(runs: Sequence[RunTables]) -> pd.DataFrame:
     table = side_by_side({str(i): r.summary for i, r in enumerate(runs)})
     return table.set_axis([r.name for r in runs], axis="columns")
 
 
-def _record(run: Run) -> dict[str, Any]:
+def _record(run: RunTables) -> dict[str, Any]:
     return {
         "name": run.name,
         **{key: _deep(run.meta.get(key)) for key in ("simsched", "created", "seed", "inputs")},
@@ -131,7 +131,7 @@ def _plain(value: Any) -> Any:
     return None if isinstance(item, float) and not math.isfinite(item) else item
 
 
-def _comparison(first: Run, run: Run) -> dict[str, Any]:
+def _comparison(first: RunTables, run: RunTables) -> dict[str, Any]:
     found = compare_runs(first, run)
     intervals = {"wait": found.wait, "turnaround": found.turnaround, "bounded_slowdown": found.slowdown}
     return {

@@ -19,7 +19,7 @@ from simsched.text_table import PAGE_WIDTH, fitted_table, markdown_table
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from simsched.report.data.tables import Run
+    from simsched.report.data.tables import RunTables
 
 #: keys that are computed; the others are columns of the jobs
 CLASSES: dict[str, Callable[[pd.DataFrame], pd.Series[Any]]] = {
@@ -51,7 +51,7 @@ OF_A_JOB = {
 }
 
 
-def grouped(runs: Sequence[Run], key: str) -> pd.DataFrame:
+def grouped(runs: Sequence[RunTables], key: str) -> pd.DataFrame:
     """Return one row per run and group: run, the key, then the columns of `metrics.by` or `machine_use`.
 
     Raises
@@ -67,24 +67,24 @@ def grouped(runs: Sequence[Run], key: str) -> pd.DataFrame:
     return whole[["run", key, *(name for name in whole.columns if name not in {"run", key})]]
 
 
-def _groups_of_jobs(run: Run, key: str) -> pd.DataFrame:
+def _groups_of_jobs(run: RunTables, key: str) -> pd.DataFrame:
     jobs = ran(run.jobs)
     return by(jobs, CLASSES[key](jobs) if key in CLASSES else key)[list(COLUMNS)]
 
 
-def of_jobs(run: Run) -> pd.DataFrame:
+def of_jobs(run: RunTables) -> pd.DataFrame:
     """Return all jobs by id, even those that never ran, with the column ``wait`` (s)."""
     jobs = run.jobs.set_index("id")
     jobs.insert(list(jobs.columns).index("start") + 1, "wait", jobs["start"] - jobs["submit"])
     return jobs
 
 
-def of_properties(run: Run) -> pd.DataFrame:
+def of_properties(run: RunTables) -> pd.DataFrame:
     """Return `machine_use.use_by` of the properties."""
     return machine_use.use_by(*_machine(run), "property")
 
 
-def of_places(run: Run) -> pd.DataFrame:
+def of_places(run: RunTables) -> pd.DataFrame:
     """Return `machine_use.use_by` of the racks, then of the switches …, with the type before each name."""
     nodes, allocations, window = _machine(run)
     tables: list[pd.DataFrame] = []
@@ -97,13 +97,13 @@ def of_places(run: Run) -> pd.DataFrame:
     )
 
 
-def of_nodes(run: Run) -> pd.DataFrame:
+def of_nodes(run: RunTables) -> pd.DataFrame:
     """Return `machine_use.node_use`, by rank."""
     return machine_use.node_use(*_machine(run))
 
 
 #: keys that do not group jobs: single jobs and the parts of the machine
-PARTS: dict[str, Callable[[Run], pd.DataFrame]] = {
+PARTS: dict[str, Callable[[RunTables], pd.DataFrame]] = {
     "job": of_jobs,
     "property": of_properties,
     "place": of_places,
@@ -111,24 +111,24 @@ PARTS: dict[str, Callable[[Run], pd.DataFrame]] = {
 }
 
 
-def _machine(run: Run) -> tuple[pd.DataFrame, pd.DataFrame, machine_use.Window]:
+def _machine(run: RunTables) -> tuple[pd.DataFrame, pd.DataFrame, machine_use.Window]:
     for name, known in (("nodes.parquet", len(run.nodes) > 0), ("allocations.jsonl", run.has_allocations)):
         if not known:
             raise RunError("this run does not record where its jobs ran", where=run.name, expected=name)
     return run.nodes, run.allocations, run.window
 
 
-def as_text(runs: Sequence[Run], key: str) -> str:
+def as_text(runs: Sequence[RunTables], key: str) -> str:
     """Return the groups as a table for a terminal; several runs are named."""
     return fitted_table(*_cells(runs, key), PAGE_WIDTH) + "\n"
 
 
-def as_markdown(runs: Sequence[Run], key: str) -> str:
+def as_markdown(runs: Sequence[RunTables], key: str) -> str:
     """Return the groups as a Markdown table."""
     return markdown_table(*_cells(runs, key)) + "\n"
 
 
-def _cells(runs: Sequence[Run], key: str) -> tuple[list[str], list[list[str]]]:
+def _cells(runs: Sequence[RunTables], key: str) -> tuple[list[str], list[list[str]]]:
     several = len(runs) > 1
     frame = grouped(runs, key)
     names = list(OF_A_JOB if key == "job" else frame.columns[2:])
@@ -154,12 +154,12 @@ def _shown(value: Any, name: str, units: Mapping[str, str]) -> str:
     return human.quantity(float(value), unit)
 
 
-def as_csv(runs: Sequence[Run], key: str) -> str:
+def as_csv(runs: Sequence[RunTables], key: str) -> str:
     """Return the groups as CSV, times in seconds, shares from 0 to 1."""
     return csv_text(grouped(runs, key))
 
 
-def as_json(runs: Sequence[Run], key: str) -> str:
+def as_json(runs: Sequence[RunTables], key: str) -> str:
     """Return the groups as a JSON list of objects; unknown values are null."""
     rows = [
         {k: None if isinstance(v, float) and not math.isfinite(v) else v for k, v in row.items()}
@@ -168,7 +168,7 @@ def as_json(runs: Sequence[Run], key: str) -> str:
     return json.dumps(rows, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-FORMATS: dict[str, Callable[[Sequence[Run], str], str]] = {
+FORMATS: dict[str, Callable[[Sequence[RunTables], str], str]] = {
     "text": as_text,
     "json": as_json,
     "csv": as_csv,

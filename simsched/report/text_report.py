@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     import pandas as pd
 
-    from simsched.report.data.tables import Run
+    from simsched.report.data.tables import RunTables
 
 #: characters of a line that a page has at least, however small the terminal
 LEAST_WIDTH = 60
@@ -39,13 +39,13 @@ COMPARED = ("jobs_run", "jobs_infeasible", "makespan", "throughput", "mean_wait"
             "jain_users")  # fmt: skip
 
 
-def page(run: Run, width: int = PAGE_WIDTH) -> str:
+def page(run: RunTables, width: int = PAGE_WIDTH) -> str:
     """Return the page of one run: jobs, use, waits, queues, sizes and reasons.
 
     No line is longer than `width` (60 at least), and no table has more than `MAX_ROWS` rows.
     """
     width = max(width, LEAST_WIDTH)
-    parts = [_head(run, width), _overview(run, width)]
+    parts = [_head(run, width), _labelled(overview_rows(run), width)]
     if len(m.ran(run.jobs)):
         parts += [_curves(run, width), _waits(run, width), *_recorded_waits(run, width)]
         if run.jobs["queue"].nunique() > 1:
@@ -56,7 +56,7 @@ def page(run: Run, width: int = PAGE_WIDTH) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def comparison(runs: Sequence[Run], width: int = PAGE_WIDTH) -> str:
+def comparison(runs: Sequence[RunTables], width: int = PAGE_WIDTH) -> str:
     """Return the page of several runs: their figures in columns, then each against the first, job by job.
 
     Runs that do not fit beside the others are shown below them.
@@ -89,7 +89,7 @@ def _in_blocks(names: Sequence[str], rows: Sequence[Sequence[str]], width: int) 
     return [fitted_table(part[0], part[1:], width) for part in cut]
 
 
-def _head(run: Run, width: int) -> str:
+def _head(run: RunTables, width: int) -> str:
     units = human.units(run.totals)
     policies = [str(run.config[k]) for k in ("queue_policy", "match_policy") if run.config.get(k) is not None]
     inputs = [str(i.get("name")) for i in run.meta.get("inputs", []) if i.get("role") == "workload"]
@@ -102,7 +102,8 @@ def _head(run: Run, width: int) -> str:
     return "\n".join([*lines, "─" * min(width, max(map(len, lines)))])
 
 
-def _overview(run: Run, width: int) -> str:
+def overview_rows(run: RunTables) -> list[tuple[str, str]]:
+    """Return the first figures of a run as (label, text)."""
     s = run.summary
     counts = [(result.lower(), s.get(f"jobs_{result.lower()}", 0.0)) for result in RESULTS]
     each = " · ".join(f"{name} {human.number(n)}" for name, n in counts if n)
@@ -127,7 +128,7 @@ def _overview(run: Run, width: int) -> str:
     if wall:
         speed = run.meta.get("jobs_per_second", math.nan)
         rows.append(("simulated in", f"{human.seconds(float(wall))}, {human.number(float(speed))} jobs/s"))
-    return _labelled([row for row in rows if not row[1].startswith(human.MISSING)], width)
+    return [row for row in rows if not row[1].startswith(human.MISSING)]
 
 
 def _labelled(rows: Sequence[tuple[str, str]], width: int) -> str:
@@ -146,7 +147,7 @@ def _of(summary: Mapping[str, float], name: str) -> str:
     return human.quantity(summary.get(name, math.nan), metric(name).unit)
 
 
-def _curves(run: Run, width: int) -> str:
+def _curves(run: RunTables, width: int) -> str:
     """Return utilisation and queue over time as sparklines."""
     window, bins = m.span(run.jobs), width - 2 * LABEL - 2
     rows = []
@@ -176,7 +177,7 @@ def sparkline(values: Sequence[float] | npt.NDArray[np.float64], top: float | No
     return "".join(_BARS[int(s)] if np.isfinite(v) else " " for s, v in zip(steps, x, strict=True))
 
 
-def _waits(run: Run, width: int) -> str:
+def _waits(run: RunTables, width: int) -> str:
     done = m.measured(run.jobs)
     rows = []
     for label, column, unit in (
@@ -191,7 +192,7 @@ def _waits(run: Run, width: int) -> str:
     return fitted_table(head, rows, width, ["p99", "p90", "median"])
 
 
-def _recorded_waits(run: Run, width: int) -> list[str]:
+def _recorded_waits(run: RunTables, width: int) -> list[str]:
     """Return the recorded beside the simulated waits of the same jobs; [] for a log without starts."""
     done = m.measured(run.jobs)
     known = done[done["recorded_wait"].notna()]
@@ -241,7 +242,7 @@ def _others(rows: int, noun: str) -> str:
     return f"\n… and {rows - MAX_ROWS:,} {noun}" if rows > MAX_ROWS else ""
 
 
-def _pair(first: Run, run: Run, found: Comparison) -> str:
+def _pair(first: RunTables, run: RunTables, found: Comparison) -> str:
     if not found.jobs:
         return f"{run.name} and {first.name} have no job in common"
     sooner, same, later = map(human.share, (found.sooner, found.same, found.later))

@@ -18,7 +18,7 @@ from simsched.report.metrics.summary import metric
 from simsched.study.grid import Grid
 
 if TYPE_CHECKING:
-    from simsched.report.data.tables import Run
+    from simsched.report.data.tables import RunTables
     from simsched.study.study_result import StudyResult
 
 #: figures in charts and tables, if the study has them
@@ -148,7 +148,7 @@ def _failures(result: StudyResult) -> str:
     return markup.table("failures", "Runs without a result", head, rows)
 
 
-def _few(result: StudyResult, grid: Grid) -> list[Run]:
+def _few(result: StudyResult, grid: Grid) -> list[RunTables]:
     """Return the runs that are compared job by job, one per setting of the series."""
     found = []
     for number in grid.handful(MAX_RUNS):

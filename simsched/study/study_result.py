@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,10 @@ from simsched.study.runs.study_folder import FAILURES, StudyFolder, read_json
 if TYPE_CHECKING:
     import pandas as pd
 
-    from simsched.report.data.tables import Run
+    from simsched.report.data.tables import RunTables
+
+FIRST_RUNS = 20
+"""Runs that a notebook shows."""
 
 
 class StudyResult:
@@ -39,6 +43,11 @@ class StudyResult:
     def __repr__(self) -> str:
         counts = self.record["counts"]
         return f"<Study {self.name}: {counts['done']} of {counts['runs']} runs>"
+
+    def _repr_html_(self) -> str:
+        """Return the figures of the first runs as a table, for a notebook."""
+        shown: str = self.runs.head(FIRST_RUNS).to_html(index=False, float_format="{:,.4g}".format)
+        return f"<p>{escape(repr(self)[1:-1])}</p>{shown}"
 
     @property
     def name(self) -> str:
@@ -76,7 +85,7 @@ class StudyResult:
         found: list[dict[str, Any]] = read_json(self.path / FAILURES)
         return found
 
-    def run(self, number: int, *, name: str | None = None) -> Run:
+    def run(self, number: int, *, name: str | None = None) -> RunTables:
         """Open the run with this number in the plan.
 
         Raises
@@ -84,7 +93,7 @@ class StudyResult:
         RunError
             if there is no such run, or it kept no tables.
         """
-        from simsched.report.data.tables import load_run
+        from simsched.report.run import load_run
 
         plan = self.record["plan"]
         if not 0 <= number < len(plan):

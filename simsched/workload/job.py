@@ -26,9 +26,10 @@ if TYPE_CHECKING:
 MAX_JOBS = 10_000_000
 """The most jobs that a document, a model or a transform makes."""
 
-
 #: Records of one reason that an error message or a table names by place.
 FIRST_PLACES = 3
+FIRST_JOBS = 10
+"""Jobs that a notebook shows."""
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -142,6 +143,20 @@ class Workload:
         ignored = sum(self.skipped_counts.values())
         more = f", {ignored:,} records ignored" if ignored else ""
         return f"<Workload {self.name!r}: {len(self.jobs):,} jobs{more}>"
+
+    def _repr_html_(self) -> str:
+        """Return the first jobs as a table, for a notebook."""
+        from simsched import human
+        from simsched.notebook import html_table
+
+        def limit_of(job: Job) -> str:
+            return "none" if job.duration is None else human.seconds(job.duration)
+
+        rows = [
+            (str(job.id), f"{job.submit:,.0f} s", job.jobspec.to_shape(), limit_of(job))
+            for job in self.jobs[:FIRST_JOBS]
+        ]
+        return html_table(repr(self)[1:-1], rows, ("job", "submitted at", "request", "limit"))
 
     def __iter__(self) -> Iterator[Job]:
         return iter(self.jobs)

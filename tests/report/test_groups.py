@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from simsched.errors import RunError
 from simsched.report import groups, text_report
-from simsched.report.data.tables import load_run
 from simsched.report.metrics import metrics as m
 from simsched.report.metrics.summary import summarise
+from simsched.report.run import load_run
 
 
 @pytest.fixture

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import argparse
 from typing import TYPE_CHECKING, Any
 
-from simsched.cli.options.workloads import READING, add_reading, read_workloads
+from simsched.cli.options.workloads import READING
 from simsched.errors import RunError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    import argparse
     from pathlib import Path
 
-    from simsched.graph.cluster import Cluster
     from simsched.simulation.record.run_origin import Origin
-    from simsched.workload.job import Workload
 
 
 def command_of(args: argparse.Namespace, rules: dict[str, Any]) -> dict[str, Any]:
@@ -40,22 +37,3 @@ def refuse_changed_inputs(args: argparse.Namespace, origin: Origin, folder: Path
             continue
         if digest_of(places[known.role]) != known.sha256:
             raise RunError(f"the file has changed since {folder} was made", where=str(places[known.role]))
-
-
-def recorded_inputs(command: Mapping[str, Any]) -> tuple[Cluster, Workload]:
-    """Read the cluster and the workload of a run again; its jobs are in their queues."""
-    from dataclasses import replace
-
-    from simsched.graph.cluster import load_cluster
-    from simsched.simulation.admission import admit
-    from simsched.simulation.options.run_config import from_document
-
-    options = from_document(command["rules"], "run.json")
-    parser = argparse.ArgumentParser()
-    add_reading(parser)  # its defaults hold for options that the command did not have
-    given = {**vars(parser.parse_args([])), **command["reading"], "seed": options.get("seed", 0)}
-    cluster = load_cluster(command["cluster"])
-    workload = read_workloads(argparse.Namespace(**given), [command["workload"]], cluster)
-    if options.get("queues") is not None:
-        workload = replace(workload, jobs=admit(workload.jobs, options["queues"], cluster.index).jobs)
-    return cluster, workload

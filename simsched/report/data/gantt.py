@@ -21,7 +21,7 @@ from simsched.report.columns import HELD
 from simsched.report.data.allocations import attempts, idset_of
 
 if TYPE_CHECKING:
-    from simsched.report.data.tables import Run
+    from simsched.report.data.tables import RunTables
 
 Floats = npt.NDArray[np.float64]
 Bands = tuple[tuple[float, float], ...]
@@ -54,7 +54,7 @@ class Chart:
         return "Nodes of each job" if self.row == "rank" else f"Number of {self.row}s of each job"
 
 
-def chart(run: Run) -> Chart:
+def chart(run: RunTables) -> Chart:
     """Return the Gantt chart of a run: by rank, or packed if it was made without its allocations."""
     if run.has_allocations:
         boxes = rectangles(run)
@@ -69,7 +69,7 @@ def chart(run: Run) -> Chart:
     return Chart(boxes, max(run.totals.get(row, 0), used, 1), row)
 
 
-def rectangles(run: Run) -> pd.DataFrame:
+def rectangles(run: RunTables) -> pd.DataFrame:
     """Return one row per rectangle: job (row of ``run.jobs``), start, end (s), low, high (ranks, half open).
 
     Ordered by start.  Jobs that still hold something last until the end of the timeline.
@@ -91,7 +91,7 @@ def _nothing() -> pd.DataFrame:
     return pd.DataFrame({c: np.zeros(0) for c in ("job", "start", "end", "low", "high")})
 
 
-def _last_time(run: Run) -> float:
+def _last_time(run: RunTables) -> float:
     times = [run.jobs["end"].max(), run.jobs["start"].max()]
     times += [run.shards["time"].max()] if len(run.shards) else []
     times += [run.timeline["time"].max()] if len(run.timeline) else []
@@ -117,7 +117,7 @@ def _held(shards: pd.DataFrame, last: float) -> pd.DataFrame:
     return pd.concat([back[columns], still[columns]], ignore_index=True)
 
 
-def units_per_node(run: Run, shards: pd.DataFrame) -> dict[str, int]:
+def units_per_node(run: RunTables, shards: pd.DataFrame) -> dict[str, int]:
     """Return the units of each placing type on a node: from the totals, else the highest id seen."""
     nodes, units = run.totals.get("node", 0), {}
     for kind in PLACING[:2]:
@@ -186,7 +186,7 @@ def _drawn(held: pd.DataFrame, units: dict[str, int]) -> pd.DataFrame:
     )
 
 
-def rows_of(run: Run, rects: pd.DataFrame) -> int:
+def rows_of(run: RunTables, rects: pd.DataFrame) -> int:
     """Return the number of rows: the cluster's targets, or the used ones if they are more."""
     used = int(np.ceil(rects["high"].max())) if len(rects) else 0
     return max(run.totals.get("node", 0), int(run.meta.get("cluster", {}).get("targets") or 0), used, 1)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from simsched.report.data.gantt import Chart
-    from simsched.report.data.tables import Run
+    from simsched.report.data.tables import RunTables
 
 MAX_JOBS_SHOWN = 5000
 """More rectangles than this are drawn as the use of cells, unless a colour is chosen."""
@@ -80,7 +80,7 @@ class GanttPart:
     window: tuple[float, float]
 
 
-def part_of(run: Run, drawn: Chart, view: GanttView) -> GanttPart:
+def part_of(run: RunTables, drawn: Chart, view: GanttView) -> GanttPart:
     """Return the part of a chart that a view shows.
 
     Raises
@@ -111,7 +111,7 @@ def part_of(run: Run, drawn: Chart, view: GanttView) -> GanttPart:
     return GanttPart(_at_rows(boxes, ranks), len(ranks), _labels(run, ranks), window)
 
 
-def _chosen_jobs(run: Run, view: GanttView) -> npt.NDArray[np.bool_]:
+def _chosen_jobs(run: RunTables, view: GanttView) -> npt.NDArray[np.bool_]:
     """Return, for each job of the run, whether the view shows it."""
     chosen = np.ones(len(run.jobs), dtype=bool)
     for column, wanted in (("user", view.users), ("queue", view.queues)):
@@ -126,7 +126,7 @@ def _chosen_jobs(run: Run, view: GanttView) -> npt.NDArray[np.bool_]:
     return chosen
 
 
-def _ranks(run: Run, rows: int, text: str | None) -> npt.NDArray[np.int64]:
+def _ranks(run: RunTables, rows: int, text: str | None) -> npt.NDArray[np.int64]:
     """Return the ranks of a view, ascending."""
     if text is None:
         return np.arange(rows, dtype=np.int64)
@@ -164,13 +164,13 @@ def _at_rows(boxes: pd.DataFrame, ranks: npt.NDArray[np.int64]) -> pd.DataFrame:
     return rows
 
 
-def _labels(run: Run, ranks: npt.NDArray[np.int64]) -> tuple[str, ...]:
+def _labels(run: RunTables, ranks: npt.NDArray[np.int64]) -> tuple[str, ...]:
     nodes = run.nodes
     host_of = dict(zip(nodes["rank"].tolist(), nodes["host"].astype(str), strict=True))
     return tuple(host_of.get(rank, str(rank)) for rank in ranks.tolist())
 
 
-def colours_of(run: Run, by: str) -> pd.Series[str]:
+def colours_of(run: RunTables, by: str) -> pd.Series[str]:
     """Return, for each job of the run, the value that its colour stands for, as text."""
     jobs = run.jobs
     if by == "size":

@@ -14,7 +14,7 @@ from simsched.report.metrics.metrics import types
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from simsched.report.data.tables import Run
+    from simsched.report.data.tables import RunTables
 
 #: points of a curve of a distribution
 POINTS = 400
@@ -61,7 +61,7 @@ def busiest(timeline: pd.DataFrame, column: str, edges: Floats) -> Floats:
     return top
 
 
-def types_in_use(run: Run) -> list[str]:
+def types_in_use(run: RunTables) -> list[str]:
     """Return the types that have a curve: cores, gpus, nodes, and others that were used."""
     known = [kind for kind in types(run.timeline) if run.totals.get(kind)]
     return in_order(k for k in known if k in HELD or (run.timeline[f"used_{k}"] > 0).any())

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
 
-    from simsched.report.data.tables import Run
+    from simsched.report.data.tables import RunTables
 
 #: Statements that read.  `pivot` is a CREATE and a SELECT in DuckDB 1, a MULTI in DuckDB 2.
 _READS = frozenset({"SELECT", "EXPLAIN", "CREATE", "MULTI", "PRAGMA", "CALL"})
@@ -28,7 +28,7 @@ _READS = frozenset({"SELECT", "EXPLAIN", "CREATE", "MULTI", "PRAGMA", "CALL"})
 _WRITES_WITHIN = re.compile(r"\b(copy|export)\b", re.IGNORECASE)
 
 
-def query(text: str, runs: Sequence[Run], *, outside: bool = False) -> pd.DataFrame:
+def query(text: str, runs: Sequence[RunTables], *, outside: bool = False) -> pd.DataFrame:
     """Answer a SQL query over the runs' tables.
 
     Views: ``jobs``, ``timeline`` and ``nodes``, the rows of all runs with the run's name in the column
@@ -96,7 +96,7 @@ def _confine(con: duckdb.DuckDBPyConnection, text: str, within: Iterable[Path]) 
     con.execute("set lock_configuration = true")
 
 
-def _create_view(con: duckdb.DuckDBPyConnection, table: str, runs: Sequence[Run]) -> None:
+def _create_view(con: duckdb.DuckDBPyConnection, table: str, runs: Sequence[RunTables]) -> None:
     """Create a view of one table of all runs, columns by name; runs may lack ``nodes``."""
     parts = []
     for run in runs:
@@ -115,7 +115,7 @@ def _create_view(con: duckdb.DuckDBPyConnection, table: str, runs: Sequence[Run]
         raise RunError(f"cannot be read: {first_line(error)}", where=f"{table}.parquet") from None
 
 
-def _facts(run: Run) -> dict[str, Any]:
+def _facts(run: RunTables) -> dict[str, Any]:
     options = {k: v for k, v in run.config.items() if isinstance(v, str | int | float | bool)}
     return {"run": run.name, "cluster": run.cluster_name, "seed": run.meta.get("seed"), **options}
 

@@ -7,9 +7,10 @@ are read.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import copy
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import pandas as pd
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 RUN_FORMAT = 1
 
 
-class Run:
+class RunTables:
     """One run: its record and its tables.  Frames are read when they are first used.
 
     Attributes
@@ -45,6 +46,29 @@ class Run:
         self.name = name or (path.name if path else "run")
 
     @classmethod
+    def load(cls, directory: str | Path, *, name: str | None = None) -> Self:
+        """Open a finished run directory.
+
+        Raises
+        ------
+        RunError : the directory is missing or is not that of a run, the run did not finish, or its
+            format is newer than this version reads.
+        """
+        if not isinstance(directory, str | Path):
+            raise RunError(f"{directory!r} is not a path", expected="a run directory")
+        check_path("directory", directory)
+        path = Path(directory)
+        if not path.exists():
+            raise RunError("there is no such run directory", where=str(path))
+        if not path.is_dir():
+            raise RunError("this is a file", where=str(path), expected="a run directory")
+        if not (path / "run.json").is_file():
+            raise RunError("this is not a run directory: it has no run.json", where=str(path))
+        meta = read_record(path / "run.json")
+        _check_meta(meta, path)
+        return cls(path, meta, name=name or path.resolve().name)
+
+    @classmethod
     def from_columns(
         cls,
         jobs: Mapping[str, Sequence[Any]] | pd.DataFrame,
@@ -52,7 +76,7 @@ class Run:
         meta: Mapping[str, Any],
         *,
         name: str | None = None,
-    ) -> Run:
+    ) -> Self:
         """Make a run from columns in memory; missing columns are empty."""
         check("meta", meta, Mapping, "a mapping, the content of run.json")
         run = cls(None, meta, name=name)
@@ -61,7 +85,7 @@ class Run:
         return run
 
     @classmethod
-    def from_result(cls, result: RunResult) -> Run:
+    def from_result(cls, result: RunResult) -> Self:
         """Return the tables of a run that is still in memory."""
         return cls.from_columns(result.jobs, result.timeline, result.meta)
 
@@ -120,7 +144,7 @@ class Run:
         submits = self.jobs["submit"]
         return 0.0 if begin is None or submits.empty else max(0.0, float(begin) - float(submits.min()))
 
-    def steady(self, warm_up: float = 0.0, drain: float = 0.0) -> Run:
+    def steady(self, warm_up: float = 0.0, drain: float = 0.0) -> Self:
         """Return the run without its first `warm_up` and last `drain` seconds of submissions.
 
         Jobs submitted in them are not among its `jobs`; its timeline ends where they begin, and
@@ -139,7 +163,9 @@ class Run:
         if kept.empty:
             raise RunError("no job was submitted between warm-up and drain", where=self.name)
         low, high = self.jobs["submit"].min() + warm_up, self.jobs["submit"].max() - drain
-        run = Run(self.path, self.meta, name=self.name)
+        run = copy(self)
+        for name in ("queues", "users", "reasons"):  # made of the jobs
+            run.__dict__.pop(name, None)
         run.__dict__["jobs"] = kept.reset_index(drop=True)
         run.__dict__["window"] = (float(low), float(high))
         run.__dict__["timeline"] = self.timeline[self.timeline["time"].between(low, high)]
@@ -220,7 +246,7 @@ class Run:
 
 
 def nodes_frame(columns: Mapping[str, Any]) -> pd.DataFrame:
-    """Return columns of nodes in memory as a frame like `Run.nodes`."""
+    """Return columns of nodes in memory as a frame like `RunTables.nodes`."""
     frame = shaped(pd.DataFrame(dict(columns)), NODES)
     places = [name for name in frame.columns if name.startswith("in_")]
     return frame.astype(dict.fromkeys(places, "category"))
@@ -234,29 +260,6 @@ def _frame(name: str, columns: Mapping[str, Sequence[Any]] | pd.DataFrame) -> pd
         return pd.DataFrame(columns)
     except ValueError:
         raise wrong(name, columns, expected) from None
-
-
-def load_run(directory: str | Path, *, name: str | None = None) -> Run:
-    """Open a finished run directory.
-
-    Raises
-    ------
-    RunError : the directory is missing or is not that of a run, the run did not finish, or its
-        format is newer than this version reads.
-    """
-    if not isinstance(directory, str | Path):
-        raise RunError(f"{directory!r} is not a path", expected="a run directory")
-    check_path("directory", directory)
-    path = Path(directory)
-    if not path.exists():
-        raise RunError("there is no such run directory", where=str(path))
-    if not path.is_dir():
-        raise RunError("this is a file", where=str(path), expected="a run directory")
-    if not (path / "run.json").is_file():
-        raise RunError("this is not a run directory: it has no run.json", where=str(path))
-    meta = read_record(path / "run.json")
-    _check_meta(meta, path)
-    return Run(path, meta, name=name or path.resolve().name)
 
 
 def _check_meta(meta: dict[str, Any], path: Path) -> None:

@@ -19,7 +19,7 @@ from simsched.report.data.gantt import chart, units_per_node
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from simsched.report.data.tables import Run
+    from simsched.report.data.tables import RunTables
 
 COLUMNS = (
     "job_id", "workload_name", "profile", "submission_time", "requested_number_of_resources",
@@ -30,7 +30,7 @@ STATES = {"COMPLETED": "COMPLETED_SUCCESSFULLY", "TIMEOUT": "COMPLETED_WALLTIME_
 """Result → Batsim's name of it; jobs with another result have COMPLETED_FAILED."""
 
 
-def evalys_lines(run: Run) -> Iterator[str]:
+def evalys_lines(run: RunTables) -> Iterator[str]:
     """Yield the lines, a head first; only jobs that have ended are written, as Batsim does."""
     yield _line(COLUMNS)
     held = _processors(run)
@@ -56,7 +56,7 @@ def _line(values: tuple[object, ...]) -> str:
     return out.getvalue()
 
 
-def _processors(run: Run) -> dict[int, Idset]:
+def _processors(run: RunTables) -> dict[int, Idset]:
     """Return the processors of the last allocation of each job, by its row in ``run.jobs``."""
     drawn = chart(run)
     units = units_per_node(run, run.shards)["core"] if drawn.row == "rank" and run.totals.get("core") else 1

@@ -11,7 +11,7 @@ from simsched.errors import ConfigError, did_you_mean
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from simsched.report.data.tables import Run
+    from simsched.report.data.tables import RunTables
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ FORMATS: dict[str, RunFormat] = {
 }
 
 
-def export_text(run: Run, to: str) -> Iterator[str]:
+def export_text(run: RunTables, to: str) -> Iterator[str]:
     """Yield the text of a run in a format of `FORMATS`.
 
     Raises

@@ -14,13 +14,13 @@ from simsched.workload.writers.swf_writer import write_swf
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from simsched.report.data.tables import Run
+    from simsched.report.data.tables import RunTables
 
 STATUS = {"COMPLETED": "COMPLETED", "TIMEOUT": "TIMEOUT", "FAILED": "FAILED"}
 """Result → status; jobs with any other result have 5, cancelled."""
 
 
-def swf_lines(run: Run) -> Iterator[str]:
+def swf_lines(run: RunTables) -> Iterator[str]:
     """Yield the lines of the file.
 
     A job that never ran has run time -1 and status 5.  Processors are cores, or nodes in a run without
@@ -50,7 +50,7 @@ def swf_lines(run: Run) -> Iterator[str]:
         yield line + "\n"
 
 
-def _header(run: Run) -> dict[str, str]:
+def _header(run: RunTables) -> dict[str, str]:
     totals = run.totals
     found = {"Computer": run.cluster_name}
     if "node" in totals:

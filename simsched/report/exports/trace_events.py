@@ -19,7 +19,7 @@ from simsched.report.data.gantt import chart
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from simsched.report.data.tables import Run
+    from simsched.report.data.tables import RunTables
 
 MAX_SLICES = 2_000_000
 NODES, JOBS = 1, 2
@@ -28,7 +28,7 @@ LANES = 10_000
 """Tracks that one node may have, at most."""
 
 
-def trace_text(run: Run) -> Iterator[str]:
+def trace_text(run: RunTables) -> Iterator[str]:
     """Yield the text, one event per line; RunError for a run of more than `MAX_SLICES` slices."""
     yield '{"displayTimeUnit": "ms", "traceEvents": [\n'
     first = True
@@ -38,7 +38,7 @@ def trace_text(run: Run) -> Iterator[str]:
     yield "\n]}\n"
 
 
-def _events(run: Run) -> Iterator[dict[str, Any]]:
+def _events(run: RunTables) -> Iterator[dict[str, Any]]:
     drawn = chart(run)
     boxes = drawn.boxes
     low = np.floor(boxes["low"].to_numpy()).astype(np.int64)
@@ -95,7 +95,7 @@ class _Tracks:
         return row * LANES + lane, is_new
 
 
-def _facts(run: Run) -> list[dict[str, Any]]:
+def _facts(run: RunTables) -> list[dict[str, Any]]:
     """Return name, category and arguments of the slices of each job."""
     columns = ["id", "user", "queue", "shape", "result", "submit", "start"]
     found = []
@@ -114,7 +114,7 @@ def _facts(run: Run) -> list[dict[str, Any]]:
     return found
 
 
-def _counters(run: Run) -> Iterator[dict[str, Any]]:
+def _counters(run: RunTables) -> Iterator[dict[str, Any]]:
     timeline = run.timeline
     for time, queued, running in zip(
         timeline["time"].tolist(),

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from simsched.report.data.gantt_view import GanttView
-    from simsched.report.data.tables import Run
+    from simsched.report.data.tables import RunTables
 
 ENDINGS = (".png", ".svg", ".pdf")
 MAX_DPI = 1200
@@ -108,7 +108,7 @@ def matplotlib_figures(dark: bool, *, paper: bool = False) -> Iterator[Any]:
 
 def draw(
     kind: str,
-    runs: Sequence[Run],
+    runs: Sequence[RunTables],
     *,
     dark: bool = False,
     view: GanttView | None = None,
@@ -145,7 +145,7 @@ def draw(
     return figure
 
 
-def _checked(kind: str, runs: Sequence[Run], view: GanttView | None, paper: str | None) -> Kind:
+def _checked(kind: str, runs: Sequence[RunTables], view: GanttView | None, paper: str | None) -> Kind:
     if kind not in KINDS:
         raise ConfigError(
             f"unknown kind of figure {kind!r}{did_you_mean(kind, KINDS)}", expected=", ".join(KINDS)
@@ -182,7 +182,7 @@ def _function(name: str) -> Callable[..., None]:
 
 def save(
     kind: str,
-    runs: Sequence[Run],
+    runs: Sequence[RunTables],
     target: str | Path,
     *,
     dpi: int = 144,

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from simsched.report.data.gantt import Chart
     from simsched.report.data.gantt_view import GanttPart
-    from simsched.report.data.tables import Run
+    from simsched.report.data.tables import RunTables
 
 Figure = Any
 Axes = Any
@@ -45,7 +45,7 @@ CELLS = (240, 600)
 """Rows and columns of a chart of use, at most."""
 
 
-def gantt(figure: Figure, runs: Sequence[Run], view: GanttView) -> None:
+def gantt(figure: Figure, runs: Sequence[RunTables], view: GanttView) -> None:
     """Draw one rectangle per job and range of nodes that it held; without allocations, pack jobs by cores."""
     run = runs[0]
     drawn = chart(run)
@@ -75,7 +75,7 @@ def _draw_use(figure: Figure, axes: Axes, part: GanttPart, seconds: float) -> No
     figure.colorbar(image, ax=axes, label="in use (%)", fraction=0.03)
 
 
-def _draw_jobs(axes: Axes, run: Run, part: GanttPart, view: GanttView, seconds: float) -> None:
+def _draw_jobs(axes: Axes, run: RunTables, part: GanttPart, view: GanttView, seconds: float) -> None:
     boxes = part.boxes
     left, right = (boxes[name].to_numpy() / seconds for name in ("start", "end"))
     below, above = boxes["low"].to_numpy(), boxes["high"].to_numpy()
@@ -100,7 +100,7 @@ def _draw_jobs(axes: Axes, run: Run, part: GanttPart, view: GanttView, seconds: 
                            handlelength=1.0, columnspacing=1.0)  # fmt: skip
 
 
-def _colours(run: Run, boxes: pd.DataFrame, by: str) -> tuple[npt.NDArray[np.float64], list[Patch]]:
+def _colours(run: RunTables, boxes: pd.DataFrame, by: str) -> tuple[npt.NDArray[np.float64], list[Patch]]:
     """Return the colour of each rectangle, and the legend: none for colours that only tell jobs apart."""
     job = boxes["job"].to_numpy(dtype=np.int64)
     if by == "job":
@@ -127,7 +127,7 @@ def _colours(run: Run, boxes: pd.DataFrame, by: str) -> tuple[npt.NDArray[np.flo
     return to_rgba_array([colour_of.get(name, palette.GREY) for name in of_box]), legend
 
 
-def _draw_waits(axes: Axes, run: Run, part: GanttPart, seconds: float) -> None:
+def _draw_waits(axes: Axes, run: RunTables, part: GanttPart, seconds: float) -> None:
     """Draw a line from the submission to the start of each job, in the lowest row that it gets."""
     boxes = part.boxes.sort_values(["job", "start", "low"]).drop_duplicates("job")
     jobs = run.jobs.iloc[boxes["job"].to_numpy(dtype=np.int64)]
@@ -147,7 +147,7 @@ def _draw_waits(axes: Axes, run: Run, part: GanttPart, seconds: float) -> None:
 
 
 def _draw_names(
-    axes: Axes, run: Run, part: GanttPart, seconds: float, colours: npt.NDArray[np.float64]
+    axes: Axes, run: RunTables, part: GanttPart, seconds: float, colours: npt.NDArray[np.float64]
 ) -> None:
     """Write the id of a job into its largest rectangle; an id that is cut off at its edges is left out."""
     boxes = part.boxes

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from simsched.report.data.tables import Run
+    from simsched.report.data.tables import RunTables
 
 Figure = Any
 #: users and reasons that a figure names
@@ -51,14 +51,14 @@ FIGURES = (
 )
 
 
-def _done(run: Run) -> pd.DataFrame:
+def _done(run: RunTables) -> pd.DataFrame:
     done = m.measured(run.jobs)
     if done.empty:
         raise RunError("no job ran, so there is nothing to draw", where=run.name)
     return done
 
 
-def _distribution(figure: Figure, runs: Sequence[Run], column: str, least: float, label: str) -> None:
+def _distribution(figure: Figure, runs: Sequence[RunTables], column: str, least: float, label: str) -> None:
     axes = figure.add_subplot()
     for run, colour in zip(runs, palette.cycle(len(runs)), strict=True):
         values = np.sort(_done(run)[column].to_numpy(dtype=np.float64))
@@ -80,7 +80,7 @@ def _distribution(figure: Figure, runs: Sequence[Run], column: str, least: float
         axes.legend(loc="best")
 
 
-def waits(figure: Figure, runs: Sequence[Run]) -> None:
+def waits(figure: Figure, runs: Sequence[RunTables]) -> None:
     """Draw the share of jobs that waited no longer, over the wait; waits below 1 s are drawn at 1 s."""
     _distribution(figure, runs, "wait", 1.0, "wait, logarithmic; 1 s and less as one")
     axes = figure.axes[0]
@@ -92,13 +92,13 @@ def waits(figure: Figure, runs: Sequence[Run]) -> None:
     axes.set_title("Share of jobs that waited no longer")
 
 
-def slowdowns(figure: Figure, runs: Sequence[Run]) -> None:
+def slowdowns(figure: Figure, runs: Sequence[RunTables]) -> None:
     """Draw the share of jobs up to each bounded slowdown."""
     _distribution(figure, runs, "bounded_slowdown", 1.0, "bounded slowdown (10 s), logarithmic")
     figure.axes[0].set_title("Share of jobs up to each bounded slowdown")
 
 
-def heatmap(figure: Figure, runs: Sequence[Run]) -> None:
+def heatmap(figure: Figure, runs: Sequence[RunTables]) -> None:
     """Draw the mean wait (s) of each class of size and run time, with the number of jobs."""
     run = runs[0]
     done = _done(run)
@@ -128,7 +128,7 @@ def heatmap(figure: Figure, runs: Sequence[Run]) -> None:
     bar.ax.yaxis.set_minor_locator(NullLocator())
 
 
-def users(figure: Figure, runs: Sequence[Run]) -> None:
+def users(figure: Figure, runs: Sequence[RunTables]) -> None:
     """Draw core hours and mean bounded slowdown of the heaviest users."""
     run = runs[0]
     _done(run)
@@ -146,7 +146,7 @@ def users(figure: Figure, runs: Sequence[Run]) -> None:
     left.set_title(f"{run.name}: the {len(table)} heaviest of {len(run.users)} users")
 
 
-def reasons(figure: Figure, runs: Sequence[Run]) -> None:
+def reasons(figure: Figure, runs: Sequence[RunTables]) -> None:
     """Draw the number of jobs that did not run, or did not end well, for each reason."""
     run = runs[0]
     table = run.reasons
@@ -175,7 +175,7 @@ def _wrapped(text: str, width: int = 56) -> str:
     return "\n".join(textwrap.wrap(text, width, max_lines=2, placeholder=" …"))
 
 
-def comparison(figure: Figure, runs: Sequence[Run]) -> None:
+def comparison(figure: Figure, runs: Sequence[RunTables]) -> None:
     """Draw the main figures of the runs as bars, one small chart per figure."""
     names = [f for f in FIGURES if any(math.isfinite(r.summary.get(f, math.nan)) for r in runs)]
     for run in runs:

@@ -17,7 +17,7 @@ from simsched.report.metrics.spread import node_seconds
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from simsched.report.data.tables import Run
+    from simsched.report.data.tables import RunTables
 
 Figure = Any
 Axes = Any
@@ -28,7 +28,7 @@ UNKNOWN_SIZE = "the run does not record the size of the cluster"
 BINS = 600
 
 
-def _window(run: Run) -> tuple[float, float]:
+def _window(run: RunTables) -> tuple[float, float]:
     low, high = m.span(run.jobs)
     if high <= low:
         raise RunError("no job ran, so there is nothing to draw", where=run.name)
@@ -46,7 +46,7 @@ def time_axis(axes: Axes, low: float, high: float) -> float:
     return seconds
 
 
-def utilisation(figure: Figure, runs: Sequence[Run]) -> None:
+def utilisation(figure: Figure, runs: Sequence[RunTables]) -> None:
     """Draw the mean use over bins of time: of each type for one run, of the main type for several."""
     axes = figure.add_subplot()
     seconds = time_axis(axes, 0, max(w[1] - w[0] for w in map(_window, runs)))
@@ -72,7 +72,7 @@ def utilisation(figure: Figure, runs: Sequence[Run]) -> None:
     axes.legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=4, borderaxespad=0.2)
 
 
-def queue(figure: Figure, runs: Sequence[Run]) -> None:
+def queue(figure: Figure, runs: Sequence[RunTables]) -> None:
     """Draw the largest number of queued jobs in each bin of time and, for one run, of running jobs."""
     axes = figure.add_subplot()
     seconds = time_axis(axes, 0, max(w[1] - w[0] for w in map(_window, runs)))
@@ -91,7 +91,7 @@ def queue(figure: Figure, runs: Sequence[Run]) -> None:
     axes.set_title("Queue over time")
 
 
-def calendar(figure: Figure, runs: Sequence[Run]) -> None:
+def calendar(figure: Figure, runs: Sequence[RunTables]) -> None:
     """Draw the mean use of each day: one column per week, one row per day of the week."""
     run = runs[0]
     low, high = _window(run)
@@ -113,7 +113,7 @@ def calendar(figure: Figure, runs: Sequence[Run]) -> None:
     figure.colorbar(image, ax=axes, label="% of all", fraction=0.03)
 
 
-def cluster_map(figure: Figure, runs: Sequence[Run]) -> None:
+def cluster_map(figure: Figure, runs: Sequence[RunTables]) -> None:
     """Draw one cell per node, by rank from the top left, coloured by its share of time in use."""
     run = runs[0]
     if not run.has_allocations:

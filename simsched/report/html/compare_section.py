@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from simsched.report.data.tables import Run
+    from simsched.report.data.tables import RunTables
 
 
-def comparison(runs: Sequence[Run], charts: list[dict[str, Any]]) -> str:
+def comparison(runs: Sequence[RunTables], charts: list[dict[str, Any]]) -> str:
     """Return the section that compares the runs, and append its charts."""
     colours = palette.cycle(len(runs))
     pairs = [compare_runs(runs[0], run) for run in runs[1:]]
@@ -56,7 +56,7 @@ def comparison(runs: Sequence[Run], charts: list[dict[str, Any]]) -> str:
     )
 
 
-def _key(runs: Sequence[Run], colours: Sequence[str]) -> str:
+def _key(runs: Sequence[RunTables], colours: Sequence[str]) -> str:
     """Return the legend: the colour of each run."""
     return "".join(
         f'<span class="key"><i style="background:{c}"></i>{escape(r.name)}</span>'
@@ -64,7 +64,7 @@ def _key(runs: Sequence[Run], colours: Sequence[str]) -> str:
     )
 
 
-def distinct(runs: Sequence[Run]) -> list[str]:
+def distinct(runs: Sequence[RunTables]) -> list[str]:
     """Return the runs' names; a name that repeats an earlier one is numbered."""
     names: list[str] = []
     for run in runs:
@@ -73,7 +73,7 @@ def distinct(runs: Sequence[Run]) -> list[str]:
     return names
 
 
-def _moved(runs: Sequence[Run]) -> dict[str, pd.DataFrame]:
+def _moved(runs: Sequence[RunTables]) -> dict[str, pd.DataFrame]:
     found = {}
     for name, run in list(zip(distinct(runs), runs, strict=True))[1:]:
         jobs = run.jobs if same_jobs(runs[0], run) else run.jobs.iloc[:0]
@@ -85,7 +85,7 @@ def _moved(runs: Sequence[Run]) -> dict[str, pd.DataFrame]:
     return found
 
 
-def _verdicts(runs: Sequence[Run], pairs: Sequence[Comparison]) -> str:
+def _verdicts(runs: Sequence[RunTables], pairs: Sequence[Comparison]) -> str:
     lines = []
     for run, found in zip(runs[1:], pairs, strict=True):
         if not found.jobs:
@@ -100,7 +100,7 @@ def _verdicts(runs: Sequence[Run], pairs: Sequence[Comparison]) -> str:
     return f'<section class="panel"><h2>In words</h2><ul class="verdicts">{"".join(lines)}</ul></section>'
 
 
-def _figures(runs: Sequence[Run]) -> str:
+def _figures(runs: Sequence[RunTables]) -> str:
     """Return the table of all figures, one column per run, better and worse ones in colour."""
     names = list(dict.fromkeys(name for run in runs for name in run.summary))
     lines = []

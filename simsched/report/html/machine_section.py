@@ -17,13 +17,13 @@ from simsched.report.metrics import machine_use
 if TYPE_CHECKING:
     import pandas as pd
 
-    from simsched.report.data.tables import Run
+    from simsched.report.data.tables import RunTables
 
 #: most nodes of a map
 MAX_NODES = 20_000
 
 
-def section(run: Run, prefix: str, drawn: charts.Charts) -> str:
+def section(run: RunTables, prefix: str, drawn: charts.Charts) -> str:
     """Return the tables of the machine and add its map; empty without nodes or allocations."""
     if run.nodes.empty or not run.has_allocations:
         return ""
@@ -49,13 +49,13 @@ def distinct(nodes: pd.DataFrame) -> list[str]:
     return list(found.values())
 
 
-def main_type(run: Run) -> str:
+def main_type(run: RunTables) -> str:
     """Return the type whose use colours the map: cores, else gpus, else whole nodes."""
     known = machine_use.kinds(run.nodes)
     return next(kind for kind in ("core", "gpu", "node") if kind in known)
 
 
-def _map(run: Run, held: pd.DataFrame, prefix: str, drawn: charts.Charts) -> str:
+def _map(run: RunTables, held: pd.DataFrame, prefix: str, drawn: charts.Charts) -> str:
     """Return one cell per node, and a note about the balance of their use."""
     if len(run.nodes) > MAX_NODES:
         return ""
@@ -73,7 +73,7 @@ def _map(run: Run, held: pd.DataFrame, prefix: str, drawn: charts.Charts) -> str
     return markup.panel("The nodes by use", f"{prefix}-map", note)
 
 
-def _use(run: Run, held: pd.DataFrame, key: str, prefix: str) -> str:
+def _use(run: RunTables, held: pd.DataFrame, key: str, prefix: str) -> str:
     table = machine_use.use_by(run.nodes, held, run.window, key)
     shown = [c for c in table if _is_shown(str(c), table[c].to_numpy(dtype=np.float64))]
     head = [(key, "text"), *((heading(str(c)), _unit(str(c))) for c in shown)]
@@ -93,7 +93,7 @@ def _unit(name: str) -> str:
     return "share" if name.startswith(machine_use.USE) else ""
 
 
-def _locality(run: Run, held: pd.DataFrame, prefix: str) -> str:
+def _locality(run: RunTables, held: pd.DataFrame, prefix: str) -> str:
     table = machine_use.locality(run.nodes, held)
     head = (("type", "text"), ("number", ""), ("jobs on several nodes", ""), ("spanned, mean", ""),
             ("spanned / fewest possible, mean", "ratio"), ("in the fewest possible", "share"))  # fmt: skip

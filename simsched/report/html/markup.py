@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from simsched.report.data.tables import Run
+    from simsched.report.data.tables import RunTables
 
 #: identifies a page that simsched wrote
 GENERATOR = '<meta name="generator" content="simsched">'
@@ -76,7 +76,7 @@ def frame(title: str, links: str, body: str, data: str, bokeh: str) -> str:
 """
 
 
-def cards(run: Run) -> str:
+def cards(run: RunTables) -> str:
     """Return the cards at the top of a run, one per known figure."""
     shown = {name: human.quantity(value, metric(name).unit) for name, value in run.summary.items()}
     made = []

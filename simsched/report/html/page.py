@@ -16,10 +16,10 @@ from simsched.report.html import markup
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from simsched.report.data.tables import Run
+    from simsched.report.data.tables import RunTables
 
 
-def page(runs: Sequence[Run]) -> str:
+def page(runs: Sequence[RunTables]) -> str:
     """Return the page of the runs; several runs are also compared.
 
     Raises
@@ -42,7 +42,7 @@ def page(runs: Sequence[Run]) -> str:
     return markup.frame(title, _links(runs), "\n".join(parts), data, bokeh_script())
 
 
-def _links(runs: Sequence[Run]) -> str:
+def _links(runs: Sequence[RunTables]) -> str:
     links = ['<a href="#comparison">Comparison</a>'] if len(runs) > 1 else []
     links += [f'<a href="#run-r{i}">{escape(run.name)}</a>' for i, run in enumerate(runs)]
     return "".join(links)

@@ -18,11 +18,11 @@ from simsched.report.metrics.classes import has_dates, run_time_class, size_clas
 from simsched.report.metrics.summary import metric
 
 if TYPE_CHECKING:
-    from simsched.report.data.tables import Run
+    from simsched.report.data.tables import RunTables
     from simsched.report.html.islands import Islands
 
 
-def run_section(run: Run, prefix: str, charts: list[dict[str, Any]], islands: Islands) -> str:
+def run_section(run: RunTables, prefix: str, charts: list[dict[str, Any]], islands: Islands) -> str:
     """Return the section of one run; append its charts, and their packed data to the islands."""
     done = m.measured(run.jobs)
     parts = [_title(run, prefix), markup.cards(run)]
@@ -43,7 +43,7 @@ def run_section(run: Run, prefix: str, charts: list[dict[str, Any]], islands: Is
     return f'<section class="run" id="run-{prefix}">{"".join(parts)}</section>'
 
 
-def _title(run: Run, prefix: str) -> str:
+def _title(run: RunTables, prefix: str) -> str:
     policy = [str(run.config[k]) for k in ("queue_policy", "match_policy") if run.config.get(k)]
     facts = [run.cluster_name, ", ".join(human.units(run.totals)), " and ".join(policy)]
     lead = escape(" · ".join(filter(None, facts)))
@@ -83,7 +83,7 @@ def _distributions(done: pd.DataFrame, prefix: str, drawn: Charts) -> str:
     return f'<div class="pair">{"".join(panels)}</div>'
 
 
-def _groups(run: Run, done: pd.DataFrame, prefix: str) -> str:
+def _groups(run: RunTables, done: pd.DataFrame, prefix: str) -> str:
     tables = []
     for name, title, key, frame in (
         ("queues", "By queue", "queue", run.queues),
@@ -112,7 +112,7 @@ def _reasons(reasons: pd.DataFrame, prefix: str) -> str:
     return markup.table(f"{prefix}-reasons", "Why jobs did not run or end well", head, rows)
 
 
-def _configuration(run: Run, prefix: str) -> str:
+def _configuration(run: RunTables, prefix: str) -> str:
     keep = ("simsched", "created", "seed", "wall_seconds", "jobs_per_second")
     rows = [[k, run.meta[k]] for k in keep if k in run.meta]
     rows += [[k, v] for k, v in run.config.items() if not isinstance(v, dict | list)]

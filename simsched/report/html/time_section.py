@@ -19,14 +19,16 @@ from simsched.report.html.islands import Packed, pack, tick_of, ticks
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from simsched.report.data.tables import Run
+    from simsched.report.data.tables import RunTables
     from simsched.report.html.islands import Islands
 
 #: most boxes of a Gantt chart; of more boxes, those with the largest area are kept
 MAX_BOXES = 1_500_000
 
 
-def over_time(run: Run, prefix: str, drawn: Charts, charts: list[dict[str, Any]], islands: Islands) -> str:
+def over_time(
+    run: RunTables, prefix: str, drawn: Charts, charts: list[dict[str, Any]], islands: Islands
+) -> str:
     """Return the panels of a run over time; append their charts, and their packed data to the islands."""
     gantt = chart(run)
     origin = float(np.nanmin([run.jobs["submit"].min(), run.timeline["time"].min()]))
@@ -81,7 +83,7 @@ def _time_panels(prefix: str, gantt: Chart) -> str:
     )
 
 
-def _names(run: Run) -> dict[str, Any]:
+def _names(run: RunTables) -> dict[str, Any]:
     """Return the names behind the codes of users, queues and results, and the numbering of ids."""
     ids = run.jobs["id"]
     first, counted = 0, False
@@ -112,7 +114,7 @@ def _codes(values: pd.Series[Any]) -> np.ndarray:
     return np.where(coded.codes < 0, len(coded.categories), coded.codes).astype(np.int64)
 
 
-def _packed_line(run: Run, kinds: Sequence[str], origin: float, tick: float) -> Packed:
+def _packed_line(run: RunTables, kinds: Sequence[str], origin: float, tick: float) -> Packed:
     frame = run.timeline
     columns = {"time": ticks(frame["time"].to_numpy() - origin, tick)}
     for name in (*(f"used_{k}" for k in kinds), "queued_jobs", "queued_cores", "running_jobs"):
@@ -140,7 +142,7 @@ def _packed_rects(rects: pd.DataFrame, origin: float, tick: float) -> Packed:
     return pack(columns, frozenset({"start"}))
 
 
-def _packed_jobs(run: Run, origin: float, tick: float) -> Packed:
+def _packed_jobs(run: RunTables, origin: float, tick: float) -> Packed:
     """Pack the columns of the workload, which are equal in all its runs."""
     jobs = run.jobs
     return pack(
@@ -154,7 +156,7 @@ def _packed_jobs(run: Run, origin: float, tick: float) -> Packed:
     )
 
 
-def _packed_results(run: Run) -> Packed:
+def _packed_results(run: RunTables) -> Packed:
     codes = {r: i for i, r in enumerate(RESULTS)}
     found = run.jobs["result"].astype("object").map(codes).fillna(0)
     return pack({"result": found.to_numpy(dtype=np.int64)})

@@ -9,7 +9,6 @@ and the queue policy held it back.  The parts add up to the wait.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -28,6 +27,21 @@ from simsched.match.requests.request import POOL, VERTEX
 from simsched.match.search.select import can_match
 from simsched.report.columns import HELD
 from simsched.report.metrics.causes import NEVER, REJECTED
+from simsched.report.waiting.job_answer import (
+    BEGIN,
+    DEPENDENCY,
+    HELD_BACK,
+    MAINTENANCE,
+    ORDER,
+    PLACEMENT,
+    RESERVATION,
+    SHORT,
+    STOPPED,
+    UNAVAILABLE,
+    JobWait,
+    UnitHolder,
+    WaitPeriod,
+)
 from simsched.report.waiting.machine_replay import MachineReplay
 from simsched.simulation.options.run_config import from_document
 from simsched.simulation.record.allocation_reader import read_records
@@ -41,103 +55,17 @@ if TYPE_CHECKING:
     from simsched.match.requests.request import Need, Request
     from simsched.match.state.availability import Availability
     from simsched.match.state.selection import Selection
-    from simsched.report.data.tables import Run
+    from simsched.report.data.tables import RunTables
     from simsched.simulation.outages.outages import Outage
     from simsched.workload.job import Job, Workload
 
-DEPENDENCY, BEGIN, HELD_BACK, STOPPED = "dependency", "begin-time", "held", "queue-stopped"
-SHORT, PLACEMENT, UNAVAILABLE = "short", "placement", "unavailable"
-MAINTENANCE, RESERVATION, ORDER = "maintenance", "reservation", "order"
-CAUSES: dict[str, str] = {
-    DEPENDENCY: "waits for other jobs, by a dependency or a think time",
-    BEGIN: "may not start before its begin-time",
-    HELD_BACK: "is held (urgency 0)",
-    STOPPED: "its queue is stopped",
-    SHORT: "fewer units of a type are free than it requests",
-    PLACEMENT: "enough units are free, but not where and as it requests them",
-    UNAVAILABLE: "enough units would be free if all nodes were up",
-    MAINTENANCE: "it fits, but might still run when maintenance begins",
-    RESERVATION: "it fits, but might delay a job with a reservation",
-    ORDER: "it fits, but jobs before it in the queue have to start first",
-}
-"""Code of a cause → its meaning.  The code of a shortage has the type behind it: ``short of core``."""
 WITHOUT_BACKFILL, ONE_HEAD = ("fcfs",), ("fcfs", "easy")
 """Policies without backfill, and those in which only the first job of the queue can be in the way."""
 MOST = 5
 """Jobs that an answer names at most."""
 
 
-@dataclass(frozen=True, slots=True)
-class WaitPeriod:
-    """Some time (s) of a wait with one cause; `job` is the id of the job in the way, if there is one."""
-
-    start: float
-    end: float
-    cause: str
-    job: str | None = None
-
-    @property
-    def length(self) -> float:
-        """Seconds."""
-        return self.end - self.start
-
-
-@dataclass(frozen=True, slots=True)
-class UnitHolder:
-    """A job that held units of a short type: its units, and the unit-seconds within the wait."""
-
-    id: str
-    user: str
-    units: int
-    unit_seconds: float
-    until: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JobWait:
-    """The answer of `why`.
-
-    Attributes
-    ----------
-    id, user, queue, shape : the job.
-    submit, start : seconds; `start` is None if the job did not start, and the wait then ends with the run.
-    limit : requested seconds, or inf.
-    periods : the causes in the order of time, without gaps; their lengths add up to the wait.
-    holders : jobs that held most of the types that were short, by unit-seconds.
-    ahead : how many jobs waited before it at its submission, and their requested node-seconds.
-    running : how many jobs ran then, and their remaining requested node-seconds.
-    passed : how many jobs that were submitted later started before it, and how many of them by backfill.
-    sooner : changes of the request with which it would have fitted sooner, each of them tried.
-    """
-
-    id: str
-    user: str
-    queue: str
-    shape: str
-    submit: float
-    start: float | None
-    limit: float
-    periods: tuple[WaitPeriod, ...]
-    holders: tuple[UnitHolder, ...]
-    ahead: tuple[int, float]
-    running: tuple[int, float]
-    passed: tuple[int, int]
-    sooner: tuple[str, ...]
-
-    @property
-    def wait(self) -> float:
-        """Seconds from submission to start, or to the end of the run."""
-        return sum(period.length for period in self.periods)
-
-    def by_cause(self) -> dict[str, float]:
-        """Return the seconds of each cause, the longest first."""
-        found: dict[str, float] = {}
-        for period in self.periods:
-            found[period.cause] = found.get(period.cause, 0.0) + period.length
-        return dict(sorted(found.items(), key=lambda item: -item[1]))
-
-
-def why(run: Run, job: int | str, cluster: Cluster, workload: Workload) -> JobWait:
+def why(run: RunTables, job: int | str, cluster: Cluster, workload: Workload) -> JobWait:
     """Return why a job of a run waited as long as it did.
 
     `cluster` and `workload` are the inputs of the run.
@@ -158,7 +86,7 @@ def why(run: Run, job: int | str, cluster: Cluster, workload: Workload) -> JobWa
 class _Inquiry:
     """One question, and the tables that it takes."""
 
-    def __init__(self, run: Run, name: str, cluster: Cluster, workload: Workload) -> None:
+    def __init__(self, run: RunTables, name: str, cluster: Cluster, workload: Workload) -> None:
         assert run.path is not None
         ids = run.jobs["id"].astype(str)
         jobs: Mapping[str, Job] = {str(job.id): job for job in workload.jobs}

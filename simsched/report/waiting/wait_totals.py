@@ -18,12 +18,12 @@ import pandas as pd
 from simsched.errors import RunError
 from simsched.report.columns import HELD
 from simsched.report.metrics.causes import NEVER, REJECTED
-from simsched.report.waiting.job_wait import SHORT
+from simsched.report.waiting.job_answer import SHORT
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from simsched.report.data.tables import Run
+    from simsched.report.data.tables import RunTables
 
     Floats = npt.NDArray[np.float64]
 
@@ -33,7 +33,7 @@ _WHOLE_NODE = re.compile(r"\bnode(?:=[^/;\]{]*)?(?:\{x|\Z|[;\]])")
 GROUPS = ("queue", "user")
 
 
-def wait_table(run: Run) -> pd.DataFrame:
+def wait_table(run: RunTables) -> pd.DataFrame:
     """Return one row per job that was submitted, and one column per cause: seconds.
 
     The columns of a row add up to the wait of the job, from submission to start; a job that did
@@ -64,7 +64,7 @@ def wait_table(run: Run) -> pd.DataFrame:
 
 
 def _shortages(
-    run: Run, types: list[str], jobs: pd.DataFrame, eligible: Floats, end: Floats
+    run: RunTables, types: list[str], jobs: pd.DataFrame, eligible: Floats, end: Floats
 ) -> dict[str, Floats]:
     """Return, for each type, the seconds in which it was the scarcest of those that were short for a job."""
     time = run.timeline["time"].to_numpy(dtype=np.float64)
@@ -98,7 +98,7 @@ def _shortages(
     return found
 
 
-def _has_whole_nodes(run: Run, jobs: pd.DataFrame) -> npt.NDArray[np.bool_]:
+def _has_whole_nodes(run: RunTables, jobs: pd.DataFrame) -> npt.NDArray[np.bool_]:
     """Return, for each job, whether it gets whole nodes: by the match policy, or by its shape."""
     if run.meta.get("whole_nodes"):
         return np.ones(len(jobs), dtype=bool)
@@ -115,7 +115,7 @@ def _at(passed: Floats, time: Floats, lengths: Floats, counted: npt.NDArray[np.b
     return result
 
 
-def totals_by(run: Run, table: pd.DataFrame, key: str | None = None) -> pd.DataFrame:
+def totals_by(run: RunTables, table: pd.DataFrame, key: str | None = None) -> pd.DataFrame:
     """Return hours waited by cause: one row per group of `key` (``queue``, ``user``), the longest wait first.
 
     Without a key there is one row, ``all``.

@@ -94,9 +94,9 @@ def _simulated(task: RunTask, sink: Any = None) -> RunResult:
 
 
 def _row(task: RunTask, result: RunResult) -> RunRow:
-    from simsched.report.data.tables import Run
+    from simsched.report.data.tables import RunTables
 
-    run = Run.from_result(result)
+    run = RunTables.from_result(result)
     window = {"warm_up": task.measure.warm_up, "drain": task.measure.drain}
     figures = _summarised(run, run.jobs, window)
     queues: dict[str, Mapping[str, float]] = {}
@@ -125,11 +125,11 @@ def _summarised(run: Any, jobs: pd.DataFrame, window: Mapping[str, Any]) -> dict
 
 def _summary(task: RunTask, row: RunRow, result: RunResult) -> str:
     """Return ``summary.json``: figures of the whole run, even if the row leaves out warm-up and drain."""
-    from simsched.report.data.tables import Run
+    from simsched.report.data.tables import RunTables
     from simsched.report.metrics.summary import summary_text
 
     in_part = task.measure.warm_up or task.measure.drain
-    return summary_text(Run.from_result(result).summary if in_part else row.metrics)
+    return summary_text(RunTables.from_result(result).summary if in_part else row.metrics)
 
 
 def same_task(task: RunTask, text: bytes) -> bool:

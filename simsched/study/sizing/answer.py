@@ -64,6 +64,12 @@ class Answer(SearchResult):
         notes = "".join(f"  - {note}\n" for note in self.notes)
         return f"{self.sentence}\n{notes}\n{self.table()}\n"
 
+    def _repr_html_(self) -> str:
+        """Return the whole answer for a notebook."""
+        from simsched.notebook import html_text
+
+        return html_text(self.question, self.text())
+
     def to_dict(self) -> dict[str, Any]:
         """Return the answer as plain data; equal searches give equal data."""
         return {

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from simsched.errors import RunError
-from simsched.report.data.tables import load_run
 from simsched.report.metrics.spread import (
     excess_span,
     failure_cost,
@@ -16,6 +15,7 @@ from simsched.report.metrics.spread import (
     node_seconds,
     spanned,
 )
+from simsched.report.run import load_run
 
 
 def record(id_: str, event: str, time: float, lite: list[dict[str, Any]], hosts: list[str]) -> dict[str, Any]:

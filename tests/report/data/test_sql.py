@@ -8,7 +8,8 @@ import pytest
 import simsched as ss
 from simsched.errors import ConfigError, RunError
 from simsched.report.data.sql import query
-from simsched.report.data.tables import Run, load_run
+from simsched.report.data.tables import RunTables
+from simsched.report.run import load_run
 
 
 @pytest.fixture
@@ -36,7 +37,7 @@ def test_wrong_sql_and_no_runs(runs):
     with pytest.raises(ConfigError, match="no runs"):
         query("select 1", [])
     with pytest.raises(RunError, match="never saved"):
-        query("select 1", [Run.from_columns({}, {}, {})])
+        query("select 1", [RunTables.from_columns({}, {}, {})])
 
 
 def test_nodes_and_options_of_the_runs(tmp_path, write_run, story):

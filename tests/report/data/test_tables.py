@@ -13,7 +13,8 @@ import pytest
 
 from simsched.errors import RunError
 from simsched.report.columns import DTYPES, JOBS
-from simsched.report.data.tables import Run, load_run
+from simsched.report.data.tables import RunTables
+from simsched.report.run import load_run
 
 #: the dtype of text: pandas has one of its own since version 3
 TEXT = str(pd.Series(["a"]).astype("str").dtype)
@@ -89,7 +90,9 @@ def test_the_stored_summary_is_preferred_and_null_is_nan(write_run, story):
 def test_a_run_can_be_made_from_columns_in_memory():
     jobs = {"id": ["1"], "submit": [0], "start": [5], "end": [9], "result": ["COMPLETED"], "cores": [2]}
     timeline = {"time": [0, 5, 9], "used_core": [0, 2, 0], "queued_jobs": [1, 0, 0]}
-    run = Run.from_columns(jobs, timeline, {"cluster": {"name": "x", "totals": {"core": 4}}}, name="mine")
+    run = RunTables.from_columns(
+        jobs, timeline, {"cluster": {"name": "x", "totals": {"core": 4}}}, name="mine"
+    )
     assert run.summary["mean_wait"] == 5
     assert run.summary["utilisation_core"] == pytest.approx(2 * 4 / (4 * 9))
     assert run.allocations.empty

@@ -10,8 +10,8 @@ import pytest
 from simsched.errors import ConfigError, RunError
 from simsched.report.data.gantt import chart
 from simsched.report.data.gantt_view import GanttView, part_of, use_of_cells
-from simsched.report.data.tables import load_run
 from simsched.report.figures import figures
+from simsched.report.run import load_run
 
 matplotlib = pytest.importorskip("matplotlib")
 

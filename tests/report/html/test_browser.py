@@ -11,8 +11,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from simsched.report.data.tables import load_run
 from simsched.report.html import page as html
+from simsched.report.run import load_run
 
 if TYPE_CHECKING:
     from pathlib import Path

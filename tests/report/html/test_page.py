@@ -8,9 +8,9 @@ import re
 import pytest
 
 from simsched.report.data.series import curve
-from simsched.report.data.tables import load_run
 from simsched.report.html import markup
 from simsched.report.html import page as html
+from simsched.report.run import load_run
 
 pytest.importorskip("bokeh")
 

@@ -7,8 +7,9 @@ import math
 
 import pytest
 
-from simsched.report.data.tables import Run, load_run
+from simsched.report.data.tables import RunTables
 from simsched.report.metrics.summary import METRICS, metric, summarise, summary_text
+from simsched.report.run import load_run
 
 
 def test_the_story_in_figures(story, make_timeline):
@@ -55,7 +56,7 @@ def test_nothing_ran_gives_nan_and_no_error(make_jobs, make_timeline):
 
 
 def test_an_empty_run(make_jobs, make_timeline):
-    figures = Run.from_columns({}, {}, {}).summary
+    figures = RunTables.from_columns({}, {}, {}).summary
     assert figures["jobs"] == 0
 
 

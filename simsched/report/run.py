@@ -1,0 +1,140 @@
+"""`Run`: the tables of a run, and the views of them that a person asks for.
+
+The other modules of this package take `RunTables`; this one is above them and calls them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from simsched.errors import ConfigError
+from simsched.notebook import html_table
+from simsched.report.data.tables import RunTables
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    import pandas as pd
+
+    from simsched.graph.cluster import Cluster
+    from simsched.report.waiting.job_answer import JobWait
+    from simsched.workload.job import Workload
+
+
+class Run(RunTables):
+    """One run: its tables, and the answers and figures made of them."""
+
+    def inputs(self) -> tuple[Cluster, Workload]:
+        """Read the cluster and the workload of the run again; the jobs are in their queues.
+
+        Raises
+        ------
+        RunError
+            if an input has changed since the run, or ``run.json`` does not say how it was read.
+        """
+        from simsched.simulation.record.recorded_inputs import unchanged_inputs
+
+        return unchanged_inputs(self.meta, self.name)
+
+    def why(
+        self, job: int | str, cluster: Cluster | None = None, workload: Workload | None = None
+    ) -> JobWait:
+        """Return why a job waited: its wait (s) by cause, period by period, and what would have helped.
+
+        `cluster` and `workload` are the inputs of the run; without them they are read again.
+
+        Raises
+        ------
+        ConfigError
+            if the run has no such job, or the job never waited for resources.
+        RunError
+            if the run has no allocations or was not saved, or its inputs cannot be read again.
+        """
+        from simsched.report.waiting.job_wait import why
+
+        if cluster is None or workload is None:
+            read = self.inputs()
+            cluster, workload = cluster or read[0], workload or read[1]
+        return why(self, job, cluster, workload)
+
+    def waits(self) -> pd.DataFrame:
+        """Return the wait of each job by cause: one row per job, one column per cause, in seconds."""
+        from simsched.report.waiting.wait_totals import wait_table
+
+        return wait_table(self)
+
+    def plot(
+        self,
+        kind: str = "gantt",
+        *others: RunTables,
+        dark: bool = False,
+        paper: str | None = None,
+        grey: bool = False,
+        **view: Any,
+    ) -> Any:
+        """Draw a kind of figure of this run, beside `others` where it compares runs; a matplotlib Figure.
+
+        ``simsched plot list`` lists the kinds. Keywords that are fields of
+        `simsched.report.data.gantt_view.GanttView` (`start` and `end` in seconds or as durations, `nodes`,
+        `users`, `queues`, `colour`, `names`, `waits`) choose the part of a Gantt chart. `paper` is the
+        width of a column, ``single`` or ``double``.
+
+        Raises
+        ------
+        ConfigError
+            for an unknown kind or view, or if matplotlib is not installed.
+        RunError
+            if the run lacks data that the figure needs.
+        """
+        from simsched.report.figures.figures import draw
+
+        return draw(
+            kind, [self, *others], dark=dark, view=_view(view) if view else None, paper=paper, grey=grey
+        )
+
+    def page(self, *others: RunTables) -> str:
+        """Return an HTML page of this run, compared with `others` if there are any."""
+        from simsched.report.html.page import page
+
+        return page([self, *others])
+
+    def _repr_html_(self) -> str:
+        """Return the figures of the run as a table, for a notebook."""
+        from simsched.report.text_report import overview_rows
+
+        return html_table(f"{self.name} on {self.cluster_name}", overview_rows(self))
+
+
+def load_run(directory: str | Path, *, name: str | None = None) -> Run:
+    """Open a finished run directory; `name` is its name in comparisons, by default that of the directory.
+
+    Raises
+    ------
+    RunError
+        if the directory is missing or is not that of a run, the run did not finish, or its format is newer
+        than this version reads.
+    """
+    return Run.load(directory, name=name)
+
+
+def _view(given: dict[str, Any]) -> Any:
+    from dataclasses import fields
+
+    from simsched.formats.rfc.duration import parse_time
+    from simsched.report.data.gantt_view import GanttView
+
+    known = [field.name for field in fields(GanttView)]
+    odd = next((name for name in given if name not in known), None)
+    if odd is not None:
+        raise ConfigError(f"unknown option {odd!r} of a figure", expected=", ".join(known))
+    for name in ("start", "end"):
+        if isinstance(given.get(name), str):
+            given[name] = parse_time(given[name], name)
+    for name in ("users", "queues"):
+        given[name] = _texts(given.get(name, ()))
+    return GanttView(**given)
+
+
+def _texts(given: str | Sequence[str]) -> tuple[str, ...]:
+    return (given,) if isinstance(given, str) else tuple(map(str, given))

@@ -1,0 +1,212 @@
+"""`JobWait`: why one job waited, its causes, and its text and data.
+
+`job_wait` finds the answer.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from simsched import human
+from simsched.text_table import table_lines
+
+DEPENDENCY, BEGIN, HELD_BACK, STOPPED = "dependency", "begin-time", "held", "queue-stopped"
+SHORT, PLACEMENT, UNAVAILABLE = "short", "placement", "unavailable"
+MAINTENANCE, RESERVATION, ORDER = "maintenance", "reservation", "order"
+CAUSES: dict[str, str] = {
+    DEPENDENCY: "waits for other jobs, by a dependency or a think time",
+    BEGIN: "may not start before its begin-time",
+    HELD_BACK: "is held (urgency 0)",
+    STOPPED: "its queue is stopped",
+    SHORT: "fewer units of a type are free than it requests",
+    PLACEMENT: "enough units are free, but not where and as it requests them",
+    UNAVAILABLE: "enough units would be free if all nodes were up",
+    MAINTENANCE: "it fits, but might still run when maintenance begins",
+    RESERVATION: "it fits, but might delay a job with a reservation",
+    ORDER: "it fits, but jobs before it in the queue have to start first",
+}
+"""Code of a cause → its meaning.  The code of a shortage has the type behind it: ``short of core``."""
+MOST_PERIODS = 25
+"""Periods that are printed; a longer list is cut in the middle."""
+_WITH_A_JOB = {
+    DEPENDENCY: "waited for job {}",
+    RESERVATION: "fitted, but might have delayed job {}, which had the reservation",
+    ORDER: "fitted, but job {} was before it in the queue",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class WaitPeriod:
+    """Some time (s) of a wait with one cause; `job` is the id of the job in the way, if there is one."""
+
+    start: float
+    end: float
+    cause: str
+    job: str | None = None
+
+    @property
+    def length(self) -> float:
+        """Seconds."""
+        return self.end - self.start
+
+
+@dataclass(frozen=True, slots=True)
+class UnitHolder:
+    """A job that held units of a short type: its units, and the unit-seconds within the wait."""
+
+    id: str
+    user: str
+    units: int
+    unit_seconds: float
+    until: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobWait:
+    """The answer of `why`.
+
+    Attributes
+    ----------
+    id, user, queue, shape : the job.
+    submit, start : seconds; `start` is None if the job did not start, and the wait then ends with the run.
+    limit : requested seconds, or inf.
+    periods : the causes in the order of time, without gaps; their lengths add up to the wait.
+    holders : jobs that held most of the types that were short, by unit-seconds.
+    ahead : how many jobs waited before it at its submission, and their requested node-seconds.
+    running : how many jobs ran then, and their remaining requested node-seconds.
+    passed : how many jobs that were submitted later started before it, and how many of them by backfill.
+    sooner : changes of the request with which it would have fitted sooner, each of them tried.
+    """
+
+    id: str
+    user: str
+    queue: str
+    shape: str
+    submit: float
+    start: float | None
+    limit: float
+    periods: tuple[WaitPeriod, ...]
+    holders: tuple[UnitHolder, ...]
+    ahead: tuple[int, float]
+    running: tuple[int, float]
+    passed: tuple[int, int]
+    sooner: tuple[str, ...]
+
+    @property
+    def wait(self) -> float:
+        """Seconds from submission to start, or to the end of the run."""
+        return sum(period.length for period in self.periods)
+
+    def by_cause(self) -> dict[str, float]:
+        """Return the seconds of each cause, the longest first."""
+        found: dict[str, float] = {}
+        for period in self.periods:
+            found[period.cause] = found.get(period.cause, 0.0) + period.length
+        return dict(sorted(found.items(), key=lambda item: -item[1]))
+
+    def __str__(self) -> str:
+        return job_text(self)
+
+
+def job_text(answer: JobWait) -> str:
+    """Return the answer about one job."""
+    lines = [_head(answer), _life(answer)]
+    if answer.wait > 0:
+        lines += ["", *_causes(answer)]
+        lines += ["", *table_lines([("from", "for", "cause"), *_periods(answer.periods)], indent="  ")]
+    if answer.holders:
+        lines += ["", "resources that were short were held by", *_holders(answer)]
+    lines += ["", *_others(answer)]
+    if answer.sooner:
+        lines += ["it would have fitted sooner", *(f"  {change}" for change in answer.sooner)]
+    return "\n".join(lines)
+
+
+def _head(answer: JobWait) -> str:
+    facts = [f"user {answer.user}" * bool(answer.user), f"queue {answer.queue}" * bool(answer.queue)]
+    who = ", ".join(filter(None, facts))
+    limit = "no limit" if answer.limit == float("inf") else f"limit {human.seconds(answer.limit)}"
+    return f"job {answer.id}{f' ({who})' if who else ''}: {answer.shape or 'request unknown'}, {limit}"
+
+
+def _life(answer: JobWait) -> str:
+    submitted = f"submitted at {human.moment(answer.submit)}"
+    if answer.start is None:
+        return (
+            f"{submitted}, never started, waited {human.seconds(answer.wait)} to its end or that of the run"
+        )
+    if answer.wait == 0:
+        return f"{submitted}, started at once"
+    return f"{submitted}, started at {human.moment(answer.start)}, waited {human.seconds(answer.wait)}"
+
+
+def _causes(answer: JobWait) -> list[str]:
+    rows = [
+        (human.seconds(seconds), human.share(seconds / answer.wait), cause, meaning_of(cause))
+        for cause, seconds in answer.by_cause().items()
+    ]
+    return table_lines(rows, right=(0, 1))
+
+
+def meaning_of(cause: str) -> str:
+    """Return the sentence of a cause."""
+    return CAUSES.get(cause, CAUSES[SHORT])
+
+
+def _periods(periods: tuple[WaitPeriod, ...]) -> list[tuple[str, str, str]]:
+    rows = [(human.moment(p.start), human.seconds(p.length), _sentence(p)) for p in periods]
+    if len(rows) <= MOST_PERIODS:
+        return rows
+    half = MOST_PERIODS // 2
+    between = f"{len(rows) - 2 * half:,} more periods (--format json lists them)"
+    return [*rows[:half], ("…", "", between), *rows[-half:]]
+
+
+def _sentence(period: WaitPeriod) -> str:
+    if period.job is not None and period.cause in _WITH_A_JOB:
+        return _WITH_A_JOB[period.cause].format(period.job)
+    return period.cause
+
+
+def _holders(answer: JobWait) -> list[str]:
+    rows = [("job", "user", "units", "unit hours", "until")]
+    rows += [
+        (
+            holder.id,
+            holder.user,
+            f"{holder.units:,}",
+            f"{holder.unit_seconds / 3600:,.1f}",
+            human.moment(holder.until),
+        )
+        for holder in answer.holders
+    ]
+    return table_lines(rows, right=(2, 3), indent="  ")
+
+
+def _others(answer: JobWait) -> list[str]:
+    (waiting, theirs), (running, left) = answer.ahead, answer.running
+    lines = [
+        f"at its submission {jobs_of(waiting)} waited before it, requesting {theirs / 3600:,.1f} node hours",
+        f"{jobs_of(running)} ran, with {left / 3600:,.1f} node hours left by their limits",
+    ]
+    later, backfilled = answer.passed
+    if later:
+        by = f", {backfilled:,} of them by backfill" if backfilled else ""
+        lines.append(f"{jobs_of(later)} submitted later started before it{by}")
+    return lines
+
+
+def jobs_of(number: int) -> str:
+    """Return a number of jobs as text."""
+    return f"{number:,} job{'' if number == 1 else 's'}"
+
+
+def job_document(answer: JobWait) -> dict[str, Any]:
+    """Return the answer about one job as JSON data; an unlimited time is null."""
+    found = asdict(answer)
+    found["wait"], found["by_cause"] = answer.wait, answer.by_cause()
+    found["limit"] = None if answer.limit == float("inf") else answer.limit
+    for holder in found["holders"]:
+        holder["until"] = None if holder["until"] == float("inf") else holder["until"]
+    return found
