@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from simsched.arguments import check, check_callable, check_path, wrong
-from simsched.report.run import Run, load_run
+from simsched.report.run_views import Run, load_run
 
 if TYPE_CHECKING:
     import pandas as pd

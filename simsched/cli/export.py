@@ -31,7 +31,7 @@ def register(subparsers: Subparsers) -> None:
 
 def run_export(args: argparse.Namespace) -> int:
     """Write or print the run."""
-    from simsched.report.run import load_run
+    from simsched.report.run_views import load_run
 
     text = "".join(export_text(load_run(args.directory), args.to))
     if put(text, args.output, "json" if args.to == "perfetto" else "other"):

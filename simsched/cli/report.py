@@ -180,7 +180,7 @@ def _rendered(runs: Sequence[RunTables], kind: str) -> str:
 
 def load_runs(arguments: Sequence[str]) -> list[RunTables]:
     """Open the runs of ``DIR`` and ``NAME=DIR`` arguments; equal names are numbered."""
-    from simsched.report.run import load_run
+    from simsched.report.run_views import load_run
 
     runs: list[RunTables] = []
     for argument in arguments:
@@ -262,7 +262,7 @@ def audit_again(folder: Path) -> AuditReport:
     """
     from simsched.simulation.audit.auditor import audit_run
     from simsched.simulation.audit.recorded_run import audit_files, read_meta
-    from simsched.simulation.record.recorded_inputs import recorded_inputs
+    from simsched.simulation.record.run_origin import recorded_inputs
 
     if not (folder / "run.json").is_file():
         raise RunError(

@@ -235,7 +235,7 @@ def _summary(result: RunResult) -> str:
 def _report(path: str) -> None:
     from simsched.cli.support.output import terminal_width
     from simsched.report import text_report as text
-    from simsched.report.run import load_run
+    from simsched.report.run_views import load_run
 
     print(text.page(load_run(path), terminal_width()), end="")
     sys.stderr.write(f"written: {path}\n")

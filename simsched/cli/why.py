@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from simsched.cli.support.parser import Subparsers
-    from simsched.report.run import Run
+    from simsched.report.run_views import Run
 
 
 def register(subparsers: Subparsers) -> None:
@@ -36,7 +36,7 @@ def register(subparsers: Subparsers) -> None:
 
 def run_why(args: argparse.Namespace) -> int:
     """Print or write why the jobs waited."""
-    from simsched.report.run import load_run
+    from simsched.report.run_views import load_run
 
     run = load_run(args.directory)
     text = _of_jobs(run, args.jobs, args.format) if args.jobs else _of_run(run, args.format)

@@ -226,7 +226,7 @@ def deliver(args: argparse.Namespace) -> int:
     from simsched.formats.sss import read_document
     from simsched.formats.text.documents import read_text
     from simsched.report.delivered import delivered_document
-    from simsched.report.run import load_run
+    from simsched.report.run_views import load_run
     from simsched.workload.readers.sss_jobs import second_zero
 
     run, text = load_run(args.directory), read_text(args.document)

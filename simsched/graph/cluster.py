@@ -120,7 +120,7 @@ class Cluster:
 
     def _repr_html_(self) -> str:
         """Return the units of each resource type as a table, for a notebook."""
-        from simsched.notebook import html_table
+        from simsched.text_table import html_table
 
         return html_table(self.name, [(name, f"{units:,}") for name, units in self.index.totals.items()])
 

@@ -130,7 +130,7 @@ class Outcome:
 
     def _repr_html_(self) -> str:
         """Return the answer for a notebook: the allocation, or all reasons against it."""
-        from simsched.notebook import html_text
+        from simsched.text_table import html_text
 
         text = str(self.R) if self.R is not None else str(self.reasons)
         return html_text(self.status if self.id is None else f"{self.status} {self.id}", text)

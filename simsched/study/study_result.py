@@ -93,7 +93,7 @@ class StudyResult:
         RunError
             if there is no such run, or it kept no tables.
         """
-        from simsched.report.run import load_run
+        from simsched.report.run_views import load_run
 
         plan = self.record["plan"]
         if not 0 <= number < len(plan):

@@ -147,7 +147,7 @@ class Workload:
     def _repr_html_(self) -> str:
         """Return the first jobs as a table, for a notebook."""
         from simsched import human
-        from simsched.notebook import html_table
+        from simsched.text_table import html_table
 
         def limit_of(job: Job) -> str:
             return "none" if job.duration is None else human.seconds(job.duration)

@@ -10,7 +10,7 @@ import pytest
 
 from simsched.report import text_report
 from simsched.report.compare import bootstrap, compare, compare_runs, paired, side_by_side
-from simsched.report.run import load_run
+from simsched.report.run_views import load_run
 
 
 def test_the_interval_of_a_mean_agrees_with_the_normal_one():

@@ -9,7 +9,7 @@ import json
 import pytest
 
 from simsched.report import export
-from simsched.report.run import load_run
+from simsched.report.run_views import load_run
 from simsched.text_table import markdown_table
 
 

@@ -14,7 +14,7 @@ from simsched.errors import RunError
 from simsched.report import groups, text_report
 from simsched.report.metrics import metrics as m
 from simsched.report.metrics.summary import summarise
-from simsched.report.run import load_run
+from simsched.report.run_views import load_run
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from simsched.errors import SimschedError
 from simsched.report import export, text_report
 from simsched.report.data.gantt import rectangles
-from simsched.report.run import load_run
+from simsched.report.run_views import load_run
 
 values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from simsched.report import export, text_report
-from simsched.report.run import load_run
+from simsched.report.run_views import load_run
 
 
 def test_the_story_as_a_page(write_run, story):

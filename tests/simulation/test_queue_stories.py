@@ -7,7 +7,7 @@ import json
 import pytest
 
 from simsched.errors import SimschedError
-from simsched.report.run import load_run
+from simsched.report.run_views import load_run
 from simsched.simulation.audit.auditor import audit_run
 from simsched.simulation.options.config_file import read_config
 from simsched.simulation.options.run_config import from_document

@@ -66,7 +66,7 @@ class Answer(SearchResult):
 
     def _repr_html_(self) -> str:
         """Return the whole answer for a notebook."""
-        from simsched.notebook import html_text
+        from simsched.text_table import html_text
 
         return html_text(self.question, self.text())
 

@@ -15,7 +15,7 @@ from simsched.report.metrics.spread import (
     node_seconds,
     spanned,
 )
-from simsched.report.run import load_run
+from simsched.report.run_views import load_run
 
 
 def record(id_: str, event: str, time: float, lite: list[dict[str, Any]], hosts: list[str]) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from simsched.report.data.gantt import bands, rectangles, rows_of
-from simsched.report.run import load_run
+from simsched.report.run_views import load_run
 
 
 def record(id_, event, time, ranks, ids="0-3", **other):

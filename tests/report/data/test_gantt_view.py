@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from simsched.errors import ConfigError, RunError
 from simsched.report.data.gantt import chart
 from simsched.report.data.gantt_view import GanttPart, GanttView, colours_of, part_of, use_of_cells
-from simsched.report.run import load_run
+from simsched.report.run_views import load_run
 
 
 @pytest.fixture

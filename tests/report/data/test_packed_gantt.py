@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simsched.report.data.gantt import FreeRows, chart, packed
-from simsched.report.run import load_run
+from simsched.report.run_views import load_run
 
 
 def test_jobs_take_the_lowest_free_rows(write_run, story):

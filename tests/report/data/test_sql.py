@@ -9,7 +9,7 @@ import simsched as ss
 from simsched.errors import ConfigError, RunError
 from simsched.report.data.sql import query
 from simsched.report.data.tables import RunTables
-from simsched.report.run import load_run
+from simsched.report.run_views import load_run
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ import pytest
 from simsched.errors import RunError
 from simsched.report.columns import DTYPES, JOBS
 from simsched.report.data.tables import RunTables
-from simsched.report.run import load_run
+from simsched.report.run_views import load_run
 
 #: the dtype of text: pandas has one of its own since version 3
 TEXT = str(pd.Series(["a"]).astype("str").dtype)

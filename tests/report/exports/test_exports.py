@@ -14,7 +14,7 @@ from simsched.cli import main
 from simsched.errors import ConfigError, RunError
 from simsched.report.exports import trace_events
 from simsched.report.exports.run_formats import FORMATS, export_text
-from simsched.report.run import load_run
+from simsched.report.run_views import load_run
 from simsched.simulation.simulate import simulate
 from simsched.workload.load import load_workload
 from tests.simulation.simworld import job, machine, workload

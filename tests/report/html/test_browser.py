@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from simsched.report.html import page as html
-from simsched.report.run import load_run
+from simsched.report.run_views import load_run
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -10,7 +10,7 @@ import pytest
 from simsched.report.data.series import curve
 from simsched.report.html import markup
 from simsched.report.html import page as html
-from simsched.report.run import load_run
+from simsched.report.run_views import load_run
 
 pytest.importorskip("bokeh")
 

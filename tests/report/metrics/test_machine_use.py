@@ -16,7 +16,7 @@ import simsched as ss
 from simsched.errors import RunError
 from simsched.report import groups
 from simsched.report.metrics import machine_use
-from simsched.report.run import load_run
+from simsched.report.run_views import load_run
 
 # Four nodes of 4 cores in two racks, n2 and n3 with 2 gpus and the property gpu; n3 is down.
 NODES = pd.DataFrame(

@@ -9,7 +9,7 @@ import pytest
 
 from simsched.report.data.tables import RunTables
 from simsched.report.metrics.summary import METRICS, metric, summarise, summary_text
-from simsched.report.run import load_run
+from simsched.report.run_views import load_run
 
 
 def test_the_story_in_figures(story, make_timeline):

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from simsched.errors import ConfigError, RunError
 from simsched.formats.rfc.dependency import Dependency
 from simsched.formats.rfc.idset import Idset
-from simsched.report.run import load_run
+from simsched.report.run_views import load_run
 from simsched.report.waiting.job_wait import WaitPeriod, why
 from simsched.simulation.outages.outages import Outage
 from simsched.simulation.simulate import simulate

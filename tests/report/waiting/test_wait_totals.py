@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from simsched.errors import RunError
-from simsched.report.run import load_run
+from simsched.report.run_views import load_run
 from simsched.report.waiting.wait_text import run_document, run_text
 from simsched.report.waiting.wait_totals import binding, totals_by, wait_table
 from simsched.simulation.simulate import simulate

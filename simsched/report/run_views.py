@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from simsched.errors import ConfigError
-from simsched.notebook import html_table
 from simsched.report.data.tables import RunTables
+from simsched.text_table import html_table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,7 +33,7 @@ class Run(RunTables):
         RunError
             if an input has changed since the run, or ``run.json`` does not say how it was read.
         """
-        from simsched.simulation.record.recorded_inputs import unchanged_inputs
+        from simsched.simulation.record.run_origin import unchanged_inputs
 
         return unchanged_inputs(self.meta, self.name)
 
