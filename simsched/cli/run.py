@@ -108,7 +108,8 @@ def run_run(args: argparse.Namespace) -> int:
             note(f"recovered a finished run in {args.output} whose process was killed")
         sink = None if args.no_allocations else directory.allocations()
         result = _simulate(args, cluster, workload, sink, stop, options)
-        result = replace(result, meta={**result.meta, "command": command_of(args, rules)})
+        recorded = {"command": command_of(args, rules), **_log_use(args, workload, site)}
+        result = replace(result, meta={**result.meta, **recorded})
         path = directory.finish(result, {"summary.json": _summary(result)})
         left_out = _write_left_out(result)
         _write_end(result, directory, path)
@@ -118,6 +119,16 @@ def run_run(args: argparse.Namespace) -> int:
         _report(str(path))
     faults = _audit(cluster, result.workload or workload, str(path)) if args.audit else 0
     return faults or (EXIT_LEFT_OUT if args.strict and left_out else 0)
+
+
+def _log_use(args: argparse.Namespace, workload: Workload, site: Site | None) -> dict[str, str]:
+    """Return the sentence on the use of the log as ``run.json`` has it; {} without a site."""
+    if site is None:
+        return {}
+    from simsched.site.log_use import use_sentence
+
+    sentence = use_sentence(site, workload, mapped=bool(args.map))
+    return {"log_use": sentence} if sentence else {}
 
 
 def _write_left_out(result: RunResult) -> bool:
