@@ -22,9 +22,10 @@ if TYPE_CHECKING:
 UNITS = {
     "ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1, "min": 60, "h": 3600, "d": 86400,
     "B": 1, "KB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12,
+    "J": 1, "kJ": 1e3, "MJ": 1e6, "Wh": 3600, "kWh": 3.6e6,
     "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40,
 }  # fmt: skip
-"""Seconds or bytes of each unit."""
+"""Seconds, bytes or joules of each unit."""
 _PER_SECOND = {"epoch": 1, "epoch-ms": 1e3, "epoch-us": 1e6, "epoch-ns": 1e9}
 _NUMBER = re.compile(r"U?(?:TINY|SMALL|BIG|HUGE)?INT(?:EGER)?|FLOAT|DOUBLE|DECIMAL\(.*\)|BIGNUM")
 _NESTED = re.compile(r"STRUCT\(|MAP\(|UNION\(|JSON\b|VARIANT\b|.*\[\d*\]$")
@@ -138,8 +139,10 @@ def _item(
     if name in TIMES:
         zone = _zone(column.zone or columns.zone or "UTC", relation, _place(columns, name))
         return Item(name, "time", raw, _time(raw, text, type_, column, zone, _place(columns, name)))
-    if name in COUNTS or name == "energy":
-        return Item(name, "count", raw, _count(raw, whole=name != "energy"))
+    if name in COUNTS:
+        return Item(name, "count", raw, _count(raw))
+    if name == "energy":  # of kind text: a job without a readable energy is the same job
+        return Item(name, "text", raw, f"round({_scaled(raw, UNITS[column.unit or 'J'])})")
     if name in DURATIONS:
         if type_ == "INTERVAL" or (type_.startswith("TIME") and not type_.startswith("TIMESTAMP")):
             return Item(name, "duration", raw, f"cast(epoch({raw}) as double)")
@@ -155,9 +158,8 @@ def _scaled(raw: str, factor: float) -> str:
     return f"try_cast({raw} as double) * {factor!r}"
 
 
-def _count(raw: str, *, whole: bool) -> str:
-    number = f"try_cast({raw} as double)"
-    return f"try_cast(ceil(round({number}, 6)) as integer)" if whole else number
+def _count(raw: str) -> str:
+    return f"try_cast(ceil(round(try_cast({raw} as double), 6)) as integer)"
 
 
 def _time(raw: str, text: str, type_: str, column: MappedColumn, zone: str, where: str) -> str:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from simsched.errors import ConfigError, WorkloadError
 from simsched.workload.readers import gather as why
+from simsched.workload.readers.slurm_values import MOST_ENERGY
 from simsched.workload.readers.tables import text_values
 from simsched.workload.readers.tables.column_expressions import check_columns, columns_in
 from simsched.workload.readers.tables.column_map import NAMES, TIMES
@@ -63,7 +64,6 @@ class Rows:
             for a column of times in which no value is a time.
         """
         self.items = items_of(self.columns, self.relation)
-        self.items.pop("energy", None)
         if "nodes" in self.items:
             self.items.pop("nodelist", None)
         self._read_source(limit)
@@ -198,6 +198,7 @@ class Rows:
             {self._or_null("eligible")} as eligible,
             {self._seconds("runtime")} as runtime, {self._seconds("limit")} as "limit",
             {self._nodes()} as nodes, {self._count("cores")} as cores, {self._count("gpus")} as gpus,
+            {self._or_null("energy")} as energy,
             {self._seconds("memory")} as memory, {self._memory_per()} as memory_per,
             {"of_state.value" if "state" in self.items else "null::double"} as state
             {"".join(f", {self._code(name)}" for name in self.names)}
@@ -310,6 +311,7 @@ class Rows:
             "nodes": "nodes",
             "gpus": "gpus",
             "memory": f"case when {size} then cast(ceil(round({per}, 6)) as bigint) end",
+            "energy": f"case when energy > 0 and energy < {MOST_ENERGY} then cast(energy as bigint) end",
             "state": "cast(state as utinyint)",
             **{name: named(name) for name in self.names},
         }
