@@ -7,15 +7,18 @@ A value that cannot be read becomes null; `Item.broken` finds such rows.
 from __future__ import annotations
 
 import re
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from simsched.errors import ConfigError, did_you_mean
+from simsched.errors import ConfigError, FormatError, did_you_mean
 from simsched.workload.readers.tables.column_expressions import check_columns, columns_in
 from simsched.workload.readers.tables.column_map import COUNTS, DURATIONS, TIMES
 from simsched.workload.readers.tables.relation import VIEW, named, quoted
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
     from simsched.workload.readers.tables.column_map import ColumnMap, MappedColumn
     from simsched.workload.readers.tables.relation import Relation
 
@@ -84,8 +87,7 @@ def items_of(columns: ColumnMap, relation: Relation) -> dict[str, Item]:
         for an expression that does not fit the types of its columns.
     """
     raws = {name: _raw(column, relation, _place(columns, name)) for name, column in columns.columns.items()}
-    described = relation.rows(f"describe select {', '.join(raws.values())} from {VIEW}")
-    types = dict(zip(raws, (str(row[1]) for row in described), strict=True))
+    types = dict(zip(raws, _types(raws, columns, relation), strict=True))
     made = {}
     for name, column in columns.columns.items():
         where = _place(columns, name)
@@ -98,6 +100,28 @@ def items_of(columns: ColumnMap, relation: Relation) -> dict[str, Item]:
         raw = _without_missing(raws[name], column, types[name])
         made[name] = _item(name, column, raw, types[name], columns, relation)
     return made
+
+
+def _types(raws: Mapping[str, str], columns: ColumnMap, relation: Relation) -> list[str]:
+    """Return the types of values in SQL; all at once, since DuckDB samples a text file for each query."""
+    try:
+        described = relation.rows(f"describe select {', '.join(raws.values())} from {VIEW}")
+    except FormatError:
+        for name, raw in raws.items():
+            with named_fault(columns, f"columns.{name}"):
+                relation.rows(f"describe select {raw} from {VIEW}")
+        raise
+    return [str(row[1]) for row in described]
+
+
+@contextmanager
+def named_fault(columns: ColumnMap, key: str) -> Iterator[None]:
+    """Give an error of DuckDB the key of the map with the expression in place of the table."""
+    try:
+        yield
+    except FormatError as error:
+        text = columns.filter if key == "filter" else columns.columns[key.removeprefix("columns.")].text
+        raise FormatError(f"{text!r}: {error.message}", where=f"{columns.where}: {key}") from None
 
 
 def _place(columns: ColumnMap, name: str) -> str:

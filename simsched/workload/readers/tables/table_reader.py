@@ -15,7 +15,7 @@ from simsched.workload.job import Job, Skip, Workload
 from simsched.workload.mapping import GPU_TEMPLATE, Flat
 from simsched.workload.readers.gather import Gather
 from simsched.workload.readers.tables.presets import presets_for, without_absent_energy
-from simsched.workload.readers.tables.relation import open_relation
+from simsched.workload.readers.tables.relation import open_relation, rows_within
 from simsched.workload.readers.tables.table_rows import FILTERED, JOBS, RESULTS, Rows
 
 if TYPE_CHECKING:
@@ -69,7 +69,9 @@ def recognised(given: Source | Any, name: str) -> ColumnMap:
 
 def recognised_of(relation: Relation) -> ColumnMap:
     """Return the preset of an open table; errors as `recognised`."""
-    found = presets_for(relation.columns, relation.form)
+    found = presets_for(relation.columns, relation.form) or presets_for(
+        rows_within(relation).columns, relation.form
+    )
     if len(found) == 1:
         return found[0]
     if found:
@@ -99,6 +101,9 @@ class _Jobs:
         )
         self.gather.jobspec_of = self.gather.job_map.jobspec
         self.notes = [*notes, *rows.notes]
+        key = rows.relation.rows_key
+        if key and not columns.rows:
+            self.notes.append(f"the rows are those of the key {key!r}")
 
     def workload(self) -> Workload:
         """Return the workload; ``UnixStartTime`` of its header is the time that became second 0."""

@@ -9,13 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from simsched.errors import ConfigError, WorkloadError
+from simsched.errors import ConfigError, FormatError, WorkloadError
 from simsched.workload.readers import gather as why
 from simsched.workload.readers.slurm_values import MOST_ENERGY
 from simsched.workload.readers.tables import text_values
 from simsched.workload.readers.tables.column_expressions import check_columns, columns_in
 from simsched.workload.readers.tables.column_map import NAMES, TIMES
-from simsched.workload.readers.tables.column_sql import items_of
+from simsched.workload.readers.tables.column_sql import items_of, named_fault
 from simsched.workload.readers.tables.relation import VIEW, named
 
 if TYPE_CHECKING:
@@ -92,16 +92,30 @@ class Rows:
         marks = " ".join(f"{test} {self.reasons.index(item.reason)}" for test, item in _both(tests, typed))
         parts.append(f"cast({f'case {marks} end' if marks else 'null'} as utinyint) as broken")
         parts.append(f"{self._filter()} as keep")
-        self.relation.rows(
-            f"create temp table given as select {', '.join(parts)} from {VIEW}"
-            + (f" limit {limit}" if limit is not None else "")
-        )
+        try:
+            self.relation.rows(
+                f"create temp table given as select {', '.join(parts)} from {VIEW}"
+                + (f" limit {limit}" if limit is not None else "")
+            )
+        except FormatError:
+            self._refuse_failing()
+            raise
         ((broken,),) = self.select("select count(broken) from given")
         if broken:  # a second pass over the source finds the texts of the first unreadable values
             texts = " ".join(f"{test} cast({item.raw} as varchar)" for test, item in _both(tests, typed))
             numbered = f"select row_number() over () - 1 as row, case {texts} end as x from {VIEW}"
             found = self.select(f"select row, x from ({numbered}) where x is not null limit {MOST_SHOWN}")
             self.texts.update(dict(found))
+
+    def _refuse_failing(self) -> None:
+        """Raise FormatError for the first expression that fails on a row, such as a cast of a text."""
+        for name, item in self.items.items():
+            if self.columns.columns[name].expression:
+                with named_fault(self.columns, f"columns.{name}"):
+                    self.select(f"select count({item.value}) from {VIEW}")
+        if self.columns.filter:
+            with named_fault(self.columns, "filter"):
+                self.select(f"select count({self._filter()}) from {VIEW}")
 
     def _filter(self) -> str:
         """Return the SQL of the filter."""
@@ -110,7 +124,8 @@ class Rows:
             return "true"
         where = f"{self.columns.where}: filter"
         check_columns(columns_in(text, where), self.relation.columns, where, self.relation.name)
-        kind = str(self.select(f"describe select (\n{text}\n) from {VIEW}")[0][1])
+        with named_fault(self.columns, "filter"):
+            kind = str(self.select(f"describe select (\n{text}\n) from {VIEW}")[0][1])
         if kind != "BOOLEAN":
             raise ConfigError(
                 f"{text!r} is not a condition", where=where, expected="such as state != 'PENDING'"
