@@ -176,6 +176,8 @@ def _create(
         places = [place.resolve() for place in parquet_files(given.path)]
     else:
         places = [_plain_file(given, folder, is_parquet=form == "parquet")]
+    if form != "parquet" and _first_bytes(Source.of(places[0]))[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        raise FormatError("the text is UTF-16", where=given.name, expected="UTF-8")
     if not any(place.stat().st_size for place in places):
         raise FormatError("the table is empty", where=given.name, expected="a header line and rows")
     _create_view(con, form, places, columns)

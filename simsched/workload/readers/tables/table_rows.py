@@ -29,6 +29,8 @@ JOBS = "jobs"
 FILTERED = "left out by the filter of the column map"
 NO_ID = "no job id"
 NEGATIVE = "a negative run time"
+MOST_SECONDS = 1e12
+ENDLESS = "a run time of more than 30,000 years"
 REPEATED = "job id occurs twice"
 RESULTS = ("COMPLETED", "FAILED", "CANCELED", "TIMEOUT", "PENDING", "RUNNING")
 """The states of rows; the last two are not results."""
@@ -300,6 +302,7 @@ class Rows:
             (f"({unstarted}) and state = {RESULTS.index('CANCELED')}", why.CANCELLED),
             (unstarted, why.NEVER_STARTED if "start" in self.items else why.NO_RUN_TIME),
             ("seconds < 0", NEGATIVE),
+            (f"seconds >= {MOST_SECONDS!r}", ENDLESS),
             ("start < submit", why.EARLY),
             ("cores is null and nodes is null and gpus is null", why.NO_PROCESSORS),
         ]
@@ -336,7 +339,7 @@ class Rows:
             b as (select *, coalesce(runtime, ("end" - start) / 1e6) as seconds, {begun} as begun,
                   cast(coalesce(cores, nodes, gpus, 1) as double) as procs from a)
             select cast(row as uinteger) as row, id, submit, begun - submit as wait,
-                case when seconds < 1e12 then cast(round(seconds * 1e6) as bigint) end as runtime,
+                case when seconds < {MOST_SECONDS!r} then cast(round(seconds * 1e6) as bigint) end as runtime,
                 {", ".join(parts)}, cast({self._cases()} as utinyint) as reason
             from b"""
 
