@@ -10,13 +10,14 @@ from simsched.workload.job import Job, Skip, Skips, Workload, assemble
 from simsched.workload.mapping import DEFAULT_TEMPLATE, GPU_TEMPLATE, Flat, MissingValueError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from simsched.formats.jobspec.jobspec import Jobspec
     from simsched.formats.rfc.constraint import Constraint
     from simsched.formats.rfc.dependency import Dependency
     from simsched.workload.mapping import JobMap, ReadOptions
 
+NOT_A_RECORD = "not an accounting record"
 NO_SUBMIT = "no submit time"
 CANCELLED = "cancelled before it started"
 NEVER_STARTED = "never started"
@@ -112,6 +113,14 @@ class Gather:
         """Whether the requested number of records has been read."""
         limit = self.reading.limit
         return limit is not None and len(self.rows) + len(self.skips.records) >= limit
+
+    def lines(self, lines: Iterable[str]) -> Iterator[tuple[str, str]]:
+        """Yield (number, line) of the lines that are not blank, until enough records have been read."""
+        for number, line in enumerate(lines, 1):
+            if self.full:
+                return
+            if line.strip():
+                yield str(number), line
 
     def skip(self, where: str, reason: str, text: str = "", id_: int | str | None = None) -> None:
         """Leave one record out."""

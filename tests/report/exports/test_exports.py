@@ -146,3 +146,11 @@ def test_the_command_line(run, tmp_path, capsys):
     assert json.loads((tmp_path / "t.json").read_text())["traceEvents"]
     assert main(["export", str(run.path), "--to", "pdf"]) == 2
     assert main(["export", str(tmp_path), "--to", "swf"]) == 2
+
+
+def test_evalys_itself_loads_and_plots_an_exported_run(run, tmp_path):
+    jobset = pytest.importorskip("evalys.jobset", reason="evalys is not installed")
+    (tmp_path / "run_jobs.csv").write_text("".join(export_text(run, "evalys")))
+    found = jobset.JobSet.from_csv(str(tmp_path / "run_jobs.csv"))
+    assert len(found.df) == int(run.jobs["end"].notna().sum())
+    found.plot()
