@@ -21,8 +21,8 @@ def register(subparsers: Subparsers) -> None:
         "cluster",
         help="show, make, convert, compare and list clusters",
         description="Show, make, convert and compare clusters. A CLUSTER is a file (R, R with a graph, JGF, "
-        "TreePool, GRUG, recipe, or a site's own file such as slurm.conf, a Flux configuration, pbsnodes -a "
-        "or hwloc XML; it may be compressed), - for standard input, or a bundled name.",
+        "TreePool, GRUG, GraphML, recipe, or a site's own file such as slurm.conf, a Flux configuration, "
+        "pbsnodes -a or hwloc XML; it may be compressed), - for standard input, or a bundled name.",
     )
     verbs = cluster.add_subparsers(title="actions", metavar="ACTION", dest="cluster_verb", required=True)
     _add_show(verbs)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from simsched.graph.cluster import Cluster
     from simsched.graph.resource_graph import ResourceGraph
 
-FORMS = ("r", "r+jgf", "jgf", "treepool")
+FORMS = ("r", "r+jgf", "jgf", "treepool", "graphml")
 MAX_NODES = 1_000_000
 MAKE_OPTIONS = ("hosts", "sockets", "numa", "cores", "gpus", "memory")
 
@@ -243,7 +243,7 @@ def _recipe_in(name: str) -> Recipe:
         return replace(found.recipe, name=found.recipe.name or bundled.plain_name(Path(path)))
     document = load_document(text, where) if text.lstrip()[:1] != "<" else None
     if not is_recipe(document):
-        expected = "r, r+jgf, jgf or treepool; a recipe is written of a site's own file or of a recipe"
+        expected = f"{', '.join(FORMS)}; a recipe is written of a site's own file or of a recipe"
         raise ConfigError(f"{name} cannot be written as a recipe", where="--to", expected=expected)
     return parse_recipe(document, where=where)
 

@@ -111,7 +111,8 @@ def run_run(args: argparse.Namespace) -> int:
             note(f"recovered a finished run in {args.output} whose process was killed")
         sink = None if args.no_allocations else directory.allocations()
         result = _simulate(args, cluster, workload, sink, stop, options)
-        result = replace(result, meta={**result.meta, "command": command_of(args, rules)})
+        recorded = {"command": command_of(args, rules), **_log_use(args, workload, site)}
+        result = replace(result, meta={**result.meta, **recorded})
         path = directory.finish(result, {"summary.json": _summary(result)})
         left_out = _write_left_out(result)
         _write_end(result, directory, path)
@@ -128,6 +129,16 @@ def _default_output(args: argparse.Namespace, rules: Mapping[str, Any]) -> str:
     parts = (args.site or args.cluster, args.workload, rules.get("queue-policy", DEFAULT_POLICY))
     words = ["stdin" if part == "-" else Path(part).resolve().name.partition(".")[0] for part in parts]
     return "-".join(word or "run" for word in words)
+
+
+def _log_use(args: argparse.Namespace, workload: Workload, site: Site | None) -> dict[str, str]:
+    """Return the sentence on the use of the log as ``run.json`` has it; {} without a site."""
+    if site is None:
+        return {}
+    from simsched.site.log_use import use_sentence
+
+    sentence = use_sentence(site, workload, mapped=bool(args.map))
+    return {"log_use": sentence} if sentence else {}
 
 
 def _write_left_out(result: RunResult) -> bool:

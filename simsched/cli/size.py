@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from simsched import human
 from simsched.cli.options.run_options import add_rules, rules_document
-from simsched.cli.options.site_options import add_site, place_site, require
+from simsched.cli.options.site_options import add_site, noted_use, place_site, require
 from simsched.cli.options.workloads import READING, add_reading, whole
 from simsched.cli.support.heartbeat import expected, heartbeat
 from simsched.cli.support.messages import note
@@ -273,6 +273,7 @@ def _options(
         "scheduler": args.scheduler,
         "hpc": args.hpc,
         "runs": runs,
+        "log_use": noted_use(args, site),
         "progress": tried.append if args.quiet or not sys.stderr.isatty() else _shown(tried),
     }
 

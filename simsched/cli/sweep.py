@@ -88,7 +88,8 @@ def _perform(study: Study, args: argparse.Namespace) -> int:
     folder, earlier = place_of(args.output, resume=args.resume)
     for name in changed_inputs(folder.record() or {}, study):
         note(f"{name} has changed; its runs are performed again")
-    for text in plan(study, measure=False).notes:
+    planned = plan(study, measure=False)
+    for text in (*planned.notes, *planned.log_use):
         note(text)
     INPUTS.forget()  # usually other processes perform the runs
     try:
@@ -103,6 +104,7 @@ def _perform(study: Study, args: argparse.Namespace) -> int:
                 retries=args.retries,
                 report=not args.no_report,
                 progress=progress,
+                log_use=planned.log_use,
             )
     except KeyboardInterrupt:
         sys.stderr.write("interrupted; finished runs are kept, and --resume continues\n")
@@ -128,7 +130,7 @@ def _show(study: Study, found: SweepPlan, args: argparse.Namespace) -> None:
     print(plan_table(study, MAX_ROWS), end="")
     same = f" ({found.distinct:,} of them distinct)" if found.distinct < len(found.tasks) else ""
     print(f"{len(found.tasks):,} runs{same}, {found.jobs:,} jobs in total")
-    for text in found.notes:
+    for text in (*found.notes, *found.log_use):
         print(f"note: {text}")
     workers = args.workers or cores()
     seconds = found.wall(workers)

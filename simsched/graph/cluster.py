@@ -108,7 +108,10 @@ class Cluster:
         return to_document(self.graph, form, dialect=dialect)
 
     def save(self, path: str | Path, form: str = "r", *, dialect: str = "fluxion") -> None:
-        """Write the cluster as JSON; errors as `to_dict`, and ClusterError if the file cannot be written."""
+        """Write the cluster as JSON, or as ``graphml``.
+
+        Errors as `to_dict`, and ClusterError if the file cannot be written.
+        """
         from simsched.files import write_file
         from simsched.graph.write.documents_of import to_bytes
 
@@ -141,7 +144,7 @@ def as_cluster(value: ClusterLike) -> Cluster:
 def load_cluster(path_or_name: str | Path | ResourceGraph) -> Cluster:
     """Read a cluster from a file, or a bundled one by name; ``-`` is standard input.
 
-    The kind of file (R, R with a graph, JGF, TreePool, GRUG, recipe, or a site's own file such as
+    The kind of file (R, R with a graph, JGF, TreePool, GRUG, GraphML, recipe, or a site's own file such as
     slurm.conf, a Flux configuration, pbsnodes -a, hwloc XML) is detected by content.  An `InputWarning`
     lists the parts of a site's file that are assumed, left out or not understood; `Cluster.notes` keeps
     them.  A networkx graph is accepted as by `Cluster`.

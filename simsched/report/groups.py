@@ -13,7 +13,7 @@ from simsched.errors import RunError
 from simsched.report.export import csv_text
 from simsched.report.metrics import machine_use
 from simsched.report.metrics.classes import day, run_time_class, size_class
-from simsched.report.metrics.metrics import by, ran
+from simsched.report.metrics.metrics import RECORDED_KWH, by, ran
 from simsched.text_table import PAGE_WIDTH, fitted_table, markdown_table
 
 if TYPE_CHECKING:
@@ -69,7 +69,8 @@ def grouped(runs: Sequence[RunTables], key: str) -> pd.DataFrame:
 
 def _groups_of_jobs(run: RunTables, key: str) -> pd.DataFrame:
     jobs = ran(run.jobs)
-    return by(jobs, CLASSES[key](jobs) if key in CLASSES else key)[list(COLUMNS)]
+    table = by(jobs, CLASSES[key](jobs) if key in CLASSES else key)
+    return table[[*COLUMNS, *(name for name in (RECORDED_KWH,) if name in table)]]
 
 
 def of_jobs(run: RunTables) -> pd.DataFrame:

@@ -218,10 +218,12 @@ def _groups(label: str, frame: pd.DataFrame, width: int) -> str:
             human.seconds(float(row["p95_wait"])),
             human.number(float(row["mean_bounded_slowdown"])),
             human.share(float(row["share"])),
+            *([human.number(float(row[m.RECORDED_KWH]))] if m.RECORDED_KWH in frame else []),
         ]
         for key, row in frame[largest].iterrows()
     ]
     head = [f"by {label}", "jobs", "mean wait", "median wait", "p95 wait", "mean bsld", "of core hours"]
+    head += ["recorded kWh"] if m.RECORDED_KWH in frame else []
     text = fitted_table(head, rows, width, ["median wait", "mean bsld"])
     return text + _others(len(frame), "smaller ones")
 

@@ -39,6 +39,7 @@ def import_site(*paths: str | Path, strict: bool = False) -> Site:
         if no file describes nodes, files contradict each other, or a file cannot be read; with the place.
     """
     from simsched.formats.machines.read import KNOWN, files_of, read_description
+    from simsched.formats.text.documents import read_text
 
     for path in paths:
         check_path("paths", path)
@@ -49,6 +50,8 @@ def import_site(*paths: str | Path, strict: bool = False) -> Site:
     logs = [path for path in files if len(files) > 1 and _is_log(path)]
     binary = [path for path in files if path not in (*given, *logs) and _is_binary(path)]
     described = [path for path in files if path not in (*logs, *binary)]
+    if not described and binary:
+        read_text(binary[0], lenient=True)  # raises the error that names the reason
     if not described:
         raise ConfigError("there are only logs of jobs", where=", ".join(map(str, paths)), expected=KNOWN)
     site = site_of(read_description(described, strict=strict), described, logs)

@@ -19,7 +19,7 @@ from simsched.study.runs.study_folder import (
     place_of,
     write_json,
 )
-from simsched.study.runs.sweep_plan import is_shaken
+from simsched.study.runs.sweep_plan import is_shaken, log_uses
 from simsched.study.runs.worker_pools import open_workers
 from simsched.study.spec.run_task import FILE
 from simsched.study.spec.study import Study
@@ -57,6 +57,7 @@ class _Results:
     done: dict[str, FinishedRun] = field(default_factory=dict)
     failed: dict[str, FailedRun] = field(default_factory=dict)
     there: int = 0
+    log_use: list[str] = field(default_factory=list)
 
     def progress(self, size: int, last: FinishedRun | FailedRun | None = None) -> SweepProgress:
         left = self.total - len(self.done) - len(self.failed)
@@ -75,6 +76,7 @@ def sweep(
     retries: int = 2,
     report: bool = True,
     progress: Callable[[SweepProgress], None] | None = None,
+    log_use: Sequence[str] | None = None,
 ) -> StudyResult:
     """Perform the runs of a study and write its directory.
 
@@ -87,6 +89,7 @@ def sweep(
     retries : number of further attempts if a worker dies.
     report : whether to write ``report.html`` (omitted if Bokeh is not installed).
     progress : called after each run.
+    log_use : sentences on the use of logs, which ``study.json`` records; None: those of `log_uses`.
 
     Raises
     ------
@@ -108,6 +111,7 @@ def sweep(
         where = (workers, scheduler, hpc) if missing else (0, None, None)
         with folder.tidied(), open_workers(*where, executor=executor) as opened, folder.writing():
             folder.begin()
+            state.log_use = list(log_uses(study) if log_use is None else log_use)
             write_json(folder.path / RECORD, record_of(study, state, complete=False))
             _perform(missing, opened, folder, state, retries, progress)
             _finish(folder, study, state, report=report)
@@ -222,4 +226,5 @@ def record_of(study: Study, state: _Results, *, complete: bool) -> dict[str, Any
         "counts": {"runs": len(tasks), "done": len(state.done), "failed": len(state.failed)},
         "inputs": [{"name": s.name, "kind": s.kind, "sha256": s.sha256} for s in _inputs(tasks)],
         "plan": _plan(tasks),
+        **({"log_use": state.log_use} if state.log_use else {}),
     }

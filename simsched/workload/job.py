@@ -38,7 +38,8 @@ class Job(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     `submit`, `runtime`, `duration`, `think_time`, `cancel_at`, `deadline` and `wait` are seconds.
     `duration` is the requested limit (None: unlimited), `runtime` the actual run time
     (None: unknown, it runs to its limit).  `procs` and `nodes` are the flat counts of the
-    trace, `memory` is KB per processor; only the `jobspec` is matched.  `wait`
+    trace, `memory` is KB per processor, `energy` the energy that it used, in whole J; only the `jobspec` is
+    matched.  `wait`
     and `status` are the trace's own outcome, for comparison only.  `job.preceding`
     and `think_time` are columns 17 and 18 of SWF 2.2.  The value of a ``begin-time``
     dependency and the `deadline` (by when the job should have ended; the order ``edf`` goes by it,
@@ -66,6 +67,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     deadline: int | float | None = None
     nodes: int | None = None
     memory: int | None = None
+    energy: int | None = None
     partition: str | None = None
     wait: int | float | None = None
     status: str | None = None

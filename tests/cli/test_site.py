@@ -178,3 +178,32 @@ def test_wrong_command_lines_are_one_message(hill, capsys, arguments, message):
     out, err = capsys.readouterr()
     assert (out, message in err) == ("", True), err
     assert not (folder / "x").exists()
+
+
+USE = "a job's partition is its queue and restricts its nodes (batch, gpu); 2 processors are a core"
+
+
+def test_every_command_on_a_site_states_and_records_the_use_of_a_log(here, capsys):
+    slurm_site(here / "valley", lines=150)
+    assert main(["site", "import", "valley", "-o", "site"]) == 0
+    log = "valley/jobs.sacct"
+    assert main(["run", "--site", "site", log, "-o", "run", "--quiet"]) == 0
+    assert json.loads((here / "run" / "run.json").read_text())["log_use"].startswith(USE)
+    capsys.readouterr()
+    target = ["--target", "p95_wait<=10d", "--seeds", "1", "--workers", "0", "--quiet", "-o", "answer"]
+    main(["headroom", "--site", "site", log, *target, "--max", "1", "--min", "1"])
+    assert capsys.readouterr().err.count(f"note: {log}: {USE}") == 1
+    assert json.loads((here / "answer" / "answer.json").read_text())["log_use"].startswith(USE)
+    main(["size", "--site", "site", log, *target, "--grow", "c", "--max", "96", "--min", "96"])
+    assert capsys.readouterr().err.count(f"note: {log}: {USE}") == 1
+    assert json.loads((here / "answer" / "answer.json").read_text())["log_use"].startswith(USE)
+    (here / "study.yaml").write_text(f"site: site\nworkload: {log}\naxes: {{queue-policy: [fcfs, easy]}}\n")
+    assert main(["sweep", "study.yaml", "-o", "study", "--workers", "0", "--quiet", "--no-report"]) == 0
+    assert capsys.readouterr().err.count(f"note: {log}: {USE}") == 1
+    (recorded,) = json.loads((here / "study" / "study.json").read_text())["log_use"]
+    assert recorded.startswith(f"{log}: {USE}")
+
+
+def test_without_a_site_nothing_states_the_use_of_a_log(here):
+    assert main(["run", "tiny", "first-steps", "-o", "run", "--quiet"]) == 0
+    assert "log_use" not in json.loads((here / "run" / "run.json").read_text())

@@ -357,3 +357,19 @@ def test_the_schema_has_every_code():
     reason = json.loads(schema_text("feasible-answers"))["$defs"]["reason"]
     assert reason["properties"]["code"]["enum"] == list(REASON_CODES)
     assert set(REASON_CODES) >= NOTES
+
+
+@pytest.mark.parametrize(
+    ("shape", "side", "number", "accepted"),
+    [
+        ("slot=9/core", "max", 1, True),  # it spans several nodes, and names none
+        ("slot=2/node", "max", 1, False),
+        ("node=2/slot=1/core", "max", 1, False),
+        ("slot=9/core", "min", 2, False),
+        ("slot=9/core", "min", 1, True),
+    ],
+)
+def test_a_limit_on_nodes_counts_the_nodes_that_a_request_names(shape, side, number, accepted):
+    config = {"queues": {"q": {"policy": {"limits": {"job-size": {side: {"nnodes": number}}}}}}}
+    answer = ss.feasible("tiny", ss.Jobspec.from_shape(shape), config=config, queue="q")
+    assert bool(answer) is accepted

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from simsched.site.site import Site
+    from simsched.workload.job import Workload
 
 HELP = (
     "folder of a site, as `simsched site import` writes it: it takes the place of CLUSTER, so that every "
@@ -68,6 +69,23 @@ def place_site(args: argparse.Namespace, first: str, *rest: str) -> Site | None:
 
         args.on_site = reading_on(site)
     return site
+
+
+def noted_use(args: argparse.Namespace, site: Site | None) -> Callable[[Workload], str] | None:
+    """Return a function that notes and returns the sentence on the use of a log; None without a site."""
+    if site is None:
+        return None
+
+    def noted(workload: Workload) -> str:
+        from simsched.cli.support.messages import note
+        from simsched.site.log_use import use_sentence
+
+        sentence = use_sentence(site, workload, mapped=bool(args.map))
+        if sentence:
+            note(f"{workload.source or args.workload}: {sentence}")
+        return sentence
+
+    return noted
 
 
 def require(args: argparse.Namespace, **names: str) -> None:

@@ -153,6 +153,8 @@ def read_description(
         found = describe_text(text, name_of(path), open_file=opener(path), strict=strict)
         if found is not None:
             parts.append(found)
+        elif len(texts) == 1 and not text.strip():
+            raise FormatError("the file is empty", where=name_of(path), expected=KNOWN)
         elif len(texts) == 1:
             raise sniffing.unrecognised(text, name_of(path), "", KNOWN) or FormatError(
                 "the format is not recognised", where=name_of(path), expected=KNOWN
@@ -160,6 +162,9 @@ def read_description(
         else:
             notes.left_out("the format of this file is not recognised", name_of(path))
     if not any(part.recipe.groups for part in parts):
+        fault = next((note for part in parts for note in part.notes if note.kind == "fault"), None)
+        if fault is not None:
+            raise FormatError(f"no nodes are described; {fault.text}", where=fault.where or None)
         formats = " and ".join(part.format for part in parts) or "nothing"
         where = ", ".join(map(name_of, given))
         raise FormatError(f"no nodes are described, only {formats}", where=where, expected=KNOWN)

@@ -21,8 +21,8 @@ BULK = 8 * 2**20
 """Larger JSON texts (bytes) are decoded straight into structs, and duplicate keys are not looked for."""
 
 KINDS = (
-    "R, R with a graph, JGF, TreePool, GRUG, a cluster recipe, or a site's own file: slurm.conf, scontrol, "
-    "a Flux configuration, flux resource list, pbsnodes -a, hwloc XML or a SimGrid platform"
+    "R, R with a graph, JGF, TreePool, GRUG, GraphML, a cluster recipe, or a site's own file: slurm.conf, "
+    "scontrol, a Flux configuration, flux resource list, pbsnodes -a, hwloc XML or a SimGrid platform"
 )
 
 
@@ -65,7 +65,7 @@ def _from_box(
 def _from_text(
     text: str, start: bytes, name: str, where: str | None, open_file: OpenFile | None
 ) -> ResourceGraph:
-    """Build from a text that begins with `start`: XML is GRUG, braces are JSON, anything else is YAML.
+    """Build from a text that begins with `start`: XML, JSON (braces), or else YAML.
 
     Files of sites come first: none of them is GRUG, and none is the YAML of a recipe.
     """
@@ -76,6 +76,10 @@ def _from_text(
         if graph is not None:
             return graph
     if text.lstrip()[:1] == "<":
+        from simsched.graph.build.graphml import from_graphml, is_graph_of_cluster
+
+        if is_graph_of_cluster(text):
+            return from_graphml(text, name=name, where=where)
         from simsched.formats.cluster.grug import parse_grug
         from simsched.graph.build.grug import from_grug
 

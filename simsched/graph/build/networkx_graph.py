@@ -83,12 +83,15 @@ def from_networkx(graph: object) -> ResourceGraph:
 def _with_keys(graph: nx.DiGraph[str]) -> ResourceGraph:
     """Return a DiGraph as a MultiDiGraph; an edge without the attribute ``subsystem`` is containment.
 
-    networkx reads GraphML and GEXF without parallel edges as a DiGraph.
+    networkx reads GraphML and GEXF without parallel edges as a DiGraph, and the ids of GraphML's edges as
+    an attribute, which says nothing about the cluster.
     """
+    is_graphml = "edge_default" in graph.graph
     found: ResourceGraph = nx.MultiDiGraph(**graph.graph)
     found.add_nodes_from(graph.nodes(data=True))
     for source, target, data in graph.edges(data=True):
-        found.add_edge(source, target, key=CONTAINMENT, **data)
+        more = {name: value for name, value in data.items() if name != "id"} if is_graphml else data
+        found.add_edge(source, target, key=CONTAINMENT, **more)
     return found
 
 

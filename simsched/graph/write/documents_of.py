@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from simsched.errors import ConfigError
 from simsched.graph.write.jgf import AS_READ, to_jgf
-from simsched.graph.write.losses import FORMATS, JGF, R_JGF, TREEPOOL, R
+from simsched.graph.write.losses import FORMATS, GRAPHML, JGF, R_JGF, TREEPOOL, R
 from simsched.graph.write.rset import to_rset, to_rset_with_graph
 from simsched.graph.write.treepool import to_treepool
 
@@ -34,13 +34,18 @@ def to_document(
         from simsched.formats.cluster.jgf import to_object
 
         return to_object(to_jgf(graph, dialect=dialect, expand=expand))
-    raise ConfigError(f"unknown format {form!r}", expected=", ".join(FORMATS))
+    message = "GraphML is not a document of JSON values" if form == GRAPHML else f"unknown format {form!r}"
+    raise ConfigError(message, expected=", ".join(FORMATS))
 
 
 def to_bytes(
     graph: ResourceGraph, form: str = R, *, dialect: str = AS_READ, expand: bool | None = None
 ) -> bytes:
-    """Return the document of `to_document` as JSON text; JGF on one line, for its size."""
+    """Return the document of `to_document` as JSON text, JGF on one line, for its size; or GraphML."""
+    if form == GRAPHML:
+        from simsched.graph.write.plain_graph import to_graphml
+
+        return to_graphml(graph)
     if form == JGF:
         from simsched.formats.cluster.jgf import encode_document
 

@@ -31,8 +31,9 @@ MEASURED = "pools that are measured, not counted"
 STATUS = "status"
 """The beginnings of the sentences on memory and the like, and on nodes that are not up."""
 
-R, R_JGF, JGF, TREEPOOL = "r", "r+jgf", "jgf", "treepool"
+R, R_JGF, JGF, TREEPOOL, GRAPHML = "r", "r+jgf", "jgf", "treepool", "graphml"
 FORMATS = (R, R_JGF, JGF, TREEPOOL)
+"""The formats that are documents of JSON values; GraphML is not."""
 
 
 def losses(graph: ResourceGraph, form: str) -> list[str]:
@@ -45,15 +46,16 @@ def losses(graph: ResourceGraph, form: str) -> list[str]:
     """
     if form == R_JGF:
         return []
-    if form == JGF:
-        return list(_of_jgf(graph))
+    if form in {JGF, GRAPHML}:
+        return list(_of_facts(graph, form))
     return [*_of_structure(graph, form), *_of_pools(graph, form, holdings(graph)), *_of_vertices(graph)]
 
 
-def _of_jgf(graph: ResourceGraph) -> Iterator[str]:
-    facts = graph.graph.get("document", {}) if graph.graph.get("source") != "JGF" else {}
+def _of_facts(graph: ResourceGraph, form: str) -> Iterator[str]:
+    source = graph.graph.get("source")
+    facts = graph.graph.get("document", {}) if source != "JGF" or form != JGF else {}
     if facts:
-        yield f"facts of R about the whole set: {', '.join(sorted(facts))}"
+        yield f"facts of {source} about the whole set: {', '.join(sorted(facts))}"
 
 
 def _of_structure(graph: ResourceGraph, form: str) -> Iterator[str]:

@@ -6,6 +6,7 @@ per field, fields at their defaults are left out, and mappings become JSON.
 
 from __future__ import annotations
 
+from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
 import networkx as nx
@@ -40,6 +41,21 @@ def plain_graph(graph: ResourceGraph) -> ResourceGraph:
     for source, target, subsystem, data in edge_rows(graph):
         found.add_edge(source, target, key=subsystem, **_edge_attributes(subsystem, dict(data)))
     return found
+
+
+def to_graphml(graph: ResourceGraph) -> bytes:
+    """Return the graph of `plain_graph` as GraphML, each edge with an id of its own.
+
+    Other programs require different ids of edges.  The subsystem of an edge is its attribute.
+    """
+    plain = plain_graph(graph)
+    numbered: ResourceGraph = nx.MultiDiGraph(**plain.graph)
+    numbered.add_nodes_from(plain.nodes(data=True))
+    for number, (source, target, data) in enumerate(plain.edges(data=True)):
+        numbered.add_edge(source, target, key=f"edge{number}", **data)
+    out = BytesIO()
+    nx.readwrite.graphml.write_graphml_xml(numbered, out, prettyprint=True)
+    return out.getvalue()
 
 
 def _attributes(pool: Pool) -> dict[str, str | int]:

@@ -28,6 +28,9 @@ FORMATS: dict[str, RunFormat] = {
     "perfetto": RunFormat(
         "trace events (JSON) of the jobs on each node, for Perfetto", "trace_events:trace_text"
     ),
+    "flux-fiction": RunFormat(
+        "the CSV of flux-fiction, of the jobs that ran", "flux_fiction_run:flux_fiction_lines"
+    ),
 }
 
 

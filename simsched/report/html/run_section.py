@@ -91,7 +91,8 @@ def _groups(run: RunTables, done: pd.DataFrame, prefix: str) -> str:
         ("sizes", "By cores", "cores", m.by(done, size_class(done))),
         ("lengths", "By run time", "run time", m.by(done, run_time_class(done))),
     ):
-        head = ((key, "text"), *markup.GROUP_HEAD)
+        more = (("recorded kWh", ""),) if m.RECORDED_KWH in frame else ()
+        head = ((key, "text"), *markup.GROUP_HEAD, *more)
         tables.append(markup.table(f"{prefix}-{name}", title, head, markup.group_rows(frame)))
     return "".join(tables)
 

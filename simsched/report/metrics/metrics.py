@@ -362,11 +362,16 @@ def describe(values: pd.Series[float], percentiles: Sequence[float] = PERCENTILE
     return {**ends, **dict(zip(names, map(float, quantiles), strict=True)), "max": float(known.max())}
 
 
+RECORDED_KWH = "recorded_kwh"
+"""The column of `by` with the recorded energies; tables have it only if the workload has energies."""
+
+
 def by(jobs: pd.DataFrame, key: str | pd.Series[Any]) -> pd.DataFrame:
     """Return one row per value of `key` (a column's name, or a series such as `classes.size_class`).
 
     Columns: jobs, mean_wait, median_wait, p95_wait (s), mean_bounded_slowdown,
-    core_hours, share (of all core-seconds).  Jobs without a key are under ``-``.
+    core_hours, share (of all core-seconds) and, if the workload has energies, recorded_kwh.  Jobs without
+    a key are under ``-``.
     """
     done = measured(jobs)
     groups = done[key] if isinstance(key, str) else key.loc[done.index]
@@ -385,6 +390,8 @@ def by(jobs: pd.DataFrame, key: str | pd.Series[Any]) -> pd.DataFrame:
     )
     total = float(table["core_hours"].sum())
     table["share"] = table["core_hours"] / max(total, 1e-300)  # 0 and not NaN if no job did any work
+    if "recorded_energy" in done:
+        table[RECORDED_KWH] = frame["recorded_energy"].sum() / 3.6e6
     table.index.name = key if isinstance(key, str) else str(key.name)
     return table
 

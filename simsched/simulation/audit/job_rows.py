@@ -25,6 +25,7 @@ AS_SUBMITTED = {
     "procs": "procs",
     "recorded_state": "status",
     "recorded_wait": "wait",
+    "recorded_energy": "energy",
 }
 #: Columns of units, which are 0 for a job without an allocation.
 UNITS = ("nodes", "cores", "gpus", "slots")

@@ -61,7 +61,15 @@ def job_columns(workload: Workload, prepared: Prepared, recorder: Recorder) -> d
         "recorded_state": _texts([job.status for job in jobs] + [None] * more),
         "recorded_start": _floats([_recorded_start(job) for job in jobs] + [None] * more),
         "recorded_wait": _floats([job.wait for job in jobs] + [None] * more),
+        **_energy(jobs, more),
     }
+
+
+def _energy(jobs: Sequence[Job], more: int) -> dict[str, Any]:
+    """Return the column of recorded energy; none for a workload that has no energy."""
+    if all(job.energy is None for job in jobs):
+        return {}
+    return {"recorded_energy": _floats([job.energy for job in jobs] + [None] * more)}
 
 
 def _recorded_start(job: Job) -> float | None:

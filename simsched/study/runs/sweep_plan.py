@@ -49,6 +49,7 @@ class SweepPlan:
     jobs : jobs of all runs together.
     seconds : time of the distinct runs one after another, estimated from `samples` of them; None if no
         run was timed.
+    log_use : sentences on the use of the logs on the site of the study.
     """
 
     tasks: tuple[RunTask, ...]
@@ -57,6 +58,7 @@ class SweepPlan:
     seconds: float | None
     notes: tuple[str, ...] = ()
     samples: int = 0
+    log_use: tuple[str, ...] = ()
 
     def wall(self, workers: int) -> float | None:
         """Return about how many seconds the sweep takes with this number of workers, their start included."""
@@ -79,7 +81,28 @@ def plan(study: Study, *, measure: bool = True) -> SweepPlan:
     jobs_of = {task.key: count for task, count in zip(tasks, counts, strict=True)}
     seconds, samples = _estimate(tasks, jobs_of) if measure and any(counts) else (None, 0)
     notes = tuple(_notes(study, len(jobs_of)))
-    return SweepPlan(tasks, len(jobs_of), sum(counts), seconds, notes, samples)
+    return SweepPlan(tasks, len(jobs_of), sum(counts), seconds, notes, samples, log_uses(study))
+
+
+def log_uses(study: Study) -> tuple[str, ...]:
+    """Return a sentence on the use of each log of a study on its site; () without a site."""
+    if study.site is None:
+        return ()
+    from simsched.site.log_use import use_sentence
+
+    found: dict[str, None] = {}
+    read: set[str] = set()
+    for task in study.tasks:
+        source = task.workload
+        key = repr((source.sha256, sorted(source.reading.items())))
+        if key in read or source.kind == MODEL or len(read) >= MAX_COUNTED:
+            continue
+        read.add(key)
+        workload = INPUTS.workload(task.changed(transforms=()))
+        sentence = use_sentence(study.site, workload, mapped=bool(source.reading.get("map")))
+        if sentence:
+            found[f"{source.name}: {sentence}"] = None
+    return tuple(found)
 
 
 def _counts(study: Study) -> list[int]:

@@ -15,6 +15,7 @@ from simsched.study.sizing.sizing_request import (
     about_of,
     check_number,
     load_steps,
+    log_use_of,
     open_search,
     read_request,
     scan_of,
@@ -71,6 +72,7 @@ def headroom(
     load_steps(request.by, request.load)
     axis, low, high = _axis(request.load, step, least, most)
     with open_search(request) as (base, seeds, evaluator_of):
+        use = log_use_of(request, base)
 
         def task_of(value: int, number: int) -> RunTask:
             steps = load_steps(request.by, axis.number(value))
@@ -91,7 +93,7 @@ def headroom(
         )
         value = _highest(evaluator, search)
     beyond = None if value is None or value >= high else value + 1
-    about = about_of(base, load=request.load, by=request.by, step=step)
+    about = about_of(base, load=request.load, by=request.by, step=step, **use)
     return Answer(HEADROOM, axis, evaluator.rule, seeds, value, beyond, None, search, evaluator.trials,
                   0, about)  # fmt: skip
 

@@ -14,6 +14,7 @@ from simsched.study.sizing.sizing_request import (
     about_of,
     check_number,
     load_steps,
+    log_use_of,
     open_search,
     read_request,
     scan_of,
@@ -66,6 +67,7 @@ def size(
     request = read_request(cluster, workload, targets, options)
     steps = load_steps(request.by, request.load)
     with open_search(request) as (base, seeds, evaluator_of):
+        use = log_use_of(request, base)
         axis = size_axis_of(grow, base.cluster)
         low, high = _range(least, most, axis.current)
 
@@ -85,7 +87,7 @@ def size(
         value, limit = _smallest_and_largest(evaluator, search)
     below = None if value is None or value == low else value - 1
     grown = {"what": axis.text, "today": axis.current}
-    about = about_of(base, growth=grown, load=request.load, by=request.by)
+    about = about_of(base, growth=grown, load=request.load, by=request.by, **use)
     return Answer(SIZE, axis, evaluator.rule, seeds, value, below, limit, search, evaluator.trials,
                   axis.current, about)  # fmt: skip
 

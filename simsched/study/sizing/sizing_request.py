@@ -69,6 +69,8 @@ class SizingRequest:
     workers, scheduler, hpc, executor : see `open_workers`.
     runs : folder that keeps the run directories.
     progress : called after each evaluation.
+    log_use : called once with the workload as it was read; returns the sentence on its use, which the
+        answer records.
     """
 
     cluster: ClusterLike
@@ -95,6 +97,7 @@ class SizingRequest:
     executor: Executor | None = None
     runs: Path | None = None
     progress: Callable[[Evaluation], None] | None = None
+    log_use: Callable[[Workload], str] | None = None
 
 
 def read_request(
@@ -144,7 +147,8 @@ def _check_given(given: Mapping[str, Any]) -> None:
         check(name, given.get(name, ""), str, "text")
     for name, example in (("block", "7d"), ("shake", "1m")):
         check(name, given.get(name), str | int | float | None, f"a duration such as {example}")
-    check_callable("progress", given.get("progress"))
+    for name in ("progress", "log_use"):
+        check_callable(name, given.get(name))
     if given.get("runs") is not None:
         check_path("runs", given["runs"])
 
@@ -271,6 +275,14 @@ def load_steps(by: str, load: float) -> tuple[str, ...]:
     if not 0 < load < 1e6:
         raise ConfigError(f"a load of {load:g} is not valid", where="--load", expected="a number above 0")
     return () if load == 1 else (f"{BY[by]}({load:.12g})",)
+
+
+def log_use_of(request: SizingRequest, base: RunTask) -> dict[str, str]:
+    """Return ``{"log_use": sentence}``; {} where nothing asks for it, and for a model, which is not a log."""
+    if request.log_use is None or base.workload.kind == MODEL:
+        return {}
+    sentence = request.log_use(INPUTS.workload(base.changed(transforms=())))
+    return {"log_use": sentence} if sentence else {}
 
 
 def about_of(base: RunTask, **more: Any) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from simsched.errors import ConfigError
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from simsched.site.site import Site
     from simsched.study.spec.run_task import RunTask, TaskInput
 
 MAX_RUNS = 1_000_000
@@ -144,7 +145,7 @@ class Study:
     """A study: a base task, axes, groups of axes that vary together, filters of runs, and seeds.
 
     `include` and `exclude` are filters over labels; the label of a seed is ``seed``.  `where` names the
-    study in messages.
+    study in messages, `site` is the site in place of a cluster.
     """
 
     name: str
@@ -156,6 +157,7 @@ class Study:
     seeds: tuple[int, ...] = (0,)
     description: str = ""
     where: str = "study"
+    site: Site | None = None
 
     @cached_property
     def tasks(self) -> tuple[RunTask, ...]:

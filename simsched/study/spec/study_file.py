@@ -90,6 +90,7 @@ def study_of(document: StudyDocument, *, home: Path, name: str) -> Study:
         seeds=_seeds(content.get("seeds", [0])),
         description=str(content.get("description", "")),
         where=document.where,
+        site=site,
     )
 
 

@@ -22,7 +22,7 @@ from simsched.workload.readers.gather import Gather, LogRecord, whole
 from simsched.workload.source import Source
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
     from simsched.formats.jobspec.jobspec import Jobspec
@@ -31,6 +31,10 @@ if TYPE_CHECKING:
 
 _NUMBERS = ("t_submit", "t_run", "t_cleanup", "t_inactive", "duration")
 _COUNTS = ("ncores", "nnodes", "ntasks", "urgency")
+_SPARE = frozenset(("nnodes", "ntasks", "urgency"))
+"""Counts without which a record is still the same job."""
+NOT_JSON = "a line that is not JSON"
+NOT_A_JOB = "not an object with an id"
 _TEXTS = ("name", "username", "queue", "result", "state", "bank", "project")
 
 
@@ -40,20 +44,53 @@ def read_flux_jobs(source: Source | str, reading: ReadOptions | None = None) -> 
     Raises
     ------
     FormatError, WorkloadError
-        When it is not JSON, has no jobs, or a value has a wrong type; at the first record
-        left out under `strict`.
+        When it is not JSON, or nothing in it is a job; at the first record left out under `strict`.
+        A record with a value of a wrong type is left out and counted.
     """
     reading = reading or ReadOptions(source="flux.json")
     gather = Gather(reading, "flux")
     text = source if isinstance(source, str) else source.text()
-    for where, job in jobs_of(text, reading.source):
+    lost: dict[str, int] = {}
+    for where, job in records_of(text, reading.source):
         if gather.full:
             break
+        if isinstance(job, SimschedError):
+            gather.skip(where, NOT_JSON, job.message)
+            continue
         try:
-            _add(gather, where, job)
-        except SimschedError as error:
-            raise error.at(f"{reading.source}:{where}") from None
+            _add(gather, where, job, lost)
+        except _BadValueError as error:
+            gather.skip(where, str(error), error.text, error.job)
+    if not gather.rows and gather.skips.counts and gather.skips.counts.keys() <= {NOT_JSON, NOT_A_JOB}:
+        expected = "the document of flux jobs --json"
+        raise WorkloadError("no record is a job", where=reading.source, expected=expected)
+    if lost:
+        listed = ", ".join(f"{key} ({count:,})" for key, count in lost.items())
+        gather.notes.append(f"values that are not numbers are left out: {listed}")
     return gather.finish()
+
+
+class _BadValueError(Exception):
+    """A record that is not a job, by a reason without its values; `text` has the value."""
+
+    def __init__(self, reason: str, text: str = "", job: int | str | None = None) -> None:
+        super().__init__(reason)
+        self.text, self.job = text, job
+
+
+def records_of(text: str, source: str) -> Iterator[tuple[str, Any]]:
+    """Yield what `jobs_of` yields; in place of a line that is not JSON, the error that names it."""
+    from simsched.formats.text.documents import decode_json_bulk, detect_kind
+
+    if detect_kind(text) != "jsonl":
+        yield from jobs_of(text, source)
+        return
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.strip():
+            try:
+                yield str(number), decode_json_bulk(line, f"{source}:{number}")
+            except SimschedError as error:
+                yield str(number), error
 
 
 def jobs_of(text: str, source: str) -> Iterator[tuple[str, Any]]:
@@ -76,11 +113,18 @@ def jobs_of(text: str, source: str) -> Iterator[tuple[str, Any]]:
     yield from ((f" jobs[{index}]", job) for index, job in enumerate(jobs))
 
 
-def _add(gather: Gather, where: str, job: Any) -> None:
+def _add(gather: Gather, where: str, job: Any, lost: dict[str, int]) -> None:
+    """Add the job of one record; `lost` counts the values of `_SPARE` that cannot be read.
+
+    Raises
+    ------
+    _BadValueError
+        For a record that is not a job, and a value without which it is not the job that it was.
+    """
     if not isinstance(job, dict) or not isinstance(job.get("id"), int | str) or isinstance(job["id"], bool):
-        raise WorkloadError("not a job", expected="an object with an id")
-    numbers = {key: number_at(job, key) for key in _NUMBERS}
-    counts = {key: count_at(job, key) for key in _COUNTS}
+        raise _BadValueError(NOT_A_JOB, repr(job)[:80])
+    numbers = {key: _read(job, key, number_at, "a number of seconds", lost) for key in _NUMBERS}
+    counts: dict[str, Any] = {key: _read(job, key, count_at, "a whole number", lost) for key in _COUNTS}
     texts = {key: text_at(job, key) for key in _TEXTS}
     result = texts["result"]
     end = numbers["t_cleanup"] or numbers["t_inactive"]
@@ -109,6 +153,19 @@ def _add(gather: Gather, where: str, job: Any) -> None:
         urgency=16 if counts["urgency"] is None else min(counts["urgency"], 31),
     )
     gather.add(where, row)
+
+
+def _read(
+    job: dict[str, Any], key: str, read: Callable[[dict[str, Any], str], Any], kind: str, lost: dict[str, int]
+) -> Any:
+    """Return a value of a record; None for one of `_SPARE` that cannot be read; errors as `_add`."""
+    try:
+        return read(job, key)
+    except WorkloadError:
+        if key in _SPARE:
+            lost[key] = lost.get(key, 0) + 1
+            return None
+        raise _BadValueError(f"{key} is not {kind}", f"{key}={job[key]!r}", job["id"]) from None
 
 
 def _unfinished(start: float | None, end: float | None, result: str | None, *, active: bool) -> str | None:

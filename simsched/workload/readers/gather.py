@@ -10,13 +10,14 @@ from simsched.workload.job import Job, Skip, Skips, Workload, assemble
 from simsched.workload.mapping import DEFAULT_TEMPLATE, GPU_TEMPLATE, Flat, MissingValueError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from simsched.formats.jobspec.jobspec import Jobspec
     from simsched.formats.rfc.constraint import Constraint
     from simsched.formats.rfc.dependency import Dependency
     from simsched.workload.mapping import JobMap, ReadOptions
 
+NOT_A_RECORD = "not an accounting record"
 NO_SUBMIT = "no submit time"
 CANCELLED = "cancelled before it started"
 NEVER_STARTED = "never started"
@@ -67,6 +68,7 @@ class LogRecord(NamedTuple):
     status: str | None = None
     urgency: int = 16
     dependencies: tuple[Dependency, ...] = ()
+    energy: int | None = None
 
 
 def eligible_at(eligible: float | None, submit: float | None, start: float | None) -> tuple[Dependency, ...]:
@@ -99,6 +101,7 @@ class Gather:
     seen: set[str] = field(default_factory=set)
     constraints: dict[str, Constraint | None] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    unknown_states: dict[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.skips = Skips(strict=self.reading.strict)
@@ -110,6 +113,14 @@ class Gather:
         """Whether the requested number of records has been read."""
         limit = self.reading.limit
         return limit is not None and len(self.rows) + len(self.skips.records) >= limit
+
+    def lines(self, lines: Iterable[str]) -> Iterator[tuple[str, str]]:
+        """Yield (number, line) of the lines that are not blank, until enough records have been read."""
+        for number, line in enumerate(lines, 1):
+            if self.full:
+                return
+            if line.strip():
+                yield str(number), line
 
     def skip(self, where: str, reason: str, text: str = "", id_: int | str | None = None) -> None:
         """Leave one record out."""
@@ -194,8 +205,14 @@ class Gather:
             name=self.reading.name,
             kind=self.kind,
             header=header,
-            notes=(*self.notes, *self.unused()),
+            notes=(*self.notes, *self._unknown(), *self.unused()),
         )
+
+    def _unknown(self) -> Iterator[str]:
+        """Yield one sentence on the states that mean no result."""
+        if self.unknown_states:
+            listed = ", ".join(f"{word!r} ({count:,})" for word, count in self.unknown_states.items())
+            yield f"states that are not known, so that the jobs have no recorded result: {listed}"
 
     def _jobs(self, base: int) -> Iterator[Job]:
         """Yield the jobs, and let go of each row as soon as its job is made."""
@@ -204,7 +221,7 @@ class Gather:
         while self.rows:
             row = self.rows.pop()
             (id_, submit, jobspec, start, runtime, duration, user, group, queue, bank, name, partition,
-             procs, nodes, memory, status, urgency, dependencies) = row  # fmt: skip
+             procs, nodes, memory, status, urgency, dependencies, energy) = row  # fmt: skip
             assert submit is not None  # rows without a submit time were ignored
             assert not isinstance(jobspec, str)
             if duration is None and on_site is not None:
@@ -212,7 +229,7 @@ class Gather:
             yield Job(
                 id=id_, submit=moved(submit, base), jobspec=jobspec, runtime=runtime, duration=duration,
                 user=user, group=group, queue=queue, bank=bank, name=name, partition=partition, procs=procs,
-                nodes=nodes, memory=memory, status=status, urgency=urgency,
+                nodes=nodes, memory=memory, status=status, urgency=urgency, energy=energy,
                 wait=None if start is None else moved(start, submit),
                 dependencies=tuple(_on_our_clock(item, base) for item in dependencies),
             )  # fmt: skip

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     from simsched.workload.job import Workload
 
-NOT_A_RECORD = "not an accounting record"
 _FIELD = re.compile(r'"((?:[^"]|"")*)"|(\S+)')
 _HEAD = (
     "event", "version", "end", "id", "userId", "options", "processors", "submit", "begin", "term", "start",
@@ -49,18 +48,16 @@ def read_lsf(lines: Iterable[str], reading: ReadOptions | None = None) -> Worklo
     """
     gather = Gather(reading or ReadOptions(source="lsb.acct"), "lsf")
     others: dict[str, int] = {}
-    for number, line in enumerate(lines, 1):
-        if gather.full:
-            break
-        if not line.strip() or line.startswith("#"):
+    for number, line in gather.lines(lines):
+        if line.startswith("#"):
             continue
         event = line.lstrip().partition(" ")[0].strip('"')
         if event == "JOB_FINISH":
-            _add(gather, str(number), line)
+            _add(gather, number, line)
         elif re.fullmatch(r"[A-Z0-9_]+", event):
             others[event] = others.get(event, 0) + 1
         else:
-            gather.skip(str(number), NOT_A_RECORD, line)
+            gather.skip(number, why.NOT_A_RECORD, line)
     for event, count in others.items():
         gather.skips.count(f"a record of the event {event}, not the end of a job", count)
     return gather.finish()
@@ -74,7 +71,7 @@ def _add(gather: Gather, number: str, line: str) -> None:
         index = _whole(said["index"])
         id_: int | str = f"{said['id']}[{index}]" if index else int(said["id"])
     except (StopIteration, ValueError):
-        gather.skip(number, NOT_A_RECORD, line)
+        gather.skip(number, why.NOT_A_RECORD, line)
         return
     if not start or not end:
         reason = why.CANCELLED if said["status"] != _DONE else why.NEVER_STARTED

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
     from simsched.workload.job import Workload
 
-NOT_A_RECORD = "not an accounting record"
 _RECORD = re.compile(r"(\d\d/\d\d/\d{4} \d\d:\d\d:\d\d);([A-Za-z]);([^;]*);(.*)")
 _PAIR = re.compile(r"([A-Za-z_][\w.]*)=(\"[^\"]*\"|\S*)")
 _SIZE = re.compile(r"(\d+)([kmgt]?)[bw]?", re.IGNORECASE)
@@ -40,11 +39,8 @@ def read_pbs(lines: Iterable[str], reading: ReadOptions | None = None) -> Worklo
         At the first ignored record under `strict`.
     """
     log = _Log(Gather(reading or ReadOptions(source="pbs"), "pbs"))
-    for number, line in enumerate(lines, 1):
-        if log.gather.full:
-            break
-        if line.strip():
-            log.line(str(number), line)
+    for number, line in log.gather.lines(lines):
+        log.line(number, line)
     return log.finish()
 
 
@@ -60,7 +56,7 @@ class _Log:
     def line(self, number: str, line: str) -> None:
         match = _RECORD.match(line)
         if match is None:
-            self.gather.skip(number, NOT_A_RECORD, line)
+            self.gather.skip(number, why.NOT_A_RECORD, line)
             return
         _, kind, id_, message = match.groups()
         if kind == "E":

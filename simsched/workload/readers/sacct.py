@@ -25,7 +25,14 @@ from simsched.workload.mapping import Flat, ReadOptions
 from simsched.workload.readers import gather as why
 from simsched.workload.readers.gather import Gather, LogRecord, eligible_at, whole
 from simsched.workload.readers.sacct_lines import NO_TIME, QUOTING, LineLayout, Odd
-from simsched.workload.readers.slurm_values import RESULTS, UNFINISHED, RequestedTres, clock, whole_number
+from simsched.workload.readers.slurm_values import (
+    UNFINISHED,
+    RequestedTres,
+    clock,
+    joules,
+    result_of,
+    whole_number,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -124,7 +131,7 @@ class _Reader:
         (id_text, submit_text, eligible, start_text, end_text, elapsed_raw, elapsed, limit_raw, limit) = row[
             :9
         ]
-        request, (account, user, group, name, state) = row[9:21], row[21:]
+        request, (account, user, group, name, state, energy) = row[9:21], row[21:]
         partition = row[20]
         at = self.clock.read
         submit, start = at(submit_text, number), at(start_text, number)
@@ -149,7 +156,8 @@ class _Reader:
             LogRecord(
                 id_, submit, jobspec, start, run, self._limit(limit_raw, limit), _text(user), _text(group),
                 _text(partition), _text(account), _text(name), _text(partition), flat.procs, flat.nodes,
-                flat.memory, RESULTS.get(base), 16, eligible_at(later, submit, start),
+                flat.memory, result_of(base, self.gather.unknown_states), 16,
+                eligible_at(later, submit, start), joules(energy) if energy else None,
             ),
         )  # fmt: skip
 

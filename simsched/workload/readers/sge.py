@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
     from simsched.workload.job import Workload
 
-NOT_A_RECORD = "not an accounting record"
 SLAVE = "a task of a parallel job, not a job"
 LEAST_FIELDS = 39
 """The number of fields without which a line is not a record; the field ``slots`` is among them."""
@@ -47,20 +46,18 @@ def read_sge(lines: Iterable[str], reading: ReadOptions | None = None) -> Worklo
     """
     gather = Gather(reading or ReadOptions(source="accounting"), "sge")
     slaves = 0
-    for number, line in enumerate(lines, 1):
-        if gather.full:
-            break
+    for number, line in gather.lines(lines):
         if len(line.strip()) < 2 or line.startswith("#"):
             continue
         cells = line.split(":")
         if len(cells) < LEAST_FIELDS or not cells[_NUMBER].isdecimal():
-            gather.skip(str(number), NOT_A_RECORD, line)
+            gather.skip(number, why.NOT_A_RECORD, line)
             continue
         category, task = _category(cells)
         if task not in {"NONE", ""}:
             slaves += 1
         else:
-            _add(gather, str(number), cells, category, line)
+            _add(gather, number, cells, category, line)
     gather.skips.count(SLAVE, slaves)
     return gather.finish()
 

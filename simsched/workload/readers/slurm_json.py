@@ -10,16 +10,17 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from simsched.errors import WorkloadError
+from simsched.errors import FormatError, WorkloadError
 from simsched.workload.mapping import Flat, ReadOptions
 from simsched.workload.readers.gather import Gather, LogRecord, eligible_at
 from simsched.workload.readers.sacct import unfinished
-from simsched.workload.readers.slurm_values import RESULTS, UNFINISHED, RequestedTres
+from simsched.workload.readers.slurm_values import UNFINISHED, RequestedTres, joules, result_of
 
 if TYPE_CHECKING:
     from simsched.workload.job import Workload
 
 WAITING = "still waiting when the queue was listed"
+WRONG_TYPE = "a value that is not of its type"
 
 
 class _Number(msgspec.Struct, frozen=True, gc=False):
@@ -123,21 +124,24 @@ class _Document(msgspec.Struct, frozen=True):
     jobs: list[_Job]
 
 
+class _RawDocument(msgspec.Struct, frozen=True):
+    jobs: list[msgspec.Raw]
+
+
 def read_sacct_json(text: str, reading: ReadOptions | None = None) -> Workload:
     """Read the document of ``sacct --json``.
 
     Raises
     ------
     FormatError
-        When it is not JSON, or a value has a type that no Slurm writes.
+        When it is not JSON, or every job has a value of a type that no Slurm writes; such jobs are left
+        out and counted.
     WorkloadError
         When no job has an id, or at the first ignored record under `strict`.
     """
-    from simsched.formats.text.documents import decode_json_bulk
-
     reading = reading or ReadOptions(source="sacct.json")
-    jobs = decode_json_bulk(text, reading.source, kind=_Document).jobs
-    if jobs and all(job.job_id is None for job in jobs):
+    jobs = _decoded(text, reading.source, _Document, _Job)
+    if jobs and all(isinstance(job, _Job) and job.job_id is None for job in jobs):
         raise WorkloadError(
             "no job has a job_id", where=reading.source, expected="the document of sacct --json"
         )
@@ -145,8 +149,47 @@ def read_sacct_json(text: str, reading: ReadOptions | None = None) -> Workload:
     for index, job in enumerate(jobs):
         if gather.full:
             break
-        _add(gather, f" jobs[{index}]", job)
+        if isinstance(job, FormatError):
+            gather.skip(f" jobs[{index}]", WRONG_TYPE, job.message)
+        else:
+            _add(gather, f" jobs[{index}]", job)
     return gather.finish()
+
+
+def _decoded(text: str, source: str, document: type[Any], job: type[Any]) -> list[Any]:
+    """Return the jobs of a document; in place of a job with a value of a wrong type, the error.
+
+    Raises
+    ------
+    FormatError
+        For a text that is not such a document, and where no job of it can be read.
+    """
+    from simsched.formats.text.documents import decode_json_bulk
+
+    try:
+        return list(decode_json_bulk(text, source, kind=document).jobs)
+    except FormatError as error:
+        found = _one_by_one(text, source, job)
+        if all(isinstance(one, FormatError) for one in found):
+            raise error from None
+        return found
+
+
+def _one_by_one(text: str, source: str, kind: type[Any]) -> list[Any]:
+    """Return each job of a document or the error in it; [] for a text that is not such a document."""
+    from simsched.formats.text.documents import decode_json_bulk
+
+    found: list[Any] = []
+    try:
+        jobs = decode_json_bulk(text, source, kind=_RawDocument).jobs
+    except FormatError:
+        return found
+    for job in jobs:
+        try:
+            found.append(decode_json_bulk(bytes(job), source, kind=kind))
+        except FormatError as error:
+            found.append(error)
+    return found
 
 
 def _add(gather: Gather, where: str, job: _Job) -> None:
@@ -177,8 +220,9 @@ def _add(gather: Gather, where: str, job: _Job) -> None:
         flat.procs,
         flat.nodes,
         flat.memory,
-        RESULTS.get(state),
+        result_of(state, gather.unknown_states),
         dependencies=eligible_at(positive(job.time.eligible), submit, start),
+        energy=joules(str(_totals(job.tres.allocated).get("energy", ""))),
     )
     gather.add(where, row)
 
@@ -192,18 +236,20 @@ def read_squeue_json(text: str, reading: ReadOptions | None = None) -> Workload:
     Raises
     ------
     FormatError
-        When it is not JSON, or a value has a type that no Slurm writes.
+        When it is not JSON, or every job has a value of a type that no Slurm writes; such jobs are left
+        out and counted.
     WorkloadError
         At the first ignored record under `strict`.
     """
-    from simsched.formats.text.documents import decode_json_bulk
-
     reading = reading or ReadOptions(source="squeue.json")
     gather = Gather(reading, "squeue-json")
     active = 0
-    for index, job in enumerate(decode_json_bulk(text, reading.source, kind=QueueDocument).jobs):
+    for index, job in enumerate(_decoded(text, reading.source, QueueDocument, QueuedJob)):
         if gather.full:
             break
+        if isinstance(job, FormatError):
+            gather.skip(f" jobs[{index}]", WRONG_TYPE, job.message)
+            continue
         active += _add_queued(gather, f" jobs[{index}]", job)
     if active:
         gather.notes.append(
@@ -241,7 +287,7 @@ def _add_queued(gather: Gather, where: str, job: QueuedJob) -> bool:
         flat.procs,
         flat.nodes,
         flat.memory,
-        RESULTS.get(state),
+        result_of(state, gather.unknown_states),
         dependencies=eligible_at(positive(job.eligible_time), submit, start),
     )
     gather.add(where, row)

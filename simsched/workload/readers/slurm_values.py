@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 _CLOCK = re.compile(r"(?:(\d{1,7})-)?(?:(\d{1,7}):)?(\d{1,7}):(\d{1,2})(?:\.\d+)?")
 _MEMORY = re.compile(r"(\d{1,15}(?:\.\d{1,15})?)([KMGTP]?)([cn]?)")
 _KILO = {"K": 1, "": 1024, "M": 1024, "G": 1024**2, "T": 1024**3, "P": 1024**4}
+_ENERGY = re.compile(r"(\d{1,20}(?:\.\d{1,9})?)([KMGT]?)")
+MOST_ENERGY = 2**53
+"""Larger numbers are the codes that Slurm has for an unknown value."""
 NO_LIMIT = frozenset(("", "UNLIMITED", "Partition_Limit", "INVALID", "None", "Unknown"))
 
 #: Slurm's base states and the results they mean; jobs in other states never ended.
@@ -33,6 +36,25 @@ RESULTS = {
 UNFINISHED = frozenset(
     ("RUNNING", "PENDING", "SUSPENDED", "REQUEUED", "RESIZING", "CONFIGURING", "COMPLETING", "STOPPED")
 )
+
+
+def result_of(state: str, unknown: dict[str, int]) -> str | None:
+    """Return the result that a base state means; a state that Slurm does not have is counted in `unknown`."""
+    found = RESULTS.get(state)
+    if found is None and state:
+        unknown[state] = unknown.get(state, 0) + 1
+    return found
+
+
+def joules(text: str) -> int | None:
+    """Return an energy in whole J, which sacct shortens by powers of 1000; None where none was measured.
+
+    >>> joules("4500"), joules("1.25M"), joules("0"), joules("")
+    (4500, 1250000, None, None)
+    """
+    match = _ENERGY.fullmatch(text)
+    amount = round(float(match[1]) * 1000 ** " KMGT".index(match[2] or " ")) if match else 0
+    return amount if 0 < amount < MOST_ENERGY else None
 
 
 def clock(text: str) -> int | None:

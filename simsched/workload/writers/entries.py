@@ -16,7 +16,8 @@ _SAME = (
     ("runtime", None), ("name", None), ("user", None), ("group", None), ("bank", None), ("queue", None),
     ("urgency", 16), ("priority", None), ("preceding", None), ("think_time", None), ("hold", False),
     ("cancel_at", None), ("deadline", None),
-    ("procs", None), ("nodes", None), ("memory", None), ("partition", None), ("wait", None), ("status", None),
+    ("procs", None), ("nodes", None), ("memory", None), ("energy", None), ("partition", None), ("wait", None),
+    ("status", None),
 )  # fmt: skip
 
 

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from simsched.workload.job import Job, Workload
 
 HEAD = ("JobID", "NNodes", "NCPUS", "Timelimit", "Submit", "Elapsed", "NGPUS")
-_DEFAULT_START = 1_704_067_200  # 2024-01-01T00:00:00, for a workload on a clock of its own
+DEFAULT_START = 1_704_067_200
+"""2024-01-01T00:00:00, second 0 of a workload on a clock of its own."""
 
 
 def write_flux_fiction(workload: Workload) -> Iterator[str]:
@@ -27,20 +28,31 @@ def write_flux_fiction(workload: Workload) -> Iterator[str]:
     Times are whole seconds, rounded; a run time of 0 becomes a second.
     """
     said = workload.header.get("UnixStartTime", "")
-    base = int(said) if said.isascii() and said.isdigit() and len(said) < 12 else _DEFAULT_START
+    base = int(said) if said.isascii() and said.isdigit() and len(said) < 12 else DEFAULT_START
     yield ",".join(HEAD)
     for job in workload.jobs:
-        yield _line(_cells(job, base))
+        yield _job_line(job, base)
 
 
-def _cells(job: Job, base: int) -> tuple[str, ...]:
+def _job_line(job: Job, base: int) -> str:
     least = demand(job.jobspec)
-    nodes = job.nodes or least.nodes or 1
-    run = max(1, round(seconds_of(job)))
-    limit = run if job.duration is None else max(1, round(job.duration))
-    submit = format_date(base + round(job.submit)).removesuffix("Z")
-    procs = max(procs_of(job.procs, job.jobspec), nodes)
-    return (str(job.id), str(nodes), str(procs), _clock(limit), submit, _clock(run), str(least.gpus))
+    counts = job.nodes or least.nodes or 1, procs_of(job.procs, job.jobspec), least.gpus
+    return trace_line(job.id, base + round(job.submit), seconds_of(job), job.duration, *counts)
+
+
+def trace_line(
+    id_: int | str, submit: float, runtime: float, limit: float | None, nodes: int, procs: int, gpus: int
+) -> str:
+    """Return the line of one job; `submit` is in seconds after 1970, and the limit is None for none.
+
+    >>> trace_line(7, 1704067200, 90, None, 2, 1, 0)
+    '7,2,2,00:01:30,2024-01-01T00:00:00,00:01:30,0'
+    """
+    run = max(1, round(runtime))
+    most = run if limit is None else max(1, round(limit))
+    at = format_date(round(submit)).removesuffix("Z")
+    cells = (str(id_), str(nodes), str(max(procs, nodes)), _clock(most), at, _clock(run), str(gpus))
+    return _line(cells)
 
 
 def _clock(seconds: int) -> str:

@@ -62,6 +62,19 @@ def intervals(text):
     return found
 
 
+def test_flux_fiction_is_read_back_with_the_allocated_sizes(run, tmp_path):
+    (tmp_path / "run.csv").write_text("".join(export_text(run, "flux-fiction")))
+    read = {str(job.id): job for job in load_workload(tmp_path / "run.csv", map="flux-fiction").jobs}
+    ran = run.jobs[run.jobs["start"].notna()]
+    assert list(read) == list(ran["id"])
+    for row in ran.itertuples():
+        found = read[row.id]
+        assert (found.nodes, found.procs) == (row.nodes, row.cores)
+        assert found.submit == row.submit
+        assert found.runtime == max(1, row.end - row.start)
+        assert found.duration == (found.runtime if row.duration == float("inf") else max(1, row.duration))
+
+
 def test_evalys_has_each_job_that_ended_and_no_processor_twice_at_once(run):
     rows = list(csv.DictReader(io.StringIO("".join(export_text(run, "evalys")))))
     jobs = run.jobs.set_index("id")
@@ -133,3 +146,11 @@ def test_the_command_line(run, tmp_path, capsys):
     assert json.loads((tmp_path / "t.json").read_text())["traceEvents"]
     assert main(["export", str(run.path), "--to", "pdf"]) == 2
     assert main(["export", str(tmp_path), "--to", "swf"]) == 2
+
+
+def test_evalys_itself_loads_and_plots_an_exported_run(run, tmp_path):
+    jobset = pytest.importorskip("evalys.jobset", reason="evalys is not installed")
+    (tmp_path / "run_jobs.csv").write_text("".join(export_text(run, "evalys")))
+    found = jobset.JobSet.from_csv(str(tmp_path / "run_jobs.csv"))
+    assert len(found.df) == int(run.jobs["end"].notna().sum())
+    found.plot()

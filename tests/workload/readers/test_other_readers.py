@@ -97,14 +97,14 @@ def test_unset_keys_are_no_fault():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"id": 1.5}, r"f.json: jobs\[0\]: not a job"),
-        ({"t_run": "soon"}, r"jobs\[0\]: bad t_run 'soon'"),
-        ({"ncores": -1}, "bad ncores -1"),
+        ({"id": 1.5}, r"f.json: jobs\[0\]: record refused: not an object with an id"),
+        ({"t_run": "soon"}, r"jobs\[0\]: record refused: t_run is not a number of seconds"),
+        ({"ncores": -1}, "ncores is not a whole number"),
     ],
 )
 def test_flux_faults_have_a_place(changes, message):
     with pytest.raises(WorkloadError, match=message):
-        flux(changes)
+        flux(changes, strict=True)
 
 
 def test_flux_forms_and_detection(tmp_path):

@@ -85,6 +85,7 @@ def test_a_line_becomes_a_job():
         "deadline": None,
         "nodes": 2,
         "memory": 2 * 1024 * 1024,  # 64 GiB over 32 processors, in KB
+        "energy": None,
         "partition": "batch",
         "wait": 300,
         "status": "COMPLETED",

@@ -113,6 +113,8 @@ def _sizes(values: Mapping[str, str], notes: NoteCollector, where: str) -> dict[
         number = notes.attempt(lambda value: whole_number(value, most=MOST_NODES), text, where, key)
         if number is not None and number > trivial:
             found[side] = {"nnodes": number}
+            text = "MaxNodes and MinNodes count the nodes of a request, and one for a request of cores alone"
+            notes.assumed(text, where)
     return found
 
 

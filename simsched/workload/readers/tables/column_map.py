@@ -56,7 +56,8 @@ class ColumnMap:
     """A column map; the first four texts say which data set it is for.
 
     `columns` has the names of `TIMES`, `DURATIONS`, `COUNTS`, `NAMES`, and ``id``, ``memory``, ``state``,
-    ``nodelist``, ``energy``.  `header` names the columns of a table without a header line.
+    ``nodelist``, ``energy``.  `header` names the columns of a table without a header, `rows` the key of a
+    JSON document that has the rows.
     """
 
     columns: Mapping[str, MappedColumn]
@@ -72,6 +73,7 @@ class ColumnMap:
     filter: str = ""
     zone: str = ""
     row: str = ""
+    rows: str = ""
     where: str = "column map"
 
     @property

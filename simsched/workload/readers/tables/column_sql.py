@@ -7,24 +7,28 @@ A value that cannot be read becomes null; `Item.broken` finds such rows.
 from __future__ import annotations
 
 import re
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from simsched.errors import ConfigError, did_you_mean
+from simsched.errors import ConfigError, FormatError, did_you_mean
 from simsched.workload.readers.tables.column_expressions import check_columns, columns_in
 from simsched.workload.readers.tables.column_map import COUNTS, DURATIONS, TIMES
 from simsched.workload.readers.tables.relation import VIEW, named, quoted
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
     from simsched.workload.readers.tables.column_map import ColumnMap, MappedColumn
     from simsched.workload.readers.tables.relation import Relation
 
 UNITS = {
     "ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1, "min": 60, "h": 3600, "d": 86400,
     "B": 1, "KB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12,
+    "J": 1, "kJ": 1e3, "MJ": 1e6, "Wh": 3600, "kWh": 3.6e6,
     "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40,
 }  # fmt: skip
-"""Seconds or bytes of each unit."""
+"""Seconds, bytes or joules of each unit."""
 _PER_SECOND = {"epoch": 1, "epoch-ms": 1e3, "epoch-us": 1e6, "epoch-ns": 1e9}
 _NUMBER = re.compile(r"U?(?:TINY|SMALL|BIG|HUGE)?INT(?:EGER)?|FLOAT|DOUBLE|DECIMAL\(.*\)|BIGNUM")
 _NESTED = re.compile(r"STRUCT\(|MAP\(|UNION\(|JSON\b|VARIANT\b|.*\[\d*\]$")
@@ -83,8 +87,7 @@ def items_of(columns: ColumnMap, relation: Relation) -> dict[str, Item]:
         for an expression that does not fit the types of its columns.
     """
     raws = {name: _raw(column, relation, _place(columns, name)) for name, column in columns.columns.items()}
-    described = relation.rows(f"describe select {', '.join(raws.values())} from {VIEW}")
-    types = dict(zip(raws, (str(row[1]) for row in described), strict=True))
+    types = dict(zip(raws, _types(raws, columns, relation), strict=True))
     made = {}
     for name, column in columns.columns.items():
         where = _place(columns, name)
@@ -97,6 +100,28 @@ def items_of(columns: ColumnMap, relation: Relation) -> dict[str, Item]:
         raw = _without_missing(raws[name], column, types[name])
         made[name] = _item(name, column, raw, types[name], columns, relation)
     return made
+
+
+def _types(raws: Mapping[str, str], columns: ColumnMap, relation: Relation) -> list[str]:
+    """Return the types of values in SQL; all at once, since DuckDB samples a text file for each query."""
+    try:
+        described = relation.rows(f"describe select {', '.join(raws.values())} from {VIEW}")
+    except FormatError:
+        for name, raw in raws.items():
+            with named_fault(columns, f"columns.{name}"):
+                relation.rows(f"describe select {raw} from {VIEW}")
+        raise
+    return [str(row[1]) for row in described]
+
+
+@contextmanager
+def named_fault(columns: ColumnMap, key: str) -> Iterator[None]:
+    """Give an error of DuckDB the key of the map with the expression in place of the table."""
+    try:
+        yield
+    except FormatError as error:
+        text = columns.filter if key == "filter" else columns.columns[key.removeprefix("columns.")].text
+        raise FormatError(f"{text!r}: {error.message}", where=f"{columns.where}: {key}") from None
 
 
 def _place(columns: ColumnMap, name: str) -> str:
@@ -138,8 +163,10 @@ def _item(
     if name in TIMES:
         zone = _zone(column.zone or columns.zone or "UTC", relation, _place(columns, name))
         return Item(name, "time", raw, _time(raw, text, type_, column, zone, _place(columns, name)))
-    if name in COUNTS or name == "energy":
-        return Item(name, "count", raw, _count(raw, whole=name != "energy"))
+    if name in COUNTS:
+        return Item(name, "count", raw, _count(raw))
+    if name == "energy":  # of kind text: a job without a readable energy is the same job
+        return Item(name, "text", raw, f"round({_scaled(raw, UNITS[column.unit or 'J'])})")
     if name in DURATIONS:
         if type_ == "INTERVAL" or (type_.startswith("TIME") and not type_.startswith("TIMESTAMP")):
             return Item(name, "duration", raw, f"cast(epoch({raw}) as double)")
@@ -155,9 +182,8 @@ def _scaled(raw: str, factor: float) -> str:
     return f"try_cast({raw} as double) * {factor!r}"
 
 
-def _count(raw: str, *, whole: bool) -> str:
-    number = f"try_cast({raw} as double)"
-    return f"try_cast(ceil(round({number}, 6)) as integer)" if whole else number
+def _count(raw: str) -> str:
+    return f"try_cast(ceil(round(try_cast({raw} as double), 6)) as integer)"
 
 
 def _time(raw: str, text: str, type_: str, column: MappedColumn, zone: str, where: str) -> str:

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
 from simsched.errors import ConfigError, did_you_mean
-from simsched.workload.readers.tables.column_map import ColumnMap, column_map, is_column_map, read_column_map
+from simsched.workload.readers.tables.column_map import (
+    ColumnMap,
+    MappedColumn,
+    column_map,
+    is_column_map,
+    read_column_map,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -62,11 +69,23 @@ def presets_for(columns: Iterable[str], format_: str) -> list[ColumnMap]:
 
 
 def _named(one: ColumnMap) -> set[str]:
-    """Return the columns that a preset needs, those within its expressions included."""
+    """Return the columns that a preset needs: all but that of the energy."""
+    return {name for key, item in one.columns.items() if key != "energy" for name in _columns_of(item)}
+
+
+def _columns_of(item: MappedColumn) -> frozenset[str]:
+    """Return the columns that an entry reads, in lower case."""
     from simsched.workload.readers.tables.column_expressions import columns_in
 
-    inner = [item.expression for item in one.columns.values() if item.expression]
-    return set(one.needed) | {name for text in inner for name in columns_in(text)}
+    return columns_in(item.expression) if item.expression else frozenset((item.column.lower(),))
+
+
+def without_absent_energy(one: ColumnMap, columns: Iterable[str]) -> ColumnMap:
+    """Return a map without its energy if it is a preset and the table lacks the columns of the energy."""
+    item = one.columns.get("energy")
+    if item is None or not one.dataset or _columns_of(item) <= {name.lower() for name in columns}:
+        return one
+    return replace(one, columns={key: value for key, value in one.columns.items() if key != "energy"})
 
 
 def given_map(value: object) -> ColumnMap | None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from simsched.workload.readers.tables.column_map import COUNTS, DURATIONS, TIMES
 from simsched.workload.readers.tables.column_sql import is_nested, is_number
-from simsched.workload.readers.tables.relation import VIEW, named, open_relation
+from simsched.workload.readers.tables.relation import VIEW, named, open_relation, rows_within
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -88,10 +88,14 @@ def proposed_map(source: Source) -> str:
     """
     from simsched.workload.readers.tables.presets import presets_for
 
-    with open_relation(source, source.name) as relation:
-        columns = shown_columns(relation)
+    with open_relation(source, source.name) as whole:
+        relation, columns = whole, shown_columns(whole)
+        if all(column.role != "submit" for column in columns):
+            relation = rows_within(whole)
+            columns = shown_columns(relation) if relation.rows_key else columns
         known = presets_for(relation.columns, relation.form)
-    return "\n".join([*_head(source.name, [one.name for one in known]), *_lines(columns), ""])
+    rows = [f"rows: {relation.rows_key}"] if relation.rows_key else []
+    return "\n".join([*_head(source.name, [one.name for one in known]), *rows, *_lines(columns), ""])
 
 
 def shown_columns(relation: Relation) -> list[ShownColumn]:

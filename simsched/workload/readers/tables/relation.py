@@ -5,11 +5,11 @@ from __future__ import annotations
 import shutil
 import tempfile
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from simsched.errors import FormatError, SimschedError, first_line
+from simsched.errors import ConfigError, FormatError, SimschedError, first_line
 from simsched.files import glob_free
 from simsched.formats.text.decompression import opened
 from simsched.workload.source import Source
@@ -35,12 +35,14 @@ class Relation:
     """An open connection with the view `VIEW`: its columns (name → type), and its form.
 
     `form` is ``csv``, ``json``, ``parquet`` or ``frame``, `name` the name of the source in messages.
+    `rows_key` is the key of a JSON document with the rows, if they are inside one.
     """
 
     con: DuckDBPyConnection
     columns: dict[str, str]
     form: str
     name: str
+    rows_key: str = ""
 
     def rows(self, query: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """Return all rows of a query; FormatError for DuckDB's errors."""
@@ -57,12 +59,15 @@ class Relation:
 def open_relation(given: Source | Any, name: str, columns: ColumnMap | None = None) -> Iterator[Relation]:
     """Open a file, a folder of Parquet files, or a data frame as a view.
 
-    With a column map, columns of a CSV file that no expression names are read as text.
+    With a column map, columns of a CSV file that no expression names are read as text, and the rows may be
+    inside a key of a JSON document (`rows_within`).
 
     Raises
     ------
     FormatError
         for content that DuckDB cannot read as a table.
+    ConfigError
+        for a key of rows that is not in the document, or is not a list of objects.
     """
     import duckdb
 
@@ -77,9 +82,62 @@ def open_relation(given: Source | Any, name: str, columns: ColumnMap | None = No
                 found = con.execute(f"describe {VIEW}").fetchall()
             except (duckdb.Error, RuntimeError, ValueError) as error:
                 raise FormatError(f"cannot be read as a table: {first_line(error)}", where=name) from None
-            yield Relation(con, {str(row[0]): str(row[1]) for row in found}, form, name)
+            relation = Relation(con, _types(found), form, name)
+            yield relation if columns is None else _with_rows_of(relation, columns)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _types(described: list[tuple[Any, ...]]) -> dict[str, str]:
+    return {str(row[0]): str(row[1]) for row in described}
+
+
+# -- rows inside a key of a JSON document ----------------------------------------------------
+
+
+def _with_rows_of(relation: Relation, columns: ColumnMap) -> Relation:
+    """Return the rows of the key that a map names, or of the only one, if the map needs no other column."""
+    if columns.rows:
+        return _inside(relation, columns.rows, f"{columns.where}: rows")
+    have = {name.lower() for name in relation.columns}
+    return relation if columns.needed & have else rows_within(relation)
+
+
+def rows_within(relation: Relation) -> Relation:
+    """Return the rows inside the only key with a list of objects, for a document such as ``{"jobs": […]}``.
+
+    Any other relation is returned as it is.
+    """
+    keys = [name for name, type_ in relation.columns.items() if _is_list_of_objects(type_)]
+    if relation.form != "json" or len(keys) != 1:
+        return relation
+    ((count,),) = relation.rows(f"select count(*) from (from {VIEW} limit 2)")
+    return _inside(relation, keys[0], relation.name) if count == 1 else relation
+
+
+def _inside(relation: Relation, key: str, where: str) -> Relation:
+    """Return the rows in a key, such as ``jobs`` or ``data.jobs``; errors as `open_relation`."""
+    from simsched.workload.readers.tables.column_expressions import check_columns
+
+    first, *rest = key.split(".")
+    check_columns([first], relation.columns, where, relation.name)
+    path = ".".join(map(named, (first, *rest)))
+    expected = "a key with a list of objects"
+    try:
+        ((_, type_, *_),) = relation.rows(f"describe select {path} from {VIEW}")
+    except FormatError:
+        raise ConfigError(
+            f"there is no key {key!r} in {relation.name}", where=where, expected=expected
+        ) from None
+    if not _is_list_of_objects(str(type_)):
+        raise ConfigError(f"the key {key!r} has the type {str(type_)[:80]}", where=where, expected=expected)
+    relation.rows(f"alter view {VIEW} rename to document")
+    relation.rows(f"create view {VIEW} as select unnest({path}, max_depth := 2) from document")
+    return replace(relation, columns=_types(relation.rows(f"describe {VIEW}")), rows_key=key)
+
+
+def _is_list_of_objects(type_: str) -> bool:
+    return type_.startswith("STRUCT(") and type_.endswith(")[]")
 
 
 def table_form(source: Source) -> str:
@@ -118,6 +176,8 @@ def _create(
         places = [place.resolve() for place in parquet_files(given.path)]
     else:
         places = [_plain_file(given, folder, is_parquet=form == "parquet")]
+    if form != "parquet" and _first_bytes(Source.of(places[0]))[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        raise FormatError("the text is UTF-16", where=given.name, expected="UTF-8")
     if not any(place.stat().st_size for place in places):
         raise FormatError("the table is empty", where=given.name, expected="a header line and rows")
     _create_view(con, form, places, columns)

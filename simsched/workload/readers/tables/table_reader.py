@@ -14,8 +14,8 @@ from simsched.garbage import collector_paused
 from simsched.workload.job import Job, Skip, Workload
 from simsched.workload.mapping import GPU_TEMPLATE, Flat
 from simsched.workload.readers.gather import Gather
-from simsched.workload.readers.tables.presets import presets_for
-from simsched.workload.readers.tables.relation import open_relation
+from simsched.workload.readers.tables.presets import presets_for, without_absent_energy
+from simsched.workload.readers.tables.relation import open_relation, rows_within
 from simsched.workload.readers.tables.table_rows import FILTERED, JOBS, RESULTS, Rows
 
 if TYPE_CHECKING:
@@ -54,6 +54,7 @@ def read_table(given: Source | Any, reading: ReadOptions) -> Workload:
         columns = recognised(given, reading.source)
         note = f"read as {columns.name}: {columns.dataset}"
     with open_relation(given, reading.source, columns) as relation:
+        columns = without_absent_energy(columns, relation.columns)
         rows = Rows(relation, columns)
         rows.prepare(reading.limit)
         with collector_paused():
@@ -68,7 +69,9 @@ def recognised(given: Source | Any, name: str) -> ColumnMap:
 
 def recognised_of(relation: Relation) -> ColumnMap:
     """Return the preset of an open table; errors as `recognised`."""
-    found = presets_for(relation.columns, relation.form)
+    found = presets_for(relation.columns, relation.form) or presets_for(
+        rows_within(relation).columns, relation.form
+    )
     if len(found) == 1:
         return found[0]
     if found:
@@ -98,8 +101,9 @@ class _Jobs:
         )
         self.gather.jobspec_of = self.gather.job_map.jobspec
         self.notes = [*notes, *rows.notes]
-        if "energy" in columns.columns:
-            self.notes.append("the energy of jobs is not used")
+        key = rows.relation.rows_key
+        if key and not columns.rows:
+            self.notes.append(f"the rows are those of the key {key!r}")
 
     def workload(self) -> Workload:
         """Return the workload; ``UnixStartTime`` of its header is the time that became second 0."""
@@ -263,6 +267,7 @@ class _Jobs:
             _seconds(found["wait"]),
             [_RESULT.get(code) for code in listed("state")],
             self._dependencies(found, base),
+            listed("energy"),
         ]
 
     def _names(self, name: str, codes: list[Any]) -> Sequence[str | None]:
@@ -303,10 +308,10 @@ def _job(
     id_: Any, submit: float, jobspec: Jobspec, runtime: float, duration: float | None, user: str | None,
     group: str | None, queue: str | None, bank: str | None, name: str | None, procs: int | None,
     nodes: int | None, memory: int | None, wait: float | None, status: str | None,
-    dependencies: tuple[Dependency, ...],
+    dependencies: tuple[Dependency, ...], energy: int | None,
 ) -> Job:  # fmt: skip
     return Job(
         id=id_, submit=submit, jobspec=jobspec, runtime=runtime, duration=duration, user=user, group=group,
         queue=queue, partition=queue, bank=bank, name=name, procs=procs, nodes=nodes, memory=memory,
-        wait=wait, status=status, dependencies=dependencies,
+        wait=wait, status=status, dependencies=dependencies, energy=energy,
     )  # fmt: skip

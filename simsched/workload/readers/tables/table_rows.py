@@ -9,12 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from simsched.errors import ConfigError, WorkloadError
+from simsched.errors import ConfigError, FormatError, WorkloadError
 from simsched.workload.readers import gather as why
+from simsched.workload.readers.slurm_values import MOST_ENERGY
 from simsched.workload.readers.tables import text_values
 from simsched.workload.readers.tables.column_expressions import check_columns, columns_in
 from simsched.workload.readers.tables.column_map import NAMES, TIMES
-from simsched.workload.readers.tables.column_sql import items_of
+from simsched.workload.readers.tables.column_sql import items_of, named_fault
 from simsched.workload.readers.tables.relation import VIEW, named
 
 if TYPE_CHECKING:
@@ -28,6 +29,8 @@ JOBS = "jobs"
 FILTERED = "left out by the filter of the column map"
 NO_ID = "no job id"
 NEGATIVE = "a negative run time"
+MOST_SECONDS = 1e12
+ENDLESS = "a run time of more than 30,000 years"
 REPEATED = "job id occurs twice"
 RESULTS = ("COMPLETED", "FAILED", "CANCELED", "TIMEOUT", "PENDING", "RUNNING")
 """The states of rows; the last two are not results."""
@@ -63,7 +66,6 @@ class Rows:
             for a column of times in which no value is a time.
         """
         self.items = items_of(self.columns, self.relation)
-        self.items.pop("energy", None)
         if "nodes" in self.items:
             self.items.pop("nodelist", None)
         self._read_source(limit)
@@ -92,16 +94,30 @@ class Rows:
         marks = " ".join(f"{test} {self.reasons.index(item.reason)}" for test, item in _both(tests, typed))
         parts.append(f"cast({f'case {marks} end' if marks else 'null'} as utinyint) as broken")
         parts.append(f"{self._filter()} as keep")
-        self.relation.rows(
-            f"create temp table given as select {', '.join(parts)} from {VIEW}"
-            + (f" limit {limit}" if limit is not None else "")
-        )
+        try:
+            self.relation.rows(
+                f"create temp table given as select {', '.join(parts)} from {VIEW}"
+                + (f" limit {limit}" if limit is not None else "")
+            )
+        except FormatError:
+            self._refuse_failing()
+            raise
         ((broken,),) = self.select("select count(broken) from given")
         if broken:  # a second pass over the source finds the texts of the first unreadable values
             texts = " ".join(f"{test} cast({item.raw} as varchar)" for test, item in _both(tests, typed))
             numbered = f"select row_number() over () - 1 as row, case {texts} end as x from {VIEW}"
             found = self.select(f"select row, x from ({numbered}) where x is not null limit {MOST_SHOWN}")
             self.texts.update(dict(found))
+
+    def _refuse_failing(self) -> None:
+        """Raise FormatError for the first expression that fails on a row, such as a cast of a text."""
+        for name, item in self.items.items():
+            if self.columns.columns[name].expression:
+                with named_fault(self.columns, f"columns.{name}"):
+                    self.select(f"select count({item.value}) from {VIEW}")
+        if self.columns.filter:
+            with named_fault(self.columns, "filter"):
+                self.select(f"select count({self._filter()}) from {VIEW}")
 
     def _filter(self) -> str:
         """Return the SQL of the filter."""
@@ -110,7 +126,8 @@ class Rows:
             return "true"
         where = f"{self.columns.where}: filter"
         check_columns(columns_in(text, where), self.relation.columns, where, self.relation.name)
-        kind = str(self.select(f"describe select (\n{text}\n) from {VIEW}")[0][1])
+        with named_fault(self.columns, "filter"):
+            kind = str(self.select(f"describe select (\n{text}\n) from {VIEW}")[0][1])
         if kind != "BOOLEAN":
             raise ConfigError(
                 f"{text!r} is not a condition", where=where, expected="such as state != 'PENDING'"
@@ -198,6 +215,7 @@ class Rows:
             {self._or_null("eligible")} as eligible,
             {self._seconds("runtime")} as runtime, {self._seconds("limit")} as "limit",
             {self._nodes()} as nodes, {self._count("cores")} as cores, {self._count("gpus")} as gpus,
+            {self._or_null("energy")} as energy,
             {self._seconds("memory")} as memory, {self._memory_per()} as memory_per,
             {"of_state.value" if "state" in self.items else "null::double"} as state
             {"".join(f", {self._code(name)}" for name in self.names)}
@@ -284,6 +302,7 @@ class Rows:
             (f"({unstarted}) and state = {RESULTS.index('CANCELED')}", why.CANCELLED),
             (unstarted, why.NEVER_STARTED if "start" in self.items else why.NO_RUN_TIME),
             ("seconds < 0", NEGATIVE),
+            (f"seconds >= {MOST_SECONDS!r}", ENDLESS),
             ("start < submit", why.EARLY),
             ("cores is null and nodes is null and gpus is null", why.NO_PROCESSORS),
         ]
@@ -310,6 +329,7 @@ class Rows:
             "nodes": "nodes",
             "gpus": "gpus",
             "memory": f"case when {size} then cast(ceil(round({per}, 6)) as bigint) end",
+            "energy": f"case when energy > 0 and energy < {MOST_ENERGY} then cast(energy as bigint) end",
             "state": "cast(state as utinyint)",
             **{name: named(name) for name in self.names},
         }
@@ -319,7 +339,7 @@ class Rows:
             b as (select *, coalesce(runtime, ("end" - start) / 1e6) as seconds, {begun} as begun,
                   cast(coalesce(cores, nodes, gpus, 1) as double) as procs from a)
             select cast(row as uinteger) as row, id, submit, begun - submit as wait,
-                case when seconds < 1e12 then cast(round(seconds * 1e6) as bigint) end as runtime,
+                case when seconds < {MOST_SECONDS!r} then cast(round(seconds * 1e6) as bigint) end as runtime,
                 {", ".join(parts)}, cast({self._cases()} as utinyint) as reason
             from b"""
 

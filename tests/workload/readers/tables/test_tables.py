@@ -362,3 +362,11 @@ def test_order_and_blocks(tmp_path, monkeypatch):
     assert [job.id for job in whole] == [i for _, i in sorted(((i * 7919) % 1000, i) for i in range(10000))]
     assert {job.jobspec.to_shape() for job in whole if job.procs == 3} == {"slot=3/core"}
     assert len({id(job.jobspec) for job in whole}) == 3
+
+
+def test_a_run_time_without_end_is_a_reason_and_utf_16_is_named(tmp_path):
+    found = read(tmp_path, HEAD + "1,100,60,4\n2,100,99999999999999999999,4\n")
+    assert found.skipped_counts == {"a run time of more than 30,000 years": 1}
+    (tmp_path / "wide.csv").write_bytes((HEAD + "1,100,60,4\n").encode("utf-16"))
+    with pytest.raises(FormatError, match=r"wide\.csv: the text is UTF-16 \(expected UTF-8\)"):
+        load_workload(tmp_path / "wide.csv", columns={"columns": BASE})

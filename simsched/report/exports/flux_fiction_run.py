@@ -1,0 +1,29 @@
+"""A run as the CSV of flux-fiction: the jobs that ran, with the resources and the times of the simulation."""
+
+from __future__ import annotations
+
+from math import inf
+from typing import TYPE_CHECKING
+
+from simsched.workload.writers.flux_fiction import DEFAULT_START, HEAD, trace_line
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from simsched.report.data.tables import RunTables
+
+
+def flux_fiction_lines(run: RunTables) -> Iterator[str]:
+    """Yield the lines, a head first; only jobs that have ended are written, since each needs a run time.
+
+    Nodes, processors (cores, or nodes in a run without cores) and gpus are those of the allocation.
+    """
+    yield ",".join(HEAD) + "\n"
+    jobs = run.jobs[run.jobs["start"].notna() & run.jobs["end"].notna()]
+    columns = ["id", "submit", "start", "end", "duration", "nodes", "cores", "gpus"]
+    for name, submit, start, end, limit, nodes, cores, gpus in jobs[columns].itertuples(
+        index=False, name=None
+    ):
+        counts = int(nodes), int(cores or nodes), int(gpus)
+        line = trace_line(name, DEFAULT_START + submit, end - start, None if limit == inf else limit, *counts)
+        yield line + "\n"
