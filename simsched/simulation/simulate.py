@@ -85,19 +85,17 @@ def simulate(
     measure_from : the figures are those of jobs submitted from this time (s, or a date) on; all are played.
     checkpoints : time (s, or a date) → file for the state at the start of that instant.
     resume : a checkpoint of this very run; the run continues from it as if never interrupted.
-    env : a simpy environment to share; it runs until this run is over.  Its present time is second 0 of
-        the workload.
+    env : a simpy environment to share, at second 0 of the workload; it runs until this run is over.
     progress : called every few hundred passes with the engine.
     stop : once set, the run ends after the current pass; ``meta["complete"]`` is then false.
 
     Raises
     ------
     ConfigError, FormatError, RunError
-        For an option that does not exist, a time outside of the run, a file that is not a checkpoint
-        of this run, or a checkpoint that cannot be written.
+        For an option that does not exist, a time outside of the run, or a checkpoint that cannot be used.
     """
-    config = make_config(queue_policy=queue_policy, match_policy=match_policy, seed=seed, **options)
-    config = config.on_clock(workload.clock)
+    options.update(queue_policy=queue_policy, match_policy=match_policy, seed=seed)
+    config = make_config(**options).on_clock(workload.clock)
     until, measure_from, checkpoints = _times(workload, until, measure_from, checkpoints)
     began = time.perf_counter()
     with collector_paused():  # nearly all objects that a run makes live to its end

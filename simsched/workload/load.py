@@ -114,8 +114,7 @@ def load_workload(
         header line, as ``sacct -o`` names them.
     delimiter : the separator of the columns of a Slurm dump (default: as in the header).
     on_site : how a log is read on the site that it is from, plain data as `site.log_use.reading_on` gives it.
-    time_zone : the zone of the log's dates, ``Europe/Rome`` or ``+01:00``; times without a zone are in it.
-    start_date : the date of second 0, for a log that has none: ``2024-03-01T08:00``.
+    time_zone, start_date : the zone of the log's dates (``Europe/Rome``, ``+01:00``); the date of second 0.
 
     Raises
     ------
@@ -141,10 +140,7 @@ def load_workload(
         time_zone=zone,
     )
     reading.job_map()  # a bad map is refused before anything is read
-    if source is _FRAME:
-        found = READERS["table"].parse(path_or_bundled, reading)
-    else:
-        found = _read_as_given(source, reading, as_, given)
+    found = _read_as_given(path_or_bundled if source is _FRAME else source, reading, as_, given)
     return replace(found, header=dated_header(found.header, zone, start)) if zone or start else found
 
 
@@ -160,8 +156,10 @@ def _place_of(source: Source) -> dict[str, Any]:
     return {"source": source.name, "name": source.stem, "folder": folder}
 
 
-def _read_as_given(source: Source, reading: ReadOptions, insisted: str | None, given: str) -> Workload:
-    """Read a source; errors have the path as the user gave it."""
+def _read_as_given(source: Any, reading: ReadOptions, insisted: str | None, given: str) -> Workload:
+    """Read a source, or a data frame; errors have the path as the user gave it."""
+    if is_frame(source):
+        return READERS["table"].parse(source, reading)
     try:
         return _read(source, reading, insisted)
     except SimschedError as error:
