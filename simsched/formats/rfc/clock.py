@@ -92,6 +92,21 @@ class Clock:
             return f"{seconds:.15g} s"
         return f"{self.local(round(seconds)):%Y-%m-%dT%H:%M:%S}"
 
+    def texts(self, seconds: npt.NDArray[np.floating[Any]]) -> list[str | None]:
+        """Return the `text` of many times; None where there is no time."""
+        import numpy as np
+
+        known = np.isfinite(seconds)
+        local = np.rint(self.local_seconds(np.where(known, seconds, 0.0)))
+        inside = known & (local < LATEST_DATE)
+        dates = np.datetime_as_string(np.where(inside, local, 0).astype("datetime64[s]")).tolist()
+        if inside.all():
+            return list(dates)
+        return [
+            date if is_inside else self.text(time) if is_known else None
+            for date, is_inside, is_known, time in zip(dates, inside, known, seconds.tolist(), strict=True)
+        ]
+
     def seconds(self, date: DateText, where: str | None = None) -> float:
         """Return the second of the run at a date, which may be before second 0.
 
@@ -111,7 +126,7 @@ class Clock:
         found = local.replace(tzinfo=zone_of(self.zone)).timestamp() - self.origin
         return int(found) if found.is_integer() else found
 
-    def local_seconds(self, seconds: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    def local_seconds(self, seconds: npt.NDArray[np.floating[Any]]) -> npt.NDArray[np.float64]:
         """Return local times as seconds after 1970-01-01T00:00 on the clock of the zone."""
         import numpy as np
 

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from simsched.formats.rfc.clock import Clock
     from simsched.graph.cluster import Cluster
     from simsched.match.requests.request import Need, Request
     from simsched.match.state.availability import Availability
@@ -108,6 +109,7 @@ class JobWait:
     running : how many jobs ran then, and their remaining requested node-seconds.
     passed : how many jobs that were submitted later started before it, and how many of them by backfill.
     sooner : changes of the request with which it would have fitted sooner, each of them tried.
+    clock : the dates of these times; None if the run has none.
     """
 
     id: str
@@ -123,6 +125,7 @@ class JobWait:
     running: tuple[int, float]
     passed: tuple[int, int]
     sooner: tuple[str, ...]
+    clock: Clock | None = None
 
     @property
     def wait(self) -> float:
@@ -227,6 +230,7 @@ class _Inquiry:
             running=self._running(),
             passed=self._passed(),
             sooner=tuple(self._sooner(periods)),
+            clock=self.run.clock,
         )
 
     # --- before the job was eligible ---------------------------------------------------------
@@ -432,7 +436,8 @@ class _Inquiry:
         refused = next((p for p in periods if p.cause.startswith((SHORT, PLACEMENT))), None)
         held_back = next((p for p in periods if p.cause == RESERVATION and p.job is not None), None)
         for period in sorted(filter(None, (refused, held_back)), key=lambda period: period.start):
-            time, state = human.moment(period.start), replay.state_at(period.start)
+            state, clock = replay.state_at(period.start), self.run.clock
+            time = human.moment(period.start) if clock is None else clock.text(period.start)
             if period is refused:
                 reasons = explain_later(self.request, partial(Occupancy, state.copy(), {}, {}))
                 yield from (f"at {time}: {change.text}" for change in reasons.changes[:2])
